@@ -1,0 +1,1 @@
+"""fanwise fans agent work out, within limits, and brings every result back."""

@@ -1,0 +1,152 @@
+"""What became of an item.
+
+Outcomes are made by the hundred thousand, so they are msgspec structs (half the size of a
+dataclass, and untracked by the garbage collector), and what can be computed is not stored:
+the seconds of an item are the sums over its attempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import msgspec
+
+from fanwise.core.stats import Stats
+
+T = TypeVar("T")
+Status = Literal["done", "failed", "cancelled", "skipped"]
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """What an attempt spent, or may spend at most: requests, tokens, dollars."""
+
+    requests: float = 1
+    tokens: float = 0
+    usd: float = 0.0
+
+
+class Attempt(msgspec.Struct, frozen=True, gc=False):
+    """One try at an item, or one try of a `call` inside it.
+
+    `queued_s` is the wait for permits, rates and the journal; `ran_s` the work and nothing else;
+    `backoff_s` the pause *before* this attempt, during which it held no permit.
+    """
+
+    queued_s: float
+    ran_s: float
+    backoff_s: float = 0.0
+    error: BaseException | None = None
+    call: str | None = None
+    usage: Usage | None = None
+
+
+class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
+    """What became of one item: done, failed, cancelled or skipped."""
+
+    index: int
+    status: Status
+    value: T | None = None
+    error: BaseException | None = None
+    attempts: tuple[Attempt, ...] = ()
+    given_key: str | None = None
+    recorded: bool = False
+    """Read from the journal: it was not run again."""
+    may_have_run_twice: bool = False
+    """An earlier process had started it and recorded no end."""
+
+    @property
+    def key(self) -> str:
+        """The item's identity across resumes; its index where none was given."""
+        return str(self.index) if self.given_key is None else self.given_key
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is done."""
+        return self.status == "done"
+
+    @property
+    def queued_s(self) -> float:
+        """Seconds spent waiting for permits, rates and the journal."""
+        return sum(a.queued_s for a in self.attempts if a.call is None)
+
+    @property
+    def ran_s(self) -> float:
+        """Seconds of work, over all attempts."""
+        return sum(a.ran_s for a in self.attempts if a.call is None)
+
+    @property
+    def backoff_s(self) -> float:
+        """Seconds between attempts, during which it held no permit."""
+        return sum(a.backoff_s for a in self.attempts if a.call is None)
+
+    def unwrap(self) -> T:
+        """The value; raises the item's error if it is not done."""
+        if self.error is not None:
+            raise self.error
+        if self.status != "done":
+            raise LookupError(f"item {self.index} was {self.status}: it has no value")
+        return self.value  # type: ignore[return-value]
+
+
+class Outcomes(Sequence[Outcome[T]], Generic[T]):
+    """The outcomes of a fan-out, in item order. A sequence, with what one asks of it."""
+
+    def __init__(
+        self,
+        outcomes: Sequence[Outcome[T]],
+        stats: Stats,
+        *,
+        halted_by: Outcome[T] | None = None,
+        halt_reason: str | None = None,
+        winner: Outcome[T] | None = None,
+        discarded: Sequence[Outcome[T]] = (),
+    ) -> None:
+        self._outcomes = outcomes
+        self.stats = stats
+        self.halted_by = halted_by
+        """The outcome that halted the fan-out, if one did."""
+        self.halt_reason = halt_reason
+        """Why nothing more was started, if it was not an outcome: "interrupted", for instance."""
+        self.winner = winner
+        """With `Halt.on_success`: the success that won."""
+        self.discarded = discarded
+        """Items after the halt that had started: a sequential run would not have run them."""
+
+    @overload
+    def __getitem__(self, index: int) -> Outcome[T]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Outcome[T]]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self._outcomes[index]
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def __iter__(self) -> Iterator[Outcome[T]]:
+        return iter(self._outcomes)
+
+    def __repr__(self) -> str:
+        counts: dict[str, int] = {}
+        for outcome in self._outcomes:
+            counts[outcome.status] = counts.get(outcome.status, 0) + 1
+        inside = ", ".join(f"{n} {status}" for status, n in counts.items())
+        return f"<Outcomes: {inside or 'none'}>"
+
+    @property
+    def failures(self) -> list[Outcome[T]]:
+        """The outcomes that failed, in item order."""
+        return [outcome for outcome in self._outcomes if outcome.status == "failed"]
+
+    @property
+    def may_have_run_twice(self) -> list[Outcome[T]]:
+        """Items that an earlier process had started and not recorded: they ran again here."""
+        return [outcome for outcome in self._outcomes if outcome.may_have_run_twice]
+
+    def values(self) -> list[T]:
+        """All values in item order; an `ExceptionGroup` of every error if any item failed."""
+        errors = [o.error for o in self._outcomes if o.error is not None]
+        if errors:
+            what = f"{len(errors)} of {len(self._outcomes)} items failed"
+            raise BaseExceptionGroup(what, errors)
+        return [outcome.unwrap() for outcome in self._outcomes]

@@ -1,0 +1,321 @@
+"""Every error that fanwise raises, in one tree.
+
+::
+
+    FanwiseError
+    ├── UsageError (ValueError)        what the caller gave cannot work; nothing was run or written
+    │   ├── BadCap                     a cap, rate or budget that is not a positive number
+    │   ├── UnknownCap                 needs name a cap that nobody declared
+    │   ├── ImpossibleNeeds            an item needs more of a cap than there is
+    │   ├── NestedCap                  an item that holds a cap fans out into the same cap
+    │   ├── DuplicateKey               two items of one fan-out have the same key
+    │   ├── DuplicateName              two fan-outs of one run have the same name
+    │   ├── BadPredicate               a predicate raised, or did not answer with a bool
+    │   ├── NotStorable                a value that the codec cannot write
+    │   └── BadRunId                   a run id that is not a plain name
+    ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
+    ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
+    ├── RateLimited                    the other side said "too many"; `.retry_after` in seconds
+    ├── BudgetExceeded                 the budget has no room for what was about to be spent
+    ├── CommandFailed                  a child process did not exit with code 0
+    ├── RecordedError                  an error read back from the journal: its type and text
+    └── JournalError                   what is on disk cannot be read or written
+        ├── JournalUnreadable          not a journal, or damaged
+        ├── JournalTooNew              written by a newer fanwise
+        ├── JournalNotWritable         read-only, full, or locked by another program
+        ├── RunNotFound (LookupError)  no run with that id
+        ├── RunExists                  a new run was asked for under an id that is taken
+        ├── RunIsLive                  another process is executing the run
+        └── SpecChanged                the run was started with another spec
+
+Errors carry fields, so that a program can act on them, and a `next_step`, so that a person can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+class FanwiseError(Exception):
+    """The root of the tree."""
+
+    def __init__(self, message: str, next_step: str = "") -> None:
+        self.message = message
+        self.next_step = next_step
+        super().__init__(f"{message}. {next_step}" if next_step else message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, dict(self.__dict__))
+
+
+def _rebuild(
+    cls: type[FanwiseError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> FanwiseError:
+    """Let errors travel between processes although their constructors differ."""
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
+
+
+class UsageError(FanwiseError, ValueError):
+    """What the caller gave cannot work; nothing was run or written."""
+
+
+class BadCap(UsageError):
+    """A cap, rate or budget that is not a positive number."""
+
+    def __init__(self, name: str, given: object, wanted: str = "a whole number of at least 1"):
+        self.name = name
+        self.given = given
+        super().__init__(f"{name} is {given!r}", f"Give {wanted}")
+
+
+class UnknownCap(UsageError):
+    """Needs name a cap that nobody declared."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name = name
+        self.known = sorted(known)
+        close = get_close_matches(name, self.known, n=1)
+        if close:
+            step = f"Did you mean {close[0]!r}?"
+        elif self.known:
+            step = f"Known caps: {', '.join(self.known)}"
+        else:
+            step = f"No caps were declared: pass caps=Caps({name}=…)"
+        super().__init__(f"unknown cap {name!r}", step)
+
+
+class ImpossibleNeeds(UsageError):
+    """An item needs more of a cap than there is, so it would wait for ever."""
+
+    def __init__(self, name: str, units: int, limit: int) -> None:
+        self.name = name
+        self.units = units
+        self.limit = limit
+        super().__init__(
+            f"an item needs {units} of cap {name!r}, which has only {limit}",
+            "Raise the cap or lower the need",
+        )
+
+
+class NestedCap(UsageError):
+    """An item that holds a cap waits inside for the same cap, or in the opposite order."""
+
+    def __init__(self, name: str, held: Iterable[str]) -> None:
+        self.name = name
+        self.held = sorted(held)
+        if name in self.held:
+            message = f"cap {name!r} is needed inside an item that already holds {name!r}"
+        else:
+            message = (
+                f"cap {name!r} is needed while holding {', '.join(map(repr, self.held))}, "
+                "and elsewhere the other way round"
+            )
+        super().__init__(
+            f"{message}: this can deadlock",
+            "Let only the innermost work need the cap, or give the two levels caps of their own",
+        )
+
+
+class DuplicateKey(UsageError):
+    """Two items of one fan-out have the same key."""
+
+    def __init__(self, key: str, index: int) -> None:
+        self.key = key
+        self.index = index
+        super().__init__(
+            f"item {index} has the key {key!r} of an earlier item",
+            "Give key= a function whose result differs for each item",
+        )
+
+
+class DuplicateName(UsageError):
+    """Two fan-outs of one run have the same name, so resume could not tell them apart."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"this run already has a fan-out at {path!r}", "Give each fan-out a name of its own"
+        )
+
+
+class BadPredicate(UsageError):
+    """A predicate or another function of the caller's raised, or did not answer as it must."""
+
+    def __init__(self, what: str, index: int, problem: str) -> None:
+        self.what = what
+        self.index = index
+        super().__init__(
+            f"{what} {problem} at item {index}", "Mend the function; the cause is below"
+        )
+
+
+class NotStorable(UsageError):
+    """A value that the codec cannot write."""
+
+    def __init__(self, what: str, type_name: str, problem: str = "") -> None:
+        self.what = what
+        self.type_name = type_name
+        detail = f" ({problem})" if problem else ""
+        super().__init__(
+            f"{what} is a {type_name}, which JSON cannot hold{detail}",
+            "Return plain data, or give open_run a codec",
+        )
+
+
+class BadRunId(UsageError):
+    """A run id that is not a plain name."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"{run_id!r} is not a run id",
+            "Use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit",
+        )
+
+
+class ItemsError(FanwiseError):
+    """The iterable of items raised. What had been pulled before was run to its end."""
+
+    def __init__(self, pulled: int, outcomes: Any) -> None:
+        self.pulled = pulled
+        self.outcomes = outcomes
+        super().__init__(
+            f"the items raised after {pulled} had been pulled",
+            "The cause is below; the outcomes of the items before it are in .outcomes",
+        )
+
+
+class AttemptTimeout(FanwiseError, TimeoutError):
+    """An attempt took longer than its time-out."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"timed out after {seconds:g} s")
+
+
+class RateLimited(FanwiseError):
+    """The other side said "too many requests". Adaptive caps shrink on it."""
+
+    def __init__(self, message: str = "rate limited", retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        step = "" if retry_after is None else f"Retry after {retry_after:g} s"
+        super().__init__(message, step)
+
+
+class BudgetExceeded(FanwiseError):
+    """The budget has no room for what was about to be spent; it was not spent."""
+
+    def __init__(self, what: str, limit: float, spent: float, wanted: float) -> None:
+        self.what = what
+        self.limit = limit
+        self.spent = spent
+        self.wanted = wanted
+        super().__init__(
+            f"budget of {limit:g} {what}: {spent:g} spent, {wanted:g} more needed",
+            "Raise the budget and resume",
+        )
+
+
+class CommandFailed(FanwiseError):
+    """A child process exited with a code other than 0, or by a signal."""
+
+    def __init__(self, result: Any, summary: str) -> None:
+        self.result = result
+        super().__init__(summary)
+
+
+class RecordedError(FanwiseError):
+    """An error read back from the journal. Its original object is gone; type and text remain."""
+
+    def __init__(self, type_name: str, text: str, fields: dict[str, Any] | None = None) -> None:
+        self.type_name = type_name
+        self.text = text
+        self.fields = fields or {}
+        super().__init__(f"{type_name}: {text}" if text else type_name)
+
+
+class JournalError(FanwiseError):
+    """What is on disk cannot be read or written."""
+
+
+class JournalUnreadable(JournalError):
+    """Not a journal, or damaged."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is not a readable journal: {problem}",
+            "Nothing was changed; move the file away, or name another with --journal",
+        )
+
+
+class JournalTooNew(JournalError):
+    """Written by a newer fanwise."""
+
+    def __init__(self, path: str, found: str, known: str) -> None:
+        self.path = path
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"{path} has schema version {found}; this fanwise knows up to {known}",
+            "Upgrade fanwise, or name another journal with --journal",
+        )
+
+
+class JournalNotWritable(JournalError):
+    """Read-only, full, or locked by another program. What was recorded before is safe."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        super().__init__(
+            f"cannot write to {path}: {problem}",
+            "What was recorded is safe; free space or permissions, then resume",
+        )
+
+
+class RunNotFound(JournalError, LookupError):
+    """No run with that id."""
+
+    def __init__(self, run_id: str, known: Iterable[str] = ()) -> None:
+        self.run_id = run_id
+        close = get_close_matches(run_id, list(known), n=1)
+        step = f"Did you mean {close[0]!r}?" if close else "`fanwise runs` lists them"
+        super().__init__(f"there is no run {run_id!r}", step)
+
+
+class RunExists(JournalError):
+    """A new run was asked for under an id that is taken."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"run {run_id!r} exists already", f"Choose another id, or: fanwise resume {run_id}"
+        )
+
+
+class RunIsLive(JournalError):
+    """Another process is executing the run."""
+
+    def __init__(self, run_id: str, owner: str) -> None:
+        self.run_id = run_id
+        self.owner = owner
+        super().__init__(
+            f"run {run_id!r} is being executed by {owner}",
+            f"Wait for it, or end it with: fanwise cancel {run_id}",
+        )
+
+
+class SpecChanged(JournalError):
+    """The run was started with another spec, so its outcomes do not belong to this one."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"run {run_id!r} was started with a different spec",
+            "Start a new run, or resume with the spec that it has",
+        )
