@@ -1,0 +1,108 @@
+"""Output as it comes in, in bounded memory.
+
+Up to `keep` bytes stay as they are. Beyond that, half of `keep` from the beginning and half from
+the end stay in memory, for the cause of a failure is nearly always in one of the two; and all of
+it goes to a file, if there is a directory for it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from fanwise.errors import FanwiseError
+from fanwise.processes.result import Capture
+
+
+class Collector:
+    """The bytes of one stream."""
+
+    def __init__(self, name: str, keep: int, spill: Path | None) -> None:
+        self._name = name
+        self._keep = keep
+        self._spill = spill
+        self._size = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._file: IO[bytes] | None = None
+        self._path: Path | None = None
+
+    def add(self, chunk: bytes) -> None:
+        """Take what was read."""
+        before = self._size
+        self._size += len(chunk)
+        if self._size <= self._keep:
+            self._head += chunk
+            return
+        if before <= self._keep:
+            self._overflow()
+        if self._file is not None:
+            self._write(chunk)
+        self._tail += chunk
+        del self._tail[: max(0, len(self._tail) - self._tail_keep)]
+
+    def capture(self) -> Capture:
+        """Return what there is; to be called after `close`."""
+        return Capture(
+            data=self._data(),
+            size=self._size,
+            truncated=self._size > self._keep and self._path is None,
+            path=None if self._path is None else str(self._path),
+        )
+
+    def close(self) -> None:
+        """Close the file, so that all of it can be read."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def discard(self) -> None:
+        """Remove the file: nobody will be told of it."""
+        self.close()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    @property
+    def _tail_keep(self) -> int:
+        return self._keep - self._keep // 2
+
+    def _data(self) -> bytes:
+        left_out = self._size - len(self._head) - len(self._tail)
+        marker = b"\n[... %d bytes left out ...]\n" % left_out if left_out else b""
+        return b"".join((self._head, marker, self._tail))
+
+    def _overflow(self) -> None:
+        if self._spill is not None:
+            self._open(self._spill)
+            self._write(bytes(self._head))
+        half = self._keep // 2
+        self._tail = self._head[half:]
+        del self._head[half:]
+
+    def _open(self, spill: Path) -> None:
+        try:
+            spill.mkdir(parents=True, exist_ok=True)
+            file = tempfile.NamedTemporaryFile(  # noqa: SIM115 - it outlives this call
+                dir=spill, prefix=f"{self._name}-", suffix=".out", delete=False, buffering=0
+            )
+        except OSError as error:
+            raise _unwritable(spill, error) from error
+        self._file, self._path = file.file, Path(file.name)
+
+    def _write(self, chunk: bytes) -> None:
+        assert self._file is not None
+        assert self._path is not None
+        rest = memoryview(chunk)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> FanwiseError:
+    return FanwiseError(
+        f"cannot write a command's output to {path}: {error.strerror}",
+        "Free space or permissions, then resume",
+    )

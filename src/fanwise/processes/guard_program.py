@@ -1,0 +1,118 @@
+"""The guard: a process that kills what a dead fanwise has left running.
+
+Run as a program by `guard.py`, which says why there is one. It imports nothing of fanwise and
+little of the standard library, for it is started in each process that runs commands. On stdin
+it is told, a line each: `+ID` a command is about to start, `=ID PID` it leads the process group
+PID, `-ID` it is over. When its parent is gone, it kills the groups that are left, and whatever
+carries the mark of one of these commands in its environment, in whatever group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+
+_ROUNDS = 50  # a group that forks faster than it is killed must not keep the guard for ever
+
+
+def mark(owner: str, number: str) -> str:
+    """Return what a command's processes carry in their environment."""
+    return f"[{owner}.{number}]"
+
+
+def marked(marks: list[bytes]) -> list[int]:
+    """Return the processes whose environment has one of the marks; none without /proc."""
+    me = os.getpid()
+    return [pid for pid in pids() if pid != me and any(each in _environ(pid) for each in marks)]
+
+
+def pids() -> list[int]:
+    """Return the processes that there are; none without /proc."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    except OSError:
+        return []
+
+
+def _environ(pid: int) -> bytes:
+    try:
+        fd = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while part := os.read(fd, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def _heed(live: dict[str, int], line: str) -> None:
+    number, _, pid = line[1:].partition(" ")
+    if line[0] == "-":
+        live.pop(number, None)
+    else:
+        live[number] = int(pid or 0)
+
+
+def _listen(parent: int, live: dict[str, int]) -> None:
+    """Follow the parent until it is gone: its end of the pipe is closed, or it is dead."""
+    wanted = [0]
+    with contextlib.suppress(AttributeError, OSError):
+        # A fork of the parent may hold the pipe open, so the pipe alone does not tell.
+        wanted.append(os.pidfd_open(parent))
+    rest = b""
+    while True:
+        ready = select.select(wanted, [], [])[0]
+        chunk = os.read(0, 1 << 16) if 0 in ready else b""
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            _heed(live, line.decode())
+        if not chunk:
+            return
+
+
+def _end(owner: str, live: dict[str, int]) -> None:
+    marks = [mark(owner, number).encode() for number in live]
+    for _ in range(_ROUNDS):
+        found = _kill_groups(live) + _kill_each(marked(marks) if marks else [])
+        if not found:
+            return
+        time.sleep(0.01)
+
+
+def _kill_groups(live: dict[str, int]) -> int:
+    return sum(_kill(-pid) for pid in live.values() if pid > 1)
+
+
+def _kill_each(found: list[int]) -> int:
+    return sum(_kill(pid) for pid in found)
+
+
+def _kill(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        return False
+    return True
+
+
+def main() -> None:
+    """Guard the parent until it is gone."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    owner, parent = sys.argv[1], int(sys.argv[2])
+    live: dict[str, int] = {}
+    _listen(parent, live)
+    _end(owner, live)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""What became of a command: how it ended and what it wrote.
+
+It must survive a journal of JSON to the byte, and output is not always text. So bytes that are
+UTF-8 are stored as text, which keeps journals readable, and others as base64 under another key.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal as signals
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import CommandFailed
+
+
+class Capture(msgspec.Struct, frozen=True, gc=False):
+    """What a command wrote to stdout or stderr.
+
+    `data` is all of it up to the command's `keep`; beyond that its head, a line that says how
+    much is left out, and its tail. Then either `path` names the file that has all of it, or it
+    is `truncated`: the middle is gone.
+    """
+
+    data: bytes = b""
+    size: int = 0
+    truncated: bool = False
+    path: str | None = None
+
+    @property
+    def text(self) -> str:
+        """`data` as text; what is not UTF-8 is replaced."""
+        return self.data.decode("utf-8", "replace")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for `from_json`."""
+        form = {**_bytes_to_json("data", self.data), "size": self.size}
+        if self.truncated:
+            form["truncated"] = True
+        if self.path is not None:
+            form.update(_bytes_to_json("path", os.fsencode(self.path)))
+        return form
+
+    @classmethod
+    def from_json(cls, form: dict[str, Any]) -> Capture:
+        """Return the capture that `to_json` was asked of."""
+        path = _bytes_from_json("path", form)
+        return cls(
+            data=_bytes_from_json("data", form) or b"",
+            size=form["size"],
+            truncated=form.get("truncated", False),
+            path=None if path is None else os.fsdecode(path),
+        )
+
+
+class CommandResult(msgspec.Struct, frozen=True):
+    """How a command ended. It has an exit code or a signal; neither, if the system lost it.
+
+    `left_behind`: the program ended and left processes of its own running, which were killed.
+    """
+
+    exit_code: int | None
+    signal: int | None = None
+    timed_out: bool = False
+    left_behind: bool = False
+    stdout: Capture = Capture()
+    stderr: Capture = Capture()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it exited with code 0, in time."""
+        return self.exit_code == 0 and not self.timed_out
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for `from_json`."""
+        return {
+            "exit_code": self.exit_code,
+            "signal": self.signal,
+            "timed_out": self.timed_out,
+            "left_behind": self.left_behind,
+            "stdout": self.stdout.to_json(),
+            "stderr": self.stderr.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, form: dict[str, Any]) -> CommandResult:
+        """Return the result that `to_json` was asked of."""
+        return cls(
+            exit_code=form["exit_code"],
+            signal=form["signal"],
+            timed_out=form["timed_out"],
+            left_behind=form["left_behind"],
+            stdout=Capture.from_json(form["stdout"]),
+            stderr=Capture.from_json(form["stderr"]),
+        )
+
+
+def require_success(result: CommandResult) -> CommandResult:
+    """Return the result if the command exited with code 0 in time; else raise `CommandFailed`."""
+    if result.ok:
+        return result
+    last = _last_line(result.stderr.text)
+    raise CommandFailed(result, f"{_ending(result)}: {last}" if last else _ending(result))
+
+
+def _ending(result: CommandResult) -> str:
+    if result.timed_out:
+        return "the command timed out and was killed"
+    if result.signal is not None:
+        return f"the command was killed by {_signal_name(result.signal)}"
+    if result.exit_code is None:
+        return "the command ended, and its exit code was taken by something else in this process"
+    return f"the command exited with code {result.exit_code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signals.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _last_line(text: str, most: int = 200) -> str:
+    line = text.rstrip().rpartition("\n")[2].strip()
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _bytes_to_json(name: str, data: bytes) -> dict[str, Any]:
+    # Not every database takes a NUL in JSON text, so data with one is not text either.
+    if b"\0" not in data:
+        try:
+            return {name: data.decode("utf-8")}
+        except UnicodeDecodeError:
+            pass
+    return {f"{name}_base64": base64.b64encode(data).decode("ascii")}
+
+
+def _bytes_from_json(name: str, form: dict[str, Any]) -> bytes | None:
+    if name in form:
+        text: str = form[name]
+        return text.encode("utf-8")
+    if f"{name}_base64" in form:
+        return base64.b64decode(form[f"{name}_base64"])
+    return None

@@ -1,0 +1,115 @@
+"""The start of a child: its pipes, its environment, its errors.
+
+`subprocess.Popen` and not `asyncio.create_subprocess_exec`: Popen returns when the program runs
+or could not be run (0.3 ms, by vfork), and there is no await at which a cancellation could leave
+a child that nobody knows of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+
+from fanwise.errors import CommandFailed
+from fanwise.processes.command import Command
+from fanwise.processes.guard import VARIABLE
+from fanwise.processes.result import Capture, CommandResult
+
+_OUT_OF = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
+
+
+class Spawned:
+    """A started child and the parent's ends of its pipes."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdin: int | None, stdout: int, stderr: int
+    ) -> None:
+        self.process = process
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+
+
+def spawn(command: Command, mark: str) -> Spawned:
+    """Start the command in a session and a process group of its own."""
+    try:
+        return _spawn(command, mark)
+    except OSError as error:
+        raise _cannot_run(command, error) from error
+
+
+def _spawn(command: Command, mark: str) -> Spawned:
+    with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+        stdin = None
+        theirs_in = subprocess.DEVNULL
+        if command.stdin is not None:
+            theirs_in, stdin = _pipe(theirs, ours)
+        stdout, theirs_out = _pipe(ours, theirs)
+        stderr, theirs_err = _pipe(ours, theirs)
+        process = subprocess.Popen(
+            command.exec_argv(),
+            stdin=theirs_in,
+            stdout=theirs_out,
+            stderr=theirs_err,
+            cwd=command.cwd,
+            env=_environment(command, mark),
+            start_new_session=True,
+        )
+        ours.pop_all()
+        return Spawned(process, stdin, stdout, stderr)
+
+
+def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
+    """Make a pipe whose two ends are closed with the stacks of those who hold them."""
+    read, write = os.pipe()
+    reader.callback(os.close, read)
+    writer.callback(os.close, write)
+    return read, write
+
+
+def _environment(command: Command, mark: str) -> dict[bytes, bytes]:
+    environment = dict(os.environb)
+    for name, value in (command.env or {}).items():
+        environment[os.fsencode(name)] = os.fsencode(value)
+    # Commands may run fanwise in turn: the marks add up, and the outermost finds them all.
+    outer = os.environb.get(VARIABLE.encode(), b"")
+    environment[VARIABLE.encode()] = outer + mark.encode()
+    return environment
+
+
+def _cannot_run(command: Command, error: OSError) -> CommandFailed:
+    missing = error.errno == errno.ENOENT
+    summary, step = _explain(command, error)
+    result = CommandResult(
+        exit_code=127 if missing else 126,
+        stderr=Capture(data=summary.encode("utf-8", "replace"), size=0),
+    )
+    failed = CommandFailed(result, f"{summary}. {step}")
+    failed.message, failed.next_step = summary, step
+    return failed
+
+
+def _explain(command: Command, error: OSError) -> tuple[str, str]:
+    program = os.fsdecode(command.exec_argv()[0])
+    if command.cwd is not None and error.filename == command.cwd:
+        return (
+            f"cannot run {program!r} in {command.cwd!r}: {error.strerror}",
+            "Give cwd= a directory that exists",
+        )
+    return f"cannot run {program!r}: {error.strerror}", _next_step(error)
+
+
+def _next_step(error: OSError) -> str:
+    if error.errno == errno.ENOENT:
+        return "Install it, or give its full path"
+    if error.errno == errno.EACCES:
+        return "Make the file executable (chmod +x)"
+    if error.errno == errno.ENOEXEC:
+        return "Begin the script with a line such as #!/bin/sh"
+    if error.errno == errno.E2BIG:
+        return "Give what is long on stdin instead of in an argument"
+    if error.errno in _OUT_OF:
+        return "Lower the cap, or raise the limits of this user (ulimit -a)"
+    return "See that the program runs by itself"
