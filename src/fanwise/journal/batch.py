@@ -1,0 +1,109 @@
+"""Writing a batch: many writes in one transaction, with the effect of their order.
+
+Nobody sees the inside of a transaction, so writes that do not touch the same row may change
+places in it. That lets interleaved starts and ends go into two statements of many rows. The one
+case where the order shows is an item that starts again after it ended: there the batch is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from fanwise.journal import statements
+from fanwise.journal.port import (
+    AttemptEnded,
+    EventRecord,
+    FanOutEnded,
+    FanOutRecord,
+    InputRecord,
+    ItemEnded,
+    ItemStarted,
+    RunEnded,
+    Write,
+)
+
+Execute = Callable[[str, tuple[Any, ...]], object]
+
+
+def write_all(execute: Execute, writes: Iterable[Write]) -> None:
+    """Execute all writes, as if one after the other."""
+    batch = _Batch(execute)
+    for write in writes:
+        batch.add(write)
+    batch.flush()
+
+
+class _Batch:
+    """The writes since the last cut, by what they write."""
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+        self._started: list[ItemStarted] = []
+        self._ended: list[ItemEnded] = []
+        self._ended_keys: set[tuple[int, str]] = set()
+        self._attempts: list[AttemptEnded] = []
+        self._events: list[EventRecord] = []
+        self._inputs: list[InputRecord] = []
+
+    def add(self, write: Write) -> None:
+        # The frequent ones first; an exact type is the fastest thing to ask for.
+        kind = type(write)
+        if kind is ItemStarted:
+            self._start(write)  # type: ignore[arg-type]
+        elif kind is ItemEnded:
+            self._end(write)  # type: ignore[arg-type]
+        elif kind is AttemptEnded:
+            self._attempts.append(write)  # type: ignore[arg-type]
+        else:
+            self._add_rare(write)
+
+    def _start(self, write: ItemStarted) -> None:
+        if self._ended_keys and (write.fan_out, write.key) in self._ended_keys:
+            self.flush()
+        self._started.append(write)
+
+    def _end(self, write: ItemEnded) -> None:
+        self._ended_keys.add((write.fan_out, write.key))
+        self._ended.append(write)
+
+    def _add_rare(self, write: Write) -> None:
+        if isinstance(write, EventRecord):
+            self._events.append(write)
+        elif isinstance(write, InputRecord):
+            self._inputs.append(write)
+        elif isinstance(write, FanOutRecord):
+            statements.insert_all(self._execute, statements.FAN_OUT, [write])
+        elif isinstance(write, FanOutEnded):
+            self._execute(statements.FAN_OUT_ENDED, msgspec.structs.astuple(write))
+        elif isinstance(write, RunEnded):
+            self._execute(statements.RUN_ENDED, msgspec.structs.astuple(write))
+        else:
+            raise TypeError(f"the journal cannot write a {type(write).__name__}")
+
+    def flush(self) -> None:
+        statements.insert_all(self._execute, statements.ITEM_STARTED, self._started)
+        statements.insert_all(self._execute, statements.ITEM_ENDED, self._ended)
+        for attempts in _rounds(self._attempts):
+            statements.insert_all(self._execute, statements.ATTEMPT_ENDED, attempts)
+        statements.insert_all(self._execute, statements.EVENT, self._events)
+        statements.insert_all(self._execute, statements.INPUT, self._inputs)
+        self.__init__(self._execute)  # type: ignore[misc]
+
+
+def _rounds(attempts: list[AttemptEnded]) -> list[list[AttemptEnded]]:
+    """First attempts of each item, then second ones …
+
+    A row's number is computed from the rows on disk, not from those of its own statement.
+    """
+    rounds: list[list[AttemptEnded]] = []
+    seen: dict[tuple[int, str], int] = {}
+    for attempt in attempts:
+        item = (attempt.fan_out, attempt.key)
+        number = seen[item] = seen.get(item, -1) + 1
+        if number == len(rounds):
+            rounds.append([])
+        rounds[number].append(attempt)
+    return rounds

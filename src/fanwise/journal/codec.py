@@ -1,0 +1,215 @@
+"""Values and errors as JSON text.
+
+A value that is read back after a resume must equal the one that was returned, or the resumed
+half of a run would see other data than the first half. So the rule is: it comes back equal, or
+it is refused with `NotStorable`. One exception is made, for it is harmless and everywhere: a
+tuple comes back as a list. Refused are sets, bytes, dates, dataclasses, objects, NaN and the
+infinities, and dicts whose keys are not strings (JSON would turn 1 into "1").
+
+The test is the thing itself: encode, decode, compare. All three are C, so that this is cheaper
+than looking at each value in Python; that is done only to find out what was wrong.
+
+Never pickle: a journal is data, and reading one must not execute what it says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Protocol
+
+import msgspec
+
+from fanwise.errors import NotStorable, RecordedError
+
+MOST_TEXT = 8_000
+MOST_FIELD = 4_000
+MOST_FIELDS = 20
+MOST_CAUSES = 5
+MOST_MEMBERS = 20
+
+
+class Codec(Protocol):
+    """How values become JSON text, and text values again. Give your own to `open_run`."""
+
+    def encode(self, value: Any) -> str:
+        """JSON text; `NotStorable` for what this codec cannot write."""
+
+    def decode(self, text: str) -> Any:
+        """What `encode` was given, as far as JSON can hold it."""
+
+
+class JsonCodec:
+    """Plain data: None, bool, int, float, str, lists and dicts of them."""
+
+    def encode(self, value: Any) -> str:
+        """JSON text."""
+        try:
+            encoded = msgspec.json.encode(value)
+            if msgspec.json.decode(encoded) == value:
+                return encoded.decode()
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            pass
+        return _encode_slowly(value)
+
+    def decode(self, text: str) -> Any:
+        """The value."""
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            # Half of a surrogate pair, as in a file name that is not UTF-8; msgspec takes none.
+            return json.loads(text)
+
+
+JSON = JsonCodec()
+
+
+def _encode_slowly(value: Any) -> str:
+    """Tuples and lone surrogates; for all else, say what is wrong and where."""
+    try:
+        for where, problem in _problems(value, "the value"):
+            raise NotStorable(where, _name(problem), _why(problem))
+        return json.dumps(value, allow_nan=False)
+    except RecursionError:
+        raise NotStorable("the value", _name(value), "it is too deep, or holds itself") from None
+    except NotStorable:
+        raise
+    except ValueError as error:
+        raise NotStorable("the value", _name(value), str(error)) from error
+
+
+def _problems(value: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """What JSON cannot hold, and where it is."""
+    if value is None or isinstance(value, str | int):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            yield where, value
+    elif isinstance(value, list | tuple):
+        for index, member in enumerate(value):
+            yield from _problems(member, f"{where}[{index}]")
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            if not isinstance(key, str):
+                yield f"a key of {where}", key
+            yield from _problems(member, f"{where}[{key!r}]")
+    else:
+        yield where, value
+
+
+def _why(problem: Any) -> str:
+    if isinstance(problem, float) and not math.isfinite(problem):
+        return f"it is {problem}"
+    if problem is None or isinstance(problem, bool | int | float):
+        return "it would come back as a str"
+    return ""
+
+
+def _name(thing: Any) -> str:
+    cls = thing if isinstance(thing, type) else type(thing)
+    return cls.__qualname__ if cls.__module__ == "builtins" else _full_name(cls)
+
+
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+# Errors: as much as helps a person or a program later, never more than a few kilobytes, and
+# without ever failing, for an error that cannot be recorded would be an error that is lost.
+
+
+class _Recorded(msgspec.Struct, omit_defaults=True):
+    type: str
+    text: str = ""
+    fields: dict[str, Any] = {}
+    notes: list[str] = []
+    cause: _Recorded | None = None
+
+
+def encode_error(error: BaseException) -> str:
+    """An error as JSON: type, text, public fields, notes, causes, members of a group."""
+    try:
+        return JSON.encode(msgspec.to_builtins(_record(error, MOST_CAUSES)))
+    except Exception:
+        return json.dumps({"type": _name(error), "text": _text(error)})
+
+
+def decode_error(text: str) -> RecordedError:
+    """What `encode_error` wrote, as an error that can be raised."""
+    try:
+        recorded = msgspec.convert(JSON.decode(text), _Recorded)
+    except (ValueError, RecursionError):
+        return RecordedError("unknown error", text[:MOST_TEXT])
+    return _revive(recorded)
+
+
+def _record(error: BaseException, causes: int) -> _Recorded:
+    if isinstance(error, RecordedError):
+        recorded = _Recorded(error.type_name, _cut(error.text), _fields(error.fields))
+    else:
+        recorded = _Recorded(_name(error), _text(error), _fields(_own_fields(error)))
+    recorded.notes = [_cut(str(note)) for note in getattr(error, "__notes__", [])][:MOST_MEMBERS]
+    if error.__cause__ is not None and causes:
+        recorded.cause = _record(error.__cause__, causes - 1)
+    return recorded
+
+
+def _revive(recorded: _Recorded) -> RecordedError:
+    error = RecordedError(recorded.type, recorded.text, recorded.fields)
+    for note in recorded.notes:
+        error.add_note(note)
+    if recorded.cause is not None:
+        error.__cause__ = _revive(recorded.cause)
+    return error
+
+
+def _own_fields(error: BaseException) -> dict[str, Any]:
+    # `message` is in the text already; a group's members are no attribute of their own.
+    fields = {k: v for k, v in vars(error).items() if not k.startswith("_") and k != "message"}
+    if isinstance(error, BaseExceptionGroup):
+        members = error.exceptions[:MOST_MEMBERS]
+        fields["exceptions"] = [f"{_name(member)}: {_text(member)}"[:200] for member in members]
+    return fields
+
+
+def _fields(given: dict[str, Any]) -> dict[str, Any]:
+    """Those that JSON can hold and that are not too long."""
+    kept: dict[str, Any] = {}
+    for name, value in islice(given.items(), MOST_FIELDS):
+        plain = _plain(value)
+        if plain is not None:
+            kept[name] = plain
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    """The value as plain data, structs and dataclasses as dicts; None if that cannot be."""
+    try:
+        return _shrink(msgspec.to_builtins(value, str_keys=True), MOST_FIELD)
+    except Exception:
+        return None
+
+
+def _shrink(plain: Any, most: int) -> Any:
+    """Cut what is too long, but not the exit code beside it."""
+    if isinstance(plain, str):
+        return _cut(plain, most)
+    if len(JSON.encode(plain)) <= most:
+        return plain
+    if isinstance(plain, dict):
+        return {k: _shrink(v, most // 4) for k, v in islice(plain.items(), MOST_FIELDS)}
+    return None
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return _cut(str(error))
+    except Exception as problem:
+        return f"(its text cannot be had: {_name(problem)})"
+
+
+def _cut(text: str, most: int = MOST_TEXT) -> str:
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"

@@ -1,0 +1,96 @@
+"""Connections to a journal file, and what SQLite's errors mean.
+
+Transactions are ours (`BEGIN IMMEDIATE` … `COMMIT`), not the driver's: a transaction that begins
+by reading and writes later can fail in the middle with "locked", one that begins as a writer
+cannot. So the engine is in autocommit mode, and a read is one statement with one snapshot.
+
+Nothing here opens the file itself, not even to look at its header: closing any descriptor of a
+file drops all POSIX locks that the process has on it, SQLite's included.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, QueuePool, create_engine
+from sqlalchemy.exc import DBAPIError
+
+from fanwise.errors import JournalError, JournalNotWritable, JournalUnreadable
+
+PATIENCE_S = 30.0
+"""How long to wait for another process that is writing."""
+
+DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+REFUSED = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
+
+
+def connect(path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> Engine:
+    """An engine for the file. `mode`: rw, rwc (make it if it is not there), ro or immutable."""
+    query = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
+    uri = f"file:{quote(str(path))}?{query}"
+
+    def open_file() -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+        )
+        # For each connection; that the file is in WAL mode is remembered in the file.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
+        return connection
+
+    return create_engine(
+        "sqlite://",
+        creator=open_file,
+        poolclass=QueuePool,
+        max_overflow=-1,
+        isolation_level="AUTOCOMMIT",
+    )
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """Everything inside, or nothing; nobody else writes meanwhile."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.exec_driver_sql("COMMIT")
+    except BaseException:
+        roll_back(connection)
+        raise
+
+
+def roll_back(connection: Connection) -> None:
+    """Undo the transaction, if SQLite has not already done so (it does when the disk is full)."""
+    driver = connection.connection.driver_connection
+    if driver is not None and driver.in_transaction:
+        connection.exec_driver_sql("ROLLBACK")
+
+
+@contextmanager
+def journal_errors(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise explain(path, error) from error
+
+
+def explain(path: Path, error: BaseException) -> JournalError:
+    """What a driver's error means for the journal."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code in REFUSED:
+        return JournalNotWritable(str(path), str(cause))
+    problem = "it is damaged" if code in DAMAGED else "it cannot be read"
+    return JournalUnreadable(str(path), f"{problem} ({cause})")

@@ -1,0 +1,1 @@
+"""Alembic's scripts: one file for each schema version, see `fanwise.journal.migrate`."""

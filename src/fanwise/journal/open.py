@@ -1,0 +1,65 @@
+"""Finding the journal: the one place that knows where it is when nobody says.
+
+SQLAlchemy is imported here, when a journal is opened, and not before: `fanwise --help` and
+fan-outs in memory do without it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fanwise.errors import JournalNotWritable, UsageError
+from fanwise.journal.port import Journal
+
+VARIABLE = "FANWISE_JOURNAL"
+DIRECTORY = ".fanwise"
+DEFAULT = Path(DIRECTORY, "journal.db")
+SCHEME = "sqlite:///"
+
+
+def open_journal(
+    location: str | os.PathLike[str] | None = None, *, read_only: bool = False
+) -> Journal:
+    """The journal at a path or an `sqlite:///path` URL; made if it is not there.
+
+    Without a location: what FANWISE_JOURNAL says, or `.fanwise/journal.db` in the working
+    directory. A `read_only` journal is never made, and need not be writable.
+    """
+    path = journal_path(location)
+    from fanwise.journal.sqlite import ReadOnlyJournal, SqliteJournal
+
+    if read_only:
+        return ReadOnlyJournal(path)
+    _make_directory(path.parent)
+    return SqliteJournal(path)
+
+
+def journal_path(location: str | os.PathLike[str] | None = None) -> Path:
+    """The absolute path of the journal's file."""
+    text = os.fspath(location if location is not None else os.environ.get(VARIABLE) or DEFAULT)
+    if text.startswith(SCHEME):
+        text = text.removeprefix(SCHEME)
+        if "?" in text:
+            raise _unusable(str(location), "has options, of which there are none")
+    if not text or text == ":memory:" or "://" in text:
+        raise _unusable(text, "is not the location of a journal")
+    return Path(text).expanduser().absolute()
+
+
+def _unusable(location: str, problem: str) -> UsageError:
+    return UsageError(
+        f"{location!r} {problem}",
+        f"Give the path of an SQLite file, or {SCHEME}PATH ({SCHEME}/PATH if it is absolute)",
+    )
+
+
+def _make_directory(directory: Path) -> None:
+    if directory.exists():
+        return
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if directory.name == DIRECTORY:
+            (directory / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise JournalNotWritable(str(directory), str(error)) from error

@@ -1,0 +1,130 @@
+"""The tables, as SQLAlchemy Core sees them.
+
+People open a journal with `sqlite3` and ask their own questions, so names are plain, values and
+errors are JSON text (SQLite's `json_extract` reads them), and no column needs quoting
+(`item_index`: `index` is a keyword).
+
+What was decided for speed:
+
+- Items, attempts and inputs are `WITHOUT ROWID`: their primary key is the only B-tree, where a
+  rowid table with a unique index has two. Items are sorted when they are read; an index over
+  `item_index` would be paid for by every write.
+- There are no foreign keys: writes are committed in the order in which they were submitted, so
+  a parent is always there before its children, and nothing is ever deleted by fanwise.
+
+A change here needs a migration in `migrations/versions`; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    text,
+)
+
+HEAD = "0001"
+"""The newest schema version. Versions are counted, so that older and newer can be told apart."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("ended_at", Float),
+    Column("owner", Text),
+    Column("cancel_requested", Boolean, nullable=False, server_default=text("0")),
+    Column("error", Text),
+    sqlite_autoincrement=True,
+)
+
+fan_outs = Table(
+    "fan_outs",
+    metadata,
+    # Not `id`: a fan-out's id is given by the kernel, and `seq` is the order of opening.
+    Column("seq", Integer, primary_key=True),
+    Column("id", BigInteger, nullable=False, unique=True),
+    Column("run_id", Text, nullable=False, index=True),
+    Column("path", Text, nullable=False),
+    Column("cap", Integer, nullable=False),
+    Column("halt", Text, nullable=False),
+    Column("opened_at", Float, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("ended_at", Float),
+    Column("stats", Text),
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("fan_out", BigInteger, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("item_index", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("starts", Integer, nullable=False),
+    Column("value", Text),
+    Column("error", Text),
+    Column("started_at", Float),
+    Column("ended_at", Float),
+    Column("queued_s", Float, nullable=False, server_default=text("0.0")),
+    Column("ran_s", Float, nullable=False, server_default=text("0.0")),
+    Column("backoff_s", Float, nullable=False, server_default=text("0.0")),
+    sqlite_with_rowid=False,
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("fan_out", BigInteger, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("call", Text),
+    Column("queued_s", Float, nullable=False),
+    Column("ran_s", Float, nullable=False),
+    Column("backoff_s", Float, nullable=False),
+    Column("error", Text),
+    Column("requests", Float),
+    Column("tokens", Float),
+    Column("usd", Float),
+    sqlite_with_rowid=False,
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("run_id", Text, nullable=False, index=True),
+    Column("at", Float, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("data", Text, nullable=False),
+)
+
+inputs = Table(
+    "inputs",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("input_index", Integer, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)

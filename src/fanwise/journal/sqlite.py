@@ -1,0 +1,124 @@
+"""The journal in an SQLite file.
+
+SQLite, because a run has to be durable where it runs, with nothing to install or to start, and
+because the file can be copied, attached and queried. WAL, so that readers (`fanwise show`) and
+the writer do not wait for each other; synchronous=FULL, because WAL's default may lose the last
+commits when the power fails.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from fanwise.errors import JournalNotWritable, JournalUnreadable
+from fanwise.journal import runs
+from fanwise.journal.connect import PATIENCE_S, connect, journal_errors
+from fanwise.journal.migrate import HISTORY, History, check_readable, prepare
+from fanwise.journal.port import Owner, RunRecord, Then, Write
+from fanwise.journal.reads import Reads
+from fanwise.journal.writer import Writer
+
+
+class SqliteJournal(Reads):
+    """A journal that can be read and written. Close it; a forgotten one is flushed at exit."""
+
+    def __init__(
+        self, path: Path, *, patience: float = PATIENCE_S, history: History = HISTORY
+    ) -> None:
+        prepare(path, patience=patience, history=history)
+        super().__init__(connect(path, patience=patience), path)
+        with journal_errors(path):
+            self._writer = Writer(self._engine, path)
+        # Also at exit; it must not hold the journal, or that would never be collected.
+        self._close = weakref.finalize(self, _close, self._writer, self._engine.dispose)
+
+    def create_run(self, run: RunRecord) -> RunRecord:
+        """Record a new run."""
+        return self._writer.call(partial(runs.create, run=run))
+
+    def claim_run(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRecord:
+        """Become the owner of a run."""
+        return self._writer.call(partial(runs.claim, run_id=run_id, owner=owner, force=force))
+
+    def submit(self, write: Write, then: Then | None = None) -> None:
+        """Write this with the next batch."""
+        self._writer.submit(write, then)
+
+    def request_cancel(self, run_id: str) -> None:
+        """Ask whoever executes the run to cancel it."""
+        self._writer.call(partial(runs.request_cancel, run_id=run_id))
+        self._writer.wake()
+
+    def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_cancel` once, from the writer's thread, after a cancel was requested."""
+        end = self._writer.watches.add(run_id, on_cancel)
+        self._writer.wake()
+        return end
+
+    def close(self) -> None:
+        """Write what was submitted; `JournalNotWritable` if that failed and nobody was told."""
+        self._close()
+
+
+class ReadOnlyJournal(Reads):
+    """A journal for looking only: also where the file, or its directory, cannot be written."""
+
+    def __init__(self, path: Path, *, patience: float = PATIENCE_S) -> None:
+        if not path.is_file():
+            raise JournalUnreadable(str(path), "there is no journal")
+        super().__init__(connect(path, mode="ro", patience=patience), path)
+        try:
+            with journal_errors(path):
+                check_readable(self._engine, path)
+        except JournalNotWritable:
+            self._read_without_locks()
+
+    def _read_without_locks(self) -> None:
+        """In a directory where SQLite cannot make its own files beside the journal."""
+        self._engine.dispose()
+        wal = Path(f"{self._path}-wal")
+        if wal.exists() and wal.stat().st_size:
+            problem = f"its latest writes are in {wal.name}, and its directory is not writable"
+            raise JournalUnreadable(self.location, problem)
+        self._engine = connect(self._path, mode="immutable")
+        with journal_errors(self._path):
+            check_readable(self._engine, self._path)
+
+    def create_run(self, run: RunRecord) -> RunRecord:
+        """Refused."""
+        raise self._refusal()
+
+    def claim_run(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRecord:
+        """Refused."""
+        raise self._refusal()
+
+    def submit(self, write: Write, then: Then | None = None) -> None:
+        """Refused."""
+        if then is None:
+            raise self._refusal()
+        then(self._refusal())
+
+    def request_cancel(self, run_id: str) -> None:
+        """Refused."""
+        raise self._refusal()
+
+    def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
+        """Refused."""
+        raise self._refusal()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._engine.dispose()
+
+    def _refusal(self) -> JournalNotWritable:
+        return JournalNotWritable(self.location, "it was opened for reading only")
+
+
+def _close(writer: Writer, dispose: Callable[[], None]) -> None:
+    try:
+        writer.stop()
+    finally:
+        dispose()

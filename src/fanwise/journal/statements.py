@@ -1,0 +1,129 @@
+"""The SQL of the hot path: one statement that writes many rows.
+
+`executemany` would be the plain way, but Python's sqlite3 lets go of the GIL for each row and
+then has to win it back from an event loop that is busy: measured, that is the difference between
+a writer that keeps up and one that starves. A statement with many rows of VALUES lets go once.
+
+The rows of one statement are a power of 4, at most `MOST_ROWS`, so that a few statements are
+compiled once and serve every batch.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeVar
+
+import msgspec
+
+MOST_ROWS = 256 if sqlite3.sqlite_version_info >= (3, 32) else 64
+"""Older SQLites take 999 parameters, newer ones 32,766."""
+
+T = TypeVar("T")
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """An INSERT of any number of rows. Each row's parameters are a struct's fields, in order."""
+
+    insert: str
+    """Up to and including the word VALUES."""
+    row: str
+    """One row, with `{0}`, `{1}` … for the fields."""
+    fields: int
+    on_conflict: str = ""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+ITEM_STARTED = Statement(
+    insert="INSERT INTO items (fan_out, key, item_index, started_at, status, starts) VALUES",
+    row="({0}, {1}, {2}, {3}, 'started', 1)",
+    fields=4,
+    on_conflict="""ON CONFLICT (fan_out, key) DO UPDATE SET
+        starts = starts + 1, status = 'started', item_index = excluded.item_index,
+        started_at = excluded.started_at, ended_at = NULL, value = NULL, error = NULL,
+        queued_s = 0.0, ran_s = 0.0, backoff_s = 0.0""",
+)
+
+ITEM_ENDED = Statement(
+    insert="""INSERT INTO items (fan_out, key, item_index, status, ended_at,
+        queued_s, ran_s, backoff_s, value, error, starts) VALUES""",
+    row="({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, 0)",
+    fields=10,
+    on_conflict="""ON CONFLICT (fan_out, key) DO UPDATE SET
+        item_index = excluded.item_index, status = excluded.status,
+        ended_at = excluded.ended_at, value = excluded.value, error = excluded.error,
+        queued_s = excluded.queued_s, ran_s = excluded.ran_s, backoff_s = excluded.backoff_s""",
+)
+
+ATTEMPT_ENDED = Statement(
+    insert="""INSERT INTO attempts (fan_out, key, number, call,
+        queued_s, ran_s, backoff_s, error, requests, tokens, usd) VALUES""",
+    row="""({0}, {1}, (SELECT coalesce(max(number), 0) + 1 FROM attempts
+        WHERE fan_out = {0} AND key = {1}), {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9})""",
+    fields=10,
+)
+
+EVENT = Statement(
+    insert="INSERT INTO events (run_id, at, kind, data) VALUES",
+    row="({0}, {1}, {2}, {3})",
+    fields=4,
+)
+
+INPUT = Statement(
+    insert="INSERT INTO inputs (run_id, input_index, data) VALUES",
+    row="({0}, {1}, {2})",
+    fields=3,
+    on_conflict="ON CONFLICT (run_id, input_index) DO UPDATE SET data = excluded.data",
+)
+
+FAN_OUT = Statement(
+    insert="""INSERT INTO fan_outs
+        (id, run_id, path, cap, halt, opened_at, status, ended_at, stats) VALUES""",
+    row="({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8})",
+    fields=9,
+    # A resume opens it again: when it was first opened remains.
+    on_conflict="""ON CONFLICT (id) DO UPDATE SET
+        path = excluded.path, cap = excluded.cap, halt = excluded.halt,
+        status = excluded.status, ended_at = excluded.ended_at, stats = excluded.stats""",
+)
+
+FAN_OUT_ENDED = "UPDATE fan_outs SET status = ?2, ended_at = ?3, stats = ?4 WHERE id = ?1"
+RUN_ENDED = "UPDATE runs SET status = ?2, ended_at = ?3, error = ?4, owner = NULL WHERE id = ?1"
+
+
+def insert_all(
+    execute: Callable[[str, tuple[Any, ...]], object],
+    statement: Statement,
+    records: Sequence[msgspec.Struct],
+) -> None:
+    """Insert the records, in order, with as few statements as there can be."""
+    for chunk in _chunks(records):
+        parameters = tuple(chain.from_iterable(map(msgspec.structs.astuple, chunk)))
+        execute(_sql(statement, len(chunk)), parameters)
+
+
+def _chunks(records: Sequence[T]) -> Iterator[Sequence[T]]:
+    start, size = 0, MOST_ROWS
+    while start < len(records):
+        while size > len(records) - start:
+            size //= 4
+        yield records[start : start + size]
+        start += size
+
+
+@lru_cache(maxsize=64)
+def _sql(statement: Statement, rows: int) -> str:
+    values = ", ".join(
+        statement.row.format(
+            *(f"?{row * statement.fields + n + 1}" for n in range(statement.fields))
+        )
+        for row in range(rows)
+    )
+    return f"{statement.insert} {values} {statement.on_conflict}"

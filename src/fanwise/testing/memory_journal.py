@@ -1,0 +1,224 @@
+"""A journal in memory, for tests: yours and ours.
+
+It keeps the port's rules and passes the same contract tests as the one on disk, but a write is
+done, and its `then` called, before `submit` returns: nothing waits, so a test in virtual time
+is the same on each run. `fail_after=n` makes the disk full after n writes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec.structs import asdict, replace
+
+from fanwise.errors import JournalNotWritable, RunExists, RunNotFound
+from fanwise.journal.owner import reclaimed, refuse_if_live
+from fanwise.journal.port import (
+    AttemptEnded,
+    AttemptRecord,
+    EventRecord,
+    FanOutEnded,
+    FanOutRecord,
+    InputRecord,
+    ItemEnded,
+    ItemRecord,
+    ItemStarted,
+    Owner,
+    RunEnded,
+    RunRecord,
+    Then,
+    Write,
+)
+from fanwise.journal.tell import tell
+from fanwise.journal.watches import Watches
+
+
+class MemoryJournal:
+    """The port, with dicts. What is written lives as long as this object."""
+
+    def __init__(self, *, fail_after: int | None = None) -> None:
+        self._writes_left = fail_after
+        self._refusal: JournalNotWritable | None = None
+        self._lock = threading.RLock()
+        self._watches = Watches()
+        self._runs: dict[str, RunRecord] = {}
+        self._fan_outs: dict[int, FanOutRecord] = {}
+        self._items: dict[tuple[int, str], ItemRecord] = {}
+        self._attempts: dict[tuple[int, str], list[AttemptRecord]] = {}
+        self._events: list[EventRecord] = []
+        self._inputs: dict[tuple[str, int], InputRecord] = {}
+        self._how: dict[type, Callable[[Any], None]] = {
+            ItemStarted: self._item_started,
+            ItemEnded: self._item_ended,
+            AttemptEnded: self._attempt_ended,
+            FanOutRecord: self._fan_out_opened,
+            FanOutEnded: self._fan_out_ended,
+            EventRecord: self._events.append,
+            InputRecord: self._input,
+            RunEnded: self._run_ended,
+        }
+
+    @property
+    def location(self) -> str:
+        """Nowhere."""
+        return "memory"
+
+    def create_run(self, run: RunRecord) -> RunRecord:
+        """Record a new run."""
+        with self._lock:
+            self._check_open()
+            if run.id in self._runs:
+                raise RunExists(run.id)
+            self._runs[run.id] = replace(run, number=len(self._runs) + 1)
+            return self._runs[run.id]
+
+    def claim_run(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRecord:
+        """Become the owner of a run."""
+        with self._lock:
+            self._check_open()
+            run = self.run(run_id)
+            refuse_if_live(run, force=force)
+            self._runs[run_id] = reclaimed(run, owner)
+            return self._runs[run_id]
+
+    def run(self, run_id: str) -> RunRecord:
+        """`RunNotFound`."""
+        with self._lock:
+            if run_id not in self._runs:
+                raise RunNotFound(run_id, self._runs)
+            return self._runs[run_id]
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, the newest first."""
+        with self._lock:
+            return list(self._runs.values())[::-1]
+
+    def fan_outs(self, run_id: str) -> list[FanOutRecord]:
+        """In the order in which they were first opened."""
+        with self._lock:
+            return [record for record in self._fan_outs.values() if record.run_id == run_id]
+
+    def items(self, fan_out: int) -> Iterator[ItemRecord]:
+        """In item order."""
+        with self._lock:
+            found = [item for item in self._items.values() if item.fan_out == fan_out]
+        return iter(sorted(found, key=lambda item: (item.index, item.key)))
+
+    def attempts(self, fan_out: int) -> Iterator[AttemptRecord]:
+        """By item, then number."""
+        with self._lock:
+            found = {key: list(a) for (of, key), a in self._attempts.items() if of == fan_out}
+            place = {item.key: item.index for item in self.items(fan_out)}
+        for key in sorted(found, key=lambda key: (place.get(key, -1), key)):
+            yield from found[key]
+
+    def events(self, run_id: str) -> Iterator[EventRecord]:
+        """In the order in which they were submitted."""
+        with self._lock:
+            return iter([event for event in self._events if event.run_id == run_id])
+
+    def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
+        """In order, from `start` on."""
+        with self._lock:
+            found = [i for i in self._inputs.values() if i.run_id == run_id and i.index >= start]
+        return iter(sorted(found, key=lambda record: record.index))
+
+    def submit(self, write: Write, then: Then | None = None) -> None:
+        """Write this now."""
+        with self._lock:
+            self._spend_a_write()
+            if self._refusal is None:
+                self._how[type(write)](write)
+            refusal = self._refusal
+        tell(then, refusal)
+
+    def request_cancel(self, run_id: str) -> None:
+        """Ask whoever executes the run to cancel it."""
+        with self._lock:
+            self._check_open()
+            self._runs[run_id] = replace(self.run(run_id), cancel_requested=True)
+        self._watches.fire([run_id])
+
+    def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_cancel` once, from the thread that requests the cancel."""
+        with self._lock:
+            end = self._watches.add(run_id, on_cancel)
+            requested = run_id in self._runs and self._runs[run_id].cancel_requested
+        if requested:
+            self._watches.fire([run_id])
+        return end
+
+    def close(self) -> None:
+        """Refuse what follows; what was written can still be read."""
+        self._refusal = self._refusal or JournalNotWritable(self.location, "it is closed")
+
+    def _check_open(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _spend_a_write(self) -> None:
+        if self._writes_left is None:
+            return
+        self._writes_left -= 1
+        if self._writes_left < 0 and self._refusal is None:
+            self._refusal = JournalNotWritable(self.location, "database or disk is full")
+
+    def _item_started(self, write: ItemStarted) -> None:
+        known = self._items.get((write.fan_out, write.key))
+        self._items[write.fan_out, write.key] = ItemRecord(
+            fan_out=write.fan_out,
+            key=write.key,
+            index=write.index,
+            status="started",
+            starts=known.starts + 1 if known else 1,
+            started_at=write.at,
+        )
+
+    def _item_ended(self, write: ItemEnded) -> None:
+        known = self._items.get((write.fan_out, write.key))
+        self._items[write.fan_out, write.key] = ItemRecord(
+            fan_out=write.fan_out,
+            key=write.key,
+            index=write.index,
+            status=write.status,
+            starts=known.starts if known else 0,
+            value=write.value,
+            error=write.error,
+            started_at=known.started_at if known else None,
+            ended_at=write.at,
+            queued_s=write.queued_s,
+            ran_s=write.ran_s,
+            backoff_s=write.backoff_s,
+        )
+
+    def _attempt_ended(self, write: AttemptEnded) -> None:
+        earlier = self._attempts.setdefault((write.fan_out, write.key), [])
+        earlier.append(AttemptRecord(number=len(earlier) + 1, **asdict(write)))
+
+    def _fan_out_opened(self, write: FanOutRecord) -> None:
+        known = self._fan_outs.get(write.id, write)
+        self._fan_outs[write.id] = replace(write, opened_at=known.opened_at)
+
+    def _fan_out_ended(self, write: FanOutEnded) -> None:
+        if write.fan_out in self._fan_outs:
+            self._fan_outs[write.fan_out] = replace(
+                self._fan_outs[write.fan_out],
+                status=write.status,
+                ended_at=write.at,
+                stats=write.stats,
+            )
+
+    def _input(self, write: InputRecord) -> None:
+        self._inputs[write.run_id, write.index] = write
+
+    def _run_ended(self, write: RunEnded) -> None:
+        if write.run_id in self._runs:
+            self._runs[write.run_id] = replace(
+                self._runs[write.run_id],
+                status=write.status,
+                ended_at=write.at,
+                error=write.error,
+                owner=None,
+            )
