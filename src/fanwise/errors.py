@@ -193,8 +193,10 @@ class ItemsError(FanwiseError):
 class AttemptTimeout(FanwiseError, TimeoutError):
     """An attempt took longer than its time-out."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, result: Any = None) -> None:
         self.seconds = seconds
+        self.result = result
+        """What a command had given until then."""
         super().__init__(f"timed out after {seconds:g} s")
 
 

@@ -1,0 +1,164 @@
+"""What people declare about limits: fixed caps, rates and adaptive caps, by name.
+
+`Caps` is what is shared: two fan-outs that are given the same `Caps` object share its permits.
+The bookkeeping behind it is the `Ledger`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from fanwise.core.ledger import Ledger, Resource
+from fanwise.core.rate import Adaptation, Bucket
+from fanwise.core.stats import TOTAL
+from fanwise.errors import BadCap, BadPredicate, UnknownCap, UsageError
+
+I = TypeVar("I")  # noqa: E741 - the item, as in DESIGN: work(I) -> T
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """Most per minute: requests, tokens or both (`per` changes the period, in seconds).
+
+    Bursts are small (about a second's worth of requests), so that no window of `per` seconds
+    sees more than `requests`.
+    """
+
+    requests: float | None = None
+    tokens: float | None = None
+    per: float = 60.0
+
+
+class Adaptive(msgspec.Struct, frozen=True):
+    """A cap that finds its own height between `least` and `most`.
+
+    It halves when the other side says "too many" (`RateLimited`), waits as long as that asks
+    for, and grows while it is saturated and clean.
+    """
+
+    start: int = 8
+    least: int = 1
+    most: int = 256
+
+
+Limit = int | Rate | Adaptive
+Needs = str | Iterable[str] | Mapping[str, int] | None
+NeedsOf = Callable[[I], Needs]
+
+
+class Caps:
+    """Named caps: `Caps(openai=4, gpu=1)`; names that are not identifiers go in a mapping.
+
+    A name may have several limits: `Caps(openai=(Adaptive(8), Rate(requests=500)))`.
+    """
+
+    def __init__(
+        self,
+        limits: Mapping[str, Limit | Iterable[Limit]] | None = None,
+        /,
+        **named: Limit | Iterable[Limit],
+    ) -> None:
+        every = {**(limits or {}), **named}
+        self.ledger = Ledger(resource(name, limit) for name, limit in every.items())
+
+    @property
+    def names(self) -> list[str]:
+        """The declared names."""
+        return list(self.ledger.resources)
+
+    @property
+    def in_use(self) -> dict[str, int]:
+        """Permits taken at this moment."""
+        return {name: r.in_use for name, r in self.ledger.resources.items()}
+
+    @property
+    def peak(self) -> dict[str, int]:
+        """Most that were ever taken at once."""
+        return {name: r.peak for name, r in self.ledger.resources.items()}
+
+    @property
+    def current(self) -> dict[str, int | None]:
+        """Limits as they are now: an adaptive cap moves. None: only a rate."""
+        return {name: r.limit for name, r in self.ledger.resources.items()}
+
+    def __repr__(self) -> str:
+        return f"Caps({', '.join(f'{n}={limit}' for n, limit in self.current.items())})"
+
+
+def resource(name: str, limits: Limit | Iterable[Limit]) -> Resource:
+    """Check a declared cap and build its bookkeeping."""
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"a cap's name is {name!r}", "Use a word, such as the provider's name")
+    if name == TOTAL:
+        raise UsageError(f"{TOTAL!r} is the name of a fan-out's own cap", "Choose another name")
+    found = Resource(name)
+    parts = (limits,) if isinstance(limits, int | Rate | Adaptive) else limits
+    if isinstance(parts, str | bytes) or not isinstance(parts, Iterable):
+        raise BadCap(f"cap {name!r}", limits)
+    for part in parts:
+        _add_limit(found, part)
+    return found
+
+
+def _add_limit(found: Resource, part: Any) -> None:
+    if isinstance(part, Rate):
+        found.buckets += _buckets(found.name, part)
+    elif found.limit is not None:
+        raise UsageError(f"cap {found.name!r} has two caps", "Give one number, or one Adaptive")
+    elif isinstance(part, Adaptive):
+        for field in ("least", "start", "most"):
+            whole(f"{field} of cap {found.name!r}", getattr(part, field))
+        if not part.least <= part.start <= part.most:
+            raise BadCap(f"cap {found.name!r}", part, "least <= start <= most")
+        found.limit = part.start
+        found.most = part.most
+        found.adaptation = Adaptation(part.least, part.most)
+    else:
+        found.limit = found.most = whole(f"cap {found.name!r}", part)
+
+
+def _buckets(name: str, rate: Rate) -> list[Bucket]:
+    for field in ("requests", "tokens", "per"):
+        given = getattr(rate, field)
+        if given is None:
+            continue
+        if not isinstance(given, int | float) or isinstance(given, bool) or not given > 0:
+            raise BadCap(f"{field} of the rate of {name!r}", given, "a number above 0")
+    if rate.requests is None and rate.tokens is None:
+        raise BadCap(f"the rate of {name!r}", rate, "requests, tokens or both")
+    buckets = []
+    if rate.requests is not None:
+        buckets.append(Bucket.of_requests(rate.requests, rate.per))
+    if rate.tokens is not None:
+        buckets.append(Bucket.of_tokens(rate.tokens, rate.per))
+    return buckets
+
+
+def whole(name: str, given: object, least: int = 1) -> int:
+    """A whole number of at least `least`, or `BadCap`. True is not a number here."""
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        raise BadCap(name, given, f"a whole number of at least {least}")
+    return given
+
+
+def parse_needs(needs: Needs, known: Mapping[str, Resource], index: int) -> dict[str, int]:
+    """`"gpu"`, `["gpu", "openai"]` or `{"gpu": 2}` as a mapping; `UnknownCap` for the rest."""
+    if needs is None:
+        return {}
+    if isinstance(needs, str):
+        found = {needs: 1}
+    elif isinstance(needs, Mapping):
+        found = {n: whole(f"the need for {n!r} of item {index}", u) for n, u in needs.items()}
+    elif isinstance(needs, Iterable):
+        found = {}
+        for name in needs:
+            found[name] = found.get(name, 0) + 1
+    else:
+        problem = f"gave {needs!r} (use a name, a list of names or {{name: units}})"
+        raise BadPredicate("needs", index, problem)
+    for name in found:
+        if name not in known:
+            raise UnknownCap(name, known)
+    return found

@@ -1,0 +1,69 @@
+"""When to start nothing more.
+
+A halt is judged in item order, whatever finished first: the outcomes that come back are those
+that a sequential run would have returned. Only `on_success(fastest=True)` gives this up, on
+request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from fanwise.core.outcome import Outcome
+from fanwise.errors import BadPredicate
+
+
+class Halt(msgspec.Struct, frozen=True):
+    """Made by `Halt.never()`, `.on_failure()`, `.on_success()` or `.when(predicate)`."""
+
+    kind: Literal["never", "failure", "success", "fastest", "when"]
+    predicate: Callable[[Outcome[Any]], bool] | None = None
+
+    @staticmethod
+    def never() -> Halt:
+        """Every item runs, whatever becomes of the others."""
+        return Halt("never")
+
+    @staticmethod
+    def on_failure() -> Halt:
+        """The first failure in item order is the last outcome."""
+        return Halt("failure")
+
+    @staticmethod
+    def on_success(*, fastest: bool = False) -> Halt:
+        """The first success wins: in item order, or (`fastest`) the first to finish."""
+        return Halt("fastest" if fastest else "success")
+
+    @staticmethod
+    def when(predicate: Callable[[Outcome[Any]], bool]) -> Halt:
+        """The first outcome in item order for which this is true is the last one."""
+        return Halt("when", predicate)
+
+    def judge(self, outcome: Outcome[Any]) -> bool:
+        """Whether this outcome halts. `BadPredicate` if the predicate fails."""
+        match self.kind:
+            case "never":
+                return False
+            case "failure":
+                return outcome.status == "failed"
+            case "success" | "fastest":
+                return outcome.status == "done"
+            case "when":
+                return self._ask(outcome)
+
+    def _ask(self, outcome: Outcome[Any]) -> bool:
+        assert self.predicate is not None
+        try:
+            answer = self.predicate(outcome)
+        except Exception as error:
+            raise BadPredicate("the halt predicate", outcome.index, "raised") from error
+        # A coroutine is truthy: an async predicate would halt at once and look as if it worked.
+        if not isinstance(answer, bool):
+            if hasattr(answer, "close"):
+                answer.close()
+            problem = f"gave {type(answer).__name__}, not a bool,"
+            raise BadPredicate("the halt predicate", outcome.index, problem)
+        return answer

@@ -1,0 +1,57 @@
+"""Again with the same input: how often, on what, after how long.
+
+Exponential backoff with full jitter (a random point between nothing and the ceiling), because
+equal pauses make those who collided collide again. What the other side asks for (`retry_after`
+of the error) wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from fanwise.core.caps import whole
+from fanwise.errors import BadCap, BudgetExceeded, UsageError
+
+OnError = Callable[[BaseException], bool]
+
+
+class Retry(msgspec.Struct, frozen=True):
+    """`Retry(3)`: at most three attempts more after the first."""
+
+    times: int
+    base_s: float = 0.5
+    most_s: float = 60.0
+    on: type[BaseException] | tuple[type[BaseException], ...] | OnError | None = None
+    """Which errors: types, or a function. Default: every one but wrong usage and no budget."""
+
+    def __post_init__(self) -> None:
+        whole("times of Retry", self.times, least=0)
+        for name in ("base_s", "most_s"):
+            given = getattr(self, name)
+            if not isinstance(given, int | float) or not given >= 0:
+                raise BadCap(f"{name} of Retry", given, "a number of seconds")
+
+    @staticmethod
+    def none() -> Retry:
+        """One attempt, no more."""
+        return Retry(0)
+
+    def wants(self, error: BaseException, attempts: int) -> bool:
+        """Whether to try again after this many attempts and this error."""
+        if attempts > self.times or not isinstance(error, Exception):
+            return False
+        if self.on is None:
+            return not isinstance(error, UsageError | BudgetExceeded)
+        if isinstance(self.on, type | tuple):
+            return isinstance(error, self.on)
+        return bool(self.on(error))
+
+    def delay(self, error: BaseException, attempts: int, chance: float) -> float:
+        """Seconds to wait; `chance` is a random number in [0, 1)."""
+        asked = getattr(error, "retry_after", None)
+        if isinstance(asked, int | float) and asked >= 0:
+            return float(asked)
+        # 2**attempts overflows a float long after it has stopped to matter.
+        return chance * min(self.most_s, self.base_s * 2.0 ** min(attempts - 1, 63))

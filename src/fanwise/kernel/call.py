@@ -1,0 +1,225 @@
+"""One leaf inside an item: an LLM call, a judge's call.
+
+It waits for its caps and rates without holding anything else, reserves its budget before it
+spends, frees its permits while it backs off, and is recorded as attempts of the item.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import random
+from typing import Any, TypeVar
+
+from fanwise.core.budget import Reservation
+from fanwise.core.caps import Needs, parse_needs
+from fanwise.core.ledger import Ledger, Ticket
+from fanwise.core.outcome import Attempt, Usage
+from fanwise.core.retry import Retry
+from fanwise.errors import RateLimited
+from fanwise.kernel import events
+from fanwise.kernel.dispatch import dispatcher_of
+from fanwise.kernel.engine import report_moves
+from fanwise.kernel.scope import Scope, current, held_names
+from fanwise.kernel.threads import Threads
+from fanwise.kernel.work import Attempter, attempter, is_async
+
+T = TypeVar("T")
+UsageOf = Callable[[Any], Usage | None]
+
+
+async def call(
+    work: Callable[..., Awaitable[T]] | Callable[..., T],
+    *args: Any,
+    needs: Needs = None,
+    retry: Retry = Retry.none(),  # noqa: B008
+    timeout: float | None = None,
+    estimate: Usage | None = None,
+    usage: UsageOf | None = None,
+    name: str | None = None,
+) -> T:
+    """Call `work(*args)` once its caps, rates and budget allow.
+
+    `estimate`: the most that an attempt may cost; it is reserved before the attempt and settled
+    after it with what `usage` makes of the value (or of the error: a failed attempt may cost
+    too). Without `usage` the estimate counts. `name`: under which its attempts are recorded.
+    """
+    scope = current.get()
+    leaf = _Leaf(scope, needs, estimate, usage, name or str(getattr(work, "__name__", "call")))
+    threads = scope.fan_out.threads if scope is not None else Threads("fanwise-call")
+    attempt = attempter(_bound(work, args), threads, timeout)
+    try:
+        value: T = await leaf.perform(attempt, retry)
+        return value
+    finally:
+        if scope is None:
+            threads.close()
+
+
+def _bound(work: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[None], Any]:
+    if is_async(work):
+
+        async def bound(_: None) -> Any:
+            return await work(*args)
+
+        return bound
+    return lambda _: work(*args)
+
+
+class _Wait:
+    """Somebody who waits for permits, or for the budget."""
+
+    def __init__(self) -> None:
+        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def granted(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+
+class _Leaf:
+    """One call: its permits, its budget, its record."""
+
+    def __init__(
+        self,
+        scope: Scope | None,
+        needs: Needs,
+        estimate: Usage | None,
+        usage: UsageOf | None,
+        name: str,
+    ) -> None:
+        self._scope = scope
+        self._estimate = estimate
+        self._usage = usage
+        self._name = name
+        self._loop = asyncio.get_running_loop()
+        self._budget = scope.fan_out.budget if scope is not None else None
+        self._ledger = scope.fan_out.ledger if scope is not None else Ledger()
+        self._dispatcher = dispatcher_of(self._ledger)
+        index = scope.entry.index if scope is not None else 0
+        wanted = parse_needs(needs, self._ledger.resources, index)
+        self._ledger.check_nesting(wanted, held_names(scope, self._ledger))
+        self._needs = self._ledger.resolve(wanted)
+        self._made = 0
+
+    async def perform(self, attempt: Attempter, retry: Retry) -> Any:
+        """Attempts, with backoff between them, until one is good or no more is wanted."""
+        backoff_s = 0.0
+        while True:
+            value, error = await self._once(attempt, backoff_s)
+            if error is None:
+                return value
+            if not retry.wants(error, self._made):
+                raise error
+            began = self._loop.time()
+            await asyncio.sleep(retry.delay(error, self._made, random()))
+            backoff_s = self._loop.time() - began
+
+    async def _once(self, attempt: Attempter, backoff_s: float) -> tuple[Any, Exception | None]:
+        asked = self._loop.time()
+        reservation = await self._reserve()
+        spent: Usage | None = None
+        try:
+            ticket = await self._permits()
+            began = self._loop.time()
+            value: Any = None
+            error: BaseException | None = None
+            try:
+                value = await attempt(None)
+            except BaseException as caught:
+                error = caught
+            ran_s = self._loop.time() - began
+            spent = self._spent(value if error is None else error)
+            self._give_back(ticket, error, ran_s, spent)
+        finally:
+            if reservation is not None:
+                self._settle(reservation, spent)
+        self._made += 1
+        self._record(Attempt(began - asked, ran_s, backoff_s, error, self._name, spent))
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return value, error
+
+    # -- budget ---------------------------------------------------------------------------------
+
+    async def _reserve(self) -> Reservation | None:
+        if self._budget is None or self._estimate is None:
+            return None
+        wait = _Wait()
+        reservation = Reservation(self._estimate, wait)
+        if self._budget.reserve(reservation):
+            return reservation
+        try:
+            await wait.future
+        except asyncio.CancelledError:
+            self._settle(reservation, None)
+            raise
+        if reservation.refusal is not None:
+            raise reservation.refusal
+        return reservation
+
+    def _settle(self, reservation: Reservation, spent: Usage | None) -> None:
+        assert self._budget is not None
+        for decided in self._budget.settle(reservation, spent):
+            assert isinstance(decided.tag, _Wait)
+            decided.tag.granted()
+
+    def _spent(self, result: Any) -> Usage | None:
+        """What it cost; without a better word, the estimate."""
+        if self._usage is None:
+            return self._estimate
+        return self._usage(result)
+
+    # -- permits --------------------------------------------------------------------------------
+
+    async def _permits(self) -> Ticket:
+        wait = _Wait()
+        tokens = self._estimate.tokens if self._estimate is not None else 0.0
+        ticket = Ticket(self._ledger.calls, self._needs, self._ledger.next_order(), wait, tokens)
+        if self._ledger.request(ticket, self._loop.time()):
+            return ticket
+        self._dispatcher.pump()  # it may wait for nothing but a rate
+        try:
+            await wait.future
+        except asyncio.CancelledError:
+            if ticket.state == "held":
+                self._ledger.release(ticket, 0.0)
+                self._dispatcher.pump()
+            self._ledger.withdraw(ticket)
+            raise
+        return ticket
+
+    def _give_back(
+        self, ticket: Ticket, error: BaseException | None, ran_s: float, spent: Usage | None
+    ) -> None:
+        now = self._loop.time()
+        if isinstance(error, RateLimited):
+            self._ledger.refused(ticket, error.retry_after, now)
+        elif error is None:
+            self._ledger.accepted(ticket)
+        if spent is not None:
+            self._ledger.settle(ticket, spent.tokens, now)
+        self._ledger.release(ticket, ran_s)
+        if self._ledger.moves and self._scope is not None:
+            report_moves(self._scope.fan_out)
+        self._dispatcher.pump()
+
+    # -- record ---------------------------------------------------------------------------------
+
+    def _record(self, attempt: Attempt) -> None:
+        if self._scope is None:
+            return
+        fan_out, entry = self._scope.fan_out, self._scope.entry
+        entry.calls = (*entry.calls, attempt)
+        entry.engine.record_call(entry, attempt)
+        if fan_out.subscribers:
+            fan_out.subscribers.emit(
+                events.AttemptEnded(
+                    at=self._loop.time(),
+                    path=fan_out.path,
+                    index=entry.index,
+                    key=entry.key,
+                    number=self._made,
+                    attempt=attempt,
+                )
+            )

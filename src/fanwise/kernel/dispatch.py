@@ -1,0 +1,63 @@
+"""A ledger on an event loop: grants are passed on, and rates wake it when they refill.
+
+One dispatcher for a ledger, whoever shares it: permits given back by one fan-out start the items
+of another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from fanwise.core.ledger import Ledger, Ticket
+from fanwise.errors import UsageError
+
+
+class Grantee(Protocol):
+    """Whoever waits with a ticket."""
+
+    def granted(self) -> None:
+        """The permits are yours."""
+
+
+class Dispatcher:
+    """Made by `dispatcher_of`."""
+
+    def __init__(self, ledger: Ledger, loop: asyncio.AbstractEventLoop) -> None:
+        self.ledger = ledger
+        self.loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+
+    def pump(self) -> None:
+        """Start everyone who can go now."""
+        for ticket in self.ledger.grants(self.loop.time()):
+            _grantee(ticket).granted()
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        wake_at = self.ledger.wake_at(self.loop.time())
+        if wake_at is not None:
+            self._timer = self.loop.call_at(wake_at, self.pump)
+
+
+def _grantee(ticket: Ticket) -> Grantee:
+    return ticket.tag  # type: ignore[return-value]
+
+
+def dispatcher_of(ledger: Ledger) -> Dispatcher:
+    """The dispatcher of this ledger on the running loop."""
+    loop = asyncio.get_running_loop()
+    found = ledger.driver
+    if isinstance(found, Dispatcher) and found.loop is not loop:
+        if not ledger.idle and not found.loop.is_closed():
+            raise UsageError(
+                "these caps are in use on another event loop",
+                "Give each event loop Caps of its own",
+            )
+        found = None
+    if not isinstance(found, Dispatcher):
+        found = ledger.driver = Dispatcher(ledger, loop)
+    return found

@@ -1,0 +1,509 @@
+"""The driver of a fan-out: it performs what the schedule decides.
+
+    source -> pump -> admit -> start -> run (one task an item) -> worked -> told
+                                 |                                   |
+                            start on disk                     outcome on disk
+
+Everything but `run` is a plain function called on the event loop, so that there is no await, and
+so no cancellation, between an item's end and its record. Nothing here decides order, halts or
+permits: that is `core/schedule`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Callable, Iterator
+from random import random
+from typing import Any, Generic, TypeVar
+
+from fanwise.core.caps import Needs, parse_needs
+from fanwise.core.outcome import Attempt, Outcome, Status
+from fanwise.core.retry import Retry
+from fanwise.core.schedule import NOTHING, Decision, Schedule
+from fanwise.crashpoint import crash_point
+from fanwise.errors import (
+    AttemptTimeout,
+    BadPredicate,
+    CommandFailed,
+    DuplicateKey,
+    FanwiseError,
+    RateLimited,
+    UsageError,
+)
+from fanwise.kernel import events
+from fanwise.kernel.dispatch import Dispatcher
+from fanwise.kernel.recorder import Recorder
+from fanwise.kernel.scope import FanOutScope, Scope, current
+from fanwise.kernel.work import Attempter
+
+I = TypeVar("I")  # noqa: E741
+T = TypeVar("T")
+
+INSIST_AFTER_S = 5.0
+"""Work that swallowed its cancellation is asked again after this long, then twice as long …"""
+
+
+class Entry(Generic[I, T]):
+    """One open item."""
+
+    __slots__ = (
+        "asked_at",
+        "attempts",
+        "calls",
+        "cancel_asked",
+        "engine",
+        "given_key",
+        "index",
+        "item",
+        "task",
+        "twice",
+        "wake",
+    )
+
+    def __init__(
+        self, engine: Engine[I, T], index: int, item: I, given_key: str | None, asked_at: float
+    ) -> None:
+        self.engine = engine
+        self.index = index
+        self.item = item
+        self.given_key = given_key
+        self.asked_at = asked_at
+        self.attempts: tuple[Attempt, ...] = ()
+        self.calls: tuple[Attempt, ...] = ()
+        self.task: asyncio.Task[None] | None = None
+        self.wake: asyncio.Future[None] | None = None
+        self.cancel_asked = False
+        self.twice = False
+
+    @property
+    def key(self) -> str:
+        """Its identity across resumes."""
+        return str(self.index) if self.given_key is None else self.given_key
+
+    def granted(self) -> None:
+        """Its permits are taken: for the first attempt, or for another after a backoff."""
+        if self.wake is None:
+            self.engine.start(self)
+        elif not self.wake.done():
+            self.wake.set_result(None)
+
+
+class Engine(Generic[I, T]):
+    """Runs one fan-out to its end. `deliver` is told every outcome, as it comes."""
+
+    def __init__(
+        self,
+        *,
+        scope: FanOutScope,
+        schedule: Schedule,
+        dispatcher: Dispatcher,
+        attempt: Attempter,
+        source: Iterator[I] | AsyncIterator[I],
+        ahead: bool,
+        needs: Callable[[I], Needs] | None,
+        key: Callable[[I], str] | None,
+        retry: Retry,
+        recorder: Recorder | None,
+        deliver: Callable[[Outcome[T]], None],
+    ) -> None:
+        self.scope = scope
+        self.schedule = schedule
+        self.pulled = 0
+        self.fatal: BaseException | None = None
+        """What ends the fan-out with an exception once all is cancelled."""
+        self.source_error: BaseException | None = None
+        self.halt_reason: str | None = None
+        self.held_back = False
+        """Whoever reads the outcomes is slow: pull nothing for the moment."""
+        self._loop = scope.loop
+        self._dispatcher = dispatcher
+        self._attempt = attempt
+        self._source = source
+        self._ahead = ahead
+        self._needs = needs
+        self._key = key
+        self._keys: dict[str, int] = {}
+        self._retry = retry
+        self._recorder = recorder
+        self._deliver = deliver
+        self._events = scope.subscribers
+        self._entries: dict[int, Entry[I, T]] = {}
+        self._context = contextvars.copy_context()
+        self._puller: asyncio.Task[None] | None = None
+        self._insisting: asyncio.TimerHandle | None = None
+        self._over: asyncio.Future[None] = scope.loop.create_future()
+
+    # -- the whole ------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """From the first item to the last; on any way out everything in flight has ended."""
+        self.pump()
+        await self.finished()
+        if self.fatal is not None:
+            raise self.fatal
+
+    async def finished(self) -> None:
+        """Wait for the end. Cancelling this wait cancels the fan-out, and waits on."""
+        while not self._over.done():
+            try:
+                await asyncio.wait([self._over])
+            except asyncio.CancelledError as error:
+                self.abort(error)
+
+    def stop(self, reason: str) -> None:
+        """Start nothing more; what is in flight goes on."""
+        if not self.schedule.stopped:
+            self.halt_reason = reason
+        self._halted(None, reason)
+        self._apply(self.schedule.stop())
+        self._check_over()
+
+    def cancel(self, reason: str) -> None:
+        """End what is in flight too, without an exception."""
+        self.halt_reason = reason
+        self._apply(self.schedule.cancel())
+        self._check_over()
+
+    def abort(self, error: BaseException) -> None:
+        """End everything, then raise this. The first reason stands, but Ctrl-C wins."""
+        if self.fatal is None or not isinstance(error, Exception | asyncio.CancelledError):
+            self.fatal = error
+        self._apply(self.schedule.cancel())
+        self._check_over()
+
+    # -- items in -------------------------------------------------------------------------------
+
+    def pump(self) -> None:
+        """Pull items while they can run, or while it is worth knowing them."""
+        if isinstance(self._source, AsyncIterator):
+            self._pump_async()
+            return
+        wants = self.schedule.wants_items
+        while not self.held_back and wants(ahead=self._ahead):
+            try:
+                item = next(self._source)
+            except StopIteration:
+                self._no_more(None)
+            except BaseException as error:
+                self._no_more(error)
+            else:
+                self._admit(item)
+
+    def _pump_async(self) -> None:
+        if self._puller is None and not self.held_back and self.schedule.wants_items():
+            self._puller = self._loop.create_task(self._pull(), context=self._context.copy())
+            self._puller.add_done_callback(self._pulled_enough)
+
+    async def _pull(self) -> None:
+        assert isinstance(self._source, AsyncIterator)
+        while not self.held_back and self.schedule.wants_items():
+            try:
+                item = await anext(self._source)
+            except StopAsyncIteration:
+                self._no_more(None)
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                self._no_more(error)
+            else:
+                if not self.schedule.stopped:
+                    self._admit(item)
+
+    def _pulled_enough(self, task: asyncio.Task[None]) -> None:
+        self._puller = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.abort(error)
+        elif not self.schedule.stopped:
+            self.pump()
+        self._check_over()
+
+    def _no_more(self, error: BaseException | None) -> None:
+        self.schedule.exhausted = True
+        if error is not None and not isinstance(error, Exception):
+            self.abort(error)
+        self.source_error = error
+        self._check_over()
+
+    def _admit(self, item: I) -> None:
+        index = self.pulled
+        try:
+            key = self._key_of(item, index)
+            needs = self._needs_of(item, index)
+            self.pulled += 1
+            entry = Entry(self, index, item, key, self._loop.time())
+            if self._recorder is not None:
+                outcome, entry.twice = self._recorder.earlier(index, entry.key)
+                if outcome is not None:
+                    self._told(outcome)
+                    return
+            self._entries[index] = entry
+            if self.schedule.add(index, needs, entry.asked_at, entry):
+                self.start(entry)
+            elif needs:
+                self._dispatcher.pump()  # it may wait for nothing but a rate
+        except UsageError as error:
+            self._entries.pop(index, None)
+            self.abort(error)
+
+    def _key_of(self, item: I, index: int) -> str | None:
+        if self._key is None:
+            return None
+        try:
+            key = self._key(item)
+        except Exception as error:
+            raise BadPredicate("key", index, "raised") from error
+        if not isinstance(key, str):
+            raise BadPredicate("key", index, f"gave {type(key).__name__}, not a str,")
+        if key in self._keys:
+            raise DuplicateKey(key, index)
+        self._keys[key] = index
+        return key
+
+    def _needs_of(self, item: I, index: int) -> dict[str, int] | None:
+        if self._needs is None:
+            return None
+        try:
+            wanted = self._needs(item)
+        except Exception as error:
+            raise BadPredicate("needs", index, "raised") from error
+        ledger = self.schedule.ledger
+        needs = parse_needs(wanted, ledger.resources, index)
+        if self.scope.held:
+            held = {name for owner, name in self.scope.held if owner is ledger}
+            ledger.check_nesting(needs, held)
+        return needs
+
+    # -- one item -------------------------------------------------------------------------------
+
+    def start(self, entry: Entry[I, T]) -> None:
+        """Its permits are taken: put the start on disk, then begin."""
+        if self._recorder is None:
+            self._begin(entry)
+        else:
+            self._recorder.started(entry, lambda error: self._start_recorded(entry, error))
+
+    def _start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
+        crash_point("item.started")
+        if error is not None:
+            self._lose(entry.index, error)
+        elif entry.cancel_asked:
+            self._worked(entry, "cancelled", None, None, 0.0)
+        else:
+            self._begin(entry)
+
+    def _begin(self, entry: Entry[I, T]) -> None:
+        if self._events:
+            needs = tuple(self.schedule.needs_of(entry.index))
+            self._emit(events.ItemStarted, index=entry.index, key=entry.key, needs=needs)
+        # A copy of the context of whoever called fan_out: an item started from the end of
+        # another must not inherit that one's variables.
+        entry.task = self._loop.create_task(self._run(entry), context=self._context.copy())
+
+    async def _run(self, entry: Entry[I, T]) -> None:
+        current.set(Scope(self.scope, entry))
+        time = self._loop.time
+        backoff_s = 0.0
+        queued_s = time() - entry.asked_at
+        while True:
+            value: T | None = None
+            error: BaseException | None = None
+            began = time()
+            try:
+                value = await self._attempt(entry.item)
+            except BaseException as caught:
+                error = caught
+            ran_s = time() - began
+            attempt = Attempt(queued_s, ran_s, backoff_s, error)
+            entry.attempts = (*entry.attempts, attempt)
+            delay = self._judge(entry, attempt)
+            if delay is None:
+                break
+            try:
+                backoff_s, queued_s = await self._back_off(entry, ran_s, delay)
+            except asyncio.CancelledError as caught:
+                error, ran_s = caught, 0.0
+                break
+        self._conclude(entry, value, error, ran_s)
+
+    def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
+        """Tell adaptive caps how it went; the seconds until another attempt, or None."""
+        error = attempt.error
+        ledger = self.schedule.ledger
+        ticket = self.schedule.ticket(entry.index)
+        delay = None
+        if isinstance(error, RateLimited):
+            ledger.refused(ticket, error.retry_after, self._loop.time())
+        elif error is None and len(ticket.needs) > 1:
+            ledger.accepted(ticket)
+        if ledger.moves:
+            self._report_moves()
+        made = len(entry.attempts)
+        if error is not None and not entry.cancel_asked and self._retry.wants(error, made):
+            delay = self._retry.delay(error, made, random())
+        if self._events:
+            self._emit(
+                events.AttemptEnded, index=entry.index, key=entry.key, number=made,
+                attempt=attempt, retry_in=delay,
+            )  # fmt: skip
+        return delay
+
+    async def _back_off(
+        self, entry: Entry[I, T], ran_s: float, delay: float
+    ) -> tuple[float, float]:
+        """Without permits: wait, then ask for them again. Returns seconds backed off, queued."""
+        began = self._loop.time()
+        self.schedule.pause(entry.index, ran_s)
+        self._dispatcher.pump()
+        self.pump()
+        await asyncio.sleep(delay)
+        asked = self._loop.time()
+        entry.wake = self._loop.create_future()
+        if not self.schedule.again(entry.index, asked, entry):
+            self._dispatcher.pump()
+            await entry.wake
+        return asked - began, self._loop.time() - asked
+
+    def _conclude(
+        self, entry: Entry[I, T], value: T | None, error: BaseException | None, ran_s: float
+    ) -> None:
+        """What the work gave, as a status: only what we cancelled is cancelled."""
+        crash_point("item.worked")
+        if error is None:
+            self._worked(entry, "done", value, None, ran_s)
+        elif entry.cancel_asked:
+            rest = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
+            self._worked(entry, "cancelled", None, rest, ran_s)
+        elif isinstance(error, CommandFailed | AttemptTimeout):
+            # What a command printed before it failed is worth as much as its exit code.
+            self._worked(entry, "failed", error.result, error, ran_s)
+        else:
+            self._worked(entry, "failed", None, error, ran_s)
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            self.abort(error)
+
+    def _worked(
+        self,
+        entry: Entry[I, T],
+        status: Status,
+        value: T | None,
+        error: BaseException | None,
+        ran_s: float,
+    ) -> None:
+        """The work is over: permits go back, then the outcome goes to disk, then it is told."""
+        self.schedule.worked(entry.index, ran_s)
+        outcome = Outcome(
+            entry.index, status, value, error, entry.attempts + entry.calls, entry.given_key,
+            False, entry.twice,
+        )  # fmt: skip
+        if self._recorder is None:
+            self._told(outcome)
+        else:
+            outcome, text = self._recorder.storable(outcome)
+            self._recorder.ended(outcome, text, lambda error: self._recorded(outcome, error))
+        self._dispatcher.pump()
+        self.pump()
+
+    def _recorded(self, outcome: Outcome[T], error: BaseException | None) -> None:
+        crash_point("item.recorded")
+        if error is not None:
+            self._lose(outcome.index, error)
+        else:
+            self._told(outcome)
+
+    def _told(self, outcome: Outcome[T]) -> None:
+        """The outcome is final: keep it, and see what it halts."""
+        self._entries.pop(outcome.index, None)
+        try:
+            decision = self.schedule.ended(outcome.index, outcome)
+        except FanwiseError as error:
+            self._deliver(outcome)
+            self.abort(error)
+            return
+        self._deliver(outcome)
+        if self._events:
+            self._emit(events.ItemEnded, outcome=outcome)
+        if self.schedule.halted_by == outcome.index:
+            self._halted(outcome.index, self.schedule.halt.kind)
+        if decision is not NOTHING:
+            self._apply(decision)
+        self._check_over()
+
+    def _lose(self, index: int, error: BaseException) -> None:
+        """The journal failed: nobody may be told of this item."""
+        self._entries.pop(index, None)
+        self.schedule.forget(index)
+        self.abort(error)
+
+    def record_call(self, entry: Entry[I, T], attempt: Attempt) -> None:
+        """An attempt of a call inside the item."""
+        if self._recorder is not None:
+            self._recorder.attempted(entry.key, attempt)
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def _apply(self, decision: Decision) -> None:
+        for index in decision.skip:
+            entry = self._entries.pop(index)
+            self._deliver(
+                Outcome(index, "skipped", given_key=entry.given_key, may_have_run_twice=entry.twice)
+            )
+        asked = [self._entries[index] for index in decision.cancel]
+        asked = [entry for entry in asked if not entry.cancel_asked]
+        for entry in asked:
+            entry.cancel_asked = True
+            if entry.task is not None:
+                entry.task.cancel()
+        if asked and self._events:
+            self._emit(events.Cancelled, indices=tuple(entry.index for entry in asked))
+        if asked and self._insisting is None:
+            self._insist_later(INSIST_AFTER_S)
+        if self._puller is not None and self.schedule.stopped:
+            self._puller.cancel()
+
+    def _insist_later(self, seconds: float) -> None:
+        self._insisting = self._loop.call_later(seconds, self._insist, seconds)
+
+    def _insist(self, seconds: float) -> None:
+        """Cancel again whoever swallowed the first cancellation and went on."""
+        for entry in self._entries.values():
+            if entry.cancel_asked and entry.task is not None:
+                entry.task.cancel()
+        self._insist_later(2 * seconds)
+
+    def _check_over(self) -> None:
+        if self.schedule.over and self._puller is None and not self._over.done():
+            if self._insisting is not None:
+                self._insisting.cancel()
+            self._over.set_result(None)
+
+    # -- telling --------------------------------------------------------------------------------
+
+    def _halted(self, index: int | None, reason: str) -> None:
+        if self.scope.run is not None:
+            data = {"path": self.scope.path, "index": index, "reason": reason}
+            self.scope.run.note("halt", data)
+        if self._events:
+            self._emit(events.Halted, index=index, reason=reason)
+
+    def _report_moves(self) -> None:
+        report_moves(self.scope)
+
+    def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
+        self._events.emit(kind(at=self._loop.time(), path=self.scope.path, **fields))
+
+
+def report_moves(scope: FanOutScope) -> None:
+    """Tell the run and its subscribers which adaptive caps moved."""
+    moves = scope.ledger.moves
+    while moves:
+        name, before, after, reason = moves.pop(0)
+        if scope.run is not None:
+            data = {"name": name, "before": before, "after": after, "reason": reason}
+            scope.run.note("cap", data)
+        if scope.subscribers:
+            scope.subscribers.emit(
+                events.CapMoved(
+                    at=scope.loop.time(), name=name, before=before, after=after, reason=reason
+                )
+            )

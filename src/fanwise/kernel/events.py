@@ -1,0 +1,133 @@
+"""What happens in a run, as a stream that anyone may listen to.
+
+A subscriber is a function that takes an `Event`; it is called on the event loop, in the order in
+which things happen, and must be quick. One that raises is reported once, in the log, and goes on
+being called: it never breaks a run. Progress displays, telemetry and tests are subscribers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from fanwise.core.outcome import Attempt, Outcome
+from fanwise.core.stats import Stats
+
+logger = logging.getLogger("fanwise")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened; `at` in the event loop's seconds."""
+
+    at: float
+
+
+class RunStarted(Event, frozen=True, kw_only=True):
+    """A run begins, or (`resumed`) goes on."""
+
+    run_id: str
+    resumed: bool
+
+
+class RunEnded(Event, frozen=True, kw_only=True):
+    """A run has ended."""
+
+    run_id: str
+    status: str
+
+
+class FanOutStarted(Event, frozen=True, kw_only=True):
+    """A fan-out begins. `total` is None when the items cannot be counted in advance."""
+
+    path: str
+    cap: int
+    total: int | None
+
+
+class ItemStarted(Event, frozen=True, kw_only=True):
+    """An item's work begins; its start is on disk."""
+
+    path: str
+    index: int
+    key: str
+    needs: tuple[str, ...]
+
+
+class AttemptEnded(Event, frozen=True, kw_only=True):
+    """An attempt has ended; another follows after `retry_in` seconds, unless that is None."""
+
+    path: str
+    index: int
+    key: str
+    number: int
+    attempt: Attempt
+    retry_in: float | None = None
+
+
+class ItemEnded(Event, frozen=True, kw_only=True):
+    """An item's outcome; it is on disk."""
+
+    path: str
+    outcome: Outcome[Any]
+
+
+class Halted(Event, frozen=True, kw_only=True):
+    """Nothing more starts: the item that is the reason, or the reason in words."""
+
+    path: str
+    index: int | None
+    reason: str
+
+
+class Cancelled(Event, frozen=True, kw_only=True):
+    """What was in flight is being ended too."""
+
+    path: str
+    indices: tuple[int, ...]
+
+
+class CapMoved(Event, frozen=True, kw_only=True):
+    """An adaptive cap has another limit now."""
+
+    name: str
+    before: int
+    after: int
+    reason: str
+
+
+class FanOutEnded(Event, frozen=True, kw_only=True):
+    """A fan-out returns."""
+
+    path: str
+    stats: Stats
+
+
+Subscriber = Callable[[Event], None]
+
+
+class Subscribers:
+    """Those who listen."""
+
+    def __init__(self, subscribers: Iterable[Subscriber] = ()) -> None:
+        self._all = list(subscribers)
+        self._reported: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def emit(self, event: Event) -> None:
+        """Tell everyone."""
+        for subscriber in self._all:
+            try:
+                subscriber(event)
+            except Exception:
+                self._report(subscriber, event)
+
+    def _report(self, subscriber: Subscriber, event: Event) -> None:
+        if id(subscriber) not in self._reported:
+            self._reported.add(id(subscriber))
+            what = type(event).__name__
+            logger.exception("a subscriber (%r) raised on %s; the run goes on", subscriber, what)

@@ -1,0 +1,114 @@
+"""`fan_out` and `fan_out_sync`: the public face of the kernel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar, Unpack
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps, Needs
+from fanwise.core.halt import Halt
+from fanwise.core.outcome import Outcome, Outcomes
+from fanwise.core.retry import Retry
+from fanwise.core.stats import Stats
+from fanwise.errors import ItemsError, UsageError
+from fanwise.kernel.engine import Engine
+from fanwise.kernel.run import Run
+from fanwise.kernel.scope import Scope, current
+from fanwise.kernel.setup import FanOut, Items, Options, Work
+
+I = TypeVar("I")  # noqa: E741
+T = TypeVar("T")
+
+
+async def fan_out(
+    work: Work[I, T],
+    items: Items[I],
+    *,
+    cap: int = 10,
+    caps: Caps | None = None,
+    needs: Callable[[I], Needs] | None = None,
+    halt: Halt = Halt.never(),  # noqa: B008 - frozen
+    retry: Retry = Retry.none(),  # noqa: B008
+    timeout: float | None = None,
+    key: Callable[[I], str] | None = None,
+    run: Run | None = None,
+    name: str | None = None,
+    budget: Budget | None = None,
+) -> Outcomes[T]:
+    """Work on every item, at most `cap` at once, and return all outcomes in item order.
+
+    `work`: an async function, a sync one (runs in a thread) or a `Command`. `items`: any iterable
+    or async iterable, pulled lazily. `caps` and `needs`: named caps, and which of them an item
+    needs. `halt`: when to start nothing more. `retry` and `timeout`: for each item and attempt.
+    `key`: an item's identity across resumes; default: its index. `run`: a durable run from
+    `open_run`; default: that of the item around, or none. `name`: its place in the run. `budget`:
+    for the calls inside; default: the run's.
+    """
+    got: dict[int, Outcome[T]] = {}
+
+    def deliver(outcome: Outcome[T]) -> None:
+        got[outcome.index] = outcome
+
+    one = FanOut[I, T](
+        deliver, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
+        timeout=timeout, key=key, run=run, name=name, budget=budget,
+    )  # fmt: skip
+    one.begin()
+    try:
+        await one.engine.run()
+    finally:
+        stats = one.end()
+    return _assemble(one.engine, got, stats)
+
+
+def _assemble(engine: Engine[Any, T], got: dict[int, Outcome[T]], stats: Stats) -> Outcomes[T]:
+    schedule = engine.schedule
+    by = schedule.halted_by
+    kind = schedule.halt.kind
+    ordered = [got[index] for index in sorted(got)]
+    halting = got.get(by) if by is not None else None
+    cut = len(ordered) if by is None or kind == "fastest" else by + 1
+    outcomes = Outcomes(
+        ordered[:cut],
+        stats,
+        halted_by=halting,
+        halt_reason=engine.halt_reason,
+        winner=halting if kind in ("success", "fastest") else None,
+        discarded=[outcome for outcome in ordered[cut:] if outcome.status != "skipped"],
+    )
+    if engine.source_error is not None and by is None:
+        raise ItemsError(engine.pulled, outcomes) from engine.source_error
+    return outcomes
+
+
+def fan_out_sync(work: Work[I, T], items: Items[I], **options: Unpack[Options[I]]) -> Outcomes[T]:
+    """`fan_out` for code without an event loop.
+
+    Inside sync work (a thread of another fan-out) it runs on that fan-out's loop, and so shares
+    its caps.
+    """
+    return run_sync(fan_out(work, items, **options))
+
+
+def run_sync(main: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end: on a loop of its own, or on that of the fan-out around this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        main.close()
+        raise UsageError("an event loop is running here", "Use: await fan_out(...)")
+    around = current.get()
+    if around is not None and around.fan_out.loop.is_running():
+        return asyncio.run_coroutine_threadsafe(
+            _in_scope(main, around), around.fan_out.loop
+        ).result()
+    return asyncio.run(main)
+
+
+async def _in_scope(main: Coroutine[Any, Any, T], around: Scope) -> T:
+    current.set(around)
+    return await main

@@ -1,0 +1,154 @@
+"""A fan-out's side of the journal: start before work, outcome before report.
+
+The journal's writer answers from its own thread, batch by batch; the answers are taken to the
+event loop together, one wake-up for a batch and not one for a row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from fanwise.core.outcome import Attempt, Outcome, Status
+from fanwise.crashpoint import crash_point
+from fanwise.errors import NotStorable
+from fanwise.journal import port
+from fanwise.journal.codec import Codec, decode_error, encode_error
+from fanwise.kernel.virtual import outside
+
+if TYPE_CHECKING:
+    from fanwise.kernel.engine import Entry
+
+Answer = Callable[[BaseException | None], None]
+
+
+class Landing:
+    """Brings the journal's answers to the event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._landed: deque[tuple[Answer, BaseException | None]] = deque()
+        self._called = False
+
+    def expect(self, answer: Answer) -> port.Then:
+        """A callback for the journal that calls `answer` on the event loop."""
+        outside(self._loop, +1)
+
+        def then(error: BaseException | None) -> None:
+            self._landed.append((answer, error))
+            if not self._called:
+                self._called = True
+                self._loop.call_soon_threadsafe(self._drain)
+
+        return then
+
+    def _drain(self) -> None:
+        # Before looking, so that what lands from now on calls again.
+        self._called = False
+        while self._landed:
+            answer, error = self._landed.popleft()
+            outside(self._loop, -1)
+            answer(error)
+
+
+class Recorder:
+    """Writes one fan-out, and knows what earlier executions wrote of it."""
+
+    def __init__(
+        self,
+        journal: port.Journal,
+        fan_out: int,
+        codec: Codec,
+        wall: Callable[[], float],
+        known: bool,
+    ) -> None:
+        self._journal = journal
+        self._fan_out = fan_out
+        self._codec = codec
+        self._wall = wall
+        self._landing = Landing(asyncio.get_running_loop())
+        self._known = {row.key: row for row in journal.items(fan_out)} if known else {}
+
+    def earlier(self, index: int, key: str) -> tuple[Outcome[Any] | None, bool]:
+        """The outcome on disk, if it ended; and whether it was started without an end."""
+        row = self._known.get(key)
+        if row is None:
+            return None, False
+        if row.status not in ("done", "failed"):
+            return None, row.status == "started"
+        return self._outcome(index, row), False
+
+    def started(self, entry: Entry[Any, Any], then: Answer) -> None:
+        """On disk before it happens."""
+        crash_point("item.before_start")
+        write = port.ItemStarted(self._fan_out, entry.key, entry.index, self._wall())
+        self._journal.submit(write, self._landing.expect(then))
+
+    def storable(self, outcome: Outcome[Any]) -> tuple[Outcome[Any], str | None]:
+        """The value as JSON. One that JSON cannot hold makes the item a failure, said so."""
+        if outcome.value is None and outcome.status != "done":
+            return outcome, None
+        try:
+            return outcome, self._codec.encode(outcome.value)
+        except NotStorable as error:
+            error.add_note(f"the value of item {outcome.index} (key {outcome.key!r})")
+            failed: Outcome[Any] = Outcome(
+                outcome.index, "failed", None, error, outcome.attempts, outcome.given_key,
+                may_have_run_twice=outcome.may_have_run_twice,
+            )  # fmt: skip
+            return failed, None
+
+    def ended(self, outcome: Outcome[Any], value: str | None, then: Answer) -> None:
+        """On disk before anyone is told."""
+        key = outcome.key
+        own = [attempt for attempt in outcome.attempts if attempt.call is None]
+        if len(own) > 1:  # a single one has its times in the item's own row
+            for attempt in own:
+                self.attempted(key, attempt)
+        write = port.ItemEnded(
+            self._fan_out,
+            key,
+            outcome.index,
+            outcome.status,
+            self._wall(),
+            outcome.queued_s,
+            outcome.ran_s,
+            outcome.backoff_s,
+            value,
+            None if outcome.error is None else encode_error(outcome.error),
+        )
+        self._journal.submit(write, self._landing.expect(then))
+
+    def attempted(self, key: str, attempt: Attempt) -> None:
+        """An attempt of an item with several, or of a call inside it."""
+        usage = attempt.usage
+        write = port.AttemptEnded(
+            self._fan_out,
+            key,
+            attempt.call,
+            attempt.queued_s,
+            attempt.ran_s,
+            attempt.backoff_s,
+            None if attempt.error is None else encode_error(attempt.error),
+            None if usage is None else usage.requests,
+            None if usage is None else usage.tokens,
+            None if usage is None else usage.usd,
+        )
+        self._journal.submit(write)
+
+    def closed(self, status: str, stats: str) -> None:
+        """The fan-out returns."""
+        self._journal.submit(port.FanOutEnded(self._fan_out, status, self._wall(), stats))
+
+    def _outcome(self, index: int, row: port.ItemRecord) -> Outcome[Any]:
+        return Outcome(
+            index,
+            cast(Status, row.status),
+            None if row.value is None else self._codec.decode(row.value),
+            None if row.error is None else decode_error(row.error),
+            (Attempt(row.queued_s, row.ran_s, row.backoff_s),),
+            None if row.key == str(index) else row.key,
+            recorded=True,
+        )

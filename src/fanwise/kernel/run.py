@@ -1,0 +1,300 @@
+"""A run: one durable execution, with an id, that can be resumed.
+
+Opening a run under an id that exists goes on with it: recorded outcomes are returned, what had
+not finished runs again. Opening is quick and needs no event loop, so that sync and async code
+use the same `with`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps
+from fanwise.core.outcome import Usage
+from fanwise.crashpoint import crash_point
+from fanwise.errors import BadRunId, DuplicateName, RunExists, RunNotFound, SpecChanged
+from fanwise.journal import port
+from fanwise.journal.codec import JSON, Codec
+from fanwise.kernel import events
+from fanwise.kernel.recorder import Recorder
+
+if TYPE_CHECKING:
+    from fanwise.kernel.engine import Engine
+
+MEMORY = ":memory:"
+"""As a journal: none. The run has subscribers, caps and a budget, and nothing on disk."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def open_run(
+    id: str | None = None,  # noqa: A002 - the word that people use
+    *,
+    journal: str | os.PathLike[str] | port.Journal | None = None,
+    resume: bool | None = None,
+    kind: str = "fan_out",
+    name: str = "",
+    spec: Any = None,
+    codec: Codec = JSON,
+    caps: Caps | None = None,
+    budget: Budget | None = None,
+    subscribers: Iterable[events.Subscriber] = (),
+) -> Run:
+    """A run, to be used in `with` or `async with`.
+
+    `id`: its name in the journal; default: a new one. `resume`: None goes on with the run if it
+    exists and creates it if not, True demands that it exists, False that it does not. `spec`:
+    what is being run, as JSON-able data; its digest must be the same on resume. `journal`: a
+    path, a URL, a `Journal`, or ":memory:" for none; default: `.fanwise/journal.db` in the
+    working directory, or what FANWISE_JOURNAL says.
+    """
+    if id is not None:
+        check_run_id(id)
+    return Run(
+        id or new_run_id(),
+        journal=journal,
+        resume=resume,
+        kind=kind,
+        name=name,
+        spec=codec.encode(spec) if spec is not None else "null",
+        codec=codec,
+        caps=caps,
+        budget=budget,
+        subscribers=subscribers,
+    )
+
+
+def check_run_id(run_id: str) -> str:
+    """The id itself, or `BadRunId`."""
+    if not isinstance(run_id, str) or not _ID.fullmatch(run_id):
+        raise BadRunId(str(run_id))
+    return run_id
+
+
+def new_run_id() -> str:
+    """Sortable by time, short enough to type."""
+    return f"{time.strftime('%y%m%d-%H%M%S')}-{os.urandom(2).hex()}"
+
+
+class Run:
+    """Made by `open_run`."""
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002
+        *,
+        journal: str | os.PathLike[str] | port.Journal | None,
+        resume: bool | None,
+        kind: str,
+        name: str,
+        spec: str,
+        codec: Codec,
+        caps: Caps | None,
+        budget: Budget | None,
+        subscribers: Iterable[events.Subscriber],
+    ) -> None:
+        self.id = id
+        self.codec = codec
+        self.caps = caps
+        self.budget = budget
+        self.subscribers = events.Subscribers(subscribers)
+        self.record: port.RunRecord | None = None
+        self.resumed = False
+        self.stopping: Literal["halted", "cancelled"] | None = None
+        """Nothing more starts (halted), and what was in flight was ended (cancelled)."""
+        self._given = journal
+        self._resume = resume
+        self._kind = kind
+        self._name = name
+        self._spec = spec
+        self._journal: port.Journal | None = None
+        self._engines: set[Engine[Any, Any]] = set()
+        self._paths: set[str] = set()
+        self._known: dict[str, int] = {}
+        self._place = 0
+        self._unwatch: Callable[[], None] | None = None
+        self._wall = time.time() - time.monotonic()
+
+    # -- with -----------------------------------------------------------------------------------
+
+    def __enter__(self) -> Run:
+        if self._given != MEMORY:
+            self._open()
+        self._emit(events.RunStarted, run_id=self.id, resumed=self.resumed)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._close(self._final_status(error), error)
+
+    async def __aenter__(self) -> Run:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+    # -- orders from outside --------------------------------------------------------------------
+
+    def halt(self, reason: str = "halted") -> None:
+        """Start nothing more; what is in flight goes on. Call it on the event loop."""
+        self.stopping = self.stopping or "halted"
+        for engine in list(self._engines):
+            engine.stop(reason)
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """End what is in flight too. Call it on the event loop."""
+        self.stopping = "cancelled"
+        self.note("cancel", {"reason": reason})
+        for engine in list(self._engines):
+            engine.cancel(reason)
+
+    # -- for the kernel -------------------------------------------------------------------------
+
+    @property
+    def journal(self) -> port.Journal | None:
+        """Where it is recorded; None: in memory."""
+        return self._journal
+
+    def place(self, name: str | None, parent: str | None, next_place: int | None) -> str:
+        """The path of a fan-out: its parent item's, then its name or its place."""
+        if name is None:
+            place = next_place
+            if place is None:
+                place = self._place
+                self._place += 1
+            name = f"#{place}"
+        path = name if parent is None else f"{parent}/{name}"
+        if path in self._paths:
+            raise DuplicateName(path)
+        self._paths.add(path)
+        return path
+
+    def recorder(self, path: str, cap: int, halt: str, codec: Codec) -> Recorder | None:
+        """The journal's side of a fan-out; None in memory."""
+        if self._journal is None or self.record is None:
+            return None
+        known = path in self._known
+        if not known:
+            self._known[path] = port.fan_out_id(self.record.number, len(self._known) + 1)
+            self._journal.submit(
+                port.FanOutRecord(self._known[path], self.id, path, cap, halt, self.wall())
+            )
+        return Recorder(self._journal, self._known[path], codec, self.wall, known)
+
+    def joined(self, engine: Engine[Any, Any]) -> None:
+        """A fan-out of this run begins (not one inside an item: that is its item's business)."""
+        self._engines.add(engine)
+        if self._journal is not None and self._unwatch is None:
+            self._watch(self._journal, asyncio.get_running_loop())
+
+    def _watch(self, journal: port.Journal, loop: asyncio.AbstractEventLoop) -> None:
+        def on_cancel() -> None:
+            loop.call_soon_threadsafe(self.cancel, "cancel requested")
+
+        self._unwatch = journal.watch_cancel(self.id, on_cancel)
+
+    def left(self, engine: Engine[Any, Any]) -> None:
+        """It has ended."""
+        self._engines.discard(engine)
+        if not self._engines and self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = None
+
+    def note(self, kind: str, data: Any) -> None:
+        """Record an event that is worth knowing later."""
+        if self._journal is not None:
+            text = msgspec.json.encode(data).decode()
+            self._journal.submit(port.EventRecord(self.id, self.wall(), kind, text))
+
+    def wall(self) -> float:
+        """The time of day, steadily: a clock that is set back does not reorder the journal."""
+        return self._wall + time.monotonic()
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        from fanwise.journal.open import open_journal
+        from fanwise.journal.owner import current_owner
+
+        given = self._given
+        own = given is None or isinstance(given, str | os.PathLike)
+        journal = (
+            open_journal(given) if given is None or isinstance(given, str | os.PathLike) else given
+        )
+        try:
+            self.record = self._create_or_claim(journal, current_owner())
+        except BaseException:
+            if own:
+                journal.close()
+            raise
+        self._journal = journal
+        self._owns_journal = own
+        self._known = {f.path: f.id for f in journal.fan_outs(self.id)}
+        if self.resumed and self.budget is not None:
+            self.budget.already_spent(self._spent(journal))
+        crash_point("run.created")
+
+    def _create_or_claim(self, journal: port.Journal, owner: port.Owner) -> port.RunRecord:
+        digest = hashlib.sha256(self._spec.encode()).hexdigest()
+        try:
+            existing = journal.run(self.id)
+        except RunNotFound:
+            if self._resume:
+                raise
+            new = port.RunRecord(
+                self.id, 0, self._kind, self._name, self._spec, digest, "running",
+                self.wall(), owner=owner,
+            )  # fmt: skip
+            return journal.create_run(new)
+        if self._resume is False:
+            raise RunExists(self.id)
+        if self._spec != "null" and existing.digest != digest:
+            raise SpecChanged(self.id)
+        self.resumed = True
+        return journal.claim_run(self.id, owner)
+
+    def _spent(self, journal: port.Journal) -> Iterable[Usage]:
+        for fan_out in self._known.values():
+            for row in journal.attempts(fan_out):
+                if row.requests is not None:
+                    yield Usage(row.requests, row.tokens or 0, row.usd or 0)
+
+    def _final_status(self, error: BaseException | None) -> port.RunStatus:
+        if self.stopping is not None:
+            return self.stopping
+        if error is None:
+            return "done"
+        return "failed" if isinstance(error, Exception) else "cancelled"
+
+    def _close(self, status: port.RunStatus, error: BaseException | None) -> None:
+        if self._journal is not None:
+            crash_point("run.before_end")
+            text = None if error is None else f"{type(error).__name__}: {error}"
+            self._journal.submit(port.RunEnded(self.id, status, self.wall(), text))
+            if self._owns_journal:
+                self._journal.close()
+            self._journal = None
+        self._emit(events.RunEnded, run_id=self.id, status=status)
+
+    def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
+        if self.subscribers:
+            self.subscribers.emit(kind(at=time.monotonic(), **fields))

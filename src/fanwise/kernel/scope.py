@@ -1,0 +1,90 @@
+"""What surrounds the code that runs now: which item, of which fan-out, holding which caps.
+
+The one piece of ambient state in fanwise, kept in a context variable so that nested fan-outs and
+calls find their caps, budget and run without being handed them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from typing import TYPE_CHECKING, Any
+
+from fanwise.core.budget import Budget
+from fanwise.core.ledger import Ledger
+from fanwise.kernel.events import Subscribers
+
+if TYPE_CHECKING:
+    from fanwise.kernel.engine import Entry
+    from fanwise.kernel.run import Run
+    from fanwise.kernel.threads import Threads
+
+Held = frozenset[tuple[Ledger, str]]
+NOTHING_HELD: Held = frozenset()
+
+
+class FanOutScope:
+    """What all items of a fan-out share."""
+
+    __slots__ = ("budget", "held", "ledger", "loop", "path", "run", "subscribers", "threads")
+
+    def __init__(
+        self,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        ledger: Ledger,
+        budget: Budget | None,
+        run: Run | None,
+        subscribers: Subscribers,
+        path: str,
+        held: Held,
+        threads: Threads,
+    ) -> None:
+        self.loop = loop
+        self.ledger = ledger
+        self.budget = budget
+        self.run = run
+        self.subscribers = subscribers
+        self.path = path
+        self.held = held
+        """Caps that the items around this fan-out hold."""
+        self.threads = threads
+
+
+class Scope:
+    """One item: the scope of the code that works on it."""
+
+    __slots__ = ("entry", "fan_out", "places")
+
+    def __init__(self, fan_out: FanOutScope, entry: Entry[Any, Any]) -> None:
+        self.fan_out = fan_out
+        self.entry = entry
+        self.places = 0
+
+    @property
+    def path(self) -> str:
+        """The stable path of this item inside its run."""
+        return f"{self.fan_out.path}/{self.entry.key}"
+
+    @property
+    def held(self) -> Held:
+        """The caps that this item and those around it hold."""
+        mine = self.entry.engine.schedule.needs_of(self.entry.index)
+        return self.fan_out.held | {(self.fan_out.ledger, name) for name in mine}
+
+    def next_place(self) -> int:
+        """0, 1, 2 … for fan-outs inside this item that have no name."""
+        self.places += 1
+        return self.places - 1
+
+
+current: contextvars.ContextVar[Scope | None] = contextvars.ContextVar(
+    "fanwise_scope", default=None
+)
+
+
+def held_names(scope: Scope | None, ledger: Ledger) -> set[str]:
+    """The caps of this ledger that are held around the code that runs now."""
+    if scope is None:
+        return set()
+    return {name for owner, name in scope.held if owner is ledger}

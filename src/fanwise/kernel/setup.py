@@ -1,0 +1,180 @@
+"""One fan-out from its arguments to its end: what `fan_out` and `fan_out_stream` share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sized
+from typing import Any, Generic, TypedDict, TypeVar
+
+import msgspec
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps, Needs, whole
+from fanwise.core.halt import Halt
+from fanwise.core.ledger import Ledger
+from fanwise.core.outcome import Outcome
+from fanwise.core.retry import Retry
+from fanwise.core.schedule import Schedule
+from fanwise.core.stats import Stats
+from fanwise.errors import UsageError
+from fanwise.kernel import events
+from fanwise.kernel.dispatch import dispatcher_of
+from fanwise.kernel.engine import Engine
+from fanwise.kernel.recorder import Recorder
+from fanwise.kernel.run import Run
+from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, Scope, current
+from fanwise.kernel.threads import Threads
+from fanwise.kernel.work import attempter, codec_for
+from fanwise.processes.command import Command
+
+I = TypeVar("I")  # noqa: E741
+T = TypeVar("T")
+
+Work = Callable[[I], Awaitable[T]] | Callable[[I], T] | Command
+Items = Iterable[I] | AsyncIterable[I]
+
+
+class Options(TypedDict, Generic[I], total=False):
+    """The keyword arguments of `fan_out`, where they are explained."""
+
+    cap: int
+    caps: Caps | None
+    needs: Callable[[I], Needs] | None
+    halt: Halt
+    retry: Retry
+    timeout: float | None
+    key: Callable[[I], str] | None
+    run: Run | None
+    name: str | None
+    budget: Budget | None
+
+
+class FanOut(Generic[I, T]):
+    """One fan-out from its arguments to its end: what the three public functions share."""
+
+    def __init__(
+        self,
+        deliver: Callable[[Outcome[T]], None],
+        work: Work[I, T],
+        items: Items[I],
+        *,
+        cap: int = 10,
+        caps: Caps | None = None,
+        needs: Callable[[I], Needs] | None = None,
+        halt: Halt = Halt.never(),  # noqa: B008 - frozen
+        retry: Retry = Retry.none(),  # noqa: B008
+        timeout: float | None = None,
+        key: Callable[[I], str] | None = None,
+        run: Run | None = None,
+        name: str | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        whole("cap", cap)
+        _check_kinds(halt, retry, caps, run)
+        around = current.get()
+        self.loop = asyncio.get_running_loop()
+        self.run = run or (around.fan_out.run if around else None)
+        self.top = around is None or run is not None
+        ledger = _ledger(caps, self.run, around, self.loop)
+        self.threads = Threads("fanwise")
+        attempt = attempter(work, self.threads, timeout)
+        source = aiter(items) if isinstance(items, AsyncIterable) else iter(items)
+        self.cap = cap
+        self.total = len(items) if isinstance(items, Sized) else None
+        self.path = self._path(name, around)
+        self.scope = FanOutScope(
+            loop=self.loop,
+            ledger=ledger,
+            budget=budget or _budget(self.run, around),
+            run=self.run,
+            subscribers=self.run.subscribers if self.run else events.Subscribers(),
+            path=self.path,
+            held=around.held if around else NOTHING_HELD,
+            threads=self.threads,
+        )
+        self.recorder: Recorder | None = None
+        if self.run is not None:
+            codec = codec_for(work, self.run.codec)
+            self.recorder = self.run.recorder(self.path, cap, halt.kind, codec)
+        self.engine = Engine[I, T](
+            scope=self.scope,
+            schedule=Schedule(ledger, cap, halt, now=self.loop.time()),
+            dispatcher=dispatcher_of(ledger),
+            attempt=attempt,
+            source=source,
+            ahead=needs is not None and isinstance(items, Sized),
+            needs=needs,
+            key=key,
+            retry=retry,
+            recorder=self.recorder,
+            deliver=deliver,
+        )
+
+    def _path(self, name: str | None, around: Scope | None) -> str:
+        nested = around is not None and not self.top
+        if self.run is None:
+            return name or "#0"
+        if nested:
+            assert around is not None
+            place = around.next_place() if name is None else None
+            return self.run.place(name, around.path, place)
+        return self.run.place(name, None, None)
+
+    def begin(self) -> None:
+        """Register with the run, and begin unless that is already stopping."""
+        if self.run is not None and self.top:
+            self.run.joined(self.engine)
+        if self.scope.subscribers:
+            self._emit(events.FanOutStarted, cap=self.cap, total=self.total)
+        if self.run is not None and self.top and self.run.stopping is not None:
+            self.engine.stop(self.run.stopping)
+
+    def end(self) -> Stats:
+        """Let go of everything; the engine is over."""
+        self.threads.close()
+        stats = self.engine.schedule.stats(self.loop.time())
+        if self.run is not None and self.top:
+            self.run.left(self.engine)
+        if self.recorder is not None:
+            self.recorder.closed(self._status(), msgspec.json.encode(stats).decode())
+        if self.scope.subscribers:
+            self._emit(events.FanOutEnded, stats=stats)
+        return stats
+
+    def _status(self) -> str:
+        if self.engine.fatal is not None:
+            return "failed" if isinstance(self.engine.fatal, Exception) else "cancelled"
+        return self.engine.halt_reason or "done"
+
+    def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
+        self.scope.subscribers.emit(kind(at=self.loop.time(), path=self.path, **fields))
+
+
+def _check_kinds(halt: object, retry: object, caps: object, run: object) -> None:
+    wanted = ((halt, Halt, "halt"), (retry, Retry, "retry"))
+    for given, kind, name in wanted:
+        if not isinstance(given, kind):
+            raise UsageError(f"{name} is {given!r}", f"Give a {kind.__name__}")
+    if caps is not None and not isinstance(caps, Caps):
+        raise UsageError(f"caps is {caps!r}", "Give Caps(name=4)")
+    if run is not None and not isinstance(run, Run):
+        raise UsageError(f"run is {run!r}", "Give what `open_run` returned")
+
+
+def _ledger(
+    caps: Caps | None, run: Run | None, around: Scope | None, loop: asyncio.AbstractEventLoop
+) -> Ledger:
+    """Its own caps, else those around it, else the run's."""
+    if caps is not None:
+        return caps.ledger
+    if around is not None and around.fan_out.loop is loop:
+        return around.fan_out.ledger
+    if run is not None and run.caps is not None:
+        return run.caps.ledger
+    return Ledger()
+
+
+def _budget(run: Run | None, around: Scope | None) -> Budget | None:
+    if around is not None and around.fan_out.budget is not None:
+        return around.fan_out.budget
+    return run.budget if run is not None else None

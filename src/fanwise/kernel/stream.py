@@ -1,0 +1,139 @@
+"""Outcomes as they come: `fan_out_stream`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import Any, Generic, TypeVar, Unpack
+
+from fanwise.core.outcome import Outcome
+from fanwise.core.stats import Stats
+from fanwise.errors import ItemsError
+from fanwise.kernel.engine import Engine
+from fanwise.kernel.setup import FanOut, Items, Options, Work
+
+I = TypeVar("I")  # noqa: E741
+T = TypeVar("T")
+Build = Callable[[Callable[[Outcome[T]], None]], FanOut[Any, T]]
+
+
+class Stream(Generic[T]):
+    """Outcomes as they come. Made by `fan_out_stream`, used in `async with`."""
+
+    BUFFER = 1_000
+    """Outcomes that wait for the reader before no more items are pulled."""
+
+    def __init__(self, build: Build[T], ordered: bool) -> None:
+        self._build = build
+        self._ordered = ordered
+        self._early: dict[int, Outcome[T]] = {}
+        self._ready: deque[Outcome[T]] = deque()
+        self._next = 0
+        self._news = asyncio.Event()
+        self._one: FanOut[Any, T] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.stats: Stats | None = None
+        """Known when the block is left."""
+
+    async def __aenter__(self) -> Stream[T]:
+        self._one = self._build(self._deliver)
+        self._one.begin()
+        self._task = asyncio.create_task(self._drive(self._one.engine))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._one is not None and self._task is not None
+        engine = self._one.engine
+        left_early = not self._task.done()
+        if left_early:
+            engine.cancel("left early")
+        interrupted = await self._settle(self._task)
+        self.stats = self._one.end()
+        if interrupted is not None:
+            raise interrupted
+        fatal = self._task.exception()
+        if fatal is not None and error is None:
+            raise fatal
+
+    def __aiter__(self) -> AsyncIterator[Outcome[T]]:
+        return self
+
+    async def __anext__(self) -> Outcome[T]:
+        assert self._one is not None and self._task is not None
+        while not self._ready:
+            if self._task.done():
+                self._task.result()
+                self._raise_source_error()
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+        outcome = self._ready.popleft()
+        engine = self._one.engine
+        if engine.held_back and len(self._ready) < self.BUFFER // 2:
+            engine.held_back = False
+            engine.pump()
+        return outcome
+
+    async def _drive(self, engine: Engine[Any, T]) -> None:
+        try:
+            await engine.run()
+        finally:
+            self._news.set()
+
+    async def _settle(self, task: asyncio.Task[None]) -> asyncio.CancelledError | None:
+        interrupted = None
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError as caught:
+                interrupted = caught
+                task.cancel()
+        return interrupted
+
+    def _deliver(self, outcome: Outcome[T]) -> None:
+        if not self._ordered:
+            self._offer(outcome)
+            return
+        self._early[outcome.index] = outcome
+        while self._next in self._early:
+            self._offer(self._early.pop(self._next))
+            self._next += 1
+
+    def _offer(self, outcome: Outcome[T]) -> None:
+        assert self._one is not None
+        engine = self._one.engine
+        by = engine.schedule.halted_by
+        beyond = by is not None and outcome.index > by and engine.schedule.halt.kind != "fastest"
+        if beyond:
+            return
+        self._ready.append(outcome)
+        self._news.set()
+        if len(self._ready) >= self.BUFFER:
+            engine.held_back = True
+
+    def _raise_source_error(self) -> None:
+        assert self._one is not None
+        engine = self._one.engine
+        if engine.source_error is not None and engine.schedule.halted_by is None:
+            raise ItemsError(engine.pulled, None) from engine.source_error
+
+
+def fan_out_stream(
+    work: Work[I, T], items: Items[I], *, ordered: bool = False, **options: Unpack[Options[I]]
+) -> Stream[T]:
+    """Like `fan_out`, giving each outcome as it finishes, or (`ordered`) as its turn comes.
+
+    Leaving the block early cancels and awaits the rest. A slow reader holds the items back.
+    """
+
+    def build(deliver: Callable[[Outcome[T]], None]) -> FanOut[I, T]:
+        return FanOut(deliver, work, items, **options)
+
+    return Stream(build, ordered)

@@ -1,0 +1,105 @@
+"""How one attempt at an item is made: an async function, a sync one in a thread, a command."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from fanwise.errors import AttemptTimeout, UsageError
+from fanwise.journal.codec import JSON, Codec
+from fanwise.kernel.threads import Threads
+from fanwise.kernel.virtual import outside
+from fanwise.processes import Command, CommandResult, require_success, run_command
+
+T = TypeVar("T")
+Attempter = Callable[[Any], Awaitable[Any]]
+
+
+def attempter(work: Any, threads: Threads, timeout: float | None) -> Attempter:
+    """An async function that makes one attempt, within the time-out."""
+    _check_timeout(timeout)
+    if isinstance(work, Command):
+        return _command(work, timeout)
+    if not callable(work):
+        kind = type(work).__name__
+        raise UsageError(f"work is a {kind}", "Give a function, an async function or a Command")
+    function: Attempter = work if is_async(work) else _in_thread(work, threads)
+    return function if timeout is None else _within(function, timeout)
+
+
+def is_async(work: Any) -> bool:
+    """Whether calling it gives something to await, as far as can be told without calling it."""
+    while isinstance(work, functools.partial):
+        work = work.func
+    if inspect.iscoroutinefunction(work):
+        return True
+    return inspect.iscoroutinefunction(getattr(work, "__call__", None))  # noqa: B004
+
+
+def _in_thread(work: Callable[..., Any], threads: Threads) -> Attempter:
+    async def attempt(item: Any) -> Any:
+        value = await threads.run(functools.partial(work, item))
+        # A lambda around an async function looks sync until it is called.
+        return await value if inspect.isawaitable(value) else value
+
+    return attempt
+
+
+def _within(function: Attempter, seconds: float) -> Attempter:
+    async def attempt(item: Any) -> Any:
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await function(item)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise AttemptTimeout(seconds) from error.__cause__
+
+    return attempt
+
+
+def _command(command: Command, timeout: float | None) -> Attempter:
+    async def attempt(item: Any) -> CommandResult:
+        loop = asyncio.get_running_loop()
+        outside(loop, +1)
+        try:
+            result = await run_command(command.for_item(_text(item)), timeout=timeout)
+        finally:
+            outside(loop, -1)
+        if result.timed_out and timeout is not None:
+            raise AttemptTimeout(timeout, result)
+        return require_success(result) if command.check else result
+
+    return attempt
+
+
+def _text(item: Any) -> str | bytes:
+    """What stands for `{}`: text and bytes as they are, other values as `str` shows them."""
+    return item if isinstance(item, str | bytes) else str(item)
+
+
+class CommandCodec:
+    """What a command gave, in the journal."""
+
+    def encode(self, value: CommandResult) -> str:
+        """As JSON."""
+        return JSON.encode(value.to_json())
+
+    def decode(self, text: str) -> CommandResult:
+        """As it was."""
+        return CommandResult.from_json(JSON.decode(text))
+
+
+def codec_for(work: Any, codec: Codec) -> Codec:
+    """The run's codec; a command's result has one of its own."""
+    return CommandCodec() if isinstance(work, Command) else codec
+
+
+def _check_timeout(timeout: float | None) -> None:
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        raise UsageError(f"timeout is {timeout!r}", "Give a number of seconds above 0, or None")
