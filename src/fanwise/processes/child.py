@@ -81,9 +81,10 @@ class Child:
         self._family.send(signal.SIGTERM)
         await self._until(lambda: self._exit.exited, grace)
         left = deadline - self._loop.time()
-        if not await self._until(lambda: not self._family.living(), left, poll=True):
-            # Again and again: one that forks as it is killed leaves a child not yet seen.
-            await self._until(self._killed, _STUBBORN_S, poll=True, hurry=False)
+        await self._until(lambda: not self._family.living(), left, poll=True)
+        # Even if nobody seems to be left, and until nobody is: one that forked just now, or forks
+        # as it is killed, has a child that was not seen yet.
+        await self._until(self._killed, _STUBBORN_S, poll=True, hurry=False)
         await self._until(lambda: self._exit.exited, None)
         self._drain()
 
