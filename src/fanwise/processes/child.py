@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,9 +82,8 @@ class Child:
         self._family.send(signal.SIGTERM)
         await self._until(lambda: self._exit.exited, grace)
         left = deadline - self._loop.time()
-        if not await self._until(lambda: not self._family.living(), left, poll=True):
-            # Again and again: one that forks as it is killed leaves a child not yet seen.
-            await self._until(self._killed, _STUBBORN_S, poll=True, hurry=False)
+        await self._until(lambda: not self._family.living(), left, poll=True)
+        await self._kill()
         await self._until(lambda: self._exit.exited, None)
         self._drain()
 
@@ -115,6 +115,13 @@ class Child:
             collector.close() if keep_output else collector.discard()
         self._guard.over(self._number)
 
+    async def _kill(self) -> None:
+        # Even if nobody seems to be left, and until nobody is: one that forked just now, or forks
+        # as it is killed, has a child that was not seen yet. How long a death takes is a matter
+        # of real time, whatever the clock of the loop says.
+        until = time.monotonic() + _STUBBORN_S
+        await self._until(lambda: self._killed() or time.monotonic() > until, None, poll=True)
+
     def _killed(self) -> bool:
         self._family.send(signal.SIGKILL)
         return not self._family.living()
@@ -143,20 +150,19 @@ class Child:
         seconds: float | None,
         *,
         poll: bool = False,
-        hurry: bool = True,
     ) -> bool:
         """Wait for something that a callback brings about, or that has to be looked at.
 
-        With `hurry`, a cancellation that came while ending cuts a bounded wait short.
+        A cancellation that came while ending cuts a bounded wait short.
         """
         deadline = None if seconds is None else self._loop.time() + seconds
         pause = 0.002
         while not done():
             left = None if deadline is None else deadline - self._loop.time()
-            if left is not None and (left <= 0 or (hurry and self._cancelled is not None)):
+            if left is not None and (left <= 0 or self._cancelled is not None):
                 return False
-            if poll and left is not None:
-                left, pause = min(left, pause), min(pause * 2, 0.1)
+            if poll:
+                left, pause = min(pause, left or pause), min(pause * 2, 0.1)
             await self._nap(left)
         return True
 

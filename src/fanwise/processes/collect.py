@@ -7,9 +7,10 @@ it goes to a file, if there is a directory for it.
 
 from __future__ import annotations
 
+import os
 import tempfile
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from fanwise.errors import FanwiseError
 from fanwise.processes.result import Capture
@@ -25,7 +26,7 @@ class Collector:
         self._size = 0
         self._head = bytearray()
         self._tail = bytearray()
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
         self._path: Path | None = None
 
     def add(self, chunk: bytes) -> None:
@@ -39,7 +40,9 @@ class Collector:
             self._overflow()
         if self._file is not None:
             self._write(chunk)
-        self._tail += chunk
+        room = self._keep // 2 - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
         del self._tail[: max(0, len(self._tail) - self._tail_keep)]
 
     def capture(self) -> Capture:
@@ -83,12 +86,10 @@ class Collector:
     def _open(self, spill: Path) -> None:
         try:
             spill.mkdir(parents=True, exist_ok=True)
-            file = tempfile.NamedTemporaryFile(  # noqa: SIM115 - it outlives this call
-                dir=spill, prefix=f"{self._name}-", suffix=".out", delete=False, buffering=0
-            )
+            fd, path = tempfile.mkstemp(dir=spill, prefix=f"{self._name}-", suffix=".out")
         except OSError as error:
             raise _unwritable(spill, error) from error
-        self._file, self._path = file.file, Path(file.name)
+        self._file, self._path = os.fdopen(fd, "wb", buffering=0), Path(path)
 
     def _write(self, chunk: bytes) -> None:
         assert self._file is not None

@@ -2,29 +2,19 @@
 
 A signal to the group reaches all that stayed in it. A process that called setsid is found on
 Linux by its ancestors, as long as they live, and by the mark that it inherited in its
-environment, afterwards. To read /proc takes milliseconds, so it is done only when something
-has to be killed. Elsewhere, and for a process that both lost its ancestors and wiped its
-environment, there is the group alone. (A cgroup would have no gaps, but needs privileges.)
+environment, afterwards. To look there takes milliseconds (see `table.py`), so it is done only
+when something has to be killed. Elsewhere, and for a process that has both lost its ancestors and
+wiped its environment, there is the group alone. (A cgroup would have no gaps, but needs
+privileges.)
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from typing import NamedTuple
+import time
 
-from fanwise.processes.guard_program import marked, pids
-
-
-class Process(NamedTuple):
-    """A line of the system's table of processes."""
-
-    pid: int
-    parent: int
-    group: int
-    born: int
-    """Clock ticks since boot: tells a process from a later one with the same number."""
-    zombie: bool
+from fanwise.processes.table import Process, look
 
 
 class Family:
@@ -33,6 +23,7 @@ class Family:
     def __init__(self, leader: int, mark: str) -> None:
         self._leader = leader
         self._mark = mark.encode()
+        self._since = time.monotonic()
         self._leader_is_ours = True
         self._strays: dict[int, int] = {}
 
@@ -42,19 +33,20 @@ class Family:
 
     def living(self) -> list[int]:
         """Return the processes that are alive now, the leader among them."""
-        table = process_table()
-        if not table:
+        table = look(self._since)
+        rows = table.processes
+        if not rows:
             return [self._leader] if self._group_exists() else []
         self._strays = {
             pid: born
             for pid, born in self._strays.items()
-            if pid in table and table[pid].born == born
+            if pid in rows and rows[pid].born == born
         }
-        found = self._related(table)
+        found = table.with_descendants(pid for pid, row in rows.items() if self._is_root(row))
         for pid in found:
-            if table[pid].group != self._leader:
-                self._strays[pid] = table[pid].born
-        return sorted(pid for pid in found if not table[pid].zombie)
+            if rows[pid].group != self._leader:
+                self._strays[pid] = rows[pid].born
+        return sorted(pid for pid in found if not rows[pid].zombie)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to all that are alive now."""
@@ -68,7 +60,7 @@ class Family:
         """Whether nobody lives in the group; after the leader is reaped, one system call."""
         if not self._group_exists():
             return True
-        table = process_table()
+        table = look(self._since).processes
         members = [process for process in table.values() if process.group == self._leader]
         return bool(table) and all(process.zombie for process in members)
 
@@ -81,57 +73,13 @@ class Family:
             pass  # somebody is there who has changed his user
         return True
 
-    def _related(self, table: dict[int, Process]) -> set[int]:
-        roots = {pid for pid, process in table.items() if process.group == self._leader}
-        roots.update(pid for pid in marked([self._mark]) if pid in table)
-        roots.update(self._strays)
-        if self._leader_is_ours and self._leader in table:
-            roots.add(self._leader)
-        return _with_descendants(roots, table)
-
-
-def _with_descendants(roots: set[int], table: dict[int, Process]) -> set[int]:
-    children: dict[int, list[int]] = {}
-    for process in table.values():
-        children.setdefault(process.parent, []).append(process.pid)
-    found: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        pid = waiting.pop()
-        if pid not in found:
-            found.add(pid)
-            waiting.extend(children.get(pid, ()))
-    return found
-
-
-def process_table() -> dict[int, Process]:
-    """Return all processes by their number; nothing where there is no /proc."""
-    rows = (_read(pid) for pid in pids())
-    return {row.pid: row for row in rows if row is not None}
-
-
-def _read(pid: int) -> Process | None:
-    try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        line = os.read(fd, 4096)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
-    # The name stands in parentheses and may contain any character, these included.
-    fields = line[line.rfind(b")") + 2 :].split()
-    if len(fields) < 20:
-        return None
-    return Process(
-        pid=pid,
-        parent=int(fields[1]),
-        group=int(fields[2]),
-        born=int(fields[19]),
-        zombie=fields[0] in (b"Z", b"X"),
-    )
+    def _is_root(self, row: Process) -> bool:
+        return (
+            row.group == self._leader
+            or self._mark in row.marks
+            or row.pid in self._strays
+            or (row.pid == self._leader and self._leader_is_ours)
+        )
 
 
 def _kill(pid: int, number: signal.Signals) -> None:

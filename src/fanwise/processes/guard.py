@@ -28,8 +28,6 @@ from pathlib import Path
 
 from fanwise.processes.guard_program import mark
 
-VARIABLE = "FANWISE_CHILD"
-
 
 class Guard:
     """The parent's end: what runs now, told to the guard process as it changes."""

@@ -16,6 +16,9 @@ import signal
 import sys
 import time
 
+VARIABLE = "FANWISE_CHILD"
+"""Holds the marks of the commands that a process belongs to, the outermost first."""
+
 _ROUNDS = 50  # a group that forks faster than it is killed must not keep the guard for ever
 
 
@@ -27,7 +30,11 @@ def mark(owner: str, number: str) -> str:
 def marked(marks: list[bytes]) -> list[int]:
     """Return the processes whose environment has one of the marks; none without /proc."""
     me = os.getpid()
-    return [pid for pid in pids() if pid != me and any(each in _environ(pid) for each in marks)]
+    return [pid for pid in pids() if pid != me and _has(environ(pid), marks)]
+
+
+def _has(text: bytes, marks: list[bytes]) -> bool:
+    return any(each in text for each in marks)
 
 
 def pids() -> list[int]:
@@ -38,7 +45,8 @@ def pids() -> list[int]:
         return []
 
 
-def _environ(pid: int) -> bytes:
+def environ(pid: int) -> bytes:
+    """Return the environment that a process was started with; nothing if it is not ours to read."""
     try:
         fd = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
     except OSError:

@@ -14,7 +14,7 @@ import subprocess
 
 from fanwise.errors import CommandFailed
 from fanwise.processes.command import Command
-from fanwise.processes.guard import VARIABLE
+from fanwise.processes.guard_program import VARIABLE
 from fanwise.processes.result import Capture, CommandResult
 
 _OUT_OF = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}

@@ -1,0 +1,95 @@
+"""What the tests of child processes share: waiting for facts, and looking at real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+DEADLINE_S = 60.0
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock a test sets forward, so that no test waits for a time-out."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+    def jump(self, seconds: float) -> None:
+        self.ahead += seconds
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner(loop_factory=JumpingLoop, debug=True) as runner:
+        runner.get_loop().slow_callback_duration = 1e9  # a jump of the clock is not slowness
+        return runner.run(work)
+
+
+def jump(seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, JumpingLoop)
+    loop.jump(seconds)
+
+
+async def eventually(fact: Callable[[], bool]) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while not fact():
+        assert time.monotonic() < until, "it did not come about"
+        await asyncio.sleep(0.002)
+
+
+def eventually_now(fact: Callable[[], bool]) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while not fact():
+        assert time.monotonic() < until, "it did not come about"
+        time.sleep(0.002)
+
+
+def state(pid: int) -> str:
+    """The state of a process as /proc has it, or nothing if there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def alive(pid: int) -> bool:
+    return state(pid) not in ("", "Z", "X")
+
+
+def pids_in(file: Path) -> list[int]:
+    """The process numbers that a script has written, a line each; complete lines only."""
+    if not file.exists():
+        return []
+    return [int(line) for line in file.read_text().rpartition("\n")[0].split()]
+
+
+def children() -> dict[int, str]:
+    """The children of this process with their states, the guard left out."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (entry / "stat").read_text()
+            program = (entry / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        fields = line.rpartition(")")[2].split()
+        if int(fields[1]) == os.getpid() and b"guard" not in program:
+            found[int(entry.name)] = fields[0]
+    return found
+
+
+def open_files() -> dict[str, str]:
+    found = {}
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            found[entry.name] = str(entry.readlink())
+        except FileNotFoundError:
+            continue
+    return found

@@ -1,0 +1,82 @@
+"""When fanwise itself is killed with SIGKILL, its commands die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fanwise.processes import Command, run_command
+from fanwise.processes.guard import guard
+from tests.processes.support import alive, eventually_now, pids_in, run
+
+# A program that runs a command whose processes ignore SIGTERM, one of them in its own session.
+PARENT = """
+import asyncio
+from fanwise.processes import Command, run_command
+script = '''
+trap "" TERM HUP
+sh -c 'echo $$ >> pids; exec sleep 1000' &
+setsid sh -c 'echo $$ >> pids; exec sleep 1000' &
+echo $$ >> pids
+wait
+'''
+asyncio.run(run_command(Command.shell_line(script)))
+"""
+NESTED = f"""
+import asyncio, sys
+from fanwise.processes import Command, run_command
+asyncio.run(run_command(Command(sys.executable, "-c", {PARENT!r})))
+"""
+FINISHED = """
+import asyncio, os, signal
+from fanwise.processes import Command, run_command
+line = "setsid sh -c 'echo $$ >> pids; exec sleep 1000' > /dev/null 2>&1 &"
+asyncio.run(run_command(Command.shell_line(line)))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def start(program: str, cwd: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", program], cwd=cwd)
+
+
+@pytest.mark.parametrize("program", [PARENT, NESTED])
+def test_commands_die_with_a_fanwise_that_is_killed(program: str, tmp_path: Path) -> None:
+    file = tmp_path / "pids"
+    with start(program, tmp_path) as parent:
+        eventually_now(lambda: len(pids_in(file)) == 3)
+        assert all(alive(pid) for pid in pids_in(file))
+        parent.kill()
+    eventually_now(lambda: not any(alive(pid) for pid in pids_in(file)))
+
+
+def test_a_daemon_of_a_command_that_is_over_may_stay(tmp_path: Path) -> None:
+    file = tmp_path / "pids"
+    with start(FINISHED, tmp_path):
+        eventually_now(lambda: len(pids_in(file)) == 1)
+    (daemon,) = pids_in(file)
+    try:
+        assert alive(daemon)
+    finally:
+        os.kill(daemon, signal.SIGKILL)
+
+
+def test_a_guard_that_was_killed_is_replaced_and_told_of_what_runs() -> None:
+    async def work() -> None:
+        await run_command(Command("true"))
+        process = guard()._process
+        assert process is not None
+        process.kill()
+        process.wait()
+        assert (await run_command(Command("true"))).exit_code == 0
+        replaced = guard()._process
+        assert replaced is not None
+        assert replaced.pid != process.pid
+        assert alive(replaced.pid)
+
+    run(work())
