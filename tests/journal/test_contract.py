@@ -1,0 +1,321 @@
+"""What every journal does: the one on disk and the one in memory pass the same tests."""
+
+from __future__ import annotations
+
+import threading
+
+import msgspec
+import pytest
+
+from fanwise.errors import JournalNotWritable, RunExists, RunIsLive, RunNotFound
+from fanwise.journal.owner import current_owner
+from fanwise.journal.port import (
+    AttemptEnded,
+    EventRecord,
+    FanOutEnded,
+    FanOutRecord,
+    InputRecord,
+    ItemEnded,
+    ItemRecord,
+    ItemStarted,
+    Journal,
+    Owner,
+    RunEnded,
+    fan_out_id,
+)
+from tests.journal.conftest import FAR_AWAY, a_run, write
+
+F = fan_out_id(1, 0)
+
+
+def a_fan_out(fan_out: int = F, **changes: object) -> FanOutRecord:
+    record = FanOutRecord(id=fan_out, run_id="r", path="p", cap=3, halt="never", opened_at=1.0)
+    return msgspec.structs.replace(record, **changes)
+
+
+def ended(key: str, index: int = 0, **changes: object) -> ItemEnded:
+    return msgspec.structs.replace(ItemEnded(F, key, index, "done", 2.0), **changes)
+
+
+def an_attempt(key: str, **changes: object) -> AttemptEnded:
+    return msgspec.structs.replace(AttemptEnded(F, key, None, 0.1, 0.2, 0.3), **changes)
+
+
+def dead_owner() -> Owner:
+    return msgspec.structs.replace(current_owner(), started="another time")
+
+
+# Runs
+
+
+def test_a_created_run_is_read_back_with_a_number(journal: Journal) -> None:
+    run = a_run(owner=current_owner())
+    created = journal.create_run(run)
+    assert created.number == 1
+    assert created == msgspec.structs.replace(run, number=1)
+    assert journal.run("r") == created
+
+
+def test_an_id_can_be_taken_once_and_the_journal_goes_on(journal: Journal) -> None:
+    journal.create_run(a_run())
+    with pytest.raises(RunExists):
+        journal.create_run(a_run())
+    assert journal.create_run(a_run("s")).number == 2
+
+
+def test_runs_come_newest_first(journal: Journal) -> None:
+    for run_id in "abc":
+        journal.create_run(a_run(run_id))
+    assert [run.id for run in journal.runs()] == ["c", "b", "a"]
+
+
+def test_an_unknown_run_is_not_found_and_a_similar_id_is_suggested(journal: Journal) -> None:
+    journal.create_run(a_run("nightly-2024"))
+    for ask in (journal.run, journal.request_cancel):
+        with pytest.raises(RunNotFound, match="nightly-2024"):
+            ask("nightly-2025")
+    with pytest.raises(RunNotFound):
+        journal.claim_run("nightly-2025", current_owner())
+
+
+def test_a_run_that_ended_has_no_owner_and_can_be_claimed(journal: Journal) -> None:
+    journal.create_run(a_run(owner=current_owner()))
+    write(journal, RunEnded("r", "failed", 9.0, '{"type": "E"}'))
+    run = journal.run("r")
+    assert (run.status, run.ended_at, run.owner) == ("failed", 9.0, None)
+    assert run.error == '{"type": "E"}'
+    claimed = journal.claim_run("r", current_owner())
+    assert (claimed.status, claimed.ended_at, claimed.error) == ("running", None, None)
+    assert claimed.owner == current_owner()
+    assert journal.run("r") == claimed
+
+
+def test_a_run_of_a_living_process_cannot_be_claimed_even_by_force(journal: Journal) -> None:
+    journal.create_run(a_run(owner=current_owner()))
+    for force in (False, True):
+        with pytest.raises(RunIsLive, match=f"process {current_owner().pid}"):
+            journal.claim_run("r", current_owner(), force=force)
+
+
+def test_a_run_of_a_dead_process_can_be_claimed(journal: Journal) -> None:
+    journal.create_run(a_run(owner=dead_owner()))
+    assert journal.claim_run("r", current_owner()).owner == current_owner()
+
+
+def test_a_run_of_another_host_can_be_claimed_only_by_force(journal: Journal) -> None:
+    journal.create_run(a_run(owner=FAR_AWAY))
+    with pytest.raises(RunIsLive, match="cannot be seen from here"):
+        journal.claim_run("r", current_owner())
+    assert journal.claim_run("r", current_owner(), force=True).owner == current_owner()
+
+
+# Fan-outs
+
+
+def test_fan_outs_come_in_the_order_of_opening_and_only_those_of_the_run(journal: Journal) -> None:
+    others = a_fan_out(fan_out_id(2, 0), run_id="s")
+    late, early = a_fan_out(F + 5, opened_at=1.0), a_fan_out(F + 1, opened_at=1.0)
+    write(journal, late, others, early)
+    assert journal.fan_outs("r") == [late, early]
+
+
+def test_a_fan_out_that_is_opened_again_runs_again_and_keeps_its_first_time(
+    journal: Journal,
+) -> None:
+    write(journal, a_fan_out(), FanOutEnded(F, "halted", 5.0, "{}"))
+    assert journal.fan_outs("r") == [a_fan_out(status="halted", ended_at=5.0, stats="{}")]
+    write(journal, a_fan_out(cap=9, opened_at=7.0))
+    assert journal.fan_outs("r") == [a_fan_out(cap=9, opened_at=1.0)]
+
+
+# Items
+
+
+def test_an_item_that_started_and_ended_has_all_that_was_said_of_it(journal: Journal) -> None:
+    end = ItemEnded(F, "k", 7, "failed", 2.0, 0.1, 0.2, 0.3, "[1]", '{"type": "E"}')
+    write(journal, ItemStarted(F, "k", 7, 1.0), end)
+    assert list(journal.items(F)) == [
+        ItemRecord(F, "k", 7, "failed", 1, "[1]", '{"type": "E"}', 1.0, 2.0, 0.1, 0.2, 0.3)
+    ]
+
+
+def test_an_item_that_never_started_can_end(journal: Journal) -> None:
+    write(journal, ended("k", status="skipped"))
+    (item,) = journal.items(F)
+    assert (item.status, item.starts, item.started_at) == ("skipped", 0, None)
+
+
+def test_each_start_is_counted_and_forgets_the_outcome_before(journal: Journal) -> None:
+    start = ItemStarted(F, "k", 0, 1.0)
+    write(journal, start, ended("k", value="1", error="{}", queued_s=4.0), start)
+    (item,) = journal.items(F)
+    assert item == ItemRecord(F, "k", 0, "started", starts=2, started_at=1.0)
+
+
+def test_items_come_in_item_order_whatever_their_keys(journal: Journal) -> None:
+    write(journal, *(ItemStarted(F, f"k{9 - i}", i, 1.0) for i in (10, 2, 0, 100, 1)))
+    assert [item.index for item in journal.items(F)] == [0, 1, 2, 10, 100]
+
+
+def test_items_of_other_fan_outs_are_not_mixed_in(journal: Journal) -> None:
+    write(journal, ItemStarted(F, "k", 0, 1.0), ItemStarted(F + 1, "k", 0, 1.0))
+    assert [item.fan_out for item in journal.items(F)] == [F]
+
+
+# Attempts, events, inputs
+
+
+def test_attempts_are_numbered_for_each_item_over_all_batches(journal: Journal) -> None:
+    write(journal, an_attempt("a", ran_s=1.0), an_attempt("b"), an_attempt("a", call="judge"))
+    write(journal, an_attempt("a", error="{}", requests=1, tokens=2, usd=3.0))
+    attempts = list(journal.attempts(F))
+    assert [(a.key, a.number) for a in attempts] == [("a", 1), ("a", 2), ("a", 3), ("b", 1)]
+    assert attempts[0].ran_s == 1.0
+    assert attempts[1].call == "judge"
+    third = attempts[2]
+    assert (third.error, third.requests, third.tokens, third.usd) == ("{}", 1, 2, 3.0)
+
+
+def test_attempts_come_in_item_order(journal: Journal) -> None:
+    write(journal, ItemStarted(F, "z", 0, 1.0), ItemStarted(F, "a", 1, 1.0))
+    write(journal, an_attempt("a"), an_attempt("z"))
+    assert [attempt.key for attempt in journal.attempts(F)] == ["z", "a"]
+
+
+def test_events_come_in_the_order_of_submission(journal: Journal) -> None:
+    events = [EventRecord("r", at, "halt", "{}") for at in (3.0, 1.0, 2.0)]
+    write(journal, EventRecord("s", 0.0, "halt", "{}"), *events)
+    assert list(journal.events("r")) == events
+
+
+def test_inputs_are_bytes_and_can_be_read_from_the_middle(journal: Journal) -> None:
+    inputs = [InputRecord("r", i, bytes([0, 255, i])) for i in range(5)]
+    write(journal, *inputs, InputRecord("s", 0, b""))
+    assert list(journal.inputs("r")) == inputs
+    assert list(journal.inputs("r", start=3)) == inputs[3:]
+
+
+# The rules of submit
+
+
+def test_what_was_acknowledged_can_be_read(journal: Journal) -> None:
+    seen: list[int] = []
+    told = threading.Event()
+
+    def then(error: BaseException | None) -> None:
+        assert error is None
+        seen.append(len(list(journal.items(F))))
+        told.set()
+
+    journal.submit(ItemStarted(F, "k", 0, 1.0), then)
+    assert told.wait(60)
+    assert seen == [1]
+
+
+def test_each_write_is_acknowledged_exactly_once_in_order(journal: Journal) -> None:
+    told: list[int] = []
+    for i in range(2000):
+        journal.submit(ItemStarted(F, str(i), i, 1.0), lambda _, i=i: told.append(i))  # type: ignore[misc]
+    journal.close()
+    assert told == list(range(2000))
+
+
+def test_writes_from_many_threads_all_arrive(journal: Journal) -> None:
+    def submit(thread: int) -> None:
+        for i in range(300):
+            journal.submit(ItemStarted(F, f"{thread}/{i}", i, 1.0))
+
+    threads = [threading.Thread(target=submit, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    write(journal, ItemStarted(F, "last", 0, 1.0))
+    assert len(list(journal.items(F))) == 1201
+
+
+def test_a_callback_that_raises_is_logged_and_hurts_nobody_else(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    def then(error: BaseException | None) -> None:
+        raise ZeroDivisionError("mine")
+
+    journal.submit(ItemStarted(F, "k", 0, 1.0), then)
+    write(journal, ended("k"))
+    assert "mine" in caplog.text
+    assert [item.status for item in journal.items(F)] == ["done"]
+
+
+def test_a_closed_journal_refuses_and_says_so(journal: Journal) -> None:
+    journal.close()
+    journal.close()
+    with pytest.raises(JournalNotWritable, match="closed"):
+        write(journal, ItemStarted(F, "k", 0, 1.0))
+    with pytest.raises(JournalNotWritable, match="closed"):
+        journal.create_run(a_run())
+
+
+# Cancel requests
+
+
+def test_a_cancel_request_reaches_whoever_watches_once(journal: Journal) -> None:
+    journal.create_run(a_run())
+    journal.create_run(a_run("s"))
+    calls: list[str] = []
+    called = threading.Event()
+    journal.watch_cancel("s", lambda: calls.append("s"))
+
+    def on_cancel() -> None:
+        calls.append("r")
+        called.set()
+
+    journal.watch_cancel("r", on_cancel)
+    journal.request_cancel("r")
+    assert called.wait(60)
+    journal.request_cancel("r")
+    assert journal.run("r").cancel_requested
+    journal.close()
+    assert calls == ["r"]
+
+
+def test_a_watch_that_begins_after_the_request_is_told_too(journal: Journal) -> None:
+    journal.create_run(a_run())
+    journal.request_cancel("r")
+    called = threading.Event()
+    journal.watch_cancel("r", called.set)
+    assert called.wait(60)
+
+
+def test_a_watch_that_was_ended_is_not_called(journal: Journal) -> None:
+    journal.create_run(a_run())
+    called, other = threading.Event(), threading.Event()
+    end = journal.watch_cancel("r", called.set)
+    end()
+    end()
+    journal.watch_cancel("r", other.set)
+    journal.request_cancel("r")
+    assert other.wait(60)
+    assert not called.is_set()
+
+
+def test_a_callback_of_a_watch_that_raises_is_logged(
+    journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    def on_cancel() -> None:
+        raise ZeroDivisionError("mine")
+
+    journal.create_run(a_run())
+    called = threading.Event()
+    journal.watch_cancel("r", on_cancel)
+    journal.watch_cancel("r", called.set)
+    journal.request_cancel("r")
+    assert called.wait(60)
+    assert "mine" in caplog.text
+    write(journal, ItemStarted(F, "k", 0, 1.0))
+
+
+def test_claiming_a_run_forgets_a_cancel_request(journal: Journal) -> None:
+    journal.create_run(a_run(owner=dead_owner()))
+    journal.request_cancel("r")
+    assert not journal.claim_run("r", current_owner()).cancel_requested
+    assert not journal.run("r").cancel_requested

@@ -1,0 +1,90 @@
+"""The journal on disk sorts the writes of a batch; the one in memory takes them one by one.
+
+For any writes in any order, and batches cut anywhere, both must say the same afterwards.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanwise.journal.port import (
+    AttemptEnded,
+    EventRecord,
+    FanOutEnded,
+    FanOutRecord,
+    InputRecord,
+    ItemEnded,
+    ItemStarted,
+    Journal,
+    RunEnded,
+    Write,
+)
+from fanwise.journal.sqlite import SqliteJournal
+from fanwise.testing.memory_journal import MemoryJournal
+from tests.journal.conftest import a_run, write
+
+fan_outs = st.integers(1, 2)
+keys = st.sampled_from("abc")
+indexes = st.integers(0, 3)
+times = st.floats(0, 100)
+texts = st.none() | st.just("[]")
+
+writes = st.one_of(
+    st.builds(ItemStarted, fan_outs, keys, indexes, times),
+    st.builds(
+        ItemEnded,
+        fan_outs,
+        keys,
+        indexes,
+        st.sampled_from(["done", "failed"]),
+        times,
+        times,
+        times,
+        times,
+        texts,
+        texts,
+    ),
+    st.builds(AttemptEnded, fan_outs, keys, texts, times, times, times, texts),
+    st.builds(FanOutRecord, fan_outs, st.just("r"), st.just("p"), indexes, texts.map(str), times),
+    st.builds(FanOutEnded, fan_outs, st.sampled_from(["done", "halted"]), times, st.just("{}")),
+    st.builds(EventRecord, st.just("r"), times, st.sampled_from("xyz"), st.just("{}")),
+    st.builds(InputRecord, st.just("r"), indexes, st.binary(max_size=3)),
+    st.builds(RunEnded, st.just("r"), st.sampled_from(["done", "failed"]), times, texts),
+)
+
+
+def everything(journal: Journal) -> list[object]:
+    return [
+        journal.runs(),
+        journal.fan_outs("r"),
+        [list(journal.items(n)) for n in (1, 2)],
+        [list(journal.attempts(n)) for n in (1, 2)],
+        list(journal.events("r")),
+        list(journal.inputs("r")),
+    ]
+
+
+@given(st.lists(st.lists(writes, min_size=1, max_size=30), max_size=4))
+@settings(deadline=None, max_examples=150)
+def test_batches_have_the_effect_of_their_writes_one_by_one(batches: list[list[Write]]) -> None:
+    with TemporaryDirectory() as directory:
+        on_disk, in_memory = SqliteJournal(Path(directory, "j.db")), MemoryJournal()
+        for journal in (on_disk, in_memory):
+            journal.create_run(a_run())
+            for batch in batches:
+                write(journal, *batch)
+        assert everything(on_disk) == everything(in_memory)
+        on_disk.close()
+
+
+def test_batches_of_every_size_arrive_whole(tmp_path: Path) -> None:
+    journal = SqliteJournal(tmp_path / "j.db")
+    for fan_out, size in enumerate(itertools.chain(range(1, 22), (255, 256, 257, 1023))):
+        write(journal, *(ItemStarted(fan_out, str(i), i, 1.0) for i in range(size)))
+        assert [item.index for item in journal.items(fan_out)] == list(range(size))
+    journal.close()

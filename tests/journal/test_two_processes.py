@@ -1,0 +1,108 @@
+"""One journal, several processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from fanwise.journal.port import Owner
+from fanwise.journal.sqlite import SqliteJournal
+from tests.journal.conftest import Child, a_run, write
+
+ROOT = str(Path(__file__).parents[2])
+DEAD = Owner(pid=2**22 + 1, host=os.uname().nodename, boot="", started="")
+
+CLAIM = """
+    import sys
+    from pathlib import Path
+    from fanwise.errors import RunIsLive
+    from fanwise.journal.owner import current_owner
+    from fanwise.journal.sqlite import SqliteJournal
+    journal = SqliteJournal(Path(sys.argv[1]))
+    print("ready", flush=True)
+    for run_id in input().split():
+        try:
+            journal.claim_run(run_id, current_owner())
+            print("won", end=" ")
+        except RunIsLive:
+            print("lost", end=" ")
+    print(flush=True)
+    input()  # a claimer that has ended would be dead, and its run free
+    journal.close()
+"""
+
+
+def test_of_two_processes_that_claim_a_run_at_once_exactly_one_wins(
+    tmp_path: Path, child: Child
+) -> None:
+    journal = SqliteJournal(tmp_path / "j.db")
+    runs = [f"r{n}" for n in range(40)]
+    for run_id in runs:
+        journal.create_run(a_run(run_id, owner=DEAD))
+    claimers = [child(CLAIM, tmp_path / "j.db", PYTHONPATH=ROOT) for _ in range(2)]
+    for claimer in claimers:
+        assert claimer.stdout is not None
+        assert claimer.stdout.readline() == "ready\n"
+    for claimer in claimers:
+        assert claimer.stdin is not None
+        claimer.stdin.write(" ".join(runs) + "\n")
+        claimer.stdin.flush()
+    answers = [c.stdout.readline().split() for c in claimers if c.stdout is not None]
+    assert [sorted(pair) for pair in zip(*answers, strict=True)] == [["lost", "won"]] * 40
+    journal.close()
+
+
+def test_a_cancel_request_reaches_a_process_that_watches(tmp_path: Path, child: Child) -> None:
+    journal = SqliteJournal(tmp_path / "j.db")
+    journal.create_run(a_run())
+    watcher = child(
+        """
+        import sys, threading
+        from pathlib import Path
+        from fanwise.journal.sqlite import SqliteJournal
+        journal = SqliteJournal(Path(sys.argv[1]))
+        cancelled = threading.Event()
+        journal.watch_cancel("r", cancelled.set)
+        print("watching", flush=True)
+        cancelled.wait()
+        print("cancelled", flush=True)
+        """,
+        tmp_path / "j.db",
+        PYTHONPATH=ROOT,
+    )
+    assert watcher.stdout is not None
+    assert watcher.stdout.readline() == "watching\n"
+    journal.request_cancel("r")
+    assert watcher.stdout.readline() == "cancelled\n"
+    assert watcher.wait(60) == 0
+    journal.close()
+
+
+def test_a_cancel_request_from_another_process_arrives_while_this_one_writes(
+    tmp_path: Path, child: Child
+) -> None:
+    from fanwise.journal.port import ItemStarted
+
+    journal = SqliteJournal(tmp_path / "j.db")
+    journal.create_run(a_run())
+    cancelled = threading.Event()
+    journal.watch_cancel("r", cancelled.set)
+    asker = child(
+        """
+        import sys
+        from fanwise.journal.open import open_journal
+        journal = open_journal(sys.argv[1])
+        journal.request_cancel("r")
+        journal.close()
+        """,
+        tmp_path / "j.db",
+        PYTHONPATH=ROOT,
+    )
+    n = 0
+    while not cancelled.is_set():
+        write(journal, ItemStarted(1, str(n), n, 1.0))
+        n += 1
+    assert asker.wait(60) == 0
+    assert len(list(journal.items(1))) == n
+    journal.close()
