@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -219,6 +220,26 @@ def test_a_write_that_races_with_closing_is_acknowledged_or_refused_but_never_lo
         assert len(told) == 500
         assert len(list(journal.items(1))) == told.count(None)
         journal._engine.dispose()
+
+
+def test_a_write_that_comes_when_the_writer_has_just_ended_is_refused(path: Path) -> None:
+    journal = SqliteJournal(path)
+    queue = journal._writer._queue
+
+    class Slow:
+        """A queue into which a write comes just after the journal was closed."""
+
+        get, get_nowait = queue.get, queue.get_nowait
+
+        def put(self, entry: Any) -> None:
+            if isinstance(entry[0], ItemStarted):
+                journal.close()
+            queue.put(entry)
+
+    journal._writer._queue = Slow()  # type: ignore[assignment]
+    told: list[BaseException | None] = []
+    journal.submit(start(0), told.append)
+    assert [type(error) for error in told] == [JournalNotWritable]
 
 
 def test_an_iterator_that_is_not_read_to_its_end_does_not_stop_the_writer(
