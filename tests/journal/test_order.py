@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from fanwise.journal import schema
 from fanwise.journal.batch import write_all
+from fanwise.journal.connect import driver
 from fanwise.journal.port import (
     AttemptEnded,
     EventRecord,
@@ -74,7 +75,7 @@ def everything(journal: Journal) -> list[object]:
 
 def in_one_transaction(journal: SqliteJournal, batch: list[Write]) -> None:
     """Not by `submit`: what makes up a batch would depend on the speed of the disk."""
-    journal._writer.call(lambda connection: write_all(connection.exec_driver_sql, batch))
+    journal._writer.call(lambda connection: write_all(driver(connection).execute, batch))
 
 
 def emptied(journal: SqliteJournal) -> None:

@@ -18,6 +18,7 @@ import pytest
 from fanwise.errors import JournalNotWritable
 from fanwise.journal.port import EventRecord, ItemEnded, ItemStarted, Journal
 from fanwise.journal.sqlite import SqliteJournal
+from fanwise.journal.writer import _Stop
 from tests.journal.conftest import Child, a_run, write
 
 
@@ -220,6 +221,24 @@ def test_a_write_that_races_with_closing_is_acknowledged_or_refused_but_never_lo
         assert len(told) == 500
         assert len(list(journal.items(1))) == told.count(None)
         journal._engine.dispose()
+
+
+def test_a_write_that_is_taken_together_with_the_stop_before_it_is_told_too(path: Path) -> None:
+    journal = SqliteJournal(path)
+    in_the_callback, go_on = threading.Event(), threading.Event()
+
+    def block(error: BaseException | None) -> None:
+        in_the_callback.set()
+        assert go_on.wait(60)
+
+    journal.submit(start(0), block)
+    assert in_the_callback.wait(60)
+    told: list[BaseException | None] = []
+    journal._writer._queue.put((_Stop(), None))
+    journal.submit(start(1), told.append)
+    go_on.set()
+    journal.close()
+    assert told == [None]
 
 
 def test_a_write_that_comes_when_the_writer_has_just_ended_is_refused(path: Path) -> None:
