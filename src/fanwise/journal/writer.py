@@ -27,7 +27,7 @@ from sqlalchemy import Connection, Engine
 from fanwise.crashpoint import crash_point
 from fanwise.errors import FanwiseError, JournalError, JournalNotWritable
 from fanwise.journal.batch import write_all
-from fanwise.journal.connect import explain, transaction
+from fanwise.journal.connect import driver, explain, transaction
 from fanwise.journal.port import Then, Write
 from fanwise.journal.runs import cancel_requests
 from fanwise.journal.tell import tell
@@ -125,7 +125,8 @@ class Writer:
         return entries
 
     def _work(self, entries: list[Entry]) -> bool:
-        """Write the entries in order; False once there is nothing more to do."""
+        """Write the entries in order, also those that came after a stop; False after a stop."""
+        go_on = True
         batch: list[tuple[Write, Then | None]] = []
         for entry in entries:
             if not isinstance(entry[0], _Call | _Stop | _Wake):
@@ -134,13 +135,13 @@ class Writer:
             self._write(batch)
             batch = []
             if isinstance(entry[0], _Stop):
-                return False
-            if isinstance(entry[0], _Wake):
+                go_on = False
+            elif isinstance(entry[0], _Wake):
                 self.watches.make_due()
             else:
                 self._answer(entry[0], entry)
         self._write(batch)
-        return True
+        return go_on
 
     def _write(self, batch: list[tuple[Write, Then | None]]) -> None:
         if not batch:
@@ -158,7 +159,7 @@ class Writer:
 
     def _commit(self, writes: list[Write]) -> None:
         with transaction(self._connection):
-            write_all(self._connection.exec_driver_sql, writes)
+            write_all(driver(self._connection).execute, writes)
             crash_point("journal.before_commit")
         crash_point("journal.after_commit")
 
