@@ -17,6 +17,7 @@ from fanwise.kernel.engine import Engine
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import Scope, current
 from fanwise.kernel.setup import FanOut, Items, Options, Work
+from fanwise.kernel.threads import CancelFlag, cancel_flag
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
@@ -102,13 +103,16 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
         main.close()
         raise UsageError("an event loop is running here", "Use: await fan_out(...)")
     around = current.get()
-    if around is not None and around.fan_out.loop.is_running():
-        return asyncio.run_coroutine_threadsafe(
-            _in_scope(main, around), around.fan_out.loop
-        ).result()
-    return asyncio.run(main)
+    if around is None or not around.fan_out.loop.is_running():
+        return asyncio.run(main)
+    inside = _in_scope(main, around, cancel_flag())
+    return asyncio.run_coroutine_threadsafe(inside, around.fan_out.loop).result()
 
 
-async def _in_scope(main: Coroutine[Any, Any, T], around: Scope) -> T:
+async def _in_scope(main: Coroutine[Any, Any, T], around: Scope, flag: CancelFlag | None) -> T:
+    """On the loop of the item around: under its caps, and cancelled with it."""
     current.set(around)
+    task = asyncio.current_task()
+    if flag is not None and task is not None:
+        flag.on_set(task.cancel)
     return await main
