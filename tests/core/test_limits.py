@@ -36,7 +36,7 @@ def ticket(
     "limits",
     [
         {"x": 0}, {"x": -1}, {"x": "4"}, {"x": 1.5}, {"x": True}, {"x": None},
-        {"x": Rate()}, {"x": Rate(requests=0)}, {"x": Rate(tokens=-1)}, {"x": Rate(requests="9")},
+        {"x": Rate()}, {"x": Rate(requests=0)}, {"x": Rate(tokens=-1)}, {"x": Rate(requests=True)},
         {"x": Rate(requests=5, per=0)}, {"x": Adaptive(0)}, {"x": Adaptive(5, least=6)},
         {"x": Adaptive(5, most=4)}, {"x": (4, 5)}, {"total": 4}, {"": 4},
     ],

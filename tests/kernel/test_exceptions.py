@@ -125,9 +125,11 @@ def test_a_function_of_the_callers_that_raises_is_named_and_everything_ends(whic
             yield item
             await asyncio.sleep(1)
 
+    options: Any = {which: raises}
+
     async def main(items: Any) -> None:
         with pytest.raises(BadPredicate, match=f"{which} raised at item 3") as caught:
-            await fan_out(sleeper, items, caps=Caps(a=5), **{which: raises})
+            await fan_out(sleeper, items, caps=Caps(a=5), **options)
         assert isinstance(caught.value.__cause__, Boom)
         assert len(asyncio.all_tasks()) == 1
 
