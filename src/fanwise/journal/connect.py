@@ -72,9 +72,15 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 def roll_back(connection: Connection) -> None:
     """Undo the transaction, if SQLite has not already done so (it does when the disk is full)."""
-    driver = connection.connection.driver_connection
-    if driver is not None and driver.in_transaction:
+    if driver(connection).in_transaction:
         connection.exec_driver_sql("ROLLBACK")
+
+
+def driver(connection: Connection) -> sqlite3.Connection:
+    """What is under SQLAlchemy's connection."""
+    found = connection.connection.driver_connection
+    assert isinstance(found, sqlite3.Connection)
+    return found
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Callable, Iterator
 from random import random
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.outcome import Attempt, Outcome, Status
@@ -120,6 +120,7 @@ class Engine(Generic[I, T]):
         self._dispatcher = dispatcher
         self._attempt = attempt
         self._source = source
+        self._source_is_async = isinstance(source, AsyncIterator)  # slow to ask
         self._ahead = ahead
         self._needs = needs
         self._key = key
@@ -176,13 +177,14 @@ class Engine(Generic[I, T]):
 
     def pump(self) -> None:
         """Pull items while they can run, or while it is worth knowing them."""
-        if isinstance(self._source, AsyncIterator):
+        if self._source_is_async:
             self._pump_async()
             return
+        source = cast(Iterator[I], self._source)
         wants = self.schedule.wants_items
         while not self.held_back and wants(ahead=self._ahead):
             try:
-                item = next(self._source)
+                item = next(source)
             except StopIteration:
                 self._no_more(None)
             except BaseException as error:
@@ -196,10 +198,10 @@ class Engine(Generic[I, T]):
             self._puller.add_done_callback(self._pulled_enough)
 
     async def _pull(self) -> None:
-        assert isinstance(self._source, AsyncIterator)
+        source = cast(AsyncIterator[I], self._source)
         while not self.held_back and self.schedule.wants_items():
             try:
-                item = await anext(self._source)
+                item = await anext(source)
             except StopAsyncIteration:
                 self._no_more(None)
             except asyncio.CancelledError:
@@ -281,7 +283,7 @@ class Engine(Generic[I, T]):
         if self._recorder is None:
             self._begin(entry)
         else:
-            self._recorder.started(entry, lambda error: self._start_recorded(entry, error))
+            self._recorder.started(entry, self._start_recorded)
 
     def _start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
         crash_point("item.started")
@@ -304,18 +306,18 @@ class Engine(Generic[I, T]):
         current.set(Scope(self.scope, entry))
         time = self._loop.time
         backoff_s = 0.0
-        queued_s = time() - entry.asked_at
+        began = time()
+        queued_s = began - entry.asked_at
         while True:
             value: T | None = None
             error: BaseException | None = None
-            began = time()
             try:
                 value = await self._attempt(entry.item)
             except BaseException as caught:
                 error = caught
             ran_s = time() - began
             attempt = Attempt(queued_s, ran_s, backoff_s, error)
-            entry.attempts = (*entry.attempts, attempt)
+            entry.attempts += (attempt,)
             delay = self._judge(entry, attempt)
             if delay is None:
                 break
@@ -324,6 +326,7 @@ class Engine(Generic[I, T]):
             except asyncio.CancelledError as caught:
                 error, ran_s = caught, 0.0
                 break
+            began = time()
         self._conclude(entry, value, error, ran_s)
 
     def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
@@ -400,7 +403,7 @@ class Engine(Generic[I, T]):
             self._told(outcome)
         else:
             outcome, text = self._recorder.storable(outcome)
-            self._recorder.ended(outcome, text, lambda error: self._recorded(outcome, error))
+            self._recorder.ended(outcome, text, self._recorded)
         self._dispatcher.pump()
         self.pump()
 
