@@ -53,6 +53,12 @@ class Resource:
         self.paused_until: float | None = None
         self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
 
+    def fits(self, units: int, tokens: float, now: float) -> bool:
+        """Whether this much is there now."""
+        if self.buckets or self.paused_until is not None or self.adaptation is not None:
+            return self.wait(units, tokens, now) == 0.0
+        return self.limit is None or self.in_use + units <= self.limit
+
     def wait(self, units: int, tokens: float, now: float) -> float | None:
         """Seconds until this much is there; 0.0: now; None: not before a permit comes back."""
         full = self.limit is not None and self.in_use + units > self.limit
@@ -183,6 +189,11 @@ class Ledger:
             line.ran_s += ran_s
 
     @property
+    def restless(self) -> bool:
+        """`grants` or `wake_at` may have something to say."""
+        return bool(self._freed or self._timed)
+
+    @property
     def idle(self) -> bool:
         """Nobody holds a permit and nobody waits."""
         return not any(r.in_use or r.waiting for r in self.resources.values())
@@ -285,9 +296,8 @@ class Ledger:
     # -- inside ---------------------------------------------------------------------------------
 
     def _fits(self, ticket: Ticket, now: float) -> bool:
-        for resource, units in ticket.needs:
-            wait = resource.wait(units, ticket.tokens, now)
-            if wait is None or wait > 0.0:
+        for resource, units in ticket.needs:  # noqa: SIM110 - a generator costs as much again
+            if not resource.fits(units, ticket.tokens, now):
                 return False
         return True
 

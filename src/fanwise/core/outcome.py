@@ -81,6 +81,15 @@ class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
         """Seconds between attempts, during which it held no permit."""
         return sum(a.backoff_s for a in self.attempts if a.call is None)
 
+    @property
+    def times(self) -> tuple[float, float, float]:
+        """Seconds queued, ran and backed off, in one go: most items have a single attempt."""
+        if len(self.attempts) == 1:
+            (only,) = self.attempts
+            if only.call is None:
+                return only.queued_s, only.ran_s, only.backoff_s
+        return self.queued_s, self.ran_s, self.backoff_s
+
     def unwrap(self) -> T:
         """The value; raises the item's error if it is not done."""
         if self.error is not None:

@@ -122,7 +122,7 @@ class Engine(Generic[I, T]):
         self._dispatcher = dispatcher
         self._attempt = attempt
         self._source = source
-        self._async = isinstance(source, AsyncIterator)
+        self._source_is_async = isinstance(source, AsyncIterator)  # slow to ask
         self._ahead = ahead
         self._needs = needs
         self._key = key
@@ -179,7 +179,7 @@ class Engine(Generic[I, T]):
 
     def pump(self) -> None:
         """Pull items while they can run, or while it is worth knowing them."""
-        if self._async:
+        if self._source_is_async:
             self._pump_async()
             return
         source = cast(Iterator[I], self._source)
@@ -285,7 +285,7 @@ class Engine(Generic[I, T]):
         if self._recorder is None:
             self._begin(entry)
         else:
-            self._recorder.started(entry, lambda error: self._start_recorded(entry, error))
+            self._recorder.started(entry, self._start_recorded)
 
     def _start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
         crash_point("item.started")
@@ -308,19 +308,19 @@ class Engine(Generic[I, T]):
         entry.begun = True
         time = self._loop.time
         backoff_s = 0.0
-        queued_s = time() - entry.asked_at
+        began = time()
+        queued_s = began - entry.asked_at
         while True:
             current.set(Scope(self.scope, entry))
             value: T | None = None
             error: BaseException | None = None
-            began = time()
             try:
                 value = await self._attempt(entry.item)
             except BaseException as caught:
                 error = caught
             ran_s = time() - began
             attempt = Attempt(queued_s, ran_s, backoff_s, error)
-            entry.attempts = (*entry.attempts, attempt)
+            entry.attempts += (attempt,)
             delay = self._judge(entry, attempt)
             if delay is None:
                 break
@@ -329,6 +329,7 @@ class Engine(Generic[I, T]):
             except asyncio.CancelledError as caught:
                 error, ran_s = caught, 0.0
                 break
+            began = time()
         self._conclude(entry, value, error, ran_s)
         # An error's traceback holds this frame: without this, frame and error hold each other.
         del value, error, attempt
@@ -408,7 +409,7 @@ class Engine(Generic[I, T]):
             self._told(outcome)
         else:
             outcome, text = self._recorder.storable(outcome)
-            self._recorder.ended(outcome, text, lambda error: self._recorded(outcome, error))
+            self._recorder.ended(outcome, text, self._recorded)
         self._dispatcher.pump()
         self.pump()
 
