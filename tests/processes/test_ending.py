@@ -92,6 +92,25 @@ def test_when_the_cancellation_is_told_no_process_of_the_command_lives(
     run(work())
 
 
+def test_a_process_that_has_lost_group_environment_and_parents_is_remembered(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        stray = """setsid env -i sh -c 'trap "" TERM; echo $$ >> pids; exec sleep 1000' &"""
+        script = f"{stray} until [ -s pids ]; do sleep 0.01; done; echo $$ >> pids; wait"
+        running = Running(script, tmp_path, 2, grace=1_000_000)
+        await running.started()
+        survivor, leader = running.pids
+        running.task.cancel()
+        await eventually(lambda: not alive(leader))
+        assert alive(survivor)
+        running.task.cancel()
+        await cancelled(running.task)
+        assert not alive(survivor)
+
+    run(work())
+
+
 def test_a_child_that_heeds_sigterm_has_the_grace_to_tidy_up(tmp_path: Path) -> None:
     async def work() -> None:
         script = "trap 'echo tidy; exit 7' TERM; echo $$ >> pids; while :; do sleep 0.01; done"

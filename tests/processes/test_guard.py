@@ -14,7 +14,8 @@ from fanwise.processes import Command, run_command
 from fanwise.processes.guard import guard
 from tests.processes.support import alive, eventually_now, pids_in, run
 
-# A program that runs a command whose processes ignore SIGTERM, one of them in its own session.
+# A program that runs a command whose processes ignore SIGTERM: one is in a session of
+# its own, another in the group but without the environment.
 PARENT = """
 import asyncio
 from fanwise.processes import Command, run_command
@@ -22,6 +23,7 @@ script = '''
 trap "" TERM HUP
 sh -c 'echo $$ >> pids; exec sleep 1000' &
 setsid sh -c 'echo $$ >> pids; exec sleep 1000' &
+env -i sh -c 'echo $$ >> pids; exec sleep 1000' &
 echo $$ >> pids
 wait
 '''
@@ -49,7 +51,7 @@ def start(program: str, cwd: Path) -> subprocess.Popen[bytes]:
 def test_commands_die_with_a_fanwise_that_is_killed(program: str, tmp_path: Path) -> None:
     file = tmp_path / "pids"
     with start(program, tmp_path) as parent:
-        eventually_now(lambda: len(pids_in(file)) == 3)
+        eventually_now(lambda: len(pids_in(file)) == 4)
         assert all(alive(pid) for pid in pids_in(file))
         parent.kill()
     eventually_now(lambda: not any(alive(pid) for pid in pids_in(file)))
