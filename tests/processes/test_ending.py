@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from fanwise.processes import Command, CommandResult, run_command
+from fanwise.processes.table import look
 from tests.processes.support import alive, eventually, jump, pids_in, run
 
 # Each writes its number, ignores SIGTERM (as do its children, who inherit that) and stays: the
@@ -103,6 +105,7 @@ def test_a_process_that_has_lost_group_environment_and_parents_is_remembered(
         survivor, leader = running.pids
         running.task.cancel()
         await eventually(lambda: not alive(leader))
+        look(time.monotonic())  # from now on nobody sees it as a child of the command
         assert alive(survivor)
         running.task.cancel()
         await cancelled(running.task)
