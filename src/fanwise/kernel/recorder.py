@@ -20,7 +20,7 @@ from fanwise.journal.codec import Codec, decode_error, encode_error
 from fanwise.kernel.virtual import outside
 
 if TYPE_CHECKING:
-    from fanwise.kernel.engine import Entry
+    from fanwise.kernel.entry import Entry
 
 S = TypeVar("S")
 Answer = Callable[[S, BaseException | None], None]
