@@ -234,7 +234,7 @@ class Engine(Generic[I, T]):
             needs = self._needs_of(item, index)
             self.pulled += 1
             entry = Entry(self, index, item, key, self._loop.time())
-            if self._recorder is not None:
+            if self._recorder is not None and self._recorder.knows:
                 outcome, entry.twice = self._recorder.earlier(index, entry.key)
                 if outcome is not None:
                     self._told(outcome)
@@ -333,12 +333,12 @@ class Engine(Generic[I, T]):
         """Tell adaptive caps how it went; the seconds until another attempt, or None."""
         error = attempt.error
         ledger = self.schedule.ledger
-        ticket = self.schedule.ticket(entry.index)
         delay = None
         if isinstance(error, RateLimited):
+            ticket = self.schedule.ticket(entry.index)
             ledger.refused(ticket, error.retry_after, self._loop.time())
-        elif error is None and len(ticket.needs) > 1:
-            ledger.accepted(ticket)
+        elif error is None and ledger.resources:
+            ledger.accepted(self.schedule.ticket(entry.index))
         if ledger.moves:
             self._report_moves()
         made = len(entry.attempts)
