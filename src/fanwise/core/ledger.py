@@ -177,7 +177,8 @@ class Ledger:
     def release(self, ticket: Ticket, ran_s: float) -> None:
         """Give the permits back. `grants` then says who goes next."""
         ticket.state = "over"
-        for resource, units in ticket.needs:
+        # The fan-out's own cap comes last: asked first, it would always favour its own items.
+        for resource, units in reversed(ticket.needs):
             resource.in_use -= units
             resource.work_s += ran_s * units
             if resource.waiting:

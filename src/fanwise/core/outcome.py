@@ -29,7 +29,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 class Attempt(msgspec.Struct, frozen=True, gc=False):
     """One try at an item, or one try of a `call` inside it.
 
-    `queued_s` is the wait for permits, rates and the journal; `ran_s` the work and nothing else;
+    `queued_s` is the wait for permits, rates and the journal, since the item was pulled; `ran_s`
+    the work and nothing else;
     `backoff_s` the pause *before* this attempt, during which it held no permit.
     """
 

@@ -132,7 +132,8 @@ class Writer:
         return entries
 
     def _work(self, entries: list[Entry]) -> bool:
-        """Write the entries in order; False once there is nothing more to do."""
+        """Write the entries in order, also those that came after a stop; False after a stop."""
+        go_on = True
         batch: list[tuple[Write, Then | None]] = []
         for entry in entries:
             if not isinstance(entry[0], _Order):
@@ -141,13 +142,13 @@ class Writer:
             self._write(batch)
             batch = []
             if isinstance(entry[0], _Stop):
-                return False
-            if isinstance(entry[0], _Wake):
+                go_on = False
+            elif isinstance(entry[0], _Wake):
                 self.watches.make_due()
             elif isinstance(entry[0], _Call):
                 self._answer(entry[0], entry)
         self._write(batch)
-        return True
+        return go_on
 
     def _write(self, batch: list[tuple[Write, Then | None]]) -> None:
         if not batch:

@@ -50,6 +50,7 @@ class Entry(Generic[I, T]):
     __slots__ = (
         "asked_at",
         "attempts",
+        "begun",
         "calls",
         "cancel_asked",
         "engine",
@@ -73,6 +74,7 @@ class Entry(Generic[I, T]):
         self.calls: tuple[Attempt, ...] = ()
         self.task: asyncio.Task[None] | None = None
         self.wake: asyncio.Future[None] | None = None
+        self.begun = False
         self.cancel_asked = False
         self.twice = False
 
@@ -303,12 +305,13 @@ class Engine(Generic[I, T]):
         entry.task = self._loop.create_task(self._run(entry), context=self._context.copy())
 
     async def _run(self, entry: Entry[I, T]) -> None:
-        current.set(Scope(self.scope, entry))
+        entry.begun = True
         time = self._loop.time
         backoff_s = 0.0
         began = time()
         queued_s = began - entry.asked_at
         while True:
+            current.set(Scope(self.scope, entry))
             value: T | None = None
             error: BaseException | None = None
             try:
@@ -328,6 +331,8 @@ class Engine(Generic[I, T]):
                 break
             began = time()
         self._conclude(entry, value, error, ran_s)
+        # An error's traceback holds this frame: without this, frame and error hold each other.
+        del value, error, attempt
 
     def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
         """Tell adaptive caps how it went; the seconds until another attempt, or None."""
@@ -375,8 +380,9 @@ class Engine(Generic[I, T]):
         if error is None:
             self._worked(entry, "done", value, None, ran_s)
         elif entry.cancel_asked:
-            rest = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
-            self._worked(entry, "cancelled", None, rest, ran_s)
+            # What it raised while it was being ended is told, not lost.
+            beside = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
+            self._worked(entry, "cancelled", None, beside, ran_s)
         elif isinstance(error, CommandFailed | AttemptTimeout):
             # What a command printed before it failed is worth as much as its exit code.
             self._worked(entry, "failed", error.result, error, ran_s)
@@ -455,14 +461,21 @@ class Engine(Generic[I, T]):
         asked = [entry for entry in asked if not entry.cancel_asked]
         for entry in asked:
             entry.cancel_asked = True
-            if entry.task is not None:
-                entry.task.cancel()
+            self._cancel_task(entry)
         if asked and self._events:
             self._emit(events.Cancelled, indices=tuple(entry.index for entry in asked))
         if asked and self._insisting is None:
             self._insist_later(INSIST_AFTER_S)
         if self._puller is not None and self.schedule.stopped:
             self._puller.cancel()
+
+    def _cancel_task(self, entry: Entry[I, T]) -> None:
+        if entry.task is None:
+            return  # its start is on the way to disk: `_start_recorded` looks
+        if not entry.begun:
+            # A task that is cancelled before its first step never runs a line of `_run`.
+            entry.task.add_done_callback(lambda _: self._worked(entry, "cancelled", None, None, 0))
+        entry.task.cancel()
 
     def _insist_later(self, seconds: float) -> None:
         self._insisting = self._loop.call_later(seconds, self._insist, seconds)

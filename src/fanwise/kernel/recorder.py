@@ -86,12 +86,14 @@ class Recorder:
         codec: Codec,
         wall: Callable[[], float],
         known: bool,
+        again: bool,
     ) -> None:
         self._journal = journal
         self._fan_out = fan_out
         self._codec = codec
         self._wall = wall
         self._landing = Landing(asyncio.get_running_loop())
+        self._again = again
         self._known = {row.key: row for row in journal.items(fan_out)} if known else {}
 
     @property
@@ -106,6 +108,8 @@ class Recorder:
             return None, False
         if row.status not in ("done", "failed"):
             return None, row.status == "started"
+        if row.status == "failed" and self._again:
+            return None, False
         return self._outcome(index, row), False
 
     def started(self, entry: Entry[Any, Any], then: Answer[Entry[Any, Any]]) -> None:
