@@ -183,10 +183,11 @@ class Ledger:
             resource.work_s += ran_s * units
             if resource.waiting:
                 self._freed[resource] = None
-        line = ticket.group.lines.get(ticket.needs)
-        if line is not None:
-            line.ran += 1
-            line.ran_s += ran_s
+        if ticket.group.lines:
+            line = ticket.group.lines.get(ticket.needs)
+            if line is not None:
+                line.ran += 1
+                line.ran_s += ran_s
 
     @property
     def restless(self) -> bool:

@@ -123,7 +123,7 @@ class Engine(Generic[I, T]):
     def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> None:
         """A new item: its outcome may be on disk; else it starts, or waits for its permits."""
         entry = Entry(self, index, item, key, self._loop.time())
-        if self._recorder is not None:
+        if self._recorder is not None and self._recorder.knows:
             outcome, entry.twice = self._recorder.earlier(index, entry.key)
             if outcome is not None:
                 self._told(outcome)
@@ -195,12 +195,12 @@ class Engine(Generic[I, T]):
         """Tell adaptive caps how it went; the seconds until another attempt, or None."""
         error = attempt.error
         ledger = self.schedule.ledger
-        ticket = self.schedule.ticket(entry.index)
         delay = None
         if isinstance(error, RateLimited):
+            ticket = self.schedule.ticket(entry.index)
             ledger.refused(ticket, error.retry_after, self._loop.time())
-        elif error is None and len(ticket.needs) > 1:
-            ledger.accepted(ticket)
+        elif error is None and ledger.resources:
+            ledger.accepted(self.schedule.ticket(entry.index))
         if ledger.moves:
             self._report_moves()
         made = len(entry.attempts)

@@ -108,19 +108,16 @@ class FanOutEnded(Event, frozen=True, kw_only=True):
 Subscriber = Callable[[Event], None]
 
 
-class Subscribers:
-    """Those who listen."""
+class Subscribers(list[Subscriber]):
+    """Those who listen. A list, for the kernel asks at each step whether there are any."""
 
     def __init__(self, subscribers: Iterable[Subscriber] = ()) -> None:
-        self._all = list(subscribers)
+        super().__init__(subscribers)
         self._reported: set[int] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self._all)
 
     def emit(self, event: Event) -> None:
         """Tell everyone."""
-        for subscriber in self._all:
+        for subscriber in self:
             try:
                 subscriber(event)
             except Exception:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from fanwise.core.outcome import Attempt, Outcome, Status
 from fanwise.crashpoint import crash_point
@@ -27,21 +26,43 @@ Answer = Callable[[S, BaseException | None], None]
 """Told of what the write was about, and of the error if there was one."""
 
 
+class Expected(Generic[S]):
+    """A write under way, and who is told of it. The journal calls it, from its own thread.
+
+    One object where a closure, its cells and a tuple would be four: a thousand writes under way
+    are what the garbage collector walks through most often.
+    """
+
+    __slots__ = ("answer", "error", "landing", "subject")
+
+    def __init__(self, landing: Landing, answer: Answer[S], subject: S) -> None:
+        self.landing = landing
+        self.answer = answer
+        self.subject = subject
+        self.error: BaseException | None = None
+
+    def __call__(self, error: BaseException | None) -> None:
+        """What became of the write."""
+        self.error = error
+        self.landing.land(self)
+
+
 class Landing:
     """Brings the journal's answers to the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._landed: deque[tuple[Answer[Any], Any, BaseException | None]] = deque()
+        self._landed: deque[Expected[Any]] = deque()
         self._called = False
 
-    def expect(self, answer: Answer[S], subject: S) -> port.Then:
+    def expect(self, answer: Answer[S], subject: S) -> Expected[S]:
         """A callback for the journal that calls `answer(subject, error)` on the event loop."""
         outside(self._loop, +1)
-        return partial(self._land, answer, subject)
+        return Expected(self, answer, subject)
 
-    def _land(self, answer: Answer[S], subject: S, error: BaseException | None) -> None:
-        self._landed.append((answer, subject, error))
+    def land(self, expected: Expected[Any]) -> None:
+        """It is on disk, or failed to get there. From any thread."""
+        self._landed.append(expected)
         if not self._called:
             self._called = True
             self._loop.call_soon_threadsafe(self._drain)
@@ -49,11 +70,10 @@ class Landing:
     def _drain(self) -> None:
         # Before looking, so that what lands from now on calls again.
         self._called = False
-        landed = self._landed
-        while landed:
-            answer, subject, error = landed.popleft()
+        while self._landed:
+            expected = self._landed.popleft()
             outside(self._loop, -1)
-            answer(subject, error)
+            expected.answer(expected.subject, expected.error)
 
 
 class Recorder:
@@ -75,6 +95,11 @@ class Recorder:
         self._landing = Landing(asyncio.get_running_loop())
         self._again = again
         self._known = {row.key: row for row in journal.items(fan_out)} if known else {}
+
+    @property
+    def knows(self) -> bool:
+        """Whether an earlier execution wrote anything of it."""
+        return bool(self._known)
 
     def earlier(self, index: int, key: str) -> tuple[Outcome[Any] | None, bool]:
         """The outcome on disk, if it ended; and whether it was started without an end."""
