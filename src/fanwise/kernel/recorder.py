@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, cast
 
 from fanwise.core.outcome import Attempt, Outcome, Status
@@ -63,11 +63,13 @@ class Recorder:
         codec: Codec,
         wall: Callable[[], float],
         known: bool,
+        final: Collection[str] = ("done", "failed"),
     ) -> None:
         self._journal = journal
         self._fan_out = fan_out
         self._codec = codec
         self._wall = wall
+        self._final = final
         self._landing = Landing(asyncio.get_running_loop())
         self._known = {row.key: row for row in journal.items(fan_out)} if known else {}
 
@@ -76,7 +78,7 @@ class Recorder:
         row = self._known.get(key)
         if row is None:
             return None, False
-        if row.status not in ("done", "failed"):
+        if row.status not in self._final:
             return None, row.status == "started"
         return self._outcome(index, row), False
 
