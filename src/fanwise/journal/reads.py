@@ -69,7 +69,7 @@ class Reads:
         query = select(table.c.status, func.count()).where(table.c.fan_out == fan_out)
         with journal_errors(self._path), self._engine.connect() as connection:
             rows = connection.execute(query.group_by(table.c.status))
-            return dict(rows.tuples().all())
+            return {row[0]: row[1] for row in rows}
 
     def attempts(self, fan_out: int) -> Iterator[AttemptRecord]:
         """By item, then number."""
