@@ -270,6 +270,8 @@ def test_a_cancel_request_reaches_whoever_watches_once(journal: Journal) -> None
         called.set()
 
     journal.watch_cancel("r", on_cancel)
+    for n in range(2):  # by the second one it has certainly looked, and seen no request
+        write(journal, ItemStarted(F, "k", n, 1.0))
     journal.request_cancel("r")
     assert called.wait(60)
     journal.request_cancel("r")

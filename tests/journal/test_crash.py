@@ -51,8 +51,10 @@ def submitted_and_present(journal: SqliteJournal) -> list[int]:
 
 
 def check_after_the_crash(process: subprocess.Popen[str], path: Path, last: str = "") -> int:
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, err
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out = process.stdout.read()  # not `communicate`, which forgets what readline had buffered
+    assert process.wait(120) == -signal.SIGKILL, process.stderr.read()
     lines = (last + out).split("\n")[:-1]  # what follows the last newline was being printed
     acknowledged = [int(line) for line in lines]
     journal = SqliteJournal(path)

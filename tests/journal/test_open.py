@@ -13,6 +13,7 @@ import pytest
 from fanwise.errors import JournalNotWritable, JournalTooNew, JournalUnreadable, UsageError
 from fanwise.journal.open import journal_path, open_journal
 from fanwise.journal.port import ItemStarted
+from fanwise.journal.sqlite import SqliteJournal
 from tests.journal.conftest import a_run, write
 
 
@@ -157,8 +158,6 @@ def test_a_newer_journal_is_refused_and_says_to_upgrade(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_another_program_locks_is_not_writable(tmp_path: Path) -> None:
-    from fanwise.journal.sqlite import SqliteJournal
-
     path = make(tmp_path / "j.db")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

@@ -11,12 +11,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fanwise.errors import JournalNotWritable
 from fanwise.journal.port import EventRecord, ItemEnded, ItemStarted, Journal
 from fanwise.journal.sqlite import SqliteJournal
+from fanwise.journal.writer import _Stop
 from tests.journal.conftest import Child, a_run, write
 
 
@@ -219,6 +221,44 @@ def test_a_write_that_races_with_closing_is_acknowledged_or_refused_but_never_lo
         assert len(told) == 500
         assert len(list(journal.items(1))) == told.count(None)
         journal._engine.dispose()
+
+
+def test_a_write_that_is_taken_together_with_the_stop_before_it_is_told_too(path: Path) -> None:
+    journal = SqliteJournal(path)
+    in_the_callback, go_on = threading.Event(), threading.Event()
+
+    def block(error: BaseException | None) -> None:
+        in_the_callback.set()
+        assert go_on.wait(60)
+
+    journal.submit(start(0), block)
+    assert in_the_callback.wait(60)
+    told: list[BaseException | None] = []
+    journal._writer._queue.put((_Stop(), None))
+    journal.submit(start(1), told.append)
+    go_on.set()
+    journal.close()
+    assert told == [None]
+
+
+def test_a_write_that_comes_when_the_writer_has_just_ended_is_refused(path: Path) -> None:
+    journal = SqliteJournal(path)
+    queue = journal._writer._queue
+
+    class Slow:
+        """A queue into which a write comes just after the journal was closed."""
+
+        get, get_nowait = queue.get, queue.get_nowait
+
+        def put(self, entry: Any) -> None:
+            if isinstance(entry[0], ItemStarted):
+                journal.close()
+            queue.put(entry)
+
+    journal._writer._queue = Slow()  # type: ignore[assignment]
+    told: list[BaseException | None] = []
+    journal.submit(start(0), told.append)
+    assert [type(error) for error in told] == [JournalNotWritable]
 
 
 def test_an_iterator_that_is_not_read_to_its_end_does_not_stop_the_writer(

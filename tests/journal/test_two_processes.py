@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from pathlib import Path
 
-from fanwise.journal.port import Owner
+import pytest
+from sqlalchemy import Connection
+
+from fanwise.errors import JournalNotWritable
+from fanwise.journal import runs
+from fanwise.journal.owner import current_owner
+from fanwise.journal.port import ItemStarted, Owner
 from fanwise.journal.sqlite import SqliteJournal
 from tests.journal.conftest import Child, a_run, write
 
@@ -21,36 +28,54 @@ CLAIM = """
     from fanwise.journal.sqlite import SqliteJournal
     journal = SqliteJournal(Path(sys.argv[1]))
     print("ready", flush=True)
-    for run_id in input().split():
+    for run_id in sys.stdin:
         try:
-            journal.claim_run(run_id, current_owner())
-            print("won", end=" ")
+            journal.claim_run(run_id.strip(), current_owner())
+            print("won", flush=True)
         except RunIsLive:
-            print("lost", end=" ")
-    print(flush=True)
-    input()  # a claimer that has ended would be dead, and its run free
+            print("lost", flush=True)
     journal.close()
 """
+
+
+def ask(claimers: list[subprocess.Popen[str]], run_id: str) -> list[str]:
+    """Let all of them claim the run at the same moment."""
+    for claimer in claimers:
+        assert claimer.stdin is not None
+        claimer.stdin.write(f"{run_id}\n")
+        claimer.stdin.flush()
+    return [claimer.stdout.readline() for claimer in claimers if claimer.stdout is not None]
 
 
 def test_of_two_processes_that_claim_a_run_at_once_exactly_one_wins(
     tmp_path: Path, child: Child
 ) -> None:
     journal = SqliteJournal(tmp_path / "j.db")
-    runs = [f"r{n}" for n in range(40)]
-    for run_id in runs:
+    run_ids = [f"r{n}" for n in range(40)]
+    for run_id in run_ids:
         journal.create_run(a_run(run_id, owner=DEAD))
     claimers = [child(CLAIM, tmp_path / "j.db", PYTHONPATH=ROOT) for _ in range(2)]
     for claimer in claimers:
         assert claimer.stdout is not None
         assert claimer.stdout.readline() == "ready\n"
-    for claimer in claimers:
-        assert claimer.stdin is not None
-        claimer.stdin.write(" ".join(runs) + "\n")
-        claimer.stdin.flush()
-    answers = [c.stdout.readline().split() for c in claimers if c.stdout is not None]
-    assert [sorted(pair) for pair in zip(*answers, strict=True)] == [["lost", "won"]] * 40
+    for run_id in run_ids:
+        assert sorted(ask(claimers, run_id)) == ["lost\n", "won\n"]
     journal.close()
+
+
+def test_while_a_claim_looks_at_a_run_nobody_else_can_claim_it(tmp_path: Path) -> None:
+    one, other = (SqliteJournal(tmp_path / "j.db", patience=0.01) for _ in range(2))
+    one.create_run(a_run(owner=DEAD))
+
+    def look(connection: Connection) -> None:
+        assert runs.get(connection, "r").owner == DEAD
+        with pytest.raises(JournalNotWritable, match="locked"):
+            other.claim_run("r", current_owner())
+
+    one._writer.call(look)
+    assert one.claim_run("r", current_owner()).owner == current_owner()
+    one.close()
+    other.close()
 
 
 def test_a_cancel_request_reaches_a_process_that_watches(tmp_path: Path, child: Child) -> None:
@@ -82,8 +107,6 @@ def test_a_cancel_request_reaches_a_process_that_watches(tmp_path: Path, child: 
 def test_a_cancel_request_from_another_process_arrives_while_this_one_writes(
     tmp_path: Path, child: Child
 ) -> None:
-    from fanwise.journal.port import ItemStarted
-
     journal = SqliteJournal(tmp_path / "j.db")
     journal.create_run(a_run())
     cancelled = threading.Event()

@@ -28,7 +28,11 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 def run(work: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner(loop_factory=JumpingLoop, debug=True) as runner:
         runner.get_loop().slow_callback_duration = 1e9  # a jump of the clock is not slowness
-        return runner.run(work)
+        logged: list[dict[str, Any]] = []
+        runner.get_loop().set_exception_handler(lambda _, context: logged.append(context))
+        value = runner.run(work)
+        assert logged == [], "an exception that nobody was told of"
+        return value
 
 
 def jump(seconds: float) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from fanwise.processes import Command, CommandResult, run_command
+from fanwise.processes.table import look
 from tests.processes.support import alive, eventually, jump, pids_in, run
 
 # Each writes its number, ignores SIGTERM (as do its children, who inherit that) and stays: the
@@ -88,6 +90,26 @@ def test_when_the_cancellation_is_told_no_process_of_the_command_lives(
         running.task.cancel()
         await cancelled(running.task)
         assert running.living() == []
+
+    run(work())
+
+
+def test_a_process_that_has_lost_group_environment_and_parents_is_remembered(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        stray = """setsid env -i sh -c 'trap "" TERM; echo $$ >> pids; exec sleep 1000' &"""
+        script = f"{stray} until [ -s pids ]; do sleep 0.01; done; echo $$ >> pids; wait"
+        running = Running(script, tmp_path, 2, grace=1_000_000)
+        await running.started()
+        survivor, leader = running.pids
+        running.task.cancel()
+        await eventually(lambda: not alive(leader))
+        look(time.monotonic())  # from now on nobody sees it as a child of the command
+        assert alive(survivor)
+        running.task.cancel()
+        await cancelled(running.task)
+        assert not alive(survivor)
 
     run(work())
 

@@ -14,7 +14,8 @@ from fanwise.processes import Command, run_command
 from fanwise.processes.guard import guard
 from tests.processes.support import alive, eventually_now, pids_in, run
 
-# A program that runs a command whose processes ignore SIGTERM, one of them in its own session.
+# A program that runs a command whose processes ignore SIGTERM: one is in a session of
+# its own, another in the group but without the environment.
 PARENT = """
 import asyncio
 from fanwise.processes import Command, run_command
@@ -22,6 +23,7 @@ script = '''
 trap "" TERM HUP
 sh -c 'echo $$ >> pids; exec sleep 1000' &
 setsid sh -c 'echo $$ >> pids; exec sleep 1000' &
+env -i sh -c 'echo $$ >> pids; exec sleep 1000' &
 echo $$ >> pids
 wait
 '''
@@ -35,8 +37,10 @@ asyncio.run(run_command(Command(sys.executable, "-c", {PARENT!r})))
 FINISHED = """
 import asyncio, os, signal
 from fanwise.processes import Command, run_command
+from fanwise.processes.guard import guard
 line = "setsid sh -c 'echo $$ >> pids; exec sleep 1000' > /dev/null 2>&1 &"
 asyncio.run(run_command(Command.shell_line(line)))
+print(guard()._process.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -49,7 +53,7 @@ def start(program: str, cwd: Path) -> subprocess.Popen[bytes]:
 def test_commands_die_with_a_fanwise_that_is_killed(program: str, tmp_path: Path) -> None:
     file = tmp_path / "pids"
     with start(program, tmp_path) as parent:
-        eventually_now(lambda: len(pids_in(file)) == 3)
+        eventually_now(lambda: len(pids_in(file)) == 4)
         assert all(alive(pid) for pid in pids_in(file))
         parent.kill()
     eventually_now(lambda: not any(alive(pid) for pid in pids_in(file)))
@@ -57,13 +61,20 @@ def test_commands_die_with_a_fanwise_that_is_killed(program: str, tmp_path: Path
 
 def test_a_daemon_of_a_command_that_is_over_may_stay(tmp_path: Path) -> None:
     file = tmp_path / "pids"
-    with start(FINISHED, tmp_path):
-        eventually_now(lambda: len(pids_in(file)) == 1)
+    ended = subprocess.run([sys.executable, "-c", FINISHED], cwd=tmp_path, stdout=subprocess.PIPE)
+    eventually_now(lambda: len(pids_in(file)) == 1)
+    eventually_now(lambda: not alive(int(ended.stdout)))
     (daemon,) = pids_in(file)
     try:
         assert alive(daemon)
     finally:
         os.kill(daemon, signal.SIGKILL)
+
+
+def test_the_marks_of_nested_commands_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANWISE_CHILD", "[outer.1]")
+    result = run(run_command(Command("printenv", "FANWISE_CHILD")))
+    assert result.stdout.text.startswith(f"[outer.1][{guard().owner}.")
 
 
 def test_a_guard_that_was_killed_is_replaced_and_told_of_what_runs() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fanwise.errors import CommandFailed
 from fanwise.processes import Command, CommandResult, require_success, run_command
-from tests.processes.support import open_files, run
+from tests.processes.support import children, open_files, run
 
 
 def test_output_and_exit_code_come_back() -> None:
@@ -132,7 +132,7 @@ def test_an_exit_code_that_something_else_has_taken_is_no_success() -> None:
     async def work() -> CommandResult:
         task = asyncio.create_task(run_command(Command("cat", stdin=b"")))
         await asyncio.sleep(0)
-        (child,) = [pid for pid in _children_of_self() if _name(pid) == "cat"]
+        (child,) = children()
         os.kill(child, 9)
         os.waitpid(child, 0)
         return await task
@@ -141,11 +141,3 @@ def test_an_exit_code_that_something_else_has_taken_is_no_success() -> None:
     assert (result.exit_code, result.signal) == (None, None)
     with pytest.raises(CommandFailed, match="taken by something else"):
         require_success(result)
-
-
-def _children_of_self() -> list[int]:
-    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
-
-
-def _name(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text().strip()

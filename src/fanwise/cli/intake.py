@@ -131,9 +131,9 @@ class Intake:
     def _submit(self, write: InputRecord, last: bool) -> None:
         # The journal writes in order, so its answer to the last of a chunk is one to them all.
         self._writing = self._writing or last
-        self._journal.submit(write, self._landing.expect(self._written) if last else None)
+        self._journal.submit(write, self._landing.expect(self._written, None) if last else None)
 
-    def _written(self, error: BaseException | None) -> None:
+    def _written(self, _: None, error: BaseException | None) -> None:
         self._writing = False
         self._error = self._error or error
         self._on_disk = self.count

@@ -53,6 +53,12 @@ class Resource:
         self.paused_until: float | None = None
         self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
 
+    def fits(self, units: int, tokens: float, now: float) -> bool:
+        """Whether this much is there now."""
+        if self.buckets or self.paused_until is not None or self.adaptation is not None:
+            return self.wait(units, tokens, now) == 0.0
+        return self.limit is None or self.in_use + units <= self.limit
+
     def wait(self, units: int, tokens: float, now: float) -> float | None:
         """Seconds until this much is there; 0.0: now; None: not before a permit comes back."""
         full = self.limit is not None and self.in_use + units > self.limit
@@ -171,7 +177,8 @@ class Ledger:
     def release(self, ticket: Ticket, ran_s: float) -> None:
         """Give the permits back. `grants` then says who goes next."""
         ticket.state = "over"
-        for resource, units in ticket.needs:
+        # The fan-out's own cap comes last: asked first, it would always favour its own items.
+        for resource, units in reversed(ticket.needs):
             resource.in_use -= units
             resource.work_s += ran_s * units
             if resource.waiting:
@@ -180,6 +187,11 @@ class Ledger:
         if line is not None:
             line.ran += 1
             line.ran_s += ran_s
+
+    @property
+    def restless(self) -> bool:
+        """`grants` or `wake_at` may have something to say."""
+        return bool(self._freed or self._timed)
 
     @property
     def idle(self) -> bool:
@@ -284,9 +296,8 @@ class Ledger:
     # -- inside ---------------------------------------------------------------------------------
 
     def _fits(self, ticket: Ticket, now: float) -> bool:
-        for resource, units in ticket.needs:
-            wait = resource.wait(units, ticket.tokens, now)
-            if wait is None or wait > 0.0:
+        for resource, units in ticket.needs:  # noqa: SIM110 - a generator costs as much again
+            if not resource.fits(units, ticket.tokens, now):
                 return False
         return True
 

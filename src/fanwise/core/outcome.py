@@ -29,7 +29,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 class Attempt(msgspec.Struct, frozen=True, gc=False):
     """One try at an item, or one try of a `call` inside it.
 
-    `queued_s` is the wait for permits, rates and the journal; `ran_s` the work and nothing else;
+    `queued_s` is the wait for permits, rates and the journal, since the item was pulled; `ran_s`
+    the work and nothing else;
     `backoff_s` the pause *before* this attempt, during which it held no permit.
     """
 
@@ -79,6 +80,15 @@ class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
     def backoff_s(self) -> float:
         """Seconds between attempts, during which it held no permit."""
         return sum(a.backoff_s for a in self.attempts if a.call is None)
+
+    @property
+    def times(self) -> tuple[float, float, float]:
+        """Seconds queued, ran and backed off, in one go: most items have a single attempt."""
+        if len(self.attempts) == 1:
+            (only,) = self.attempts
+            if only.call is None:
+                return only.queued_s, only.ran_s, only.backoff_s
+        return self.queued_s, self.ran_s, self.backoff_s
 
     def unwrap(self) -> T:
         """The value; raises the item's error if it is not done."""

@@ -92,7 +92,8 @@ class Schedule:
     def ended(self, index: int, outcome: Outcome[Any]) -> Decision:
         """The item's outcome is known (and on disk, perhaps since long). Says what this ends."""
         self._open.pop(index, None)
-        self._tried.discard(index)
+        if self._tried:
+            self._tried.discard(index)
         if self.halt.kind == "never" or not self._counts(index) or not self.halt.judge(outcome):
             return NOTHING
         self.halted_by = index

@@ -19,7 +19,7 @@ import msgspec
 from sqlalchemy import Connection, Engine
 
 from fanwise.errors import JournalNotWritable, JournalTooNew, JournalUnreadable
-from fanwise.journal.connect import connect, journal_errors, transaction
+from fanwise.journal.connect import connect, driver, journal_errors, transaction
 from fanwise.journal.schema import HEAD, metadata
 
 NO_TABLES = ""
@@ -103,15 +103,15 @@ def _migrate(connection: Connection, history: History) -> None:
     config.set_main_option("script_location", str(history.migrations).replace("%", "%%"))
     config.attributes["connection"] = connection
     with transaction(connection):
+        if not connection.in_transaction():
+            connection.begin()  # or Alembic would begin, and so commit, one of its own
         command.upgrade(config, history.head)
 
 
 def _back_up(connection: Connection, path: Path, version: str) -> None:
     """Copy the file as it was, beside it: a migration cannot be undone."""
     with closing(sqlite3.connect(f"{path}.version-{version}")) as copy:
-        driver = connection.connection.driver_connection
-        assert driver is not None
-        driver.backup(copy)
+        driver(connection).backup(copy)
 
 
 def _version(connection: Connection, path: Path) -> str:

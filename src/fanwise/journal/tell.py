@@ -7,8 +7,9 @@ the thread that writes for everybody else. So it is logged, with its traceback.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
-from fanwise.journal.port import Then
+from fanwise.journal.port import Then, Write
 
 log = logging.getLogger("fanwise.journal")
 
@@ -20,4 +21,19 @@ def tell(then: Then | None, error: BaseException | None) -> None:
     try:
         then(error)
     except BaseException:
-        log.exception("what was to be told of a write to the journal raised: %r", then)
+        _report(then)
+
+
+def tell_written(batch: Iterable[tuple[Write, Then | None]]) -> None:
+    """Say of many writes that they are on disk: `tell`, without a call for each."""
+    for _, then in batch:
+        if then is None:
+            continue
+        try:
+            then(None)
+        except BaseException:
+            _report(then)
+
+
+def _report(then: Then) -> None:
+    log.exception("what was to be told of a write to the journal raised: %r", then)

@@ -21,16 +21,15 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-import msgspec
 from sqlalchemy import Connection, Engine
 
 from fanwise.crashpoint import crash_point
 from fanwise.errors import FanwiseError, JournalError, JournalNotWritable
 from fanwise.journal.batch import write_all
-from fanwise.journal.connect import explain, transaction
+from fanwise.journal.connect import driver, explain, transaction
 from fanwise.journal.port import Then, Write
 from fanwise.journal.runs import cancel_requests
-from fanwise.journal.tell import tell
+from fanwise.journal.tell import tell, tell_written
 from fanwise.journal.watches import POLL_S, Watches
 
 T = TypeVar("T")
@@ -39,22 +38,27 @@ MOST_WRITES = 10_000
 """In one transaction, so that one that nobody waits for does not grow without end."""
 
 
-class _Call(msgspec.Struct, frozen=True):
+class _Order:
+    """What is queued among the writes and is none."""
+
+
+class _Call(_Order):
     """A transaction of its own, whose answer somebody waits for."""
 
-    function: Callable[[Connection], Any]
-    answer: Future[Any]
+    def __init__(self, function: Callable[[Connection], Any], answer: Future[Any]) -> None:
+        self.function = function
+        self.answer = answer
 
 
-class _Stop:
+class _Stop(_Order):
     """Write what came before this, then end."""
 
 
-class _Wake:
+class _Wake(_Order):
     """Look again at what is watched."""
 
 
-Entry = tuple[Write | _Call | _Stop | _Wake, Then | None]
+Entry = tuple[Write | _Order, Then | None]
 
 
 class Writer:
@@ -67,6 +71,9 @@ class Writer:
         self._untold: JournalError | None = None
         self._ended = False
         self._connection = engine.connect()
+        # The driver itself for the hot path: SQLAlchemy makes a cursor and a result of each
+        # statement, while holding the GIL that the event loop wants.
+        self._execute = driver(self._connection).execute
         self.watches = Watches()
         self._thread = threading.Thread(target=self._loop, name="fanwise-journal", daemon=True)
         self._thread.start()
@@ -125,22 +132,23 @@ class Writer:
         return entries
 
     def _work(self, entries: list[Entry]) -> bool:
-        """Write the entries in order; False once there is nothing more to do."""
+        """Write the entries in order, also those that came after a stop; False after a stop."""
+        go_on = True
         batch: list[tuple[Write, Then | None]] = []
         for entry in entries:
-            if not isinstance(entry[0], _Call | _Stop | _Wake):
+            if not isinstance(entry[0], _Order):
                 batch.append(entry)  # type: ignore[arg-type]
                 continue
             self._write(batch)
             batch = []
             if isinstance(entry[0], _Stop):
-                return False
-            if isinstance(entry[0], _Wake):
+                go_on = False
+            elif isinstance(entry[0], _Wake):
                 self.watches.make_due()
-            else:
+            elif isinstance(entry[0], _Call):
                 self._answer(entry[0], entry)
         self._write(batch)
-        return True
+        return go_on
 
     def _write(self, batch: list[tuple[Write, Then | None]]) -> None:
         if not batch:
@@ -150,15 +158,15 @@ class Writer:
                 self._commit([write for write, _ in batch])
             except Exception as error:
                 self._fail(error)
+        if self._refusal is None:
+            tell_written(batch)
+            return
         for entry in batch:
-            if self._refusal is None:
-                tell(entry[1], None)
-            else:
-                self._refuse(entry)
+            self._refuse(entry)
 
     def _commit(self, writes: list[Write]) -> None:
         with transaction(self._connection):
-            write_all(self._connection.exec_driver_sql, writes)
+            write_all(self._execute, writes)
             crash_point("journal.before_commit")
         crash_point("journal.after_commit")
 

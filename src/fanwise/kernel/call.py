@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import random
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from fanwise.core.budget import Reservation
 from fanwise.core.caps import Needs, parse_needs
@@ -28,8 +28,25 @@ T = TypeVar("T")
 UsageOf = Callable[[Any], Usage | None]
 
 
+class CallOptions(TypedDict, total=False):
+    """The keyword arguments of `call`, where they are explained."""
+
+    needs: Needs
+    retry: Retry
+    timeout: float | None
+    estimate: Usage | None
+    usage: UsageOf | None
+    name: str | None
+
+
+@overload
 async def call(
-    work: Callable[..., Awaitable[T]] | Callable[..., T],
+    work: Callable[..., Awaitable[T]], *args: Any, **options: Unpack[CallOptions]
+) -> T: ...
+@overload
+async def call(work: Callable[..., T], *args: Any, **options: Unpack[CallOptions]) -> T: ...
+async def call(
+    work: Callable[..., Any],
     *args: Any,
     needs: Needs = None,
     retry: Retry = Retry.none(),  # noqa: B008
@@ -37,7 +54,7 @@ async def call(
     estimate: Usage | None = None,
     usage: UsageOf | None = None,
     name: str | None = None,
-) -> T:
+) -> Any:
     """Call `work(*args)` once its caps, rates and budget allow.
 
     `estimate`: the most that an attempt may cost; it is reserved before the attempt and settled
@@ -49,8 +66,7 @@ async def call(
     threads = scope.fan_out.threads if scope is not None else Threads("fanwise-call")
     attempt = attempter(_bound(work, args), threads, timeout)
     try:
-        value: T = await leaf.perform(attempt, retry)
-        return value
+        return await leaf.perform(attempt, retry)
     finally:
         if scope is None:
             threads.close()

@@ -15,7 +15,7 @@ import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Callable, Iterator
 from random import random
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.outcome import Attempt, Outcome, Status
@@ -50,6 +50,7 @@ class Entry(Generic[I, T]):
     __slots__ = (
         "asked_at",
         "attempts",
+        "begun",
         "calls",
         "cancel_asked",
         "engine",
@@ -73,6 +74,7 @@ class Entry(Generic[I, T]):
         self.calls: tuple[Attempt, ...] = ()
         self.task: asyncio.Task[None] | None = None
         self.wake: asyncio.Future[None] | None = None
+        self.begun = False
         self.cancel_asked = False
         self.twice = False
 
@@ -120,6 +122,7 @@ class Engine(Generic[I, T]):
         self._dispatcher = dispatcher
         self._attempt = attempt
         self._source = source
+        self._source_is_async = isinstance(source, AsyncIterator)  # slow to ask
         self._ahead = ahead
         self._needs = needs
         self._key = key
@@ -176,13 +179,14 @@ class Engine(Generic[I, T]):
 
     def pump(self) -> None:
         """Pull items while they can run, or while it is worth knowing them."""
-        if isinstance(self._source, AsyncIterator):
+        if self._source_is_async:
             self._pump_async()
             return
+        source = cast(Iterator[I], self._source)
         wants = self.schedule.wants_items
         while not self.held_back and wants(ahead=self._ahead):
             try:
-                item = next(self._source)
+                item = next(source)
             except StopIteration:
                 self._no_more(None)
             except BaseException as error:
@@ -196,10 +200,10 @@ class Engine(Generic[I, T]):
             self._puller.add_done_callback(self._pulled_enough)
 
     async def _pull(self) -> None:
-        assert isinstance(self._source, AsyncIterator)
+        source = cast(AsyncIterator[I], self._source)
         while not self.held_back and self.schedule.wants_items():
             try:
-                item = await anext(self._source)
+                item = await anext(source)
             except StopAsyncIteration:
                 self._no_more(None)
             except asyncio.CancelledError:
@@ -281,7 +285,7 @@ class Engine(Generic[I, T]):
         if self._recorder is None:
             self._begin(entry)
         else:
-            self._recorder.started(entry, lambda error: self._start_recorded(entry, error))
+            self._recorder.started(entry, self._start_recorded)
 
     def _start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
         crash_point("item.started")
@@ -301,21 +305,22 @@ class Engine(Generic[I, T]):
         entry.task = self._loop.create_task(self._run(entry), context=self._context.copy())
 
     async def _run(self, entry: Entry[I, T]) -> None:
-        current.set(Scope(self.scope, entry))
+        entry.begun = True
         time = self._loop.time
         backoff_s = 0.0
-        queued_s = time() - entry.asked_at
+        began = time()
+        queued_s = began - entry.asked_at
         while True:
+            current.set(Scope(self.scope, entry))
             value: T | None = None
             error: BaseException | None = None
-            began = time()
             try:
                 value = await self._attempt(entry.item)
             except BaseException as caught:
                 error = caught
             ran_s = time() - began
             attempt = Attempt(queued_s, ran_s, backoff_s, error)
-            entry.attempts = (*entry.attempts, attempt)
+            entry.attempts += (attempt,)
             delay = self._judge(entry, attempt)
             if delay is None:
                 break
@@ -324,7 +329,10 @@ class Engine(Generic[I, T]):
             except asyncio.CancelledError as caught:
                 error, ran_s = caught, 0.0
                 break
+            began = time()
         self._conclude(entry, value, error, ran_s)
+        # An error's traceback holds this frame: without this, frame and error hold each other.
+        del value, error, attempt
 
     def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
         """Tell adaptive caps how it went; the seconds until another attempt, or None."""
@@ -372,8 +380,9 @@ class Engine(Generic[I, T]):
         if error is None:
             self._worked(entry, "done", value, None, ran_s)
         elif entry.cancel_asked:
-            rest = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
-            self._worked(entry, "cancelled", None, rest, ran_s)
+            # What it raised while it was being ended is told, not lost.
+            beside = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
+            self._worked(entry, "cancelled", None, beside, ran_s)
         elif isinstance(error, CommandFailed | AttemptTimeout):
             # What a command printed before it failed is worth as much as its exit code.
             self._worked(entry, "failed", error.result, error, ran_s)
@@ -400,7 +409,7 @@ class Engine(Generic[I, T]):
             self._told(outcome)
         else:
             outcome, text = self._recorder.storable(outcome)
-            self._recorder.ended(outcome, text, lambda error: self._recorded(outcome, error))
+            self._recorder.ended(outcome, text, self._recorded)
         self._dispatcher.pump()
         self.pump()
 
@@ -452,14 +461,21 @@ class Engine(Generic[I, T]):
         asked = [entry for entry in asked if not entry.cancel_asked]
         for entry in asked:
             entry.cancel_asked = True
-            if entry.task is not None:
-                entry.task.cancel()
+            self._cancel_task(entry)
         if asked and self._events:
             self._emit(events.Cancelled, indices=tuple(entry.index for entry in asked))
         if asked and self._insisting is None:
             self._insist_later(INSIST_AFTER_S)
         if self._puller is not None and self.schedule.stopped:
             self._puller.cancel()
+
+    def _cancel_task(self, entry: Entry[I, T]) -> None:
+        if entry.task is None:
+            return  # its start is on the way to disk: `_start_recorded` looks
+        if not entry.begun:
+            # A task that is cancelled before its first step never runs a line of `_run`.
+            entry.task.add_done_callback(lambda _: self._worked(entry, "cancelled", None, None, 0))
+        entry.task.cancel()
 
     def _insist_later(self, seconds: float) -> None:
         self._insisting = self._loop.call_later(seconds, self._insist, seconds)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar, Unpack
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar, Unpack, overload
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps, Needs
@@ -17,13 +17,27 @@ from fanwise.kernel.engine import Engine
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import Scope, current
 from fanwise.kernel.setup import FanOut, Items, Options, Work
+from fanwise.kernel.threads import CancelFlag, cancel_flag
+from fanwise.processes import Command, CommandResult
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 
 
+@overload
 async def fan_out(
-    work: Work[I, T],
+    work: Command, items: Items[I], **options: Unpack[Options[I]]
+) -> Outcomes[CommandResult]: ...
+@overload
+async def fan_out(
+    work: Callable[[I], Awaitable[T]], items: Items[I], **options: Unpack[Options[I]]
+) -> Outcomes[T]: ...
+@overload
+async def fan_out(
+    work: Callable[[I], T], items: Items[I], **options: Unpack[Options[I]]
+) -> Outcomes[T]: ...
+async def fan_out(
+    work: Work[I, Any],
     items: Items[I],
     *,
     cap: int = 10,
@@ -36,7 +50,7 @@ async def fan_out(
     run: Run | None = None,
     name: str | None = None,
     budget: Budget | None = None,
-) -> Outcomes[T]:
+) -> Outcomes[Any]:
     """Work on every item, at most `cap` at once, and return all outcomes in item order.
 
     `work`: an async function, a sync one (runs in a thread) or a `Command`. `items`: any iterable
@@ -46,12 +60,12 @@ async def fan_out(
     `open_run`; default: that of the item around, or none. `name`: its place in the run. `budget`:
     for the calls inside; default: the run's.
     """
-    got: dict[int, Outcome[T]] = {}
+    got: dict[int, Outcome[Any]] = {}
 
-    def deliver(outcome: Outcome[T]) -> None:
+    def deliver(outcome: Outcome[Any]) -> None:
         got[outcome.index] = outcome
 
-    one = FanOut[I, T](
+    one = FanOut[I, Any](
         deliver, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
         timeout=timeout, key=key, run=run, name=name, budget=budget,
     )  # fmt: skip
@@ -83,7 +97,19 @@ def _assemble(engine: Engine[Any, T], got: dict[int, Outcome[T]], stats: Stats) 
     return outcomes
 
 
-def fan_out_sync(work: Work[I, T], items: Items[I], **options: Unpack[Options[I]]) -> Outcomes[T]:
+@overload
+def fan_out_sync(
+    work: Command, items: Items[I], **options: Unpack[Options[I]]
+) -> Outcomes[CommandResult]: ...
+@overload
+def fan_out_sync(
+    work: Callable[[I], Awaitable[T]], items: Items[I], **options: Unpack[Options[I]]
+) -> Outcomes[T]: ...
+@overload
+def fan_out_sync(
+    work: Callable[[I], T], items: Items[I], **options: Unpack[Options[I]]
+) -> Outcomes[T]: ...
+def fan_out_sync(work: Any, items: Items[I], **options: Unpack[Options[I]]) -> Outcomes[Any]:
     """`fan_out` for code without an event loop.
 
     Inside sync work (a thread of another fan-out) it runs on that fan-out's loop, and so shares
@@ -102,13 +128,16 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
         main.close()
         raise UsageError("an event loop is running here", "Use: await fan_out(...)")
     around = current.get()
-    if around is not None and around.fan_out.loop.is_running():
-        return asyncio.run_coroutine_threadsafe(
-            _in_scope(main, around), around.fan_out.loop
-        ).result()
-    return asyncio.run(main)
+    if around is None or not around.fan_out.loop.is_running():
+        return asyncio.run(main)
+    inside = _in_scope(main, around, cancel_flag())
+    return asyncio.run_coroutine_threadsafe(inside, around.fan_out.loop).result()
 
 
-async def _in_scope(main: Coroutine[Any, Any, T], around: Scope) -> T:
+async def _in_scope(main: Coroutine[Any, Any, T], around: Scope, flag: CancelFlag | None) -> T:
+    """On the loop of the item around: under its caps, and cancelled with it."""
     current.set(around)
+    task = asyncio.current_task()
+    if flag is not None and task is not None:
+        flag.on_set(task.cancel)
     return await main

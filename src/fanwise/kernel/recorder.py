@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fanwise.core.outcome import Attempt, Outcome, Status
 from fanwise.crashpoint import crash_point
@@ -21,7 +22,9 @@ from fanwise.kernel.virtual import outside
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Entry
 
-Answer = Callable[[BaseException | None], None]
+S = TypeVar("S")
+Answer = Callable[[S, BaseException | None], None]
+"""Told of what the write was about, and of the error if there was one."""
 
 
 class Landing:
@@ -29,28 +32,28 @@ class Landing:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._landed: deque[tuple[Answer, BaseException | None]] = deque()
+        self._landed: deque[tuple[Answer[Any], Any, BaseException | None]] = deque()
         self._called = False
 
-    def expect(self, answer: Answer) -> port.Then:
-        """A callback for the journal that calls `answer` on the event loop."""
+    def expect(self, answer: Answer[S], subject: S) -> port.Then:
+        """A callback for the journal that calls `answer(subject, error)` on the event loop."""
         outside(self._loop, +1)
+        return partial(self._land, answer, subject)
 
-        def then(error: BaseException | None) -> None:
-            self._landed.append((answer, error))
-            if not self._called:
-                self._called = True
-                self._loop.call_soon_threadsafe(self._drain)
-
-        return then
+    def _land(self, answer: Answer[S], subject: S, error: BaseException | None) -> None:
+        self._landed.append((answer, subject, error))
+        if not self._called:
+            self._called = True
+            self._loop.call_soon_threadsafe(self._drain)
 
     def _drain(self) -> None:
         # Before looking, so that what lands from now on calls again.
         self._called = False
-        while self._landed:
-            answer, error = self._landed.popleft()
+        landed = self._landed
+        while landed:
+            answer, subject, error = landed.popleft()
             outside(self._loop, -1)
-            answer(error)
+            answer(subject, error)
 
 
 class Recorder:
@@ -63,14 +66,14 @@ class Recorder:
         codec: Codec,
         wall: Callable[[], float],
         known: bool,
-        final: Collection[str] = ("done", "failed"),
+        again: bool,
     ) -> None:
         self._journal = journal
         self._fan_out = fan_out
         self._codec = codec
         self._wall = wall
-        self._final = final
         self._landing = Landing(asyncio.get_running_loop())
+        self._again = again
         self._known = {row.key: row for row in journal.items(fan_out)} if known else {}
 
     def earlier(self, index: int, key: str) -> tuple[Outcome[Any] | None, bool]:
@@ -78,15 +81,17 @@ class Recorder:
         row = self._known.get(key)
         if row is None:
             return None, False
-        if row.status not in self._final:
+        if row.status not in ("done", "failed"):
             return None, row.status == "started"
+        if row.status == "failed" and self._again:
+            return None, False
         return self._outcome(index, row), False
 
-    def started(self, entry: Entry[Any, Any], then: Answer) -> None:
+    def started(self, entry: Entry[Any, Any], then: Answer[Entry[Any, Any]]) -> None:
         """On disk before it happens."""
         crash_point("item.before_start")
         write = port.ItemStarted(self._fan_out, entry.key, entry.index, self._wall())
-        self._journal.submit(write, self._landing.expect(then))
+        self._journal.submit(write, self._landing.expect(then, entry))
 
     def storable(self, outcome: Outcome[Any]) -> tuple[Outcome[Any], str | None]:
         """The value as JSON. One that JSON cannot hold makes the item a failure, said so."""
@@ -102,26 +107,28 @@ class Recorder:
             )  # fmt: skip
             return failed, None
 
-    def ended(self, outcome: Outcome[Any], value: str | None, then: Answer) -> None:
+    def ended(self, outcome: Outcome[Any], value: str | None, then: Answer[Outcome[Any]]) -> None:
         """On disk before anyone is told."""
         key = outcome.key
-        own = [attempt for attempt in outcome.attempts if attempt.call is None]
-        if len(own) > 1:  # a single one has its times in the item's own row
-            for attempt in own:
-                self.attempted(key, attempt)
+        if len(outcome.attempts) > 1:
+            self._attempts(key, outcome.attempts)
         write = port.ItemEnded(
             self._fan_out,
             key,
             outcome.index,
             outcome.status,
             self._wall(),
-            outcome.queued_s,
-            outcome.ran_s,
-            outcome.backoff_s,
+            *outcome.times,
             value,
             None if outcome.error is None else encode_error(outcome.error),
         )
-        self._journal.submit(write, self._landing.expect(then))
+        self._journal.submit(write, self._landing.expect(then, outcome))
+
+    def _attempts(self, key: str, attempts: tuple[Attempt, ...]) -> None:
+        own = [attempt for attempt in attempts if attempt.call is None]
+        if len(own) > 1:  # a single one has its times in the item's own row
+            for attempt in own:
+                self.attempted(key, attempt)
 
     def attempted(self, key: str, attempt: Attempt) -> None:
         """An attempt of an item with several, or of a call inside it."""

@@ -8,6 +8,7 @@ use the same `with`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import re
@@ -22,11 +23,12 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Usage
 from fanwise.crashpoint import crash_point
-from fanwise.errors import BadRunId, DuplicateName, RunExists, RunNotFound, SpecChanged
+from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
 from fanwise.kernel.recorder import Recorder
+from fanwise.kernel.scope import Places
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
@@ -124,9 +126,8 @@ class Run:
         self._spec = spec
         self._journal: port.Journal | None = None
         self._engines: set[Engine[Any, Any]] = set()
-        self._paths: set[str] = set()
+        self.places = Places()
         self._known: dict[str, int] = {}
-        self._place = 0
         self._unwatch: Callable[[], None] | None = None
         self._wall = time.time() - time.monotonic()
 
@@ -179,21 +180,9 @@ class Run:
         """Where it is recorded; None: in memory."""
         return self._journal
 
-    def place(self, name: str | None, parent: str | None, next_place: int | None) -> str:
-        """The path of a fan-out: its parent item's, then its name or its place."""
-        if name is None:
-            place = next_place
-            if place is None:
-                place = self._place
-                self._place += 1
-            name = f"#{place}"
-        path = name if parent is None else f"{parent}/{name}"
-        if path in self._paths:
-            raise DuplicateName(path)
-        self._paths.add(path)
-        return path
-
-    def recorder(self, path: str, cap: int, halt: str, codec: Codec) -> Recorder | None:
+    def recorder(
+        self, path: str, cap: int, halt: str, codec: Codec, *, again: bool
+    ) -> Recorder | None:
         """The journal's side of a fan-out; None in memory."""
         if self._journal is None or self.record is None:
             return None
@@ -203,8 +192,9 @@ class Run:
             self._journal.submit(
                 port.FanOutRecord(self._known[path], self.id, path, cap, halt, self.wall())
             )
-        final = ("done",) if self._retry_failed else ("done", "failed")
-        return Recorder(self._journal, self._known[path], codec, self.wall, known, final)
+        return Recorder(
+            self._journal, self._known[path], codec, self.wall, known, again or self._retry_failed
+        )
 
     def joined(self, engine: Engine[Any, Any]) -> None:
         """A fan-out of this run begins (not one inside an item: that is its item's business)."""
@@ -214,7 +204,8 @@ class Run:
 
     def _watch(self, journal: port.Journal, loop: asyncio.AbstractEventLoop) -> None:
         def on_cancel() -> None:
-            loop.call_soon_threadsafe(self.cancel, "cancel requested")
+            with contextlib.suppress(RuntimeError):  # the loop has closed: all is over anyway
+                loop.call_soon_threadsafe(self.cancel, "cancel requested")
 
         self._unwatch = journal.watch_cancel(self.id, on_cancel)
 

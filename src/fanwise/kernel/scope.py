@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanwise.core.budget import Budget
 from fanwise.core.ledger import Ledger
+from fanwise.errors import DuplicateName
 from fanwise.kernel.events import Subscribers
 
 if TYPE_CHECKING:
@@ -26,7 +27,17 @@ NOTHING_HELD: Held = frozenset()
 class FanOutScope:
     """What all items of a fan-out share."""
 
-    __slots__ = ("budget", "held", "ledger", "loop", "path", "run", "subscribers", "threads")
+    __slots__ = (
+        "again",
+        "budget",
+        "held",
+        "ledger",
+        "loop",
+        "path",
+        "run",
+        "subscribers",
+        "threads",
+    )
 
     def __init__(
         self,
@@ -39,6 +50,7 @@ class FanOutScope:
         path: str,
         held: Held,
         threads: Threads,
+        again: bool,
     ) -> None:
         self.loop = loop
         self.ledger = ledger
@@ -49,6 +61,29 @@ class FanOutScope:
         self.held = held
         """Caps that the items around this fan-out hold."""
         self.threads = threads
+        self.again = again
+        """An item around is at its second attempt or later: what failed inside runs again."""
+
+
+class Places:
+    """The names of the fan-outs inside one item, or of those at the top of a run."""
+
+    __slots__ = ("_names", "_unnamed")
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._unnamed = 0
+
+    def path(self, name: str | None, parent: str | None) -> str:
+        """The parent item's path, then the name, or `#0`, `#1` … for the unnamed."""
+        if name is None:
+            name = f"#{self._unnamed}"
+            self._unnamed += 1
+        path = name if parent is None else f"{parent}/{name}"
+        if path in self._names:
+            raise DuplicateName(path)
+        self._names.add(path)
+        return path
 
 
 class Scope:
@@ -59,7 +94,7 @@ class Scope:
     def __init__(self, fan_out: FanOutScope, entry: Entry[Any, Any]) -> None:
         self.fan_out = fan_out
         self.entry = entry
-        self.places = 0
+        self.places = Places()
 
     @property
     def path(self) -> str:
@@ -71,11 +106,6 @@ class Scope:
         """The caps that this item and those around it hold."""
         mine = self.entry.engine.schedule.needs_of(self.entry.index)
         return self.fan_out.held | {(self.fan_out.ledger, name) for name in mine}
-
-    def next_place(self) -> int:
-        """0, 1, 2 … for fan-outs inside this item that have no name."""
-        self.places += 1
-        return self.places - 1
 
 
 current: contextvars.ContextVar[Scope | None] = contextvars.ContextVar(

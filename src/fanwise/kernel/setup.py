@@ -91,11 +91,14 @@ class FanOut(Generic[I, T]):
             path=self.path,
             held=around.held if around else NOTHING_HELD,
             threads=self.threads,
+            again=around is not None and (bool(around.entry.attempts) or around.fan_out.again),
         )
         self.recorder: Recorder | None = None
         if self.run is not None:
             codec = codec_for(work, self.run.codec)
-            self.recorder = self.run.recorder(self.path, cap, halt.kind, codec)
+            self.recorder = self.run.recorder(
+                self.path, cap, halt.kind, codec, again=self.scope.again
+            )
         self.engine = Engine[I, T](
             scope=self.scope,
             schedule=Schedule(ledger, cap, halt, now=self.loop.time()),
@@ -111,14 +114,9 @@ class FanOut(Generic[I, T]):
         )
 
     def _path(self, name: str | None, around: Scope | None) -> str:
-        nested = around is not None and not self.top
-        if self.run is None:
-            return name or "#0"
-        if nested:
-            assert around is not None
-            place = around.next_place() if name is None else None
-            return self.run.place(name, around.path, place)
-        return self.run.place(name, None, None)
+        if around is not None and not self.top:
+            return around.places.path(name, around.path)
+        return self.run.places.path(name, None) if self.run is not None else name or "#0"
 
     def begin(self) -> None:
         """Register with the run, and begin unless that is already stopping."""

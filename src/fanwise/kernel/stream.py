@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack, overload
 
 from fanwise.core.outcome import Outcome
 from fanwise.core.stats import Stats
 from fanwise.errors import ItemsError
 from fanwise.kernel.engine import Engine
-from fanwise.kernel.setup import FanOut, Items, Options, Work
+from fanwise.kernel.setup import FanOut, Items, Options
+from fanwise.processes import Command, CommandResult
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
@@ -125,15 +126,31 @@ class Stream(Generic[T]):
             raise ItemsError(engine.pulled, None) from engine.source_error
 
 
+@overload
 def fan_out_stream(
-    work: Work[I, T], items: Items[I], *, ordered: bool = False, **options: Unpack[Options[I]]
-) -> Stream[T]:
+    work: Command, items: Items[I], *, ordered: bool = ..., **options: Unpack[Options[I]]
+) -> Stream[CommandResult]: ...
+@overload
+def fan_out_stream(
+    work: Callable[[I], Awaitable[T]],
+    items: Items[I],
+    *,
+    ordered: bool = ...,
+    **options: Unpack[Options[I]],
+) -> Stream[T]: ...
+@overload
+def fan_out_stream(
+    work: Callable[[I], T], items: Items[I], *, ordered: bool = ..., **options: Unpack[Options[I]]
+) -> Stream[T]: ...
+def fan_out_stream(
+    work: Any, items: Items[I], *, ordered: bool = False, **options: Unpack[Options[I]]
+) -> Stream[Any]:
     """Like `fan_out`, giving each outcome as it finishes, or (`ordered`) as its turn comes.
 
     Leaving the block early cancels and awaits the rest. A slow reader holds the items back.
     """
 
-    def build(deliver: Callable[[Outcome[T]], None]) -> FanOut[I, T]:
+    def build(deliver: Callable[[Outcome[Any]], None]) -> FanOut[I, Any]:
         return FanOut(deliver, work, items, **options)
 
     return Stream(build, ordered)

@@ -18,37 +18,76 @@ from fanwise.kernel.virtual import outside
 
 T = TypeVar("T")
 
-_cancelled: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar(
+
+class CancelFlag:
+    """Whether a thread was asked to end; set on the event loop, read in the thread."""
+
+    __slots__ = ("_callbacks", "_set")
+
+    def __init__(self) -> None:
+        self._set = False
+        self._callbacks: list[Callable[[], object]] = []
+
+    def __bool__(self) -> bool:
+        return self._set
+
+    def set(self) -> None:
+        """Ask. On the event loop."""
+        if not self._set:
+            self._set = True
+            for callback in self._callbacks:
+                callback()
+
+    def on_set(self, callback: Callable[[], object]) -> None:
+        """Call this when it is asked, or now if it was. On the event loop."""
+        self._callbacks.append(callback)
+        if self._set:
+            callback()
+
+
+_flag: contextvars.ContextVar[CancelFlag | None] = contextvars.ContextVar(
     "fanwise_cancelled", default=None
 )
 
 
 def cancelled() -> bool:
     """Inside sync work: whether it was asked to end. Long loops should look now and then."""
-    event = _cancelled.get()
-    return event is not None and event.is_set()
+    return bool(_flag.get())
+
+
+def cancel_flag() -> CancelFlag | None:
+    """The flag of the thread that runs this, if it is one of ours."""
+    return _flag.get()
+
+
+class EndedAnyway(asyncio.CancelledError):
+    """Cancelled, but the thread could not be stopped and came to a value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        super().__init__()
 
 
 class _Job:
-    __slots__ = ("context", "event", "function", "future", "loop")
+    __slots__ = ("context", "flag", "function", "future", "loop")
 
     def __init__(self, function: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
         self.function = function
         self.loop = loop
         self.future: asyncio.Future[Any] = loop.create_future()
-        self.event = threading.Event()
+        self.flag = CancelFlag()
         self.context = contextvars.copy_context()
 
     def perform(self) -> None:
         try:
             result = self.context.run(self._call)
-        except BaseException as error:
-            self._report(self.future.set_exception, _storable(error))
+        except BaseException as raised:
+            self._report(self.future.set_exception, _storable(raised))
         else:
             self._report(self.future.set_result, result)
 
     def _call(self) -> Any:
-        _cancelled.set(self.event)
+        _flag.set(self.flag)
         return self.function()
 
     def _report(self, tell: Callable[[Any], None], what: Any) -> None:
@@ -97,17 +136,18 @@ class Threads:
         while not job.future.done():
             try:
                 await asyncio.shield(job.future)
-            except asyncio.CancelledError as error:
-                if job.future.cancelled():
-                    raise
-                interrupted = error
-                job.event.set()
+            except asyncio.CancelledError as caught:
+                interrupted = caught
+                job.flag.set()
             except BaseException:
                 break
         if interrupted is None:
             return job.future.result()
-        # The thread has ended. What it raised is told beside the cancellation, never lost.
-        raise interrupted from job.future.exception()
+        # The thread has ended. What it gave or raised is told beside the cancellation.
+        error = job.future.exception()
+        if error is None:
+            raise EndedAnyway(job.future.result())
+        raise interrupted from error
 
     def _add_thread(self) -> None:
         name = f"{self._name}-{len(self._threads)}"

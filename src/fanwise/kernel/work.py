@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from fanwise.errors import AttemptTimeout, UsageError
 from fanwise.journal.codec import JSON, Codec
-from fanwise.kernel.threads import Threads
+from fanwise.kernel.threads import EndedAnyway, Threads
 from fanwise.kernel.virtual import outside
 from fanwise.processes import Command, CommandResult, require_success, run_command
 
@@ -42,7 +42,10 @@ def is_async(work: Any) -> bool:
 
 def _in_thread(work: Callable[..., Any], threads: Threads) -> Attempter:
     async def attempt(item: Any) -> Any:
-        value = await threads.run(functools.partial(work, item))
+        try:
+            value = await threads.run(functools.partial(work, item))
+        except EndedAnyway as late:
+            return late.value  # it was paid for
         # A lambda around an async function looks sync until it is called.
         return await value if inspect.isawaitable(value) else value
 
@@ -53,11 +56,15 @@ def _within(function: Attempter, seconds: float) -> Attempter:
     async def attempt(item: Any) -> Any:
         try:
             async with asyncio.timeout(seconds) as limit:
-                return await function(item)
+                value = await function(item)
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise AttemptTimeout(seconds) from error.__cause__
+        # Work that swallows the cancellation, or a thread, may end late all the same.
+        if limit.expired():
+            raise AttemptTimeout(seconds)
+        return value
 
     return attempt
 

@@ -26,7 +26,7 @@ import sys
 import threading
 from pathlib import Path
 
-from fanwise.processes.guard_program import mark
+from fanwise.processes.guard_program import VARIABLE, mark
 
 
 class Guard:
@@ -134,6 +134,8 @@ def _start(owner: str) -> subprocess.Popen[bytes] | None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            # Without the mark of an outer fanwise, whose guard would kill this one in its work.
+            env={name: value for name, value in os.environ.items() if name != VARIABLE},
             cwd="/",
             bufsize=0,
         )

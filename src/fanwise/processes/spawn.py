@@ -82,9 +82,9 @@ def _environment(command: Command, mark: str) -> dict[bytes, bytes]:
 def _cannot_run(command: Command, error: OSError) -> CommandFailed:
     missing = error.errno == errno.ENOENT
     summary, step = _explain(command, error)
+    said = summary.encode("utf-8", "replace")
     result = CommandResult(
-        exit_code=127 if missing else 126,
-        stderr=Capture(data=summary.encode("utf-8", "replace"), size=0),
+        exit_code=127 if missing else 126, stderr=Capture(data=said, size=len(said))
     )
     failed = CommandFailed(result, f"{summary}. {step}")
     failed.message, failed.next_step = summary, step

@@ -1,1 +1,19 @@
-"""."""
+"""Public fakes and tools for tests: virtual time, crash points, a recorder of events, a journal.
+
+They are used by fanwise's own tests, and each fake passes the contract tests of the real thing.
+"""
+
+from fanwise.crashpoint import POINTS as CRASH_POINTS
+from fanwise.kernel.virtual import VirtualDeadlock, run_virtual
+from fanwise.testing.memory_journal import MemoryJournal
+from fanwise.testing.recording import Recording
+from fanwise.testing.virtual_time import virtual_time
+
+__all__ = [
+    "CRASH_POINTS",
+    "MemoryJournal",
+    "Recording",
+    "VirtualDeadlock",
+    "run_virtual",
+    "virtual_time",
+]

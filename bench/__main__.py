@@ -1,0 +1,48 @@
+"""`python -m bench [CASE …] [--json FILE]`. Exit code 1 if a bound is missed."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from bench.harness import Row, save, show
+
+CASES = {
+    "startup": "the command line and the import",
+    "uneven": "long items among short ones",
+    "total-cap": "a total cap that binds, over five providers",
+    "providers": "five providers, each with its cap",
+    "memory": "100,000 trivial items in memory",
+    "durable": "50,000 trivial items on disk",
+    "nested": "fan-outs inside a fan-out, over one cap",
+    "threads": "sync work",
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    known = "; ".join(f"{name}: {what}" for name, what in CASES.items())
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"all, or some of: {known}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="save the table as JSON")
+    given = parser.parse_args()
+    unknown = set(given.cases) - set(CASES)
+    if unknown:
+        parser.error(f"no such case: {', '.join(sorted(unknown))}")
+    rows = [row for name in given.cases or CASES for row in _measure(name)]
+    print(show(rows))
+    if given.json is not None:
+        save(rows, given.json)
+    return int(any(row.ok is False for row in rows))
+
+
+def _measure(name: str) -> list[Row]:
+    print(f"{name}: {CASES[name]} …", file=sys.stderr)
+    case = importlib.import_module(f"bench.cases.{name.replace('-', '_')}")
+    rows: list[Row] = case.measure()
+    return rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One file for each case: its contenders, and `measure() -> list[Row]`."""

@@ -1,0 +1,135 @@
+"""What it costs to fan out 100,000 items that do nothing but yield once, 100 at a time.
+
+The work is nothing, so the time is all overhead: of tasks, permits, queues, records. Everything
+is imported before the memory is first looked at, so that only the fan-out itself counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
+import aiometer
+import anyio
+
+from bench.harness import Measured, Row, at_most, fresh, interleaved, megabytes, seconds
+from fanwise import fan_out
+
+CAP = 100
+ITEMS = 100_000
+FEWER = 10_000
+ROUNDS = 3
+
+
+async def trivial(item: int) -> int:
+    await asyncio.sleep(0)
+    return item
+
+
+def ours(items: int) -> float:
+    async def main() -> list[int]:
+        return (await fan_out(trivial, range(items), cap=CAP)).values()
+
+    return _timed(main(), items)
+
+
+def gather(items: int) -> float:
+    async def main() -> list[int]:
+        permits = asyncio.Semaphore(CAP)
+
+        async def one(item: int) -> int:
+            async with permits:
+                return await trivial(item)
+
+        return await asyncio.gather(*(one(item) for item in range(items)))
+
+    return _timed(main(), items)
+
+
+def meter(items: int) -> float:
+    async def main() -> list[int]:
+        jobs = [partial(trivial, item) for item in range(items)]
+        return await aiometer.run_all(jobs, max_at_once=CAP)
+
+    return _timed(main(), items)
+
+
+def limiter(items: int) -> float:
+    async def main() -> list[int]:
+        permits = anyio.CapacityLimiter(CAP)
+        values = [-1] * items
+
+        async def one(item: int) -> None:
+            async with permits:
+                values[item] = await trivial(item)
+
+        async with anyio.create_task_group() as group:
+            for item in range(items):
+                group.start_soon(one, item)
+        return values
+
+    return _timed(main(), items)
+
+
+def _timed(main: Coroutine[Any, Any, list[int]], items: int) -> float:
+    began = time.perf_counter()
+    values = asyncio.run(main)
+    took = time.perf_counter() - began
+    assert values == list(range(items))
+    return took
+
+
+def measure() -> list[Row]:
+    """Against three ways of doing it by hand; and against ourselves with a tenth of the items."""
+    quick = interleaved(
+        {
+            "ours": lambda: _fresh("ours", ITEMS),
+            "gather": lambda: _fresh("gather", ITEMS),
+            "fewer": lambda: _fresh("ours", FEWER),
+        },
+        rounds=2 * ROUNDS - 1,
+    )
+    slow = interleaved(
+        {
+            "ours": lambda: _fresh("ours", ITEMS),
+            "aiometer": lambda: _fresh("meter", ITEMS),
+            "anyio": lambda: _fresh("limiter", ITEMS),
+        },
+        rounds=ROUNDS,
+    )
+    ours_mb, gather_mb = megabytes(quick["ours"]), megabytes(quick["gather"])
+    return [
+        _time("Semaphore + gather", quick["ours"], quick["gather"], 1.0),
+        _time("aiometer", slow["ours"], slow["aiometer"], 0.33),
+        _time("anyio limiter + task group", slow["ours"], slow["anyio"], 0.25),
+        at_most(
+            "memory: peak, against Semaphore + gather",
+            f"{ours_mb:.0f} MB",
+            f"{gather_mb:.0f} MB",
+            ours_mb / gather_mb,
+            0.5,
+        ),
+        _growth(seconds(quick["ours"]), seconds(quick["fewer"])),
+    ]
+
+
+def _fresh(contender: str, items: int) -> Measured:
+    return fresh(__name__, contender, items)
+
+
+def _time(other: str, mine: list[Measured], theirs: list[Measured], bound: float) -> Row:
+    a, b = seconds(mine), seconds(theirs)
+    return at_most(f"memory: time, against {other}", _each(a), _each(b), a / b, bound)
+
+
+def _growth(many: float, few: float) -> Row:
+    return at_most(
+        f"memory: {FEWER:,} -> {ITEMS:,} items", f"{many:.2f} s", f"{few:.2f} s", many / few, 11
+    )
+
+
+def _each(seconds: float) -> str:
+    return f"{seconds / ITEMS * 1e6:.1f} µs/item"

@@ -1,0 +1,107 @@
+"""What the cases share: fresh processes, interleaved rounds, medians, and rows of the table.
+
+A machine has good and bad seconds. Contenders are therefore measured in turns, A B C A B C …,
+never one after the other, and compared by their medians: a bad second meets all of them. Only
+ratios from one run mean anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One line of the table: two figures, how they compare, what is demanded of that."""
+
+    case: str
+    ours: str
+    other: str = ""
+    ratio: float | None = None
+    bound: str = ""
+    ok: bool | None = None
+    """None: nothing is demanded, or it cannot be measured here; it is reported only."""
+
+
+def at_most(case: str, ours: str, other: str, ratio: float, bound: float) -> Row:
+    """A row whose ratio has to be small."""
+    return Row(case, ours, other, ratio, f"<= {bound:g}", ratio <= bound)
+
+
+def at_least(case: str, ours: str, other: str, ratio: float, bound: float) -> Row:
+    """A row whose ratio has to be large."""
+    return Row(case, ours, other, ratio, f">= {bound:g}", ratio >= bound)
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """What one fresh process reported."""
+
+    answer: Any
+    grew_mb: float
+
+
+def fresh(module: str, function: str, *numbers: int) -> Measured:
+    """Call a function in a process that has done nothing else."""
+    command = [sys.executable, "-m", "bench.child", module, function, *map(str, numbers)]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, check=True)
+    return msgspec.json.decode(done.stdout.splitlines()[-1], type=Measured)
+
+
+def environment() -> dict[str, str]:
+    """Ours, with compiled files kept: start-up is measured as users have it."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
+def interleaved(
+    contenders: Mapping[str, Callable[[], Measured]], rounds: int
+) -> dict[str, list[Measured]]:
+    """Measure all of them, in turns."""
+    found: dict[str, list[Measured]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, measure in contenders.items():
+            found[name].append(measure())
+    return found
+
+
+def seconds(measured: Sequence[Measured]) -> float:
+    """The median of what was answered."""
+    return statistics.median(float(each.answer) for each in measured)
+
+
+def megabytes(measured: Sequence[Measured]) -> float:
+    """The median of what was gained in memory."""
+    return statistics.median(each.grew_mb for each in measured)
+
+
+def show(rows: Sequence[Row]) -> str:
+    """The table."""
+    head = ["case", "ours", "the other", "ratio", "bound", ""]
+    lines = [head, *(_cells(row) for row in rows)]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(_line(line, widths) for line in lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _cells(row: Row) -> list[str]:
+    ratio = "" if row.ratio is None else f"{row.ratio:.3f}"
+    verdict = "" if row.ok is None else "ok" if row.ok else "NOT"
+    return [row.case, row.ours, row.other, ratio, row.bound, verdict]
+
+
+def save(rows: Sequence[Row], path: Path) -> None:
+    """As JSON, to compare with later."""
+    path.write_text(json.dumps(msgspec.to_builtins(rows), indent=1) + "\n")

@@ -1,0 +1,309 @@
+"""Caps, rates, adaptive caps, retry and budget: pure, with time and chance as arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanwise import Adaptive, Budget, Caps, Rate, Retry, Usage
+from fanwise.core.budget import Reservation
+from fanwise.core.caps import parse_needs
+from fanwise.core.ledger import Group, Ledger, Ticket
+from fanwise.core.rate import Adaptation, Bucket
+from fanwise.core.stats import Stats, lower_bound
+from fanwise.errors import (
+    BadCap,
+    BudgetExceeded,
+    ImpossibleNeeds,
+    NestedCap,
+    RateLimited,
+    UnknownCap,
+    UsageError,
+)
+
+
+def ticket(
+    caps: Caps, order: int, tokens: float = 0.0, group: Group | None = None, **needs: int
+) -> Ticket:
+    ledger = caps.ledger
+    return Ticket(group or ledger.calls, ledger.resolve(needs), order, None, tokens)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"x": 0}, {"x": -1}, {"x": "4"}, {"x": 1.5}, {"x": True}, {"x": None},
+        {"x": Rate()}, {"x": Rate(requests=0)}, {"x": Rate(tokens=-1)}, {"x": Rate(requests=True)},
+        {"x": Rate(requests=5, per=0)}, {"x": Adaptive(0)}, {"x": Adaptive(5, least=6)},
+        {"x": Adaptive(5, most=4)}, {"x": (4, 5)}, {"total": 4}, {"": 4},
+    ],
+)  # fmt: skip
+def test_a_limit_that_makes_no_sense_is_refused_at_once(limits: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        Caps(limits)
+
+
+def test_an_unknown_cap_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(UnknownCap, match="Did you mean 'openai'"):
+        parse_needs("opanai", Caps(openai=1, gpu=2).ledger.resources, 0)
+
+
+def test_needs_may_be_a_name_a_list_or_a_mapping() -> None:
+    known = Caps(gpu=4, openai=1).ledger.resources
+    assert parse_needs(None, known, 0) == {}
+    assert parse_needs("gpu", known, 0) == {"gpu": 1}
+    assert parse_needs(["gpu", "openai", "gpu"], known, 0) == {"gpu": 2, "openai": 1}
+    assert parse_needs({"gpu": 3}, known, 0) == {"gpu": 3}
+    with pytest.raises(BadCap):
+        parse_needs({"gpu": 0}, known, 0)
+
+
+def test_a_need_above_the_cap_is_an_error_and_not_an_endless_wait() -> None:
+    with pytest.raises(ImpossibleNeeds, match="'gpu', which has only 2"):
+        Caps(gpu=2).ledger.resolve({"gpu": 3})
+
+
+def test_an_item_that_needs_two_caps_holds_neither_while_it_waits() -> None:
+    caps = Caps(a=1, b=1)
+    holder = ticket(caps, 0, b=1)
+    assert caps.ledger.request(holder, 0.0)
+    assert not caps.ledger.request(ticket(caps, 1, a=1, b=1), 0.0)
+    assert caps.in_use == {"a": 0, "b": 1}
+    assert caps.ledger.request(ticket(caps, 2, a=1), 0.0)
+
+
+def test_turns_go_round_between_fan_outs_that_share_a_cap() -> None:
+    """A late fan-out with few items does not stand behind all items of an early one."""
+    caps = Caps(a=1)
+    early, late = Group(), Group()
+    held = ticket(caps, 0, a=1)
+    caps.ledger.request(held, 0.0)
+    for order in range(100):
+        caps.ledger.request(ticket(caps, order, group=early, a=1), 0.0)
+    for order in range(3):
+        caps.ledger.request(ticket(caps, order, group=late, a=1), 0.0)
+    served = []
+    for _ in range(6):
+        caps.ledger.release(held, 1.0)
+        [held] = caps.ledger.grants(0.0)
+        served.append(held.group)
+    assert served.count(late) == 3
+
+
+def test_holding_a_cap_and_waiting_for_it_again_is_named() -> None:
+    with pytest.raises(NestedCap, match="'gpu' is needed inside an item that already holds 'gpu'"):
+        Ledger().check_nesting(["gpu"], ["gpu"])
+
+
+def test_two_caps_nested_in_both_orders_are_an_error_before_they_can_deadlock() -> None:
+    ledger = Ledger()
+    ledger.check_nesting(["b"], ["a"])
+    ledger.check_nesting(["c"], ["b"])
+    with pytest.raises(NestedCap, match="the other way round"):
+        ledger.check_nesting(["a"], ["c"])
+
+
+# -- rates ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    n=st.integers(1, 200),
+    gaps=st.lists(st.floats(0, 20), min_size=1, max_size=150),
+)
+def test_no_window_of_a_minute_sees_more_requests_than_the_rate(n: int, gaps: list[float]) -> None:
+    bucket = Bucket.of_requests(n, 60.0)
+    now, taken = 0.0, []
+    for gap in gaps:
+        now += gap
+        now += bucket.wait(1.0, now)
+        bucket.take(1.0, now)
+        taken.append(now)
+    for start in taken:
+        assert sum(start <= at < start + 60.0 - 1e-6 for at in taken) <= n
+
+
+def test_a_rate_is_used_up_and_not_only_respected() -> None:
+    """A bucket that never lets anyone go would pass the test above."""
+    bucket = Bucket.of_requests(120, 60.0)
+    now, taken = 0.0, 0
+    while (now := now + bucket.wait(1.0, now)) < 600.0:
+        bucket.take(1.0, now)
+        taken += 1
+    assert taken >= 1_150
+
+
+def test_a_request_larger_than_the_bucket_waits_for_a_full_one_and_leaves_a_debt() -> None:
+    bucket = Bucket.of_tokens(600, 60.0)  # 100 at once, then 500 a minute
+    bucket.take(50, 0.0)
+    assert bucket.wait(1_000, 0.0) == pytest.approx(50 / (500 / 60))
+    bucket.take(1_000, 6.0)
+    assert bucket.wait(1, 6.0) == pytest.approx(901 / (500 / 60))
+
+
+def test_tokens_that_were_not_used_are_given_back() -> None:
+    caps = Caps(m=Rate(tokens=600))
+    first = ticket(caps, 0, tokens=100, m=1)
+    assert caps.ledger.request(first, 0.0)
+    caps.ledger.settle(first, 10, 0.0)
+    caps.ledger.release(first, 0.0)
+    assert caps.ledger.request(ticket(caps, 1, tokens=80, m=1), 0.0)
+
+
+def test_a_waiter_on_a_rate_is_told_when_to_wake() -> None:
+    caps = Caps(m=Rate(requests=60))  # one a second
+    assert caps.ledger.request(ticket(caps, 0, m=1), 0.0)
+    assert not caps.ledger.request(ticket(caps, 1, m=1), 0.0)
+    wake_at = caps.ledger.wake_at(0.0)
+    assert wake_at == pytest.approx(1.0)
+    assert wake_at is not None
+    assert caps.ledger.grants(wake_at / 2) == []
+    assert [t.order for t in caps.ledger.grants(wake_at)] == [1]
+    assert caps.ledger.wake_at(wake_at) is None
+
+
+# -- adaptive caps -------------------------------------------------------------------------------
+
+
+def test_an_adaptive_cap_doubles_until_it_is_refused_then_grows_by_one() -> None:
+    adaptation = Adaptation(1, 64)
+    limit = 4
+    for _ in range(4):
+        limit = adaptation.accepted(limit, saturated=True)
+    assert limit == 8
+    limit = adaptation.refused(limit, sent_at=1.0, now=1.0)
+    assert limit == 4
+    for _ in range(4):
+        limit = adaptation.accepted(limit, saturated=True)
+    assert limit == 5
+
+
+def test_an_adaptive_cap_that_is_not_full_does_not_grow() -> None:
+    adaptation = Adaptation(1, 64)
+    assert all(adaptation.accepted(4, saturated=False) == 4 for _ in range(100))
+
+
+def test_one_storm_of_refusals_cuts_once() -> None:
+    adaptation = Adaptation(1, 64)
+    limit = adaptation.refused(32, sent_at=0.0, now=1.0)
+    for _ in range(31):
+        limit = adaptation.refused(limit, sent_at=0.5, now=1.1)
+    assert limit == 16
+    assert adaptation.refused(limit, sent_at=1.2, now=2.0) == 8
+
+
+@given(st.lists(st.booleans(), max_size=300))
+def test_an_adaptive_cap_stays_between_its_least_and_most(signs: list[bool]) -> None:
+    adaptation, limit = Adaptation(2, 20), 5
+    for now, good in enumerate(signs):
+        if good:
+            limit = adaptation.accepted(limit, saturated=True)
+        else:
+            limit = adaptation.refused(limit, sent_at=now, now=now)
+        assert 2 <= limit <= 20
+
+
+def test_retry_after_holds_an_adaptive_cap_back_for_as_long_as_was_asked() -> None:
+    caps = Caps(m=Adaptive(4))
+    first = ticket(caps, 0, m=1)
+    caps.ledger.request(first, 0.0)
+    caps.ledger.refused(first, retry_after=7.0, now=1.0)
+    caps.ledger.release(first, 1.0)
+    assert caps.current == {"m": 2}
+    assert caps.ledger.moves == [("m", 4, 2, "refused")]
+    assert not caps.ledger.request(ticket(caps, 1, m=1), 2.0)
+    assert caps.ledger.wake_at(2.0) == pytest.approx(8.0)
+    assert [t.order for t in caps.ledger.grants(8.0)] == [1]
+
+
+# -- retry ---------------------------------------------------------------------------------------
+
+
+@given(attempts=st.integers(1, 5_000), chance=st.floats(0, 1, exclude_max=True))
+def test_backoff_is_a_random_part_of_a_ceiling_that_doubles(attempts: int, chance: float) -> None:
+    retry = Retry(9, base_s=0.5, most_s=30.0)
+    ceiling = min(30.0, 0.5 * 2.0 ** min(attempts - 1, 60))
+    assert retry.delay(ValueError(), attempts, chance) == pytest.approx(chance * ceiling)
+
+
+def test_what_the_other_side_asks_for_wins() -> None:
+    assert Retry(3, most_s=1.0).delay(RateLimited(retry_after=42.0), 1, 0.5) == 42.0
+
+
+def test_retry_counts_the_attempts_after_the_first() -> None:
+    retry = Retry(2)
+    assert [retry.wants(ValueError(), made) for made in (1, 2, 3)] == [True, True, False]
+    assert not Retry.none().wants(ValueError(), 1)
+
+
+def test_what_a_second_attempt_cannot_mend_is_not_retried() -> None:
+    assert not Retry(5).wants(UsageError("no"), 1)
+    assert not Retry(5).wants(BudgetExceeded("usd", 1, 1, 1), 1)
+    assert not Retry(5).wants(KeyboardInterrupt(), 1)
+    assert not Retry(5, on=OSError).wants(ValueError(), 1)
+    assert Retry(5, on=lambda error: "busy" in str(error)).wants(ValueError("busy"), 1)
+
+
+@pytest.mark.parametrize("bad", [{"times": -1}, {"times": 1.5}, {"times": 1, "base_s": -1}])
+def test_a_retry_that_makes_no_sense_is_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(BadCap):
+        Retry(**bad)
+
+
+# -- budget --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    limit=st.integers(1, 50),
+    wishes=st.lists(st.tuples(st.integers(0, 20), st.floats(0, 1), st.integers(0, 3)), max_size=40),
+)
+def test_a_budget_is_never_overspent_and_refuses_only_what_can_never_fit(
+    limit: int, wishes: list[tuple[int, float, int]]
+) -> None:
+    budget = Budget(tokens=limit)
+    open_: list[tuple[Reservation, float]] = []
+    waiting: dict[Reservation, float] = {}
+
+    def settle_oldest() -> None:
+        reservation, cost = open_.pop(0)
+        for decided in budget.settle(reservation, Usage(tokens=cost)):
+            cost = waiting.pop(decided)
+            if decided.state == "held":
+                open_.append((decided, cost))
+            else:
+                assert budget.spent["tokens"] + decided.amount.tokens > limit
+
+    for amount, part, settles in wishes:
+        reservation = Reservation(Usage(tokens=amount))
+        try:
+            if budget.reserve(reservation):
+                open_.append((reservation, amount * part))
+            else:
+                waiting[reservation] = amount * part
+        except BudgetExceeded:
+            assert budget.spent["tokens"] + amount > limit
+        for _ in range(min(settles, len(open_))):
+            settle_oldest()
+        assert budget.spent["tokens"] + budget.reserved["tokens"] <= limit + 1e-6
+    while open_:
+        settle_oldest()
+    assert not waiting, "a reservation waits for ever"
+    assert budget.reserved["tokens"] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("bad", [{}, {"usd": 0}, {"tokens": -5}, {"requests": True}])
+def test_a_budget_that_makes_no_sense_is_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(BadCap):
+        Budget(**bad)
+
+
+# -- stats ---------------------------------------------------------------------------------------
+
+
+def test_the_lower_bound_is_that_of_the_cap_which_binds() -> None:
+    assert lower_bound({"total": 40.0, "a": 30.0, "b": 4.0}, {"total": 8, "a": 2, "b": 1}) == 15.0
+    assert Stats(makespan_s=20.0, lower_bound_s=15.0).efficiency == 0.75

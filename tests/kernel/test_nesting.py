@@ -1,0 +1,302 @@
+"""Fan-outs inside fan-outs, and single calls inside items: the same caps, no deadlock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from fanwise import (
+    Adaptive,
+    Budget,
+    Caps,
+    Halt,
+    Rate,
+    RateLimited,
+    Retry,
+    Usage,
+    call,
+    fan_out,
+    fan_out_sync,
+)
+from fanwise.errors import AttemptTimeout, BudgetExceeded, NestedCap, UnknownCap
+from fanwise.kernel.events import CapMoved
+from fanwise.kernel.run import open_run
+from fanwise.testing import Recording, virtual_time
+
+
+class Gauge:
+    """Counts for itself how many are inside."""
+
+    def __init__(self) -> None:
+        self.now = self.most = self.calls = 0
+
+    async def __call__(self, seconds: float = 1.0) -> float:
+        self.now += 1
+        self.calls += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.now -= 1
+        return seconds
+
+
+@virtual_time
+async def test_a_cap_held_by_an_item_that_fans_out_into_it_is_an_error_that_names_it() -> None:
+    async def inner(_: int) -> None:
+        pytest.fail("this would have waited for itself")
+
+    async def outer(_: int) -> Any:
+        return await fan_out(inner, range(2), needs=lambda _: "gpu")
+
+    outcomes = await fan_out(outer, range(2), caps=Caps(gpu=2), needs=lambda _: "gpu")
+    for outcome in outcomes:
+        assert isinstance(outcome.error, NestedCap)
+        assert outcome.error.name == "gpu"
+
+
+@virtual_time
+async def test_so_is_a_call_and_so_is_a_level_between() -> None:
+    async def leaf() -> None:
+        pytest.fail("this would have waited for itself")
+
+    async def middle(_: int) -> None:
+        await call(leaf, needs="gpu")
+
+    async def outer(_: int) -> Any:
+        return (await fan_out(middle, range(1))).values()
+
+    [outcome] = await fan_out(outer, range(1), caps=Caps(gpu=9), needs=lambda _: "gpu")
+    assert isinstance(outcome.error, ExceptionGroup)
+    assert isinstance(outcome.error.exceptions[0], NestedCap)
+
+
+@virtual_time
+async def test_nested_fan_outs_share_their_caps_and_never_exceed_them() -> None:
+    gauge = Gauge()
+    caps = Caps(api=3)
+
+    async def outer(_: int) -> Any:
+        return await fan_out(lambda _: gauge(), range(5), cap=5, needs=lambda _: "api")
+
+    outcomes = await fan_out(outer, range(4), cap=4, caps=caps)
+    assert all(len(o.value) == 5 for o in outcomes)
+    assert gauge.most == caps.peak["api"] == 3
+    assert outcomes.stats.makespan_s == pytest.approx(20 / 3, abs=0.4)
+
+
+@virtual_time
+async def test_two_fan_outs_side_by_side_share_the_same_caps() -> None:
+    gauge, caps = Gauge(), Caps(api=2)
+    many = fan_out(lambda _: gauge(), range(50), cap=9, caps=caps, needs=lambda _: "api")
+    few = fan_out(lambda _: gauge(), range(2), cap=9, caps=caps, needs=lambda _: "api")
+    first, second = await asyncio.gather(many, few)
+    assert gauge.most == 2
+    assert first.stats.makespan_s == pytest.approx(26)
+    assert first.values() == [1.0] * 50
+    assert second.stats.makespan_s <= 4, "a short fan-out stood behind all of a long one"
+
+
+def test_sync_work_may_fan_out_too_and_shares_the_caps_around_it() -> None:
+    caps = Caps(api=2)
+    peak = []
+
+    def leaf(item: int) -> int:
+        peak.append(caps.in_use["api"])
+        return item
+
+    def outer(item: int) -> list[int]:
+        inside = fan_out_sync(leaf, range(3), needs=lambda _: "api")
+        return inside.values()
+
+    outcomes = fan_out_sync(outer, range(4), cap=4, caps=caps)
+    assert outcomes.values() == [[0, 1, 2]] * 4
+    assert max(peak) <= 2
+    assert caps.in_use == {"api": 0}
+
+
+# -- call ----------------------------------------------------------------------------------------
+
+
+@virtual_time
+async def test_a_call_is_bounded_wherever_it_is_made() -> None:
+    """Three items with five judges each, cap 4: 4 in flight, not 15."""
+    gauge = Gauge()
+
+    async def item(_: int) -> None:
+        await fan_out(lambda _: call(gauge, needs="api"), range(5), cap=5)
+
+    outcomes = await fan_out(item, range(3), cap=3, caps=Caps(api=4))
+    assert outcomes.values() == [None] * 3
+    assert gauge.most == 4
+    assert gauge.calls == 15
+
+
+@virtual_time
+async def test_a_call_waits_for_its_rate_without_holding_the_cap() -> None:
+    at: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    async def leaf() -> None:
+        at.append(loop.time())
+
+    caps = Caps(slow=(1, Rate(requests=6)))  # one in ten seconds
+    await fan_out(lambda _: call(leaf, needs="slow"), range(4), cap=4, caps=caps)
+    assert at == pytest.approx([0, 10, 20, 30], abs=1e-3)
+
+
+@virtual_time
+async def test_a_rate_binds_the_items_of_a_fan_out_as_well() -> None:
+    at: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    async def work(_: int) -> None:
+        at.append(loop.time())
+
+    await fan_out(work, range(4), cap=4, caps=Caps(slow=Rate(requests=6)), needs=lambda _: "slow")
+    assert at == pytest.approx([0, 10, 20, 30], abs=1e-3)
+
+
+@virtual_time
+async def test_a_call_retries_with_its_permits_free_and_each_attempt_is_recorded() -> None:
+    tries: Counter[str] = Counter()
+
+    async def leaf(name: str) -> str:
+        await asyncio.sleep(1)
+        tries[name] += 1
+        if name == "a" and tries[name] < 3:
+            raise RateLimited(retry_after=100.0)
+        return name
+
+    async def item(name: str) -> str:
+        return await call(leaf, name, needs="api", retry=Retry(5))
+
+    outcomes = await fan_out(item, ["a", "b"], cap=2, caps=Caps(api=1))
+    assert outcomes.values() == ["a", "b"]
+    calls = [attempt for attempt in outcomes[0].attempts if attempt.call == "leaf"]
+    assert [type(attempt.error).__name__ for attempt in calls] == [
+        "RateLimited", "RateLimited", "NoneType",
+    ]  # fmt: skip
+    assert [round(attempt.backoff_s) for attempt in calls] == [0, 100, 100]
+    assert [round(attempt.ran_s) for attempt in calls] == [1, 1, 1]
+    assert outcomes[1].ran_s == pytest.approx(2), "b waited while a backed off"
+
+
+@virtual_time
+async def test_a_cancelled_call_gives_its_permit_and_its_reservation_back() -> None:
+    caps, budget = Caps(api=1), Budget(tokens=10)
+    gauge = Gauge()
+
+    async def item(n: int) -> None:
+        await call(gauge, 1e6, needs="api", estimate=Usage(tokens=10))
+
+    task = asyncio.create_task(fan_out(item, range(3), caps=caps, budget=budget))
+    await asyncio.sleep(5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert caps.in_use == {"api": 0}
+    assert budget.reserved["tokens"] == 0
+
+
+@virtual_time
+async def test_a_call_has_a_time_out_of_its_own() -> None:
+    gauge = Gauge()
+    [outcome] = await fan_out(lambda _: call(gauge, 50.0, timeout=5.0), range(1))
+    assert isinstance(outcome.error, AttemptTimeout)
+
+
+def test_a_sync_call_runs_in_a_thread() -> None:
+    async def item(n: int) -> int:
+        return await call(lambda a, b: a + b, n, 1)
+
+    async def main() -> list[int]:
+        assert await call(lambda: 5) == 5  # outside of any fan-out too
+        return (await fan_out(item, range(3))).values()
+
+    assert asyncio.run(main()) == [1, 2, 3]
+
+
+@virtual_time
+async def test_a_call_that_needs_an_undeclared_cap_says_which() -> None:
+    gauge = Gauge()
+    [outcome] = await fan_out(lambda _: call(gauge, needs="apj"), range(1), caps=Caps(api=1))
+    assert isinstance(outcome.error, UnknownCap)
+    assert "Did you mean 'api'" in str(outcome.error)
+
+
+@virtual_time
+async def test_a_budget_is_never_overspent_by_calls_in_flight_together() -> None:
+    """Each may cost 10 and costs 4: those in flight reserve, so the sum never exceeds 30."""
+    spent = 0.0
+    most = 0.0
+    budget = Budget(tokens=30)
+
+    async def leaf() -> float:
+        nonlocal spent, most
+        most = max(most, budget.spent["tokens"] + budget.reserved["tokens"])
+        await asyncio.sleep(1)
+        spent += 4
+        return 4.0
+
+    async def item(_: int) -> float:
+        return await call(leaf, estimate=Usage(tokens=10), usage=lambda cost: Usage(tokens=cost))
+
+    outcomes = await fan_out(item, range(20), cap=20, budget=budget)
+    assert most <= 30
+    assert spent == budget.spent["tokens"] == 24  # 7 more would not fit any more: 24 + 10 > 30
+    assert len(outcomes.failures) == 14
+    assert all(isinstance(o.error, BudgetExceeded) for o in outcomes.failures)
+
+
+@virtual_time
+async def test_a_refused_call_shrinks_an_adaptive_cap_and_everyone_is_told() -> None:
+    recording = Recording()
+    storm = True
+
+    async def leaf() -> None:
+        await asyncio.sleep(1)
+        if storm:
+            raise RateLimited(retry_after=5.0)
+
+    async def item(n: int) -> None:
+        nonlocal storm
+        await asyncio.sleep(0 if n < 8 else 1)
+        try:
+            await call(leaf, needs="api", retry=Retry(3))
+        finally:
+            storm = False
+
+    caps = Caps(api=Adaptive(8, least=2))
+    async with open_run(journal=":memory:", subscribers=[recording], caps=caps) as run:
+
+        async def calm(_: int) -> None:
+            nonlocal storm
+            await asyncio.sleep(3)
+            storm = False
+
+        both = asyncio.gather(fan_out(item, range(8), run=run), fan_out(calm, range(1), run=run))
+        await both
+    moved = recording.of(CapMoved)
+    assert (moved[0].before, moved[0].after, moved[0].reason) == (8, 4, "refused")
+
+
+@virtual_time
+async def test_halts_are_faithful_when_the_template_is_a_nested_fan_out() -> None:
+    """An item is judged as a whole: nested failures halt where a sequential run would."""
+
+    async def item(n: int) -> int:
+        async def step(k: int) -> int:
+            await asyncio.sleep((7 * n + 3 * k) % 5)
+            if n == 1 and k == 2:
+                raise ValueError
+            return k
+
+        return sum((await fan_out(step, range(4), cap=4, halt=Halt.on_failure())).values())
+
+    one = await fan_out(item, range(6), cap=1, halt=Halt.on_failure())
+    four = await fan_out(item, range(6), cap=4, halt=Halt.on_failure())
+    assert [o.status for o in one] == [o.status for o in four] == ["done", "failed"]

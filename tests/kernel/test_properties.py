@@ -1,0 +1,124 @@
+"""The properties of the pure schedule again, on the real kernel in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+
+from fanwise import Caps, Retry, fan_out
+from fanwise.kernel.run import open_run
+from fanwise.testing import MemoryJournal, run_virtual
+from tests.worlds import Planned, World, sequential, worlds
+
+
+class Failure(Exception):
+    pass
+
+
+class Watched:
+    """Work that plays a world and keeps its own count of what runs."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.attempts: Counter[int] = Counter()
+        self.running: Counter[str] = Counter()
+        self.ran_inside: list[tuple[int, int]] = []
+
+    async def __call__(self, numbered: tuple[int, Planned]) -> int:
+        index, item = numbered
+        self.attempts[index] += 1
+        self.enter(item)
+        try:
+            await asyncio.sleep(item.duration)
+            if item.inside:
+                await self.nested(index, item)
+        finally:
+            self.leave(item)
+        if self.attempts[index] <= item.bad_attempts or item.fails:
+            raise Failure(index)
+        return item.value
+
+    async def nested(self, index: int, item: Planned) -> None:
+        async def inner(numbered: tuple[int, Planned]) -> int:
+            await asyncio.sleep(numbered[1].duration)
+            self.ran_inside.append((index, numbered[0]))
+            if numbered[1].fails:
+                raise Failure
+            return numbered[1].value
+
+        inside = World(item.inside, cap=2, halt=self.world.halt)
+        outcomes = await fan_out(inner, list(enumerate(item.inside)), cap=2, halt=inside.rule)
+        assert [(o.index, o.status, o.value) for o in outcomes] == sequential(inside)
+
+    def enter(self, item: Planned) -> None:
+        self.running["total"] += 1
+        self.running.update(item.needs)
+        assert self.running["total"] <= self.world.cap
+        assert all(self.running[name] <= cap for name, cap in self.world.caps.items())
+
+    def leave(self, item: Planned) -> None:
+        self.running["total"] -= 1
+        self.running.subtract(item.needs)
+
+
+def needs(numbered: tuple[int, Planned]) -> dict[str, int]:
+    return numbered[1].needs
+
+
+def most_attempts(world: World) -> int:
+    return max((item.bad_attempts for item in world.items), default=0)
+
+
+async def play(world: World, work: Watched, **options: Any) -> None:
+    """Failing items use up their attempts; bad attempts of good items are mended by them."""
+    caps = Caps(world.caps)
+    before = asyncio.all_tasks()
+    outcomes = await fan_out(
+        work, list(enumerate(world.items)), cap=world.cap, caps=caps, needs=needs,
+        halt=world.rule, retry=Retry(most_attempts(world), base_s=3.0), **options,
+    )  # fmt: skip
+    assert [(o.index, o.status, o.value) for o in outcomes] == sequential(world)
+    assert all(use == 0 for use in caps.in_use.values()), "permits were not returned"
+    assert asyncio.all_tasks() == before, "a task was left behind"
+    assert all(outcomes.stats.peak[name] <= cap for name, cap in world.caps.items())
+    assert outcomes.stats.peak["total"] <= world.cap
+    check_times(outcomes.stats.makespan_s, outcomes)
+
+
+def check_times(makespan_s: float, outcomes: Any) -> None:
+    """Promise 8: what is stored is what was: no attempt ran longer than the whole."""
+    for outcome in outcomes:
+        spent = outcome.queued_s + outcome.ran_s + outcome.backoff_s
+        assert spent <= makespan_s + 1e-3
+
+
+@settings(max_examples=300, deadline=None)
+@given(worlds(depth=1))
+def test_outcomes_equal_the_sequential_run_for_leaf_and_for_nested_work(world: World) -> None:
+    run_virtual(play(world, Watched(world)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(depth=1))
+def test_the_same_holds_when_every_start_and_outcome_is_recorded(world: World) -> None:
+    async def main() -> None:
+        journal = MemoryJournal()
+        async with open_run("r", journal=journal) as run:
+            await play(world, Watched(world), run=run)
+        again = Watched(world)
+        async with open_run("r", journal=journal) as run:
+            await play_again(world, again, run)
+
+    async def play_again(world: World, work: Watched, run: Any) -> None:
+        caps = Caps(world.caps)
+        outcomes = await fan_out(
+            work, list(enumerate(world.items)), cap=world.cap, caps=caps, needs=needs,
+            halt=world.rule, retry=Retry(most_attempts(world), base_s=3.0), run=run,
+        )  # fmt: skip
+        assert [(o.index, o.status, o.value) for o in outcomes] == sequential(world)
+        assert all(o.recorded for o in outcomes), "a recorded outcome ran again"
+
+    run_virtual(main())
