@@ -256,6 +256,7 @@ async def test_work_that_swallows_its_cancellation_is_cancelled_again() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert swallowed == ended == 3
+    assert asyncio.get_running_loop().time() < 60, "it was left to sleep to its end"
 
 
 @virtual_time
