@@ -136,6 +136,7 @@ def _thing(name: str, thing: Any, *, members: bool = True) -> Iterator[str]:
     if isinstance(node, ast.ClassDef):
         yield from _class(node, thing, members=members)
     else:
+        assert isinstance(node, Function)
         yield _signature(name, node)
         yield _prose(ast.get_docstring(node))
 
@@ -201,8 +202,7 @@ def _is_plain(method: Function) -> bool:
 # -- text ----------------------------------------------------------------------------------------
 
 
-def _signature(name: str, node: ast.AST) -> str:
-    assert isinstance(node, Function)
+def _signature(name: str, node: Function) -> str:
     line = _one_line(name, node)
     if len(line) > WIDTH:
         parts = ",\n    ".join(_arguments(node))
@@ -256,7 +256,7 @@ def _bullet(code: str, text: str | None) -> str:
 
 def _prose(text: str | None) -> str:
     """A docstring as Markdown: what stands under `::`, or is indented, becomes a block."""
-    done = []
+    done: list[str] = []
     for paragraph in inspect.cleandoc(text or "").split("\n\n"):
         if paragraph == "::":
             continue
