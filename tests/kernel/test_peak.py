@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from fanwise import Caps, Command, fan_out, fan_out_sync
-from fanwise.testing import virtual_time
+from fanwise import Adaptive, Caps, Command, Rate, fan_out, fan_out_sync
+from fanwise.testing import run_virtual, virtual_time
 
 CAP = 7
 ITEMS = 3 * CAP
@@ -52,6 +53,44 @@ async def test_a_named_cap_is_reached_exactly_within_a_wider_total() -> None:
     outcomes = await fan_out(work, range(9), cap=9, caps=Caps(gpu=3), needs=lambda _: "gpu")
     assert outcomes.values() == [None] * 9
     assert count.most == outcomes.stats.peak["gpu"] == 3
+
+
+@pytest.mark.parametrize(
+    "limit", [(3, Rate(requests=1e9)), Adaptive(3, most=3), (Adaptive(3, most=3), Rate(tokens=1e9))]
+)
+def test_a_cap_with_a_rate_and_an_adaptive_cap_are_reached_exactly_too(limit: Any) -> None:
+    barrier, count = asyncio.Barrier(3), Count()
+
+    async def work(_: int) -> None:
+        with count:
+            await barrier.wait()
+
+    async def main() -> None:
+        outcomes = await fan_out(work, range(9), cap=9, caps=Caps(m=limit), needs=lambda _: "m")
+        assert outcomes.values() == [None] * 9
+
+    run_virtual(main())
+    assert count.most == 3
+
+
+@virtual_time
+async def test_items_are_pulled_only_when_something_could_run_them() -> None:
+    pulled = started = 0
+
+    def items() -> Iterator[int]:
+        nonlocal pulled
+        for item in range(20):
+            pulled += 1
+            yield item
+
+    async def work(_: int) -> None:
+        nonlocal started
+        started += 1
+        await asyncio.sleep(1)
+        assert pulled <= started
+
+    outcomes = await fan_out(work, items(), cap=3)
+    assert outcomes.values() == [None] * 20
 
 
 @virtual_time
