@@ -36,6 +36,7 @@ async def test_async_work_reaches_exactly_the_cap() -> None:
     async def work(_: int) -> None:
         with count:
             await barrier.wait()
+            await asyncio.sleep(1)  # the last to come is not the first to go
 
     outcomes = await fan_out(work, range(ITEMS), cap=CAP)
     assert [o.status for o in outcomes] == ["done"] * ITEMS
@@ -49,6 +50,7 @@ async def test_a_named_cap_is_reached_exactly_within_a_wider_total() -> None:
     async def work(_: int) -> None:
         with count:
             await barrier.wait()
+            await asyncio.sleep(1)  # the last to come is not the first to go
 
     outcomes = await fan_out(work, range(9), cap=9, caps=Caps(gpu=3), needs=lambda _: "gpu")
     assert outcomes.values() == [None] * 9
@@ -64,6 +66,7 @@ def test_a_cap_with_a_rate_and_an_adaptive_cap_are_reached_exactly_too(limit: An
     async def work(_: int) -> None:
         with count:
             await barrier.wait()
+            await asyncio.sleep(1)  # the last to come is not the first to go
 
     async def main() -> None:
         outcomes = await fan_out(work, range(9), cap=9, caps=Caps(m=limit), needs=lambda _: "m")
@@ -100,6 +103,7 @@ async def test_an_item_may_need_several_permits() -> None:
     async def work(_: int) -> None:
         with count:
             await barrier.wait()
+            await asyncio.sleep(1)  # the last to come is not the first to go
 
     needs = {"gpu": 2}
     outcomes = await fan_out(work, range(6), cap=9, caps=Caps(gpu=5), needs=lambda _: needs)
