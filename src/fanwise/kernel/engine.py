@@ -131,6 +131,8 @@ class Engine(Generic[I, T]):
         self._recorder = recorder
         self._deliver = deliver
         self._events = scope.subscribers
+        self._judged = bool(scope.ledger.resources or scope.subscribers)
+        """Whether anyone asks how a good attempt went."""
         self._entries: dict[int, Entry[I, T]] = {}
         self._context = contextvars.copy_context()
         self._puller: asyncio.Task[None] | None = None
@@ -321,6 +323,8 @@ class Engine(Generic[I, T]):
             ran_s = time() - began
             attempt = Attempt(queued_s, ran_s, backoff_s, error)
             entry.attempts += (attempt,)
+            if error is None and not self._judged:
+                break
             delay = self._judge(entry, attempt)
             if delay is None:
                 break
@@ -410,7 +414,8 @@ class Engine(Generic[I, T]):
         else:
             outcome, text = self._recorder.storable(outcome)
             self._recorder.ended(outcome, text, self._recorded)
-        self._dispatcher.pump()
+        if self.schedule.ledger.restless:
+            self._dispatcher.pump()
         self.pump()
 
     def _recorded(self, outcome: Outcome[T], error: BaseException | None) -> None:
@@ -432,11 +437,11 @@ class Engine(Generic[I, T]):
         self._deliver(outcome)
         if self._events:
             self._emit(events.ItemEnded, outcome=outcome)
-        if self.schedule.halted_by == outcome.index:
-            self._halted(outcome.index, self.schedule.halt.kind)
         if decision is not NOTHING:
+            self._halted(outcome.index, self.schedule.halt.kind)
             self._apply(decision)
-        self._check_over()
+        if self.schedule.over:
+            self._check_over()
 
     def _lose(self, index: int, error: BaseException) -> None:
         """The journal failed: nobody may be told of this item."""
