@@ -1,7 +1,7 @@
 """What the cases share: fresh processes, interleaved rounds, medians, and rows of the table.
 
 A machine has good and bad seconds. Contenders are therefore measured in turns, A B C A B C …,
-never one after the other, and compared by their medians: a bad second meets all of them. Only
+never one after the other, and compared within each turn; the median of these ratios counts. Only
 ratios from one run mean anything.
 """
 
@@ -76,6 +76,17 @@ def interleaved(
 def seconds(measured: Sequence[Measured]) -> float:
     """The median of what was answered."""
     return statistics.median(float(each.answer) for each in measured)
+
+
+def best(measured: Sequence[Measured]) -> float:
+    """The least of what was answered: for figures that stand alone, since noise only adds."""
+    return min(float(each.answer) for each in measured)
+
+
+def ratio(ours: Sequence[Measured], other: Sequence[Measured]) -> float:
+    """The median over the turns: two that follow each other met the same machine."""
+    turns = zip(ours, other, strict=True)
+    return statistics.median(float(a.answer) / float(b.answer) for a, b in turns)
 
 
 def megabytes(measured: Sequence[Measured]) -> float:

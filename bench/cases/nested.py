@@ -10,7 +10,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from bench.harness import Row, fresh, interleaved, seconds
+from bench.harness import Row, fresh, interleaved, ratio, seconds
 from fanwise import Caps, fan_out
 
 OUTER, INNER, CAP = 1_000, 10, 100
@@ -65,7 +65,12 @@ def measure() -> list[Row]:
     )
     mine, theirs = seconds(found["ours"]), seconds(found["gather"])
     return [
-        Row("nested: overhead of a leaf, against gather", _leaf(mine), _leaf(theirs), mine / theirs)
+        Row(
+            "nested: overhead of a leaf, against gather",
+            _leaf(mine),
+            _leaf(theirs),
+            ratio(found["ours"], found["gather"]),
+        )
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from bench.harness import Row, fresh, interleaved, seconds
+from bench.harness import Row, fresh, interleaved, ratio, seconds
 from fanwise import fan_out_sync
 
 ITEMS, CAP, ROUNDS = 10_000, 20, 3
@@ -40,7 +40,7 @@ def measure() -> list[Row]:
     )
     mine, theirs = seconds(found["ours"]), seconds(found["theirs"])
     case = "threads: overhead of an item, against ThreadPoolExecutor"
-    return [Row(case, _each(mine), _each(theirs), mine / theirs)]
+    return [Row(case, _each(mine), _each(theirs), ratio(found["ours"], found["theirs"]))]
 
 
 def _each(took: float) -> str:

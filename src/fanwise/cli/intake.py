@@ -119,13 +119,13 @@ class Intake:
         self._go_on()
 
     def _one(self, line: bytes, *, last: bool) -> None:
-        if self._pulled + len(self._memory) == self.count and len(self._memory) < IN_MEMORY:
-            self._memory.append(line)
-        self._ahead += len(line) + A_LINE
         if self.count < self._known:
             self._check_same(line)
         else:
             self._submit(InputRecord(self._run.id, self.count, line), last)
+        self._ahead += len(line) + A_LINE
+        if self._pulled + len(self._memory) == self.count and len(self._memory) < IN_MEMORY:
+            self._memory.append(line)
         self.count += 1
 
     def _submit(self, write: InputRecord, last: bool) -> None:

@@ -20,7 +20,7 @@ from fanwise.cli.position import Position
 from fanwise.cli.progress_line import ProgressLine
 from fanwise.cli.tally import Tally
 from fanwise.core.outcome import Outcome
-from fanwise.errors import DuplicateKey, UsageError
+from fanwise.errors import DuplicateKey, ItemsError, UsageError
 from fanwise.journal.open import journal_path
 from fanwise.kernel.run import Run, open_run
 from fanwise.kernel.stream import Stream, fan_out_stream
@@ -143,6 +143,8 @@ class _Execution:
                         await self._write(output, outcome)
         except DuplicateKey as error:
             raise _same_line(error) from error
+        except ItemsError as error:  # only the intake can be the cause
+            raise error.__cause__ or error from None
         finally:
             if output is not None:
                 output.close()

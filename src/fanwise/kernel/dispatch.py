@@ -30,8 +30,6 @@ class Dispatcher:
 
     def pump(self) -> None:
         """Start everyone who can go now."""
-        if self._timer is None and not self.ledger.restless:
-            return
         for ticket in self.ledger.grants(self.loop.time()):
             _grantee(ticket).granted()
         self._set_timer()

@@ -75,6 +75,8 @@ class Engine(Generic[I, T]):
         self._recorder = recorder
         self._deliver = deliver
         self._events = scope.subscribers
+        self._judged = bool(scope.ledger.resources or scope.subscribers)
+        """Whether anyone asks how a good attempt went."""
         self._entries: dict[int, Entry[I, T]] = {}
         self._context = contextvars.copy_context()
         self._insisting: asyncio.TimerHandle | None = None
@@ -178,6 +180,8 @@ class Engine(Generic[I, T]):
             ran_s = time() - began
             attempt = Attempt(queued_s, ran_s, backoff_s, error)
             entry.attempts += (attempt,)
+            if error is None and not self._judged:
+                break
             delay = self._judge(entry, attempt)
             if delay is None:
                 break
@@ -286,7 +290,8 @@ class Engine(Generic[I, T]):
 
     def _go_on(self) -> None:
         """Permits came back: start whoever can use them."""
-        self._dispatcher.pump()
+        if self.schedule.ledger.restless:
+            self._dispatcher.pump()
         self.intake.pump()
 
     def _told(self, outcome: Outcome[T]) -> None:
@@ -301,11 +306,11 @@ class Engine(Generic[I, T]):
         self._deliver(outcome)
         if self._events:
             self._emit(events.ItemEnded, outcome=outcome)
-        if self.schedule.halted_by == outcome.index:
-            self._halted(outcome.index, self.schedule.halt.kind)
         if decision is not NOTHING:
+            self._halted(outcome.index, self.schedule.halt.kind)
             self._apply(decision)
-        self.check_over()
+        if self.schedule.over:
+            self.check_over()
 
     def _lose(self, index: int, error: BaseException) -> None:
         """The journal failed: nobody may be told of this item."""

@@ -16,7 +16,7 @@ from fanwise.crashpoint import crash_point
 from fanwise.errors import NotStorable
 from fanwise.journal import port
 from fanwise.journal.codec import Codec, decode_error, encode_error
-from fanwise.kernel.virtual import outside
+from fanwise.kernel.virtual import VirtualLoop, outside
 
 if TYPE_CHECKING:
     from fanwise.kernel.entry import Entry
@@ -52,12 +52,14 @@ class Landing:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._virtual = isinstance(loop, VirtualLoop)
         self._landed: deque[Expected[Any]] = deque()
         self._called = False
 
     def expect(self, answer: Answer[S], subject: S) -> Expected[S]:
         """A callback for the journal that calls `answer(subject, error)` on the event loop."""
-        outside(self._loop, +1)
+        if self._virtual:
+            outside(self._loop, +1)
         return Expected(self, answer, subject)
 
     def land(self, expected: Expected[Any]) -> None:
@@ -72,7 +74,8 @@ class Landing:
         self._called = False
         while self._landed:
             expected = self._landed.popleft()
-            outside(self._loop, -1)
+            if self._virtual:
+                outside(self._loop, -1)
             expected.answer(expected.subject, expected.error)
 
 
