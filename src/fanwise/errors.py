@@ -150,11 +150,11 @@ class DuplicateName(UsageError):
 class BadPredicate(UsageError):
     """A predicate or another function of the caller's raised, or did not answer as it must."""
 
-    def __init__(self, what: str, index: int, problem: str) -> None:
+    def __init__(self, what: str, index: int, problem: str, of: str = "item") -> None:
         self.what = what
         self.index = index
         super().__init__(
-            f"{what} {problem} at item {index}", "Mend the function; the cause is below"
+            f"{what} {problem} at {of} {index}", "Mend the function; the cause is below"
         )
 
 
@@ -307,13 +307,16 @@ class RunExists(JournalError):
 class RunIsLive(JournalError):
     """Another process is executing the run."""
 
-    def __init__(self, run_id: str, owner: str) -> None:
+    def __init__(self, run_id: str, owner: str, *, seen: bool = True) -> None:
         self.run_id = run_id
         self.owner = owner
-        super().__init__(
-            f"run {run_id!r} is being executed by {owner}",
-            f"Wait for it, or end it with: fanwise cancel {run_id}",
-        )
+        if seen:
+            message = f"run {run_id!r} is being executed by {owner}"
+            step = f"Wait for it, or end it with: fanwise cancel {run_id}"
+        else:
+            message = f"run {run_id!r} belongs to {owner}, which cannot be seen from here"
+            step = f"If you know that it is dead: fanwise resume {run_id} --take-over"
+        super().__init__(message, step)
 
 
 class SpecChanged(JournalError):

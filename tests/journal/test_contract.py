@@ -145,11 +145,24 @@ def test_an_item_that_never_started_can_end(journal: Journal) -> None:
     assert (item.status, item.starts, item.started_at) == ("skipped", 0, None)
 
 
-def test_each_start_is_counted_and_forgets_the_outcome_before(journal: Journal) -> None:
+def test_starts_are_counted_since_the_last_end_and_forget_the_outcome_before(
+    journal: Journal,
+) -> None:
     start = ItemStarted(F, "k", 0, 1.0)
     write(journal, start, ended("k", value="1", error="{}", queued_s=4.0), start)
-    (item,) = journal.items(F)
-    assert item == ItemRecord(F, "k", 0, "started", starts=2, started_at=1.0)
+    assert list(journal.items(F)) == [ItemRecord(F, "k", 0, "started", starts=1, started_at=1.0)]
+    write(journal, start)
+    assert list(journal.items(F)) == [ItemRecord(F, "k", 0, "started", starts=2, started_at=1.0)]
+
+
+def test_items_statuses_and_attempts_can_be_asked_for_by_key(journal: Journal) -> None:
+    for index, key in enumerate("cab"):
+        write(journal, ItemStarted(F, key, index, 1.0), AttemptEnded(F, key, "x", 0, 0, 0))
+    write(journal, ended("a", index=1))
+    assert list(journal.statuses(F).items()) == [("c", "started"), ("a", "done"), ("b", "started")]
+    assert [item.key for item in journal.items(F, ["b", "c", "no"])] == ["c", "b"]
+    assert [attempt.key for attempt in journal.attempts(F, ["a"])] == ["a"]
+    assert list(journal.items(F, [])) == []
 
 
 def test_items_come_in_item_order_whatever_their_keys(journal: Journal) -> None:

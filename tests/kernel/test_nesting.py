@@ -21,7 +21,7 @@ from fanwise import (
     fan_out,
     fan_out_sync,
 )
-from fanwise.errors import AttemptTimeout, BudgetExceeded, NestedCap, UnknownCap
+from fanwise.errors import AttemptTimeout, BadPredicate, BudgetExceeded, NestedCap, UnknownCap
 from fanwise.kernel.events import CapMoved
 from fanwise.kernel.run import open_run
 from fanwise.testing import Recording, virtual_time
@@ -250,6 +250,23 @@ async def test_a_budget_is_never_overspent_by_calls_in_flight_together() -> None
     assert spent == budget.spent["tokens"] == 24  # 7 more would not fit any more: 24 + 10 > 30
     assert len(outcomes.failures) == 14
     assert all(isinstance(o.error, BudgetExceeded) for o in outcomes.failures)
+
+
+@virtual_time
+async def test_a_usage_function_that_raises_is_an_error_and_leaks_no_permit() -> None:
+    gauge, caps, budget = Gauge(), Caps(api=1), Budget(tokens=100)
+
+    def usage(_: object) -> Usage:
+        raise KeyError
+
+    async def item(_: int) -> float:
+        return await call(gauge, needs="api", estimate=Usage(tokens=10), usage=usage)
+
+    outcomes = await fan_out(item, range(3), caps=caps, budget=budget)
+    assert [type(o.error) for o in outcomes] == [BadPredicate] * 3
+    assert caps.in_use == {"api": 0}
+    assert budget.reserved["tokens"] == 0
+    assert budget.spent["tokens"] == 30, "what cannot be measured counts as estimated"
 
 
 @virtual_time

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from fanwise import Budget, Caps, Command, Halt, Retry, Usage, call, fan_out, fan_out_sync, open_run
 from fanwise.errors import (
+    BadPredicate,
     BadRunId,
     DuplicateKey,
     DuplicateName,
@@ -26,6 +28,7 @@ from fanwise.errors import (
     SpecChanged,
 )
 from fanwise.journal.open import open_journal
+from fanwise.journal.port import ItemRecord, Owner, RunRecord
 from fanwise.kernel.events import (
     AttemptEnded,
     FanOutEnded,
@@ -373,3 +376,145 @@ def test_sync_code_uses_the_same_run_and_leaves_no_thread(tmp_path: Path) -> Non
         outcomes = fan_out_sync(lambda n: n + 1, range(5), run=run)
     assert outcomes.values() == [1, 2, 3, 4, 5]
     assert not [t for t in threading.enumerate() if "fanwise" in t.name]
+
+
+@virtual_time
+async def test_slashes_in_keys_and_names_never_make_two_paths_one() -> None:
+    async def inner(item: str) -> str:
+        return item
+
+    async def outer(item: str) -> list[str]:
+        name = "lint/x" if item == "a" else "x"
+        return (await fan_out(inner, [f"of {item}"], name=name)).values()
+
+    async with open_run("r", journal=MemoryJournal()) as run:
+        outcomes = await fan_out(outer, ["a", "a/lint"], key=str, cap=1, run=run, name="all")
+        apart = await fan_out(inner, ["top"], run=run, name="all/a/x")
+    assert outcomes.values() == [["of a"], ["of a/lint"]]
+    assert apart.values() == ["top"]
+
+
+@pytest.mark.parametrize("answer", [None, "raise"])
+def test_a_retry_function_that_fails_is_an_error_and_not_a_hang(answer: str | None) -> None:
+    def on(error: BaseException) -> Any:
+        if answer == "raise":
+            raise KeyError
+        return answer
+
+    with pytest.raises(BadPredicate, match="Retry's `on`"):
+        run_virtual(fan_out(Work(fails={0}), range(3), retry=Retry(3, on=on)))
+
+
+@virtual_time
+async def test_attempts_and_what_they_cost_come_back_on_resume() -> None:
+    tries = 0
+
+    async def leaf() -> str:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise Boom("first")
+        return "x"
+
+    async def item(_: int) -> str:
+        return await call(leaf, estimate=Usage(tokens=40, usd=0.5), retry=Retry(1, base_s=0.0))
+
+    journal = MemoryJournal()
+    async with open_run("r", journal=journal) as run:
+        [first] = await fan_out(item, [0], run=run)
+    async with open_run("r", journal=journal) as run:
+        [second] = await fan_out(item, [0], run=run)
+    assert second.recorded
+    assert [(a.call, a.usage, a.ran_s) for a in second.attempts] == [
+        (a.call, a.usage, a.ran_s) for a in first.attempts
+    ]
+    assert str(second.attempts[1].error).endswith("Boom: first")
+
+
+@virtual_time
+async def test_a_budget_object_that_is_used_again_counts_each_run_once() -> None:
+    journal, budget = MemoryJournal(), Budget(tokens=100)
+
+    async def leaf() -> str:
+        return "x"
+
+    async def item(_: int) -> str:
+        return await call(leaf, estimate=Usage(tokens=40))
+
+    for _ in range(3):
+        async with open_run("r", journal=journal, budget=budget) as run:
+            await fan_out(item, range(1), run=run)
+        assert budget.spent["tokens"] == 40
+
+
+SPEND = """
+import asyncio, os, signal, sys
+from fanwise import Budget, Usage, call, fan_out, open_run
+async def leaf(): os.kill(os.getpid(), signal.SIGKILL)
+async def item(_): await call(leaf, estimate=Usage(tokens=40))
+with open_run("r", journal=sys.argv[1], budget=Budget(tokens=100)) as run:
+    asyncio.run(fan_out(item, range(1), cap=1, run=run))
+"""
+
+
+def test_what_may_have_been_spent_when_the_process_was_killed_counts_as_spent(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "j.db"
+    killed = subprocess.run([sys.executable, "-c", SPEND, str(path)], check=False, timeout=60)
+    assert killed.returncode < 0
+
+    async def leaf() -> str:
+        return "x"
+
+    async def item(_: int) -> str:
+        return await call(leaf, estimate=Usage(tokens=40))
+
+    with open_run("r", journal=path, budget=Budget(tokens=100)) as run:
+        outcomes = fan_out_sync(item, range(3), cap=1, run=run)
+    assert [o.status for o in outcomes] == ["done", "failed", "failed"]
+
+
+def test_a_run_of_another_host_is_taken_over_only_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    journal = open_journal(path)
+    elsewhere = Owner(1, "elsewhere", "boot", "start")
+    journal.create_run(
+        RunRecord("r", 0, "fan_out", "", "null", "", "running", 0.0, owner=elsewhere)
+    )
+    journal.close()
+    with pytest.raises(RunIsLive, match="--take-over"):
+        open_run("r", journal=path).__enter__()
+    with open_run("r", journal=path, take_over=True) as run:
+        assert run.resumed
+
+
+@virtual_time
+async def test_a_halted_fan_out_is_recorded_as_halted() -> None:
+    journal = MemoryJournal()
+    async with open_run("r", journal=journal) as run:
+        await fan_out(Work(fails={1}), range(5), cap=1, halt=Halt.on_failure(), run=run)
+    [record] = journal.fan_outs("r")
+    assert record.status == "halted"
+
+
+@virtual_time
+async def test_a_resume_reads_recorded_values_by_the_page_and_each_once() -> None:
+    """Values may be large: what is held is a page of them, whatever their number."""
+    asked: list[int] = []
+
+    class Counting(MemoryJournal):
+        def items(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[ItemRecord]:
+            if keys is not None:
+                asked.append(len(keys))
+            return super().items(fan_out, keys)
+
+    async def work(item: int) -> int:
+        return item
+
+    journal = Counting()
+    for _ in range(2):
+        async with open_run("r", journal=journal) as run:
+            outcomes = await fan_out(work, range(1_200), run=run)
+    assert outcomes.values() == list(range(1_200))
+    assert asked == [500, 500, 200]

@@ -46,6 +46,9 @@ def cancel(
             f"To go on with it: fanwise resume {run_id}",
         )
     _request(journal, run_id)
+    if wait and _out_of_sight(journal, run_id):
+        say("its owner is on another host and cannot be seen from here: not waiting for it")
+        wait = False
     while wait and status == "running":
         time.sleep(LOOK_EVERY_S)
         status = _status(journal, run_id)
@@ -60,6 +63,13 @@ def _status(journal: str | None, run_id: str) -> str:
 
     with reading(journal, run_id) as (_, run):
         return shown_status(run)
+
+
+def _out_of_sight(journal: str | None, run_id: str) -> bool:
+    from fanwise.journal.owner import liveness
+
+    with reading(journal, run_id) as (_, run):
+        return run.owner is not None and liveness(run.owner) == "unknown"
 
 
 def _request(journal: str | None, run_id: str) -> None:

@@ -40,6 +40,7 @@ class MapJob(msgspec.Struct, frozen=True):
     """Where the lines come from; None: from the journal."""
     resume: bool = False
     retry_failed: bool = False
+    take_over: bool = False
     new_input: bool = False
     """The input is given again."""
     quiet: bool = False
@@ -81,6 +82,7 @@ async def execute(job: MapJob) -> MapEnd:
         journal=job.journal,
         resume=job.resume,
         retry_failed=job.retry_failed,
+        take_over=job.take_over,
         kind=KIND,
         name=job.spec.title,
         spec=None if job.resume else job.spec.to_json(),

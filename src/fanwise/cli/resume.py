@@ -42,6 +42,7 @@ class Resume(msgspec.Struct, frozen=True):
 
     journal: str | None
     retry_failed: bool
+    take_over: bool
     input: str | None
     as_json: bool
 
@@ -59,6 +60,10 @@ def resume(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run what failed once more, too.")
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="Also if its owner is on a host that cannot be seen."),
+    ] = False,
     input: Annotated[  # noqa: A002 - the name of the option
         str | None,
         typer.Option("--input", metavar="FILE", help="The whole input again; - is stdin."),
@@ -69,7 +74,7 @@ def resume(
     """Go on with a run."""
     with reading(journal, run_id) as (_, run):
         pass
-    return _resumer(run)(run, Resume(journal, retry_failed, input, as_json))
+    return _resumer(run)(run, Resume(journal, retry_failed, take_over, input, as_json))
 
 
 def _resumer(run: RunRecord) -> Resumer:
@@ -97,6 +102,7 @@ def resume_map(run: RunRecord, asked: Resume) -> int:
         fd=_open(asked.input),
         resume=True,
         retry_failed=asked.retry_failed,
+        take_over=asked.take_over,
         new_input=asked.input is not None,
         quiet=asked.as_json,
     )

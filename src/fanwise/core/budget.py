@@ -51,15 +51,18 @@ class Budget:
         self.spent = dict.fromkeys(KINDS, 0.0)
         self.reserved = dict.fromkeys(KINDS, 0.0)
         self._waiting: deque[Reservation] = deque()
+        self._counted: set[str] = set()
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={self.spent[k]:g}/{most:g}" for k, most in self.limits.items())
         return f"Budget({inside})"
 
-    def already_spent(self, usages: Iterable[Usage]) -> None:
-        """What earlier executions of the run spent."""
-        for usage in usages:
-            self._add(self.spent, usage, +1)
+    def already_spent(self, run_id: str, usages: Iterable[Usage]) -> None:
+        """What earlier executions of a run spent; counted once, however often it is opened."""
+        if run_id not in self._counted:
+            self._counted.add(run_id)
+            for usage in usages:
+                self._add(self.spent, usage, +1)
 
     def reserve(self, reservation: Reservation) -> bool:
         """True: held. False: wait for `settle` to name it. `BudgetExceeded`: never."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from fanwise.core.caps import whole
-from fanwise.errors import BadCap, BudgetExceeded, UsageError
+from fanwise.errors import BadCap, BadPredicate, BudgetExceeded, UsageError
 
 OnError = Callable[[BaseException], bool]
 
@@ -46,7 +46,17 @@ class Retry(msgspec.Struct, frozen=True):
             return not isinstance(error, UsageError | BudgetExceeded)
         if isinstance(self.on, type | tuple):
             return isinstance(error, self.on)
-        return bool(self.on(error))
+        return self._ask(self.on, error, attempts)
+
+    def _ask(self, on: OnError, error: BaseException, attempts: int) -> bool:
+        try:
+            answer = on(error)
+        except Exception as problem:
+            raise BadPredicate("Retry's `on`", attempts, "raised", "attempt") from problem
+        if not isinstance(answer, bool):  # a coroutine is truthy, and would retry for ever
+            kind = type(answer).__name__
+            raise BadPredicate("Retry's `on`", attempts, f"gave {kind}, not a bool,", "attempt")
+        return answer
 
     def delay(self, error: BaseException, attempts: int, chance: float) -> float:
         """Seconds to wait; `chance` is a random number in [0, 1)."""

@@ -102,7 +102,9 @@ class Schedule:
 
     def forget(self, index: int) -> None:
         """The item ends without an outcome: the fan-out is being given up."""
-        ticket = self._open.pop(index)
+        ticket = self._open.pop(index, None)
+        if ticket is None:
+            return
         if ticket.state == "waiting":
             self.ledger.withdraw(ticket)
         elif ticket.state == "held":

@@ -50,8 +50,7 @@ def refuse_if_live(run: RunRecord, *, force: bool) -> None:
     if state == "alive":
         raise RunIsLive(run.id, describe(run.owner))
     if state == "unknown" and not force:
-        where = "which cannot be seen from here; force the claim if you know that it is dead"
-        raise RunIsLive(run.id, f"{describe(run.owner)}, {where}")
+        raise RunIsLive(run.id, describe(run.owner), seen=False)
 
 
 def reclaimed(run: RunRecord, owner: Owner) -> RunRecord:

@@ -13,7 +13,7 @@ The rules that make promise 5 (durable) hold:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -79,7 +79,7 @@ class ItemRecord(msgspec.Struct, frozen=True):
     index: int
     status: ItemStatus
     starts: int = 1
-    """How often a start was recorded: more than 1 means that it may have run more than once."""
+    """Starts since it last ended: more than 1 means that it may have run more than once."""
     value: str | None = None
     error: str | None = None
     started_at: float | None = None
@@ -128,7 +128,7 @@ class InputRecord(msgspec.Struct, frozen=True):
 
 
 class ItemStarted(msgspec.Struct, frozen=True, gc=False):
-    """About to happen. A second start of the same key adds 1 to `starts`."""
+    """About to happen. A second start without an end between them adds 1 to `starts`."""
 
     fan_out: int
     key: str
@@ -222,14 +222,17 @@ class Journal(Protocol):
     def fan_outs(self, run_id: str) -> list[FanOutRecord]:
         """In the order in which they were opened."""
 
-    def items(self, fan_out: int) -> Iterator[ItemRecord]:
-        """In item order."""
+    def items(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[ItemRecord]:
+        """In item order; all, or (a few hundred) `keys`."""
+
+    def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
+        """Every item's status by its key, in item order, without reading the values."""
 
     def counts(self, fan_out: int) -> dict[ItemStatus, int]:
         """How many items have which status, without reading their values."""
 
-    def attempts(self, fan_out: int) -> Iterator[AttemptRecord]:
-        """By item, then number."""
+    def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
+        """By item, then number; of all items, or of (a few hundred) `keys`."""
 
     def events(self, run_id: str) -> Iterator[EventRecord]:
         """In the order in which they were submitted."""

@@ -6,7 +6,7 @@ iterator that is not read to its end holds its snapshot of the file until it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,11 +57,20 @@ class Reads:
         query = _select(table, FanOutRecord).where(table.c.run_id == run_id)
         return list(self._stream(query.order_by(table.c.seq), FanOutRecord))
 
-    def items(self, fan_out: int) -> Iterator[ItemRecord]:
-        """In item order."""
+    def items(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[ItemRecord]:
+        """In item order; all, or those with these keys."""
         table = schema.items
         query = _select(table, ItemRecord, index="item_index").where(table.c.fan_out == fan_out)
-        return self._stream(query.order_by(table.c.item_index, table.c.key), ItemRecord)
+        query = _only(query, table, keys).order_by(table.c.item_index, table.c.key)
+        return self._stream(query, ItemRecord)
+
+    def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
+        """Every item's status by its key, in item order, without reading the values."""
+        table = schema.items
+        query = select(table.c.key, table.c.status).where(table.c.fan_out == fan_out)
+        with journal_errors(self._path), self._engine.connect() as connection:
+            rows = connection.execute(query.order_by(table.c.item_index, table.c.key))
+            return {row[0]: row[1] for row in rows}
 
     def counts(self, fan_out: int) -> dict[ItemStatus, int]:
         """How many items have which status, without reading their values."""
@@ -71,8 +80,8 @@ class Reads:
             rows = connection.execute(query.group_by(table.c.status))
             return {row[0]: row[1] for row in rows}
 
-    def attempts(self, fan_out: int) -> Iterator[AttemptRecord]:
-        """By item, then number."""
+    def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
+        """By item, then number; of all items, or of those with these keys."""
         table, items = schema.attempts, schema.items
         same = (items.c.fan_out == table.c.fan_out) & (items.c.key == table.c.key)
         query = (
@@ -81,7 +90,7 @@ class Reads:
             .where(table.c.fan_out == fan_out)
             .order_by(items.c.item_index, table.c.key, table.c.number)
         )
-        return self._stream(query, AttemptRecord)
+        return self._stream(_only(query, table, keys), AttemptRecord)
 
     def events(self, run_id: str) -> Iterator[EventRecord]:
         """In the order in which they were submitted."""
@@ -104,6 +113,12 @@ class Reads:
             rows = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(query)
             for row in rows:
                 yield record(*row)
+
+
+def _only(
+    query: Select[tuple[object, ...]], table: Table, keys: Sequence[str] | None
+) -> Select[tuple[object, ...]]:
+    return query if keys is None else query.where(table.c.key.in_(keys))
 
 
 def _select(

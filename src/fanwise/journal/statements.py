@@ -47,7 +47,8 @@ ITEM_STARTED = Statement(
     row="(?, ?, ?, ?, 'started', 1)",
     fields=4,
     on_conflict="""ON CONFLICT (fan_out, key) DO UPDATE SET
-        starts = starts + 1, status = 'started', item_index = excluded.item_index,
+        starts = CASE status WHEN 'started' THEN starts + 1 ELSE 1 END,
+        status = 'started', item_index = excluded.item_index,
         started_at = excluded.started_at, ended_at = NULL, value = NULL, error = NULL,
         queued_s = 0.0, ran_s = 0.0, backoff_s = 0.0""",
 )

@@ -16,10 +16,11 @@ from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.ledger import Ledger, Ticket
 from fanwise.core.outcome import Attempt, Usage
 from fanwise.core.retry import Retry
-from fanwise.errors import RateLimited
+from fanwise.errors import BadPredicate, RateLimited
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.engine import report_moves
+from fanwise.kernel.recorder import new_promise
 from fanwise.kernel.scope import Scope, current, held_names
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, attempter, is_async
@@ -93,6 +94,13 @@ class _Wait:
             self.future.set_result(None)
 
 
+async def _outcome_of(attempt: Attempter) -> tuple[Any, BaseException | None]:
+    try:
+        return await attempt(None), None
+    except BaseException as error:
+        return None, error
+
+
 class _Leaf:
     """One call: its permits, its budget, its record."""
 
@@ -134,24 +142,25 @@ class _Leaf:
     async def _once(self, attempt: Attempter, backoff_s: float) -> tuple[Any, Exception | None]:
         asked = self._loop.time()
         reservation = await self._reserve()
+        promise = new_promise()
         spent: Usage | None = None
         try:
+            if reservation is not None:
+                await self._promise(promise)
             ticket = await self._permits()
             began = self._loop.time()
-            value: Any = None
-            error: BaseException | None = None
-            try:
-                value = await attempt(None)
-            except BaseException as caught:
-                error = caught
+            value, error = await _outcome_of(attempt)
             ran_s = self._loop.time() - began
-            spent = self._spent(value if error is None else error)
+            spent, problem = self._spent(value if error is None else error)
             self._give_back(ticket, error, ran_s, spent)
+            self._made += 1
+            self._record(Attempt(began - asked, ran_s, backoff_s, error, self._name, spent))
         finally:
             if reservation is not None:
                 self._settle(reservation, spent)
-        self._made += 1
-        self._record(Attempt(began - asked, ran_s, backoff_s, error, self._name, spent))
+                self._keep(promise)
+        if problem is not None:
+            raise problem
         if error is not None and not isinstance(error, Exception):
             raise error
         return value, error
@@ -180,11 +189,26 @@ class _Leaf:
             assert isinstance(decided.tag, _Wait)
             decided.tag.granted()
 
-    def _spent(self, result: Any) -> Usage | None:
+    def _spent(self, result: Any) -> tuple[Usage | None, BadPredicate | None]:
         """What it cost; without a better word, the estimate."""
         if self._usage is None:
-            return self._estimate
-        return self._usage(result)
+            return self._estimate, None
+        try:
+            return self._usage(result), None
+        except Exception as error:
+            problem = BadPredicate("usage", self._made + 1, "raised", "attempt")
+            problem.__cause__ = error
+            return self._estimate, problem
+
+    async def _promise(self, promise: str) -> None:
+        """What may be spent is on disk before it is: a kill must not make it free."""
+        assert self._estimate is not None
+        if self._scope is not None and (recorder := self._scope.entry.engine.recorder):
+            await recorder.promise(promise, self._estimate)
+
+    def _keep(self, promise: str) -> None:
+        if self._scope is not None and (recorder := self._scope.entry.engine.recorder):
+            recorder.keep(promise)
 
     # -- permits --------------------------------------------------------------------------------
 

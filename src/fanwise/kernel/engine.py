@@ -24,6 +24,7 @@ from fanwise.core.schedule import NOTHING, Decision, Schedule
 from fanwise.crashpoint import crash_point
 from fanwise.errors import (
     AttemptTimeout,
+    BadPredicate,
     CommandFailed,
     FanwiseError,
     RateLimited,
@@ -72,7 +73,7 @@ class Engine(Generic[I, T]):
         self._dispatcher = dispatcher
         self._attempt = attempt
         self._retry = retry
-        self._recorder = recorder
+        self.recorder = recorder
         self._deliver = deliver
         self._events = scope.subscribers
         self._judged = bool(scope.ledger.resources or scope.subscribers)
@@ -125,8 +126,8 @@ class Engine(Generic[I, T]):
     def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> None:
         """A new item: its outcome may be on disk; else it starts, or waits for its permits."""
         entry = Entry(self, index, item, key, self._loop.time())
-        if self._recorder is not None and self._recorder.knows:
-            outcome, entry.twice = self._recorder.earlier(index, entry.key)
+        if self.recorder is not None and self.recorder.past is not None:
+            outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
             if outcome is not None:
                 self._told(outcome)
                 return
@@ -141,10 +142,10 @@ class Engine(Generic[I, T]):
 
     def start(self, entry: Entry[I, T]) -> None:
         """Its permits are taken: put the start on disk, then begin."""
-        if self._recorder is None:
+        if self.recorder is None:
             self._begin(entry)
         else:
-            self._recorder.started(entry, self._start_recorded)
+            self.recorder.started(entry, self._start_recorded)
 
     def _start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
         crash_point("item.started")
@@ -164,36 +165,40 @@ class Engine(Generic[I, T]):
         entry.task = self._loop.create_task(self._run(entry), context=self._context.copy())
 
     async def _run(self, entry: Entry[I, T]) -> None:
-        entry.begun = True
-        time = self._loop.time
-        backoff_s = 0.0
-        began = time()
-        queued_s = began - entry.asked_at
-        while True:
-            current.set(Scope(self.scope, entry))
-            value: T | None = None
-            error: BaseException | None = None
-            try:
-                value = await self._attempt(entry.item)
-            except BaseException as caught:
-                error = caught
-            ran_s = time() - began
-            attempt = Attempt(queued_s, ran_s, backoff_s, error)
-            entry.attempts += (attempt,)
-            if error is None and not self._judged:
-                break
-            delay = self._judge(entry, attempt)
-            if delay is None:
-                break
-            try:
-                backoff_s, queued_s = await self._back_off(entry, ran_s, delay)
-            except asyncio.CancelledError as caught:
-                error, ran_s = caught, 0.0
-                break
+        try:
+            entry.begun = True
+            time = self._loop.time
+            backoff_s = 0.0
             began = time()
-        self._conclude(entry, value, error, ran_s)
-        # An error's traceback holds this frame: without this, frame and error hold each other.
-        del value, error, attempt
+            queued_s = began - entry.asked_at
+            while True:
+                current.set(Scope(self.scope, entry))
+                value: T | None = None
+                error: BaseException | None = None
+                try:
+                    value = await self._attempt(entry.item)
+                except BaseException as caught:
+                    error = caught
+                ran_s = time() - began
+                attempt = Attempt(queued_s, ran_s, backoff_s, error)
+                entry.attempts += (attempt,)
+                if error is None and not self._judged:
+                    break
+                delay = self._judge(entry, attempt)
+                if delay is None:
+                    break
+                try:
+                    backoff_s, queued_s = await self._back_off(entry, ran_s, delay)
+                except asyncio.CancelledError as caught:
+                    error, ran_s = caught, 0.0
+                    break
+                began = time()
+            self._conclude(entry, value, error, ran_s)
+            # An error's traceback holds this frame: without this, frame and error hold each other.
+            del value, error, attempt
+        except BaseException as fault:
+            # A fault in this file must end the fan-out with an error, never with a hang.
+            self._lose(entry.index, fault)
 
     def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
         """Tell adaptive caps how it went; the seconds until another attempt, or None."""
@@ -208,7 +213,7 @@ class Engine(Generic[I, T]):
         if ledger.moves:
             self._report_moves()
         made = len(entry.attempts)
-        if error is not None and not entry.cancel_asked and self._retry.wants(error, made):
+        if error is not None and not entry.cancel_asked and self._wants_another(entry, error):
             delay = self._retry.delay(error, made, random())
         if self._events:
             self._emit(
@@ -216,6 +221,13 @@ class Engine(Generic[I, T]):
                 attempt=attempt, retry_in=delay,
             )  # fmt: skip
         return delay
+
+    def _wants_another(self, entry: Entry[I, T], error: BaseException) -> bool:
+        try:
+            return self._retry.wants(error, len(entry.attempts))
+        except BadPredicate as problem:
+            self.abort(problem)
+            return False
 
     async def _back_off(
         self, entry: Entry[I, T], ran_s: float, delay: float
@@ -264,7 +276,7 @@ class Engine(Generic[I, T]):
             entry.index, status, value, error, entry.attempts + entry.calls, entry.given_key,
             False, entry.twice,
         )  # fmt: skip
-        if self._recorder is None:
+        if self.recorder is None:
             self.schedule.worked(entry.index, ran_s)
             self._told(outcome)
         else:
@@ -272,8 +284,8 @@ class Engine(Generic[I, T]):
             # in between might be what the halt forbids.
             if self.schedule.halt.kind == "never":
                 self.schedule.worked(entry.index, ran_s)
-            outcome, text = self._recorder.storable(outcome)
-            self._recorder.ended(outcome, text, self._recorded)
+            outcome, text = self.recorder.storable(outcome)
+            self.recorder.ended(outcome, text, self._recorded)
         self._go_on()
 
     def _recorded(self, outcome: Outcome[T], error: BaseException | None) -> None:
@@ -320,8 +332,8 @@ class Engine(Generic[I, T]):
 
     def record_call(self, entry: Entry[I, T], attempt: Attempt) -> None:
         """An attempt of a call inside the item."""
-        if self._recorder is not None:
-            self._recorder.attempted(entry.key, attempt)
+        if self.recorder is not None:
+            self.recorder.attempted(entry.key, attempt)
 
     # -- the end --------------------------------------------------------------------------------
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fanwise.core.outcome import Attempt, Outcome, Status
+import msgspec
+
+from fanwise.core.outcome import Attempt, Outcome, Usage
 from fanwise.crashpoint import crash_point
 from fanwise.errors import NotStorable
 from fanwise.journal import port
-from fanwise.journal.codec import Codec, decode_error, encode_error
+from fanwise.journal.codec import Codec, encode_error
+from fanwise.kernel.past import Past
 from fanwise.kernel.virtual import VirtualLoop, outside
 
 if TYPE_CHECKING:
@@ -79,41 +83,54 @@ class Landing:
             expected.answer(expected.subject, expected.error)
 
 
+def new_promise() -> str:
+    """A name for a reservation, unique over all executions of a run."""
+    return token_hex(8)
+
+
+def _resolve(landed: asyncio.Future[None], error: BaseException | None) -> None:
+    if landed.done():
+        return
+    if error is None:
+        landed.set_result(None)
+    else:
+        landed.set_exception(error)
+
+
+def unkept(events: Iterable[port.EventRecord]) -> Iterator[Usage]:
+    """Reservations that were never settled: the process died, and they may have been spent."""
+    open_: dict[str, Usage] = {}
+    for event in events:
+        if event.kind == "reserve":
+            data = msgspec.json.decode(event.data)
+            open_[data.pop("id")] = msgspec.convert(data, Usage)
+        elif event.kind == "settle":
+            open_.pop(msgspec.json.decode(event.data)["id"], None)
+    yield from open_.values()
+
+
 class Recorder:
-    """Writes one fan-out, and knows what earlier executions wrote of it."""
+    """Writes one fan-out, and knows what earlier executions wrote of it (`past`)."""
 
     def __init__(
         self,
         journal: port.Journal,
+        run_id: str,
         fan_out: int,
         codec: Codec,
         wall: Callable[[], float],
+        *,
         known: bool,
         again: bool,
     ) -> None:
         self._journal = journal
+        self._run_id = run_id
         self._fan_out = fan_out
         self._codec = codec
         self._wall = wall
         self._landing = Landing(asyncio.get_running_loop())
-        self._again = again
-        self._known = {row.key: row for row in journal.items(fan_out)} if known else {}
-
-    @property
-    def knows(self) -> bool:
-        """Whether an earlier execution wrote anything of it."""
-        return bool(self._known)
-
-    def earlier(self, index: int, key: str) -> tuple[Outcome[Any] | None, bool]:
-        """The outcome on disk, if it ended; and whether it was started without an end."""
-        row = self._known.get(key)
-        if row is None:
-            return None, False
-        if row.status not in ("done", "failed"):
-            return None, row.status == "started"
-        if row.status == "failed" and self._again:
-            return None, False
-        return self._outcome(index, row), False
+        self.past = Past(journal, fan_out, codec, again=again) if known else None
+        """What earlier executions recorded; None: nothing."""
 
     def started(self, entry: Entry[Any, Any], then: Answer[Entry[Any, Any]]) -> None:
         """On disk before it happens."""
@@ -175,17 +192,22 @@ class Recorder:
         )
         self._journal.submit(write)
 
+    async def promise(self, promise: str, amount: Usage) -> None:
+        """What an attempt may spend at most, on disk before it is spent."""
+        landed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        data = {"id": promise, **msgspec.structs.asdict(amount)}
+        then = self._landing.expect(_resolve, landed)
+        self._journal.submit(self._event("reserve", data), then)
+        await landed
+
+    def keep(self, promise: str) -> None:
+        """It was spent or not, and what was spent is in the attempts."""
+        self._journal.submit(self._event("settle", {"id": promise}))
+
+    def _event(self, kind: str, data: Any) -> port.EventRecord:
+        text = msgspec.json.encode(data).decode()
+        return port.EventRecord(self._run_id, self._wall(), kind, text)
+
     def closed(self, status: str, stats: str) -> None:
         """The fan-out returns."""
         self._journal.submit(port.FanOutEnded(self._fan_out, status, self._wall(), stats))
-
-    def _outcome(self, index: int, row: port.ItemRecord) -> Outcome[Any]:
-        return Outcome(
-            index,
-            cast(Status, row.status),
-            None if row.value is None else self._codec.decode(row.value),
-            None if row.error is None else decode_error(row.error),
-            (Attempt(row.queued_s, row.ran_s, row.backoff_s),),
-            None if row.key == str(index) else row.key,
-            recorded=True,
-        )

@@ -27,7 +27,7 @@ from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
-from fanwise.kernel.recorder import Recorder
+from fanwise.kernel.recorder import Recorder, unkept
 from fanwise.kernel.scope import Places
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def open_run(
     journal: str | os.PathLike[str] | port.Journal | None = None,
     resume: bool | None = None,
     retry_failed: bool = False,
+    take_over: bool = False,
     kind: str = "fan_out",
     name: str = "",
     spec: Any = None,
@@ -57,7 +58,8 @@ def open_run(
 
     `id`: its name in the journal; default: a new one. `resume`: None goes on with the run if it
     exists and creates it if not, True demands that it exists, False that it does not.
-    `retry_failed`: items that had failed run again too. `spec`: what is being run, as JSON-able
+    `retry_failed`: items that had failed run again too. `take_over`: also if its owner is on
+    another host and so cannot be seen to be dead. `spec`: what is being run, as JSON-able
     data; its digest must be the same on resume. `journal`: a path, a URL, a `Journal`, or
     ":memory:" for none; default: `.fanwise/journal.db` in the working directory, or what
     FANWISE_JOURNAL says.
@@ -69,6 +71,7 @@ def open_run(
         journal=journal,
         resume=resume,
         retry_failed=retry_failed,
+        take_over=take_over,
         kind=kind,
         name=name,
         spec=codec.encode(spec) if spec is not None else "null",
@@ -101,6 +104,7 @@ class Run:
         journal: str | os.PathLike[str] | port.Journal | None,
         resume: bool | None,
         retry_failed: bool,
+        take_over: bool,
         kind: str,
         name: str,
         spec: str,
@@ -121,6 +125,7 @@ class Run:
         self._given = journal
         self._resume = resume
         self._retry_failed = retry_failed
+        self._take_over = take_over
         self._kind = kind
         self._name = name
         self._spec = spec
@@ -192,8 +197,9 @@ class Run:
             self._journal.submit(
                 port.FanOutRecord(self._known[path], self.id, path, cap, halt, self.wall())
             )
+        again = again or self._retry_failed
         return Recorder(
-            self._journal, self._known[path], codec, self.wall, known, again or self._retry_failed
+            self._journal, self.id, self._known[path], codec, self.wall, known=known, again=again
         )
 
     def joined(self, engine: Engine[Any, Any]) -> None:
@@ -246,8 +252,8 @@ class Run:
         self._journal = journal
         self._owns_journal = own
         self._known = {f.path: f.id for f in journal.fan_outs(self.id)}
-        if self.resumed and self.budget is not None:
-            self.budget.already_spent(self._spent(journal))
+        if self.budget is not None:
+            self.budget.already_spent(self.id, self._spent(journal))
         crash_point("run.created")
 
     def _create_or_claim(self, journal: port.Journal, owner: port.Owner) -> port.RunRecord:
@@ -267,13 +273,14 @@ class Run:
         if self._spec != "null" and existing.digest != digest:
             raise SpecChanged(self.id)
         self.resumed = True
-        return journal.claim_run(self.id, owner)
+        return journal.claim_run(self.id, owner, force=self._take_over)
 
     def _spent(self, journal: port.Journal) -> Iterable[Usage]:
         for fan_out in self._known.values():
             for row in journal.attempts(fan_out):
                 if row.requests is not None:
                     yield Usage(row.requests, row.tokens or 0, row.usd or 0)
+        yield from unkept(journal.events(self.id))
 
     def _final_status(self, error: BaseException | None) -> port.RunStatus:
         if self.stopping is not None:

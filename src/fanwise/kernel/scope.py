@@ -65,6 +65,11 @@ class FanOutScope:
         """An item around is at its second attempt or later: what failed inside runs again."""
 
 
+def path_part(text: str) -> str:
+    """A key or a name as one part of a path: its own slashes do not make it two."""
+    return text.replace("%", "%25").replace("/", "%2F") if "/" in text or "%" in text else text
+
+
 class Places:
     """The names of the fan-outs inside one item, or of those at the top of a run."""
 
@@ -79,6 +84,7 @@ class Places:
         if name is None:
             name = f"#{self._unnamed}"
             self._unnamed += 1
+        name = path_part(name)
         path = name if parent is None else f"{parent}/{name}"
         if path in self._names:
             raise DuplicateName(path)
@@ -99,7 +105,7 @@ class Scope:
     @property
     def path(self) -> str:
         """The stable path of this item inside its run."""
-        return f"{self.fan_out.path}/{self.entry.key}"
+        return f"{self.fan_out.path}/{path_part(self.entry.key)}"
 
     @property
     def held(self) -> Held:

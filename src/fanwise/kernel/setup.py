@@ -142,7 +142,8 @@ class FanOut(Generic[I, T]):
     def _status(self) -> str:
         if self.engine.fatal is not None:
             return "failed" if isinstance(self.engine.fatal, Exception) else "cancelled"
-        return self.engine.halt_reason or "done"
+        halted = self.engine.halt_reason is not None or self.engine.schedule.halted_by is not None
+        return "halted" if halted else "done"
 
     def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
         self.scope.subscribers.emit(kind(at=self.loop.time(), path=self.path, **fields))

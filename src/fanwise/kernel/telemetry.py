@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fanwise.kernel import events
+from fanwise.kernel.scope import path_part
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
@@ -76,10 +77,10 @@ class Spans:
     def _item_started(self, event: events.ItemStarted) -> None:
         attributes = {"fanwise.index": event.index, "fanwise.key": event.key}
         span = self._start("fanwise.item", self._fan_outs.get(event.path), attributes)
-        self._items[f"{event.path}/{event.key}"] = span
+        self._items[f"{event.path}/{path_part(event.key)}"] = span
 
     def _attempt_ended(self, event: events.AttemptEnded) -> None:
-        item = self._items.get(f"{event.path}/{event.key}")
+        item = self._items.get(f"{event.path}/{path_part(event.key)}")
         attempt = event.attempt
         attributes: dict[str, Any] = {
             "fanwise.attempt": event.number,
@@ -106,7 +107,7 @@ class Spans:
 
     def _item_ended(self, event: events.ItemEnded) -> None:
         outcome = event.outcome
-        span = self._items.pop(f"{event.path}/{outcome.key}", None)
+        span = self._items.pop(f"{event.path}/{path_part(outcome.key)}", None)
         if span is None:  # it was recorded earlier: nothing ran
             return
         span.set_attribute("fanwise.status", outcome.status)

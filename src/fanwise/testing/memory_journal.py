@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -102,23 +102,30 @@ class MemoryJournal:
         with self._lock:
             return [record for record in self._fan_outs.values() if record.run_id == run_id]
 
-    def items(self, fan_out: int) -> Iterator[ItemRecord]:
-        """In item order."""
+    def items(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[ItemRecord]:
+        """In item order; all, or those with these keys."""
         with self._lock:
             found = [item for item in self._items.values() if item.fan_out == fan_out]
+        if keys is not None:
+            found = [item for item in found if item.key in keys]
         return iter(sorted(found, key=lambda item: (item.index, item.key)))
+
+    def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
+        """Every item's status by its key, in item order."""
+        return {item.key: item.status for item in self.items(fan_out)}
 
     def counts(self, fan_out: int) -> dict[ItemStatus, int]:
         """How many items have which status."""
         return dict(Counter(item.status for item in self.items(fan_out)))
 
-    def attempts(self, fan_out: int) -> Iterator[AttemptRecord]:
-        """By item, then number."""
+    def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
+        """By item, then number; of all items, or of those with these keys."""
         with self._lock:
             found = {key: list(a) for (of, key), a in self._attempts.items() if of == fan_out}
             place = {item.key: item.index for item in self.items(fan_out)}
         for key in sorted(found, key=lambda key: (place.get(key, -1), key)):
-            yield from found[key]
+            if keys is None or key in keys:
+                yield from found[key]
 
     def events(self, run_id: str) -> Iterator[EventRecord]:
         """In the order in which they were submitted."""
@@ -178,7 +185,7 @@ class MemoryJournal:
             key=write.key,
             index=write.index,
             status="started",
-            starts=known.starts + 1 if known else 1,
+            starts=known.starts + 1 if known and known.status == "started" else 1,
             started_at=write.at,
         )
 

@@ -16,6 +16,9 @@ from fanwise.view.run_summary import duration, local_time, one_line, run_summary
 
 Detail = dict[str, Any]
 
+BOOKKEEPING = ("reserve", "settle")
+"""Events that a budget keeps for a crash; nobody wants to read them."""
+
 
 def run_detail(journal: Journal, run: RunRecord) -> Detail:
     """The run, its fan-outs, failures, items that may have run twice, and events."""
@@ -27,7 +30,11 @@ def run_detail(journal: Journal, run: RunRecord) -> Detail:
         "fan_outs": [_fan_out(journal, each) for each in fan_outs],
         "failures": [],
         "may_have_run_twice": [],
-        "events": [_event(e.at, e.kind, e.data) for e in journal.events(run.id)],
+        "events": [
+            _event(e.at, e.kind, e.data)
+            for e in journal.events(run.id)
+            if e.kind not in BOOKKEEPING
+        ],
     }
     for fan_out in fan_outs:
         for item in journal.items(fan_out.id):
