@@ -6,7 +6,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 # The tests start many short Python processes: compiled files make that bearable.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test lint types layers unit bench format clean
+.PHONY: help setup run test lint types layers unit bench docs format clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -41,6 +41,9 @@ unit: setup
 
 bench: setup  ## the benchmarks: ratios side by side, see bench/README.md
 	$(BIN)/python -m bench
+
+docs: setup  ## write docs/reference from the docstrings
+	$(BIN)/python docs/generate.py
 
 format: setup  ## let ruff rewrite what it can
 	$(BIN)/ruff format .

@@ -3,7 +3,7 @@
 ::
 
     FanwiseError
-    ├── UsageError (ValueError)        what the caller gave cannot work; nothing was run or written
+    ├── UsageError (ValueError)        what the caller gave cannot work; nothing more is started
     │   ├── BadCap                     a cap, rate or budget that is not a positive number
     │   ├── UnknownCap                 needs name a cap that nobody declared
     │   ├── ImpossibleNeeds            an item needs more of a cap than there is
@@ -61,7 +61,11 @@ def _rebuild(
 
 
 class UsageError(FanwiseError, ValueError):
-    """What the caller gave cannot work; nothing was run or written."""
+    """What the caller gave cannot work.
+
+    Arguments are checked before anything is run or written; what `key`, `needs` or a predicate
+    says of an item, when that item comes: then everything in flight is ended first.
+    """
 
 
 class BadCap(UsageError):

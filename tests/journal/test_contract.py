@@ -321,3 +321,10 @@ def test_claiming_a_run_forgets_a_cancel_request(journal: Journal) -> None:
     journal.request_cancel("r")
     assert not journal.claim_run("r", current_owner()).cancel_requested
     assert not journal.run("r").cancel_requested
+
+
+def test_items_are_counted_by_status_for_each_fan_out(journal: Journal) -> None:
+    write(journal, ItemStarted(1, "a", 0, 1.0), ItemStarted(1, "b", 1, 1.0))
+    write(journal, ItemEnded(1, "a", 0, "done", 2.0, value="1"), ItemStarted(2, "a", 0, 1.0))
+    assert journal.counts(1) == {"done": 1, "started": 1}
+    assert journal.counts(3) == {}

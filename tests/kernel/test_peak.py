@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from fanwise import Caps, Command, fan_out, fan_out_sync
-from fanwise.testing import virtual_time
+from fanwise import Adaptive, Caps, Command, Rate, fan_out, fan_out_sync
+from fanwise.testing import run_virtual, virtual_time
 
 CAP = 7
 ITEMS = 3 * CAP
@@ -35,6 +36,7 @@ async def test_async_work_reaches_exactly_the_cap() -> None:
     async def work(_: int) -> None:
         with count:
             await barrier.wait()
+            await asyncio.sleep(1)  # the last to come is not the first to go
 
     outcomes = await fan_out(work, range(ITEMS), cap=CAP)
     assert [o.status for o in outcomes] == ["done"] * ITEMS
@@ -48,10 +50,50 @@ async def test_a_named_cap_is_reached_exactly_within_a_wider_total() -> None:
     async def work(_: int) -> None:
         with count:
             await barrier.wait()
+            await asyncio.sleep(1)  # the last to come is not the first to go
 
     outcomes = await fan_out(work, range(9), cap=9, caps=Caps(gpu=3), needs=lambda _: "gpu")
     assert outcomes.values() == [None] * 9
     assert count.most == outcomes.stats.peak["gpu"] == 3
+
+
+@pytest.mark.parametrize(
+    "limit", [(3, Rate(requests=1e9)), Adaptive(3, most=3), (Adaptive(3, most=3), Rate(tokens=1e9))]
+)
+def test_a_cap_with_a_rate_and_an_adaptive_cap_are_reached_exactly_too(limit: Any) -> None:
+    barrier, count = asyncio.Barrier(3), Count()
+
+    async def work(_: int) -> None:
+        with count:
+            await barrier.wait()
+            await asyncio.sleep(1)  # the last to come is not the first to go
+
+    async def main() -> None:
+        outcomes = await fan_out(work, range(9), cap=9, caps=Caps(m=limit), needs=lambda _: "m")
+        assert outcomes.values() == [None] * 9
+
+    run_virtual(main())
+    assert count.most == 3
+
+
+@virtual_time
+async def test_items_are_pulled_only_when_something_could_run_them() -> None:
+    pulled = ended = 0
+
+    def items() -> Iterator[int]:
+        nonlocal pulled
+        for item in range(20):
+            pulled += 1
+            yield item
+
+    async def work(_: int) -> None:
+        nonlocal ended
+        await asyncio.sleep(1)
+        assert pulled - ended <= 3
+        ended += 1
+
+    outcomes = await fan_out(work, items(), cap=3)
+    assert outcomes.values() == [None] * 20
 
 
 @virtual_time
@@ -61,6 +103,7 @@ async def test_an_item_may_need_several_permits() -> None:
     async def work(_: int) -> None:
         with count:
             await barrier.wait()
+            await asyncio.sleep(1)  # the last to come is not the first to go
 
     needs = {"gpu": 2}
     outcomes = await fan_out(work, range(6), cap=9, caps=Caps(gpu=5), needs=lambda _: needs)

@@ -29,9 +29,9 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 class Attempt(msgspec.Struct, frozen=True, gc=False):
     """One try at an item, or one try of a `call` inside it.
 
-    `queued_s` is the wait for permits, rates and the journal, since the item was pulled; `ran_s`
-    the work and nothing else;
-    `backoff_s` the pause *before* this attempt, during which it held no permit.
+    `queued_s` is the wait for permits, rates and the journal, since the item was pulled (items are
+    pulled lazily: one that would wait only for the fan-out's own cap is not pulled yet); `ran_s`
+    the work and nothing else; `backoff_s` the pause *before* this attempt, without a permit.
     """
 
     queued_s: float

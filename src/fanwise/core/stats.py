@@ -27,8 +27,10 @@ class Stats(msgspec.Struct, frozen=True):
 
     @property
     def efficiency(self) -> float:
-        """Lower bound over makespan: 1.0 is perfect."""
-        return min(1.0, self.lower_bound_s / self.makespan_s) if self.makespan_s > 0 else 1.0
+        """Lower bound over makespan: 1.0 is perfect, also where there was nothing to do."""
+        if not self.lower_bound_s or not self.makespan_s:
+            return 1.0
+        return min(1.0, self.lower_bound_s / self.makespan_s)
 
 
 def lower_bound(work_s: Mapping[str, float], caps: Mapping[str, float]) -> float:

@@ -225,6 +225,9 @@ class Journal(Protocol):
     def items(self, fan_out: int) -> Iterator[ItemRecord]:
         """In item order."""
 
+    def counts(self, fan_out: int) -> dict[ItemStatus, int]:
+        """How many items have which status, without reading their values."""
+
     def attempts(self, fan_out: int) -> Iterator[AttemptRecord]:
         """By item, then number."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from sqlalchemy import Engine, Select, Table, select
+from sqlalchemy import Engine, Select, Table, func, select
 
 from fanwise.journal import runs, schema
 from fanwise.journal.connect import journal_errors
@@ -21,6 +21,7 @@ from fanwise.journal.port import (
     FanOutRecord,
     InputRecord,
     ItemRecord,
+    ItemStatus,
     RunRecord,
 )
 
@@ -61,6 +62,14 @@ class Reads:
         table = schema.items
         query = _select(table, ItemRecord, index="item_index").where(table.c.fan_out == fan_out)
         return self._stream(query.order_by(table.c.item_index, table.c.key), ItemRecord)
+
+    def counts(self, fan_out: int) -> dict[ItemStatus, int]:
+        """How many items have which status, without reading their values."""
+        table = schema.items
+        query = select(table.c.status, func.count()).where(table.c.fan_out == fan_out)
+        with journal_errors(self._path), self._engine.connect() as connection:
+            rows = connection.execute(query.group_by(table.c.status))
+            return {row[0]: row[1] for row in rows}
 
     def attempts(self, fan_out: int) -> Iterator[AttemptRecord]:
         """By item, then number."""

@@ -1,8 +1,8 @@
 """The driver of a fan-out: it performs what the schedule decides.
 
-    source -> pump -> admit -> start -> run (one task an item) -> worked -> told
-                                 |                                   |
-                            start on disk                     outcome on disk
+    intake -> admit -> start -> run (one task an item) -> worked -> told
+                         |                                   |
+                    start on disk                     outcome on disk
 
 Everything but `run` is a plain function called on the event loop, so that there is no await, and
 so no cancellation, between an item's end and its record. Nothing here decides order, halts or
@@ -15,24 +15,23 @@ import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Callable, Iterator
 from random import random
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
-from fanwise.core.caps import Needs, parse_needs
+from fanwise.core.caps import Needs
 from fanwise.core.outcome import Attempt, Outcome, Status
 from fanwise.core.retry import Retry
 from fanwise.core.schedule import NOTHING, Decision, Schedule
 from fanwise.crashpoint import crash_point
 from fanwise.errors import (
     AttemptTimeout,
-    BadPredicate,
     CommandFailed,
-    DuplicateKey,
     FanwiseError,
     RateLimited,
-    UsageError,
 )
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import Dispatcher
+from fanwise.kernel.entry import Entry
+from fanwise.kernel.intake import Intake
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutScope, Scope, current
 from fanwise.kernel.work import Attempter
@@ -42,53 +41,6 @@ T = TypeVar("T")
 
 INSIST_AFTER_S = 5.0
 """Work that swallowed its cancellation is asked again after this long, then twice as long …"""
-
-
-class Entry(Generic[I, T]):
-    """One open item."""
-
-    __slots__ = (
-        "asked_at",
-        "attempts",
-        "begun",
-        "calls",
-        "cancel_asked",
-        "engine",
-        "given_key",
-        "index",
-        "item",
-        "task",
-        "twice",
-        "wake",
-    )
-
-    def __init__(
-        self, engine: Engine[I, T], index: int, item: I, given_key: str | None, asked_at: float
-    ) -> None:
-        self.engine = engine
-        self.index = index
-        self.item = item
-        self.given_key = given_key
-        self.asked_at = asked_at
-        self.attempts: tuple[Attempt, ...] = ()
-        self.calls: tuple[Attempt, ...] = ()
-        self.task: asyncio.Task[None] | None = None
-        self.wake: asyncio.Future[None] | None = None
-        self.begun = False
-        self.cancel_asked = False
-        self.twice = False
-
-    @property
-    def key(self) -> str:
-        """Its identity across resumes."""
-        return str(self.index) if self.given_key is None else self.given_key
-
-    def granted(self) -> None:
-        """Its permits are taken: for the first attempt, or for another after a backoff."""
-        if self.wake is None:
-            self.engine.start(self)
-        elif not self.wake.done():
-            self.wake.set_result(None)
 
 
 class Engine(Generic[I, T]):
@@ -111,22 +63,14 @@ class Engine(Generic[I, T]):
     ) -> None:
         self.scope = scope
         self.schedule = schedule
-        self.pulled = 0
+        held = {name for owner, name in scope.held if owner is schedule.ledger}
+        self.intake = Intake(source, schedule, self, ahead=ahead, needs=needs, key=key, held=held)
         self.fatal: BaseException | None = None
         """What ends the fan-out with an exception once all is cancelled."""
-        self.source_error: BaseException | None = None
         self.halt_reason: str | None = None
-        self.held_back = False
-        """Whoever reads the outcomes is slow: pull nothing for the moment."""
         self._loop = scope.loop
         self._dispatcher = dispatcher
         self._attempt = attempt
-        self._source = source
-        self._source_is_async = isinstance(source, AsyncIterator)  # slow to ask
-        self._ahead = ahead
-        self._needs = needs
-        self._key = key
-        self._keys: dict[str, int] = {}
         self._retry = retry
         self._recorder = recorder
         self._deliver = deliver
@@ -135,7 +79,6 @@ class Engine(Generic[I, T]):
         """Whether anyone asks how a good attempt went."""
         self._entries: dict[int, Entry[I, T]] = {}
         self._context = contextvars.copy_context()
-        self._puller: asyncio.Task[None] | None = None
         self._insisting: asyncio.TimerHandle | None = None
         self._over: asyncio.Future[None] = scope.loop.create_future()
 
@@ -143,7 +86,7 @@ class Engine(Generic[I, T]):
 
     async def run(self) -> None:
         """From the first item to the last; on any way out everything in flight has ended."""
-        self.pump()
+        self.intake.pump()
         await self.finished()
         if self.fatal is not None:
             raise self.fatal
@@ -162,123 +105,37 @@ class Engine(Generic[I, T]):
             self.halt_reason = reason
         self._halted(None, reason)
         self._apply(self.schedule.stop())
-        self._check_over()
+        self.check_over()
 
     def cancel(self, reason: str) -> None:
         """End what is in flight too, without an exception."""
         self.halt_reason = reason
         self._apply(self.schedule.cancel())
-        self._check_over()
+        self.check_over()
 
     def abort(self, error: BaseException) -> None:
         """End everything, then raise this. The first reason stands, but Ctrl-C wins."""
         if self.fatal is None or not isinstance(error, Exception | asyncio.CancelledError):
             self.fatal = error
         self._apply(self.schedule.cancel())
-        self._check_over()
+        self.check_over()
 
     # -- items in -------------------------------------------------------------------------------
 
-    def pump(self) -> None:
-        """Pull items while they can run, or while it is worth knowing them."""
-        if self._source_is_async:
-            self._pump_async()
-            return
-        source = cast(Iterator[I], self._source)
-        wants = self.schedule.wants_items
-        while not self.held_back and wants(ahead=self._ahead):
-            try:
-                item = next(source)
-            except StopIteration:
-                self._no_more(None)
-            except BaseException as error:
-                self._no_more(error)
-            else:
-                self._admit(item)
-
-    def _pump_async(self) -> None:
-        if self._puller is None and not self.held_back and self.schedule.wants_items():
-            self._puller = self._loop.create_task(self._pull(), context=self._context.copy())
-            self._puller.add_done_callback(self._pulled_enough)
-
-    async def _pull(self) -> None:
-        source = cast(AsyncIterator[I], self._source)
-        while not self.held_back and self.schedule.wants_items():
-            try:
-                item = await anext(source)
-            except StopAsyncIteration:
-                self._no_more(None)
-            except asyncio.CancelledError:
-                raise
-            except BaseException as error:
-                self._no_more(error)
-            else:
-                if not self.schedule.stopped:
-                    self._admit(item)
-
-    def _pulled_enough(self, task: asyncio.Task[None]) -> None:
-        self._puller = None
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.abort(error)
-        elif not self.schedule.stopped:
-            self.pump()
-        self._check_over()
-
-    def _no_more(self, error: BaseException | None) -> None:
-        self.schedule.exhausted = True
-        if error is not None and not isinstance(error, Exception):
-            self.abort(error)
-        self.source_error = error
-        self._check_over()
-
-    def _admit(self, item: I) -> None:
-        index = self.pulled
-        try:
-            key = self._key_of(item, index)
-            needs = self._needs_of(item, index)
-            self.pulled += 1
-            entry = Entry(self, index, item, key, self._loop.time())
-            if self._recorder is not None and self._recorder.knows:
-                outcome, entry.twice = self._recorder.earlier(index, entry.key)
-                if outcome is not None:
-                    self._told(outcome)
-                    return
-            self._entries[index] = entry
-            if self.schedule.add(index, needs, entry.asked_at, entry):
-                self.start(entry)
-            elif needs:
-                self._dispatcher.pump()  # it may wait for nothing but a rate
-        except UsageError as error:
-            self._entries.pop(index, None)
-            self.abort(error)
-
-    def _key_of(self, item: I, index: int) -> str | None:
-        if self._key is None:
-            return None
-        try:
-            key = self._key(item)
-        except Exception as error:
-            raise BadPredicate("key", index, "raised") from error
-        if not isinstance(key, str):
-            raise BadPredicate("key", index, f"gave {type(key).__name__}, not a str,")
-        if key in self._keys:
-            raise DuplicateKey(key, index)
-        self._keys[key] = index
-        return key
-
-    def _needs_of(self, item: I, index: int) -> dict[str, int] | None:
-        if self._needs is None:
-            return None
-        try:
-            wanted = self._needs(item)
-        except Exception as error:
-            raise BadPredicate("needs", index, "raised") from error
-        ledger = self.schedule.ledger
-        needs = parse_needs(wanted, ledger.resources, index)
-        if self.scope.held:
-            held = {name for owner, name in self.scope.held if owner is ledger}
-            ledger.check_nesting(needs, held)
-        return needs
+    def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> None:
+        """A new item: its outcome may be on disk; else it starts, or waits for its permits."""
+        entry = Entry(self, index, item, key, self._loop.time())
+        if self._recorder is not None and self._recorder.knows:
+            outcome, entry.twice = self._recorder.earlier(index, entry.key)
+            if outcome is not None:
+                self._told(outcome)
+                return
+        granted = self.schedule.add(index, needs, entry.asked_at, entry)
+        self._entries[index] = entry
+        if granted:
+            self.start(entry)
+        elif needs:
+            self._dispatcher.pump()  # it may wait for nothing but a rate
 
     # -- one item -------------------------------------------------------------------------------
 
@@ -366,8 +223,7 @@ class Engine(Generic[I, T]):
         """Without permits: wait, then ask for them again. Returns seconds backed off, queued."""
         began = self._loop.time()
         self.schedule.pause(entry.index, ran_s)
-        self._dispatcher.pump()
-        self.pump()
+        self._go_on()
         await asyncio.sleep(delay)
         asked = self._loop.time()
         entry.wake = self._loop.create_future()
@@ -403,27 +259,40 @@ class Engine(Generic[I, T]):
         error: BaseException | None,
         ran_s: float,
     ) -> None:
-        """The work is over: permits go back, then the outcome goes to disk, then it is told."""
-        self.schedule.worked(entry.index, ran_s)
+        """The work is over: permits go back, the outcome goes to disk, then it is told."""
         outcome = Outcome(
             entry.index, status, value, error, entry.attempts + entry.calls, entry.given_key,
             False, entry.twice,
         )  # fmt: skip
         if self._recorder is None:
+            self.schedule.worked(entry.index, ran_s)
             self._told(outcome)
         else:
+            # Where an outcome may halt, its permit waits with it for the disk: what is started
+            # in between might be what the halt forbids.
+            if self.schedule.halt.kind == "never":
+                self.schedule.worked(entry.index, ran_s)
             outcome, text = self._recorder.storable(outcome)
             self._recorder.ended(outcome, text, self._recorded)
-        if self.schedule.ledger.restless:
-            self._dispatcher.pump()
-        self.pump()
+        self._go_on()
 
     def _recorded(self, outcome: Outcome[T], error: BaseException | None) -> None:
         crash_point("item.recorded")
         if error is not None:
             self._lose(outcome.index, error)
-        else:
+            return
+        if self.schedule.halt.kind == "never":
             self._told(outcome)
+            return
+        self.schedule.worked(outcome.index, outcome.attempts[-1].ran_s if outcome.attempts else 0.0)
+        self._told(outcome)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Permits came back: start whoever can use them."""
+        if self.schedule.ledger.restless:
+            self._dispatcher.pump()
+        self.intake.pump()
 
     def _told(self, outcome: Outcome[T]) -> None:
         """The outcome is final: keep it, and see what it halts."""
@@ -441,7 +310,7 @@ class Engine(Generic[I, T]):
             self._halted(outcome.index, self.schedule.halt.kind)
             self._apply(decision)
         if self.schedule.over:
-            self._check_over()
+            self.check_over()
 
     def _lose(self, index: int, error: BaseException) -> None:
         """The journal failed: nobody may be told of this item."""
@@ -471,8 +340,8 @@ class Engine(Generic[I, T]):
             self._emit(events.Cancelled, indices=tuple(entry.index for entry in asked))
         if asked and self._insisting is None:
             self._insist_later(INSIST_AFTER_S)
-        if self._puller is not None and self.schedule.stopped:
-            self._puller.cancel()
+        if self.schedule.stopped:
+            self.intake.stop()
 
     def _cancel_task(self, entry: Entry[I, T]) -> None:
         if entry.task is None:
@@ -492,8 +361,9 @@ class Engine(Generic[I, T]):
                 entry.task.cancel()
         self._insist_later(2 * seconds)
 
-    def _check_over(self) -> None:
-        if self.schedule.over and self._puller is None and not self._over.done():
+    def check_over(self) -> None:
+        """Perhaps this was the last."""
+        if self.schedule.over and not self.intake.reading and not self._over.done():
             if self._insisting is not None:
                 self._insisting.cancel()
             self._over.set_result(None)

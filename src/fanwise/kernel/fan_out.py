@@ -92,8 +92,8 @@ def _assemble(engine: Engine[Any, T], got: dict[int, Outcome[T]], stats: Stats) 
         winner=halting if kind in ("success", "fastest") else None,
         discarded=[outcome for outcome in ordered[cut:] if outcome.status != "skipped"],
     )
-    if engine.source_error is not None and by is None:
-        raise ItemsError(engine.pulled, outcomes) from engine.source_error
+    if engine.intake.error is not None and by is None:
+        raise ItemsError(engine.intake.pulled, outcomes) from engine.intake.error
     return outcomes
 
 

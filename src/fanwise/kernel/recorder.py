@@ -19,7 +19,7 @@ from fanwise.journal.codec import Codec, decode_error, encode_error
 from fanwise.kernel.virtual import VirtualLoop, outside
 
 if TYPE_CHECKING:
-    from fanwise.kernel.engine import Entry
+    from fanwise.kernel.entry import Entry
 
 S = TypeVar("S")
 Answer = Callable[[S, BaseException | None], None]

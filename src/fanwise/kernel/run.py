@@ -44,6 +44,7 @@ def open_run(
     *,
     journal: str | os.PathLike[str] | port.Journal | None = None,
     resume: bool | None = None,
+    retry_failed: bool = False,
     kind: str = "fan_out",
     name: str = "",
     spec: Any = None,
@@ -55,10 +56,11 @@ def open_run(
     """A run, to be used in `with` or `async with`.
 
     `id`: its name in the journal; default: a new one. `resume`: None goes on with the run if it
-    exists and creates it if not, True demands that it exists, False that it does not. `spec`:
-    what is being run, as JSON-able data; its digest must be the same on resume. `journal`: a
-    path, a URL, a `Journal`, or ":memory:" for none; default: `.fanwise/journal.db` in the
-    working directory, or what FANWISE_JOURNAL says.
+    exists and creates it if not, True demands that it exists, False that it does not.
+    `retry_failed`: items that had failed run again too. `spec`: what is being run, as JSON-able
+    data; its digest must be the same on resume. `journal`: a path, a URL, a `Journal`, or
+    ":memory:" for none; default: `.fanwise/journal.db` in the working directory, or what
+    FANWISE_JOURNAL says.
     """
     if id is not None:
         check_run_id(id)
@@ -66,6 +68,7 @@ def open_run(
         id or new_run_id(),
         journal=journal,
         resume=resume,
+        retry_failed=retry_failed,
         kind=kind,
         name=name,
         spec=codec.encode(spec) if spec is not None else "null",
@@ -97,6 +100,7 @@ class Run:
         *,
         journal: str | os.PathLike[str] | port.Journal | None,
         resume: bool | None,
+        retry_failed: bool,
         kind: str,
         name: str,
         spec: str,
@@ -116,6 +120,7 @@ class Run:
         """Nothing more starts (halted), and what was in flight was ended (cancelled)."""
         self._given = journal
         self._resume = resume
+        self._retry_failed = retry_failed
         self._kind = kind
         self._name = name
         self._spec = spec
@@ -187,7 +192,9 @@ class Run:
             self._journal.submit(
                 port.FanOutRecord(self._known[path], self.id, path, cap, halt, self.wall())
             )
-        return Recorder(self._journal, self._known[path], codec, self.wall, known, again)
+        return Recorder(
+            self._journal, self._known[path], codec, self.wall, known, again or self._retry_failed
+        )
 
     def joined(self, engine: Engine[Any, Any]) -> None:
         """A fan-out of this run begins (not one inside an item: that is its item's business)."""

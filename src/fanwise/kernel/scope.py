@@ -16,7 +16,7 @@ from fanwise.errors import DuplicateName
 from fanwise.kernel.events import Subscribers
 
 if TYPE_CHECKING:
-    from fanwise.kernel.engine import Entry
+    from fanwise.kernel.entry import Entry
     from fanwise.kernel.run import Run
     from fanwise.kernel.threads import Threads
 

@@ -77,9 +77,9 @@ class Stream(Generic[T]):
             await self._news.wait()
         outcome = self._ready.popleft()
         engine = self._one.engine
-        if engine.held_back and len(self._ready) < self.BUFFER // 2:
-            engine.held_back = False
-            engine.pump()
+        if engine.intake.held_back and len(self._ready) < self.BUFFER // 2:
+            engine.intake.held_back = False
+            engine.intake.pump()
         return outcome
 
     async def _drive(self, engine: Engine[Any, T]) -> None:
@@ -117,13 +117,13 @@ class Stream(Generic[T]):
         self._ready.append(outcome)
         self._news.set()
         if len(self._ready) >= self.BUFFER:
-            engine.held_back = True
+            engine.intake.held_back = True
 
     def _raise_source_error(self) -> None:
         assert self._one is not None
         engine = self._one.engine
-        if engine.source_error is not None and engine.schedule.halted_by is None:
-            raise ItemsError(engine.pulled, None) from engine.source_error
+        if engine.intake.error is not None and engine.schedule.halted_by is None:
+            raise ItemsError(engine.intake.pulled, None) from engine.intake.error
 
 
 @overload

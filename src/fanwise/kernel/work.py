@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fanwise.errors import AttemptTimeout, UsageError
@@ -69,11 +70,14 @@ def _within(function: Attempter, seconds: float) -> Attempter:
 
 
 def _command(command: Command, timeout: float | None) -> Attempter:
+    spill = None if command.spill is None else Path(command.spill)
+
     async def attempt(item: Any) -> CommandResult:
         loop = asyncio.get_running_loop()
         outside(loop, +1)
         try:
-            result = await run_command(command.for_item(_text(item)), timeout=timeout)
+            one = command.for_item(_text(item))
+            result = await run_command(one, timeout=timeout, spill=spill)
         finally:
             outside(loop, -1)
         if result.timed_out and timeout is not None:

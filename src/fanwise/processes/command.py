@@ -27,7 +27,9 @@ class Command:
     """A program to run for each item; `{}` inside any argument stands for the item.
 
     `env` is added to the inherited environment. `keep` bounds the bytes of stdout, and of
-    stderr, that stay in memory. With `check` an exit code other than 0 is a `CommandFailed`.
+    stderr, that stay in memory; what is beyond goes to a file in the directory `spill`, complete,
+    or without one its middle is dropped. With `check` an exit code other than 0 is a
+    `CommandFailed`.
     """
 
     argv: tuple[Text, ...]
@@ -37,6 +39,7 @@ class Command:
     shell: bool
     keep: int
     check: bool
+    spill: str | None
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class Command:
         shell: bool = False,
         keep: int = KEEP,
         check: bool = True,
+        spill: str | None = None,
     ) -> None:
         _check_argv(argv)
         _check_cwd(cwd)
@@ -61,6 +65,7 @@ class Command:
             "shell": shell,
             "keep": keep,
             "check": check,
+            "spill": spill,
         }
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -75,9 +80,12 @@ class Command:
         env: Mapping[str, str] | None = None,
         keep: int = KEEP,
         check: bool = True,
+        spill: str | None = None,
     ) -> Command:
         """Run `line` under /bin/sh; `{}` becomes one word, whatever the item contains."""
-        return cls(line, stdin=stdin, cwd=cwd, env=env, shell=True, keep=keep, check=check)
+        return cls(
+            line, stdin=stdin, cwd=cwd, env=env, shell=True, keep=keep, check=check, spill=spill
+        )
 
     def for_item(self, item: Text | os.PathLike[str]) -> Command:
         """Fill the placeholders; without any, the item becomes the last argument."""
@@ -109,6 +117,7 @@ class Command:
             shell=self.shell,
             keep=self.keep,
             check=self.check,
+            spill=self.spill,
         )
 
 

@@ -36,11 +36,11 @@ class Capture(msgspec.Struct, frozen=True, gc=False):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for `from_json`."""
-        form = {**_bytes_to_json("data", self.data), "size": self.size}
+        form = {**bytes_to_json("data", self.data), "size": self.size}
         if self.truncated:
             form["truncated"] = True
         if self.path is not None:
-            form.update(_bytes_to_json("path", os.fsencode(self.path)))
+            form.update(bytes_to_json("path", os.fsencode(self.path)))
         return form
 
     @classmethod
@@ -127,7 +127,8 @@ def _last_line(text: str, most: int = 200) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def _bytes_to_json(name: str, data: bytes) -> dict[str, Any]:
+def bytes_to_json(name: str, data: bytes) -> dict[str, Any]:
+    """Return text under `name`, or base64 under `name_base64`."""
     # Not every database takes a NUL in JSON text, so data with one is not text either.
     if b"\0" not in data:
         try:

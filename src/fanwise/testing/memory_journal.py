@@ -8,6 +8,7 @@ is the same on each run. `fail_after=n` makes the disk full after n writes.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ from fanwise.journal.port import (
     ItemEnded,
     ItemRecord,
     ItemStarted,
+    ItemStatus,
     Owner,
     RunEnded,
     RunRecord,
@@ -105,6 +107,10 @@ class MemoryJournal:
         with self._lock:
             found = [item for item in self._items.values() if item.fan_out == fan_out]
         return iter(sorted(found, key=lambda item: (item.index, item.key)))
+
+    def counts(self, fan_out: int) -> dict[ItemStatus, int]:
+        """How many items have which status."""
+        return dict(Counter(item.status for item in self.items(fan_out)))
 
     def attempts(self, fan_out: int) -> Iterator[AttemptRecord]:
         """By item, then number."""

@@ -1,0 +1,72 @@
+"""`fanwise cancel`: end a run that another process executes."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from fanwise.cli.options import JournalOption, JsonOption, RunArgument
+from fanwise.cli.reading import reading
+from fanwise.cli.say import print_json, say
+from fanwise.errors import UsageError
+
+HELP = """Cancel a run that is being executed, from another terminal.
+
+Its commands are ended with all that they started; what was done stays recorded.
+
+\b
+  fanwise cancel RUN
+  fanwise cancel RUN --no-wait
+  fanwise resume RUN             to go on with it later
+"""
+
+LOOK_EVERY_S = 0.05
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("cancel", help=HELP)(cancel)
+
+
+def cancel(
+    run_id: RunArgument,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait until the run has ended.")
+    ] = True,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cancel a run."""
+    status = _status(journal, run_id)
+    if status != "running":
+        raise UsageError(
+            f"run {run_id!r} is not being executed: it is {status}",
+            f"To go on with it: fanwise resume {run_id}",
+        )
+    _request(journal, run_id)
+    while wait and status == "running":
+        time.sleep(LOOK_EVERY_S)
+        status = _status(journal, run_id)
+    if as_json:
+        print_json({"run": run_id, "status": status})
+    else:
+        say(f"{run_id}: {status if wait else 'cancel requested'}")
+
+
+def _status(journal: str | None, run_id: str) -> str:
+    from fanwise.view.run_summary import shown_status
+
+    with reading(journal, run_id) as (_, run):
+        return shown_status(run)
+
+
+def _request(journal: str | None, run_id: str) -> None:
+    from fanwise.journal.open import open_journal
+
+    writing = open_journal(journal)
+    try:
+        writing.request_cancel(run_id)
+    finally:
+        writing.close()

@@ -1,0 +1,170 @@
+"""The lines of stdin as items, on disk before any of them starts.
+
+stdin cannot be read twice, so a run could not be resumed from it. Every line therefore goes to
+the journal as soon as it is read, and reading goes ahead of the items as far as `AHEAD`, so that
+a crash loses none that the producer had given. The journal writes in order: an item's start is
+never on disk without its line. Lines that do not fit into the little memory here are read back
+from the journal when their turn comes.
+
+A last event says that the input is complete. A run without it ends, on resume, after the lines
+that are known, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from itertools import islice
+
+from fanwise.errors import UsageError
+from fanwise.journal.port import InputRecord, Journal
+from fanwise.kernel.lines import LineReader
+from fanwise.kernel.recorder import Landing
+from fanwise.kernel.run import Run
+from fanwise.view.inputs import COMPLETE, known_inputs
+
+AHEAD = 64 << 20
+"""Bytes that are read ahead of the items, with `A_LINE` for each line: a million short lines."""
+A_LINE = 60
+IN_MEMORY = 10_000
+"""Lines that wait in memory, and that are read back from the journal at once."""
+
+
+class Intake:
+    """Lines from a descriptor (None: only those that the journal has), recorded, then given.
+
+    `edited`: the descriptor gives the input anew, perhaps changed; else the lines that are known
+    must come again as they were.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        fd: int | None,
+        *,
+        separator: bytes = b"\n",
+        edited: bool = False,
+        on_complete: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        assert run.journal is not None
+        self._run = run
+        self._journal: Journal = run.journal
+        self._landing = Landing(asyncio.get_running_loop())
+        self._edited = edited
+        self._on_complete = on_complete
+        self._memory: deque[bytes] = deque()
+        self._pulled = 0
+        self._ahead = 0
+        self._writing = False
+        self._error: BaseException | None = None
+        self._news = asyncio.Event()
+        earlier = known_inputs(self._journal, run.id)
+        self._known = 0 if edited else earlier.count
+        self._recorded = self._journal.inputs(run.id)
+        self.complete = earlier.complete
+        self.count = 0
+        """Lines that are known by now."""
+        self._on_disk = 0
+        self._reader: LineReader | None = None
+        if fd is None or (self.complete and not edited):
+            self.count = self._on_disk = earlier.count
+            on_complete(self.count)
+        else:
+            self._reader = LineReader(fd, self._take, separator=separator)
+            self._reader.more()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Each line in its turn; ends with the input."""
+        while True:
+            if not self._memory and self._pulled < self._on_disk:
+                self._load()
+            if self._memory:
+                line = self._memory.popleft()
+                self._pulled += 1
+                self._ahead -= len(line) + A_LINE
+                self._go_on()
+                yield line
+            elif self._error is not None:
+                raise self._error
+            elif self._reader is None or (self._reader.ended and self._pulled == self.count):
+                return
+            else:
+                self._news.clear()
+                await self._news.wait()
+
+    async def finish(self) -> None:
+        """At the end of a run that was halted: record what can be had without waiting."""
+        if self._reader is None:
+            return
+        while self._error is None and not self._reader.ended and self._ahead < AHEAD:
+            if not self._reader.read_what_is_there():
+                break
+            while self._writing and self._error is None:
+                self._news.clear()
+                await self._news.wait()
+        self._reader.pause()
+
+    def _take(self, lines: list[bytes], ended: bool) -> None:
+        try:
+            for number, line in enumerate(lines, 1):
+                self._one(line, last=number == len(lines))
+            if ended:
+                self._complete()
+        except UsageError as error:
+            self._error = error
+        if not self._writing:
+            self._on_disk = self.count
+        self._news.set()
+        self._go_on()
+
+    def _one(self, line: bytes, *, last: bool) -> None:
+        if self.count < self._known:
+            self._check_same(line)
+        else:
+            self._submit(InputRecord(self._run.id, self.count, line), last)
+        self._ahead += len(line) + A_LINE
+        if self._pulled + len(self._memory) == self.count and len(self._memory) < IN_MEMORY:
+            self._memory.append(line)
+        self.count += 1
+
+    def _submit(self, write: InputRecord, last: bool) -> None:
+        # The journal writes in order, so its answer to the last of a chunk is one to them all.
+        self._writing = self._writing or last
+        self._journal.submit(write, self._landing.expect(self._written, None) if last else None)
+
+    def _written(self, _: None, error: BaseException | None) -> None:
+        self._writing = False
+        self._error = self._error or error
+        self._on_disk = self.count
+        self._news.set()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Read further, unless that is far enough or the journal is behind."""
+        if self._reader is None or self._writing or self._error is not None:
+            return
+        if self._ahead < AHEAD:
+            self._reader.more()
+
+    def _complete(self) -> None:
+        if self.count < self._known:
+            raise _other_input(self.count, f"ends there; {self._known} lines were recorded")
+        self.complete = True
+        self._run.note(COMPLETE, {"lines": self.count})
+        self._on_complete(self.count)
+
+    def _check_same(self, line: bytes) -> None:
+        if next(self._recorded).data != line:
+            raise _other_input(self.count, "is not the line that was recorded")
+
+    def _load(self) -> None:
+        records = self._journal.inputs(self._run.id, self._pulled)
+        self._memory.extend(record.data for record in islice(records, IN_MEMORY))
+
+
+def _other_input(index: int, problem: str) -> UsageError:
+    return UsageError(
+        f"line {index + 1} of the input {problem}",
+        "Give the input that the run was started with, or start a new run",
+    )

@@ -1,0 +1,95 @@
+"""`fanwise map`: fan a command over the lines of stdin."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Annotated, Literal
+
+import typer
+
+from fanwise.cli.map_end import exit_code, tell
+from fanwise.cli.map_run import MapJob, execute
+from fanwise.cli.map_spec import MapSpec
+from fanwise.cli.options import JournalOption, JsonOption
+from fanwise.cli.say import say
+from fanwise.errors import UsageError
+from fanwise.kernel.run import check_run_id
+
+HELP = """Run CMD once for each line of stdin, at most --cap at once.
+
+{} stands for the line; without {} the line is the last argument. The line is
+one argument, whatever is in it: no shell sees it. Every line counts, also an
+empty one.
+
+\b
+  seq 100 | fanwise map --cap 4 -- ./evaluate --seed {}
+  find . -name '*.py' -print0 | fanwise map -0 -- ruff check {}
+  cat urls | fanwise map --retry 3 --timeout 30 -- curl -fsS {} > pages
+  cat names | fanwise map --shell -- 'grep -c {} words.txt | tr -d "\\n"'
+
+Outputs come in the order of the lines, each whole, as soon as the order
+allows. Everything is recorded: after Ctrl-C, a crash or kill -9, `fanwise
+resume RUN` goes on, and the two outputs together are each line's output once.
+A line that was being worked on runs again; it is named at the end.
+
+Ctrl-C once finishes what is in flight, twice cancels it.
+
+Exit codes: 0 all done, 1 some failed, 2 bad usage, 130 interrupted.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    # Without interspersed options everything after CMD belongs to CMD, also without `--`.
+    app.command("map", help=HELP, context_settings={"allow_interspersed_args": False})(map_lines)
+
+
+def map_lines(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[--] CMD [ARG]...", show_default=False)
+    ] = None,
+    cap: Annotated[int, typer.Option("--cap", "-c", help="Most lines in flight at once.")] = 10,
+    halt: Annotated[
+        Literal["never", "failure"],
+        typer.Option(help="`failure`: end with the first line that fails, as a loop would."),
+    ] = "never",
+    retry: Annotated[int, typer.Option(help="Attempts more, for a line that fails.")] = 0,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="For each attempt; then it is killed.")
+    ] = None,
+    key: Annotated[
+        bool,
+        typer.Option(
+            "--key",
+            help="The line itself identifies it, so that a resume with an edited input "
+            "knows it again. No line may come twice.",
+        ),
+    ] = False,
+    null: Annotated[
+        bool, typer.Option("--null", "-0", help="Lines end with NUL, not with a newline.")
+    ] = False,
+    shell: Annotated[
+        bool, typer.Option("--shell", help="CMD is a line for /bin/sh; {} is one word in it.")
+    ] = False,
+    run_id: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
+    ] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Run a command for each line."""
+    if not command:
+        raise UsageError("there is no command", "Write: fanwise map -- CMD {}")
+    spec = MapSpec(
+        command, os.getcwd(), shell, cap, halt, retry, timeout, key, null  # noqa: PTH109
+    )  # fmt: skip
+    spec.check()
+    if run_id is not None:
+        check_run_id(run_id)
+    if os.isatty(0):
+        say("reading lines from the terminal; Ctrl-D ends them")
+    job = MapJob(spec, run_id, journal, fd=0, quiet=as_json)
+    end = asyncio.run(execute(job))
+    tell(end, journal, as_json=as_json)
+    return exit_code(end)

@@ -1,0 +1,23 @@
+"""Options that several commands have, spelt the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+JournalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--journal",
+        metavar="URL",
+        help="Where runs are recorded: a path or sqlite:///PATH. "
+        "Default: $FANWISE_JOURNAL, or .fanwise/journal.db here.",
+    ),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")
+]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="The run's id; `fanwise runs` lists them.")
+]

@@ -1,0 +1,83 @@
+"""What commands wrote, waiting for its turn to be written to stdout.
+
+When the first item takes an hour, the outputs of all others wait for it. They are in the journal,
+but that answers by fan-out and not by item; so what does not fit into memory waits in a file that
+has no name and is gone with the process.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import IO
+
+import msgspec
+
+from fanwise.core.outcome import Outcome
+from fanwise.processes import Capture, CommandResult
+
+MOST_IN_MEMORY = 64 << 20
+
+
+class Piece(msgspec.Struct, frozen=True, array_like=True):
+    """The output of one item: bytes, or the name of the file that has them."""
+
+    failed: bool
+    stdout: bytes | str
+    stderr: bytes | str
+
+
+def piece_of(outcome: Outcome[CommandResult]) -> Piece:
+    """What is to be written of an outcome."""
+    result = outcome.value or CommandResult(None)
+    return Piece(outcome.status == "failed", _content(result.stdout), _content(result.stderr))
+
+
+def _content(capture: Capture) -> bytes | str:
+    return capture.data if capture.path is None else capture.path
+
+
+class Pieces:
+    """Pieces by their item's index."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, Piece | tuple[int, int]] = {}
+        self._size = 0
+        self._file: IO[bytes] | None = None
+
+    def __contains__(self, index: int) -> bool:
+        return index in self._held
+
+    def put(self, index: int, piece: Piece) -> None:
+        """Keep it."""
+        if self._size + _size(piece) > MOST_IN_MEMORY:
+            self._held[index] = self._write(piece)
+        else:
+            self._size += _size(piece)
+            self._held[index] = piece
+
+    def take(self, index: int) -> Piece:
+        """Give it back, and forget it."""
+        held = self._held.pop(index)
+        if isinstance(held, Piece):
+            self._size -= _size(held)
+            return held
+        assert self._file is not None
+        self._file.seek(held[0])
+        return msgspec.msgpack.decode(self._file.read(held[1]), type=Piece)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, piece: Piece) -> tuple[int, int]:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="fanwise-")  # noqa: SIM115 - see close
+        data = msgspec.msgpack.encode(piece)
+        place = self._file.seek(0, 2)
+        self._file.write(data)
+        return place, len(data)
+
+
+def _size(piece: Piece) -> int:
+    return len(piece.stdout) + len(piece.stderr)

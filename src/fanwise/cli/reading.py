@@ -1,0 +1,24 @@
+"""Looking up a run without writing anything, not even a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fanwise.errors import RunNotFound
+from fanwise.journal.open import journal_path, open_journal
+from fanwise.journal.port import Journal, RunRecord
+from fanwise.kernel.run import check_run_id
+
+
+@contextmanager
+def reading(location: str | None, run_id: str) -> Iterator[tuple[Journal, RunRecord]]:
+    """The journal, for looking only, and the run. `BadRunId`, `RunNotFound`."""
+    check_run_id(run_id)
+    if not journal_path(location).exists():
+        raise RunNotFound(run_id)
+    journal = open_journal(location, read_only=True)
+    try:
+        yield journal, journal.run(run_id)
+    finally:
+        journal.close()

@@ -1,0 +1,114 @@
+"""`fanwise resume`: go on with a run from its journal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+import typer
+
+from fanwise.cli.map_end import exit_code, tell
+from fanwise.cli.map_run import KIND, MapJob, execute
+from fanwise.cli.map_spec import MapSpec
+from fanwise.cli.options import JournalOption, JsonOption, RunArgument
+from fanwise.cli.reading import reading
+from fanwise.errors import UsageError
+from fanwise.journal.port import RunRecord
+
+HELP = """Go on with a run that was interrupted, halted, cancelled or killed.
+
+What is done is not done again. Lines that were being worked on run again, and
+are named at the end. The output goes on where it had stopped.
+
+\b
+  fanwise resume RUN
+  fanwise resume RUN --retry-failed > all.txt    what failed, once more
+  fanwise resume RUN --input lines.txt           when the input had not been read to its end
+
+With --retry-failed all outputs are written again from the first line on, for
+those of before had gaps. The same holds for --input with a run that was started
+with --key: there the input may have been edited, and lines are known by content.
+"""
+
+GROUP = "fanwise.resume"
+"""Entry points of this group are resumers of other kinds of runs: name = kind."""
+
+
+class Resume(msgspec.Struct, frozen=True):
+    """What was asked for."""
+
+    journal: str | None
+    retry_failed: bool
+    input: str | None
+    as_json: bool
+
+
+Resumer = Callable[[RunRecord, Resume], int]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("resume", help=HELP)(resume)
+
+
+def resume(
+    run_id: RunArgument,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run what failed once more, too.")
+    ] = False,
+    input: Annotated[  # noqa: A002 - the name of the option
+        str | None,
+        typer.Option("--input", metavar="FILE", help="The whole input again; - is stdin."),
+    ] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Go on with a run."""
+    with reading(journal, run_id) as (_, run):
+        pass
+    return _resumer(run)(run, Resume(journal, retry_failed, input, as_json))
+
+
+def _resumer(run: RunRecord) -> Resumer:
+    built_in: dict[str, Resumer] = {KIND: resume_map}
+    if run.kind in built_in:
+        return built_in[run.kind]
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP, name=run.kind):
+        loaded: Resumer = point.load()
+        return loaded
+    raise UsageError(
+        f"run {run.id!r} was made by a program ({run.kind})",
+        f"Run that program again: with open_run({run.id!r}) it goes on",
+    )
+
+
+def resume_map(run: RunRecord, asked: Resume) -> int:
+    """Go on with a `fanwise map`."""
+    spec = MapSpec.from_json(run.spec)
+    job = MapJob(
+        spec,
+        run.id,
+        asked.journal,
+        fd=_open(asked.input),
+        resume=True,
+        retry_failed=asked.retry_failed,
+        new_input=asked.input is not None,
+        quiet=asked.as_json,
+    )
+    end = asyncio.run(execute(job))
+    tell(end, asked.journal, as_json=asked.as_json)
+    return exit_code(end)
+
+
+def _open(path: str | None) -> int | None:
+    if path is None or path == "-":
+        return None if path is None else 0
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error

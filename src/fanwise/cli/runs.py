@@ -1,0 +1,53 @@
+"""`fanwise runs`: what is in the journal."""
+
+from __future__ import annotations
+
+import typer
+
+from fanwise.cli.options import JournalOption, JsonOption
+from fanwise.cli.say import print_json, say
+
+HELP = """List the runs of this journal, the newest first.
+
+\b
+  fanwise runs
+  fanwise runs --json | jq '.runs[] | select(.status == "interrupted") | .id'
+
+A run is `interrupted` when the process that executed it is gone: `fanwise
+resume RUN` goes on with it.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("runs", help=HELP)(runs)
+
+
+def runs(journal: JournalOption = None, as_json: JsonOption = False) -> None:
+    """List the runs."""
+    from fanwise.journal.open import journal_path, open_journal
+    from fanwise.view.run_summary import run_summaries
+
+    path = journal_path(journal)
+    if not path.exists():
+        found = []
+    else:
+        reading = open_journal(journal, read_only=True)
+        try:
+            found = list(run_summaries(reading))
+        finally:
+            reading.close()
+    if as_json:
+        print_json({"runs": found})
+    elif not found:
+        say(f"no runs yet in {path}")
+    else:
+        _print_table(found)
+
+
+def _print_table(found: list[dict[str, object]]) -> None:
+    from fanwise.cli.tables import print_table
+    from fanwise.view.run_summary import table_row
+
+    print_table(("RUN", "KIND", "WHAT", "STATUS", "DONE", "FAILED", "OF", "STARTED", "TOOK"),
+                [table_row(each) for each in found], right=(4, 5, 6, 8))  # fmt: skip

@@ -1,0 +1,48 @@
+"""Words on stderr, JSON on stdout, and errors as both: never a traceback for a known error."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import FanwiseError
+
+
+def say(text: str) -> None:
+    """A line for the person, on stderr."""
+    safe = text.encode("utf-8", "backslashreplace").decode()
+    sys.stderr.write(f"fanwise: {safe}\n")
+    sys.stderr.flush()
+
+
+def say_lines(lines: list[str]) -> None:
+    """Lines for the person; those that are indented belong to the one before."""
+    for line in lines:
+        if line.startswith(" "):
+            sys.stderr.write(f"{line.encode('utf-8', 'backslashreplace').decode()}\n")
+        else:
+            say(line)
+
+
+def print_json(document: Any) -> None:
+    """One document on stdout."""
+    data = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def report_error(error: FanwiseError, *, as_json: bool) -> None:
+    """An error: what is wrong, and what to do."""
+    if as_json:
+        name = type(error).__name__
+        fields = {"type": name, "message": error.message, "next_step": error.next_step}
+        print_json({"error": fields})
+        return
+    say(error.message)
+    if error.next_step:
+        sys.stderr.write(f"  {error.next_step}\n")
+    for note in getattr(error, "__notes__", ()):
+        sys.stderr.write(f"  {note}\n")

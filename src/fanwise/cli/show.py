@@ -1,0 +1,45 @@
+"""`fanwise show`: all about one run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fanwise.cli.options import JournalOption, JsonOption, RunArgument
+from fanwise.cli.reading import reading
+
+HELP = """Show one run: its status, its fan-outs, what failed and why.
+
+\b
+  fanwise show RUN
+  fanwise show RUN --items       each item, with its times
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("show", help=HELP)(show)
+
+
+def show(
+    run_id: RunArgument,
+    items: Annotated[bool, typer.Option("--items", help="Each item, with its times.")] = False,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one run."""
+    from fanwise.cli.json_stream import print_document
+    from fanwise.view.item_rows import item_rows
+    from fanwise.view.run_detail import detail_lines, item_lines, run_detail
+
+    with reading(journal, run_id) as (found, run):
+        detail = run_detail(found, run)
+        if as_json:
+            print_document(detail, "items", item_rows(found, run_id) if items else ())
+            return
+        for line in detail_lines(detail):
+            typer.echo(line)
+        if items:
+            for line in item_lines(item_rows(found, run_id)):
+                typer.echo(line)

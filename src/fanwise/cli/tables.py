@@ -1,0 +1,45 @@
+"""Tables on stdout: aligned, cut to the width of a terminal, whole for a program that reads them.
+
+Plain text: these tables need alignment and no more, and `fanwise runs | grep` wants one line a run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Sequence
+
+import typer
+
+GAP = "  "
+
+
+def print_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()
+) -> None:
+    """Print it; `right` has the places of columns of numbers."""
+    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+    limit = shutil.get_terminal_size().columns if os.isatty(1) else None
+    if limit is not None:
+        _narrow(widths, limit)
+    for row in (head, *rows):
+        cells = [_cell(row[i], widths[i], right=i in right) for i in range(len(head))]
+        typer.echo(GAP.join(cells).rstrip())
+
+
+def _narrow(widths: list[int], limit: int) -> None:
+    """Take from the widest column until all fit, but leave something of it."""
+    over = sum(widths) + len(GAP) * (len(widths) - 1) - limit
+    while over > 0:
+        widest = widths.index(max(widths))
+        if widths[widest] <= 10:
+            return
+        cut = min(over, widths[widest] - 10)
+        widths[widest] -= cut
+        over -= cut
+
+
+def _cell(text: str, width: int, *, right: bool) -> str:
+    if len(text) > width:
+        text = f"{text[: width - 1]}…"
+    return text.rjust(width) if right else text.ljust(width)

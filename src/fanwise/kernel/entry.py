@@ -1,0 +1,61 @@
+"""One open item: from the moment that it is pulled until its outcome is told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from fanwise.core.outcome import Attempt
+
+if TYPE_CHECKING:
+    from fanwise.kernel.engine import Engine
+
+I = TypeVar("I")  # noqa: E741
+T = TypeVar("T")
+
+
+class Entry(Generic[I, T]):
+    """What the engine knows of an item while it is open."""
+
+    __slots__ = (
+        "asked_at",
+        "attempts",
+        "begun",
+        "calls",
+        "cancel_asked",
+        "engine",
+        "given_key",
+        "index",
+        "item",
+        "task",
+        "twice",
+        "wake",
+    )
+
+    def __init__(
+        self, engine: Engine[I, T], index: int, item: I, given_key: str | None, asked_at: float
+    ) -> None:
+        self.engine = engine
+        self.index = index
+        self.item = item
+        self.given_key = given_key
+        self.asked_at = asked_at
+        self.attempts: tuple[Attempt, ...] = ()
+        self.calls: tuple[Attempt, ...] = ()
+        self.task: asyncio.Task[None] | None = None
+        self.wake: asyncio.Future[None] | None = None
+        self.begun = False
+        self.cancel_asked = False
+        self.twice = False
+
+    @property
+    def key(self) -> str:
+        """Its identity across resumes."""
+        return str(self.index) if self.given_key is None else self.given_key
+
+    def granted(self) -> None:
+        """Its permits are taken: for the first attempt, or for another after a backoff."""
+        if self.wake is None:
+            self.engine.start(self)
+        elif not self.wake.done():
+            self.wake.set_result(None)

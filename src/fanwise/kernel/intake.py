@@ -1,0 +1,179 @@
+"""Where items come from: pulled lazily, one by one, when something could run them.
+
+A plain iterable is read on the spot. An async one is read by a task of its own, which ends when
+enough is pulled and is made again when more is wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Generic, Protocol, TypeVar, cast
+
+from fanwise.core.caps import Needs, parse_needs
+from fanwise.core.schedule import Schedule
+from fanwise.errors import BadPredicate, DuplicateKey, UsageError
+
+I = TypeVar("I")  # noqa: E741
+I_contra = TypeVar("I_contra", contravariant=True)
+
+
+class Taker(Protocol[I_contra]):
+    """Whoever takes the items: the engine."""
+
+    def admit(
+        self, item: I_contra, index: int, key: str | None, needs: dict[str, int] | None
+    ) -> None:
+        """A new item."""
+
+    def abort(self, error: BaseException) -> None:
+        """Something of the caller's is wrong: end everything."""
+
+    def check_over(self) -> None:
+        """Perhaps this was the last."""
+
+
+class Intake(Generic[I]):
+    """Reads items, asks the caller's functions about each, and hands it on."""
+
+    def __init__(
+        self,
+        source: Iterator[I] | AsyncIterator[I],
+        schedule: Schedule,
+        taker: Taker[I],
+        *,
+        ahead: bool,
+        needs: Callable[[I], Needs] | None,
+        key: Callable[[I], str] | None,
+        held: set[str],
+    ) -> None:
+        self.pulled = 0
+        self.error: BaseException | None = None
+        """What the source raised: there are no more items, those before it go on."""
+        self.held_back = False
+        """Whoever reads the outcomes is slow: pull nothing for the moment."""
+        self._source = source
+        self._is_async = isinstance(source, AsyncIterator)  # slow to ask
+        self._schedule = schedule
+        self._taker = taker
+        self._ahead = ahead
+        self._needs = needs
+        self._key = key
+        self._keys: set[str] = set()
+        self._held = held
+        self._context = contextvars.copy_context()
+        self._puller: asyncio.Task[None] | None = None
+
+    @property
+    def reading(self) -> bool:
+        """Whether an async source is being read at this moment."""
+        return self._puller is not None
+
+    def pump(self) -> None:
+        """Pull items while they can run, or while it is worth knowing them."""
+        if self._is_async:
+            self._pump_async()
+            return
+        source = cast(Iterator[I], self._source)
+        wants = self._schedule.wants_items
+        while not self.held_back and wants(ahead=self._ahead):
+            try:
+                item = next(source)
+            except StopIteration:
+                self._no_more(None)
+            except BaseException as error:
+                self._no_more(error)
+            else:
+                self._admit(item)
+
+    def stop(self) -> None:
+        """Nothing more is wanted."""
+        if self._puller is not None:
+            self._puller.cancel()
+
+    def _pump_async(self) -> None:
+        if self._puller is None and not self.held_back and self._schedule.wants_items():
+            loop = asyncio.get_running_loop()
+            self._puller = loop.create_task(self._pull(), context=self._context.copy())
+            self._puller.add_done_callback(self._pulled_enough)
+
+    async def _pull(self) -> None:
+        source = cast(AsyncIterator[I], self._source)
+        while not self.held_back and self._schedule.wants_items():
+            try:
+                item = await anext(source)
+            except StopAsyncIteration:
+                self._no_more(None)
+            except asyncio.CancelledError:
+                if self._schedule.stopped:
+                    raise
+                self._no_more(RuntimeError("the items were cancelled by something else"))
+            except BaseException as error:
+                self._no_more(error)
+            else:
+                # A source that swallows its cancellation may still come with an item.
+                if not self._schedule.stopped:
+                    self._admit(item)
+
+    def _pulled_enough(self, task: asyncio.Task[None]) -> None:
+        self._puller = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._taker.abort(error)
+        elif not self._schedule.stopped:
+            self.pump()
+        self._taker.check_over()
+
+    def _no_more(self, error: BaseException | None) -> None:
+        self._schedule.exhausted = True
+        if error is not None and not isinstance(error, Exception):
+            self._taker.abort(error)
+        self.error = error
+        self._taker.check_over()
+
+    def _admit(self, item: I) -> None:
+        index = self.pulled
+        try:
+            key = self._key_of(item, index)
+            needs = self._needs_of(item, index)
+            self.pulled += 1
+            self._taker.admit(item, index, key, needs)
+        except UsageError as error:
+            self._taker.abort(error)
+
+    def _key_of(self, item: I, index: int) -> str | None:
+        if self._key is None:
+            return None
+        try:
+            key = self._key(item)
+        except Exception as error:
+            raise BadPredicate("key", index, "raised") from error
+        if not isinstance(key, str):
+            raise BadPredicate("key", index, f"gave {type(key).__name__}, not a str,")
+        if not key.isascii():
+            _check_unicode(key, index)
+        if key in self._keys:
+            raise DuplicateKey(key, index)
+        self._keys.add(key)
+        return key
+
+    def _needs_of(self, item: I, index: int) -> dict[str, int] | None:
+        if self._needs is None:
+            return None
+        try:
+            wanted = self._needs(item)
+        except Exception as error:
+            raise BadPredicate("needs", index, "raised") from error
+        ledger = self._schedule.ledger
+        needs = parse_needs(wanted, ledger.resources, index)
+        if self._held:
+            ledger.check_nesting(needs, self._held)
+        return needs
+
+
+def _check_unicode(key: str, index: int) -> None:
+    """A journal cannot hold half a character, such as stands for a byte that is not UTF-8."""
+    try:
+        key.encode()
+    except UnicodeEncodeError as error:
+        raise BadPredicate("key", index, "gave text that is not Unicode") from error

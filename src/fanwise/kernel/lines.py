@@ -1,0 +1,97 @@
+"""Lines from a descriptor, as they come, without a thread.
+
+asyncio's `connect_read_pipe` takes pipes and terminals but no regular files, and it sets the
+descriptor to non-blocking, which on a terminal changes stdout and the shell's own stdin too, for
+they share the open file. So: wait until the descriptor is readable, then read once. A regular
+file is always readable, and a read of it does not wait.
+
+The reader stands still after each chunk until `more` is called, so that whoever takes the lines
+decides how far ahead it reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+from collections.abc import Callable
+
+CHUNK = 1 << 18
+
+Take = Callable[[list[bytes], bool], None]
+
+
+class LineReader:
+    """Gives `take` the lines of each chunk, and whether they were the last.
+
+    A line comes without its separator and is otherwise as it was, a carriage return included. The
+    last one may lack the separator. An empty line is a line.
+    """
+
+    def __init__(self, fd: int, take: Take, *, separator: bytes = b"\n") -> None:
+        self.ended = False
+        self._fd = fd
+        self._take = take
+        self._separator = separator
+        self._loop = asyncio.get_running_loop()
+        self._rest: list[bytes] = []
+        self._waiting = False
+        self._always_readable = False
+
+    def more(self) -> None:
+        """Read one chunk as soon as there is one."""
+        if self.ended or self._waiting:
+            return
+        self._waiting = True
+        if not self._always_readable:
+            try:
+                self._loop.add_reader(self._fd, self._on_readable)
+            except PermissionError:  # epoll's word for a regular file, or /dev/null
+                self._always_readable = True
+        if self._always_readable:
+            self._loop.call_soon(self._on_readable)
+
+    def read_what_is_there(self) -> bool:
+        """Read one chunk now, if that takes no waiting. False: there was none."""
+        self.pause()
+        if self.ended or not self._is_readable():
+            return False
+        self._read()
+        return True
+
+    def pause(self) -> None:
+        """Do not read, until `more` is called."""
+        if self._waiting and not self._always_readable:
+            self._loop.remove_reader(self._fd)
+        self._waiting = False
+
+    def _on_readable(self) -> None:
+        if self._waiting:
+            self.pause()
+            self._read()
+
+    def _is_readable(self) -> bool:
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self._fd, CHUNK)
+        except BlockingIOError:
+            self.more()
+            return
+        self.ended = not chunk
+        self._take(self._split(chunk) if chunk else self._last(), self.ended)
+
+    def _split(self, chunk: bytes) -> list[bytes]:
+        head, found, tail = chunk.rpartition(self._separator)
+        if not found:
+            self._rest.append(chunk)
+            return []
+        lines = b"".join((*self._rest, head)).split(self._separator)
+        self._rest = [tail] if tail else []
+        return lines
+
+    def _last(self) -> list[bytes]:
+        return [b"".join(self._rest)] if self._rest else []

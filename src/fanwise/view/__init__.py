@@ -1,0 +1,1 @@
+"""From the journal to what people see. Nothing here writes or runs anything."""

@@ -1,0 +1,25 @@
+"""Which inputs of a run are in the journal, and whether they are all."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fanwise.journal.port import Journal
+
+COMPLETE = "input complete"
+"""The kind of the event that says so; its data has the number of lines."""
+
+
+class Inputs(msgspec.Struct, frozen=True):
+    """How many there are, and whether the input was read to its end."""
+
+    count: int
+    complete: bool
+
+
+def known_inputs(journal: Journal, run_id: str) -> Inputs:
+    """What the journal knows of the run's input."""
+    for event in journal.events(run_id):
+        if event.kind == COMPLETE:
+            return Inputs(msgspec.json.decode(event.data)["lines"], complete=True)
+    return Inputs(sum(1 for _ in journal.inputs(run_id)), complete=False)

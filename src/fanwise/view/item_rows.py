@@ -1,0 +1,90 @@
+"""One row for each item of a run, in item order: what `export` writes and `map --json` prints.
+
+Bytes that are not UTF-8 stand in base64 under another name, as in the journal. Items that the
+journal knows only from the input are rows too, with the status `waiting`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from fanwise.journal.codec import JSON, decode_error
+from fanwise.journal.port import FanOutRecord, InputRecord, ItemRecord, Journal
+from fanwise.processes import CommandResult
+from fanwise.processes.result import bytes_to_json
+
+Row = dict[str, Any]
+
+COLUMNS = (
+    "path", "index", "key", "input", "input_base64", "status", "value", "stdout", "stdout_base64",
+    "stdout_path", "stderr", "stderr_base64", "stderr_path", "exit_code", "signal", "error",
+    "starts", "queued_s", "ran_s", "backoff_s", "started_at", "ended_at",
+)  # fmt: skip
+"""All that a row can have, in the order of a table."""
+
+
+def item_rows(journal: Journal, run_id: str) -> Iterator[Row]:
+    """The rows of all fan-outs, one after the other."""
+    is_map = journal.run(run_id).kind == "map"
+    fan_outs = journal.fan_outs(run_id)
+    if is_map:
+        items = journal.items(fan_outs[0].id) if fan_outs else iter(())
+        yield from _with_inputs(items, journal.inputs(run_id))
+        return
+    for fan_out in fan_outs:
+        yield from _of_fan_out(journal, fan_out)
+
+
+def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[Row]:
+    for item in journal.items(fan_out.id):
+        yield {"path": fan_out.path, **_row(item), **_value(item)}
+
+
+def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[Row]:
+    """Both are in item order; an item without a line belongs to an earlier, edited input."""
+    item = next(items, None)
+    for line in inputs:
+        while item is not None and item.index < line.index:
+            item = next(items, None)
+        given = bytes_to_json("input", line.data)
+        if item is None or item.index > line.index:
+            yield {"index": line.index, "key": str(line.index), **given, "status": "waiting"}
+        else:
+            yield {**_row(item, given), **command_columns(item)}
+
+
+def _row(item: ItemRecord, given: Row | None = None) -> Row:
+    row: Row = {"index": item.index, "key": item.key, **(given or {}), "status": item.status}
+    row |= {"starts": item.starts}
+    row |= {"queued_s": item.queued_s, "ran_s": item.ran_s, "backoff_s": item.backoff_s}
+    row |= {"started_at": moment(item.started_at), "ended_at": moment(item.ended_at)}
+    if item.error is not None:
+        row["error"] = str(decode_error(item.error))
+    return row
+
+
+def _value(item: ItemRecord) -> Row:
+    return {} if item.value is None else {"value": JSON.decode(item.value)}
+
+
+def command_columns(item: ItemRecord) -> Row:
+    """What a command gave, as columns."""
+    if item.value is None:
+        return {}
+    result = CommandResult.from_json(JSON.decode(item.value))
+    row: Row = {"exit_code": result.exit_code, "signal": result.signal}
+    for name, capture in (("stdout", result.stdout), ("stderr", result.stderr)):
+        row |= bytes_to_json(name, capture.data)
+        if capture.path is not None:
+            row[f"{name}_path"] = capture.path
+    return row
+
+
+def moment(at: float | None) -> str | None:
+    """A time as ISO 8601, in UTC."""
+    if at is None:
+        return None
+    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")

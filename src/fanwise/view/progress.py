@@ -1,0 +1,69 @@
+"""Where a run stands, counted from its events; drawing it is somebody else's business."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from fanwise.kernel import events
+
+WINDOW = 500
+"""Ends that the rate is taken over: it follows a change of speed, and is not nervous."""
+
+
+class Progress:
+    """A subscriber that counts."""
+
+    def __init__(self) -> None:
+        self.total: int | None = None
+        self.done = 0
+        self.failed = 0
+        self.recorded = 0
+        """Of those that ended: read from the journal, not run here."""
+        self.cap = 0
+        self.in_flight_by_cap: Counter[str] = Counter()
+        self._in_flight: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._ends: deque[float] = deque(maxlen=WINDOW)
+
+    def __call__(self, event: events.Event) -> None:
+        """Count it."""
+        if isinstance(event, events.FanOutStarted):
+            self.cap += event.cap
+            self._ends.append(event.at)
+        elif isinstance(event, events.ItemStarted):
+            self._in_flight[event.path, event.index] = event.needs
+            self.in_flight_by_cap.update(event.needs)
+        elif isinstance(event, events.ItemEnded):
+            self._ended(event)
+
+    @property
+    def in_flight(self) -> int:
+        """Items whose work has begun and not ended."""
+        return len(self._in_flight)
+
+    @property
+    def ended(self) -> int:
+        """Items that are done or failed."""
+        return self.done + self.failed
+
+    def rate(self, now: float) -> float | None:
+        """Items a second, of late; None before there is anything to say."""
+        if len(self._ends) < 2 or now <= self._ends[0]:
+            return None
+        return (len(self._ends) - 1) / (now - self._ends[0])
+
+    def seconds_left(self, now: float) -> float | None:
+        """How long it will take at this rate, if the total is known."""
+        rate = self.rate(now)
+        if rate is None or self.total is None:
+            return None
+        return max(0, self.total - self.ended) / rate
+
+    def _ended(self, event: events.ItemEnded) -> None:
+        outcome = event.outcome
+        self.in_flight_by_cap.subtract(self._in_flight.pop((event.path, outcome.index), ()))
+        self.done += outcome.status == "done"
+        self.failed += outcome.status == "failed"
+        if outcome.recorded:
+            self.recorded += 1
+        else:
+            self._ends.append(event.at)

@@ -1,0 +1,161 @@
+"""All about one run, as data and as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from fanwise.core.stats import Stats
+from fanwise.journal.codec import JSON, decode_error
+from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
+from fanwise.view.item_rows import Row, moment
+from fanwise.view.run_summary import duration, local_time, one_line, run_summary
+
+Detail = dict[str, Any]
+
+
+def run_detail(journal: Journal, run: RunRecord) -> Detail:
+    """The run, its fan-outs, failures, items that may have run twice, and events."""
+    fan_outs = journal.fan_outs(run.id)
+    detail: Detail = {
+        **run_summary(journal, run),
+        "spec": _safe(JSON.decode(run.spec)),
+        "cancel_requested": run.cancel_requested,
+        "fan_outs": [_fan_out(journal, each) for each in fan_outs],
+        "failures": [],
+        "may_have_run_twice": [],
+        "events": [_event(e.at, e.kind, e.data) for e in journal.events(run.id)],
+    }
+    for fan_out in fan_outs:
+        for item in journal.items(fan_out.id):
+            if item.status == "failed":
+                detail["failures"].append(_failure(journal, run, fan_out, item))
+            if item.starts > 1:
+                detail["may_have_run_twice"].append(_which(journal, run, fan_out, item))
+    return detail
+
+
+def detail_lines(detail: Detail) -> Iterator[str]:
+    """For a person."""
+    yield f"run       {detail['id']}  ({detail['kind']})"
+    yield f"status    {detail['status']}" + (f": {detail['error']}" if detail["error"] else "")
+    if detail["name"]:
+        yield f"what      {one_line(detail['name'])}"
+    took = f", took {duration(detail['took_s'])}" if detail["took_s"] is not None else ""
+    yield f"started   {local_time(detail['started_at'])}{took}"
+    total = "an unknown number" if detail["total"] is None else detail["total"]
+    yield f"items     {detail['done']} done, {detail['failed']} failed, of {total}"
+    for fan_out in detail["fan_outs"]:
+        yield _fan_out_line(fan_out)
+    yield from _spec_lines(detail["spec"])
+    yield from _section("failed", [_failure_line(f) for f in detail["failures"]])
+    yield from _section("may have run twice", [_name(i) for i in detail["may_have_run_twice"]])
+    yield from _section("events", [_event_line(event) for event in detail["events"]])
+    if detail["status"] in ("interrupted", "halted", "cancelled"):
+        yield f"to go on: fanwise resume {detail['id']}"
+
+
+def item_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Each item with its times, a line each."""
+    yield "items"
+    for row in rows:
+        times = ""
+        if row.get("ended_at"):
+            names = ("queued_s", "ran_s", "backoff_s")
+            times = "  ".join(f"{name[:-2]} {row[name]:.3f} s" for name in names)
+        yield f"  {row['index']:>6}  {row['status']:<9}  {_shown_input(row)}  {times}".rstrip()
+
+
+def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:
+    stats = None if fan_out.stats is None else msgspec.json.decode(fan_out.stats, type=Stats)
+    return {
+        "path": fan_out.path,
+        "cap": fan_out.cap,
+        "halt": fan_out.halt,
+        "status": fan_out.status,
+        "counts": journal.counts(fan_out.id),
+        "stats": None
+        if stats is None
+        else {**msgspec.to_builtins(stats), "efficiency": stats.efficiency},
+    }
+
+
+def _fan_out_line(fan_out: Detail) -> str:
+    line = f"fan-out   {one_line(fan_out['path'])}: {fan_out['status']}, cap {fan_out['cap']}"
+    stats = fan_out["stats"]
+    if stats is not None:
+        line += f", peak {stats['peak'].get('total', 0)}, took {duration(stats['makespan_s'])}"
+        line += f", efficiency {stats['efficiency']:.0%}"
+    return line
+
+
+def _which(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: ItemRecord) -> Detail:
+    which: Detail = {"path": fan_out.path, "index": item.index, "key": item.key}
+    which["starts"] = item.starts
+    if run.kind == "map":
+        for line in islice(journal.inputs(run.id, item.index), 1):
+            which["input"] = line.data.decode("utf-8", "backslashreplace")
+    return which
+
+
+def _failure(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: ItemRecord) -> Detail:
+    error = None if item.error is None else decode_error(item.error)
+    return {
+        **_which(journal, run, fan_out, item),
+        "error": None if error is None else {"type": error.type_name, "text": error.text},
+    }
+
+
+def _name(which: Detail) -> str:
+    if "input" in which:
+        return f"line {which['index'] + 1} ({one_line(which['input'])})"
+    return f"{one_line(which['path'])} item {which['index']} (key {one_line(which['key'])})"
+
+
+def _failure_line(failure: Detail) -> str:
+    error = failure["error"] or {"text": "no error was recorded", "type": ""}
+    text = (error["text"] or error["type"]).splitlines() or [""]
+    return f"{_name(failure)}: {text[0]}"
+
+
+def _event(at: float, kind: str, data: str) -> Detail:
+    return {"at": moment(at), "kind": kind, "data": msgspec.json.decode(data)}
+
+
+def _event_line(event: Detail) -> str:
+    data = event["data"]
+    told = "  ".join(f"{k} {v}" for k, v in data.items() if v is not None)
+    return f"{local_time(event['at'])}  {event['kind']}  {one_line(told)}"
+
+
+def _spec_lines(spec: Any) -> Iterator[str]:
+    if isinstance(spec, dict):
+        told = "  ".join(f"{k}={v}" for k, v in spec.items() if k != "argv")
+        yield f"spec      {one_line(told)}"
+
+
+def _section(title: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield title
+        for line in lines:
+            yield f"  {line}"
+
+
+def _shown_input(row: Row) -> str:
+    if "input" in row:
+        return one_line(row["input"])
+    return str(row.get("input_base64", row["key"]))
+
+
+def _safe(value: Any) -> Any:
+    """Without halves of surrogate pairs (an argument that is not UTF-8): JSON takes none."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, list):
+        return [_safe(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _safe(each) for name, each in value.items()}
+    return value

@@ -1,0 +1,90 @@
+"""A run in a line: who, what, how far, how long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from fanwise.journal.owner import liveness
+from fanwise.journal.port import Journal, RunRecord
+from fanwise.view.inputs import known_inputs
+from fanwise.view.item_rows import moment
+
+Summary = dict[str, Any]
+
+
+def run_summaries(journal: Journal) -> Iterator[Summary]:
+    """All runs, the newest first."""
+    for run in journal.runs():
+        yield run_summary(journal, run)
+
+
+def run_summary(journal: Journal, run: RunRecord) -> Summary:
+    """One run. `total` is None while the input has not been read to its end."""
+    counts: Counter[str] = Counter()
+    for fan_out in journal.fan_outs(run.id):
+        counts.update(journal.counts(fan_out.id))
+    return {
+        "id": run.id,
+        "kind": run.kind,
+        "name": run.name,
+        "status": shown_status(run),
+        "done": counts["done"],
+        "failed": counts["failed"],
+        "started": counts["started"],
+        "cancelled": counts["cancelled"],
+        "total": _total(journal, run, counts),
+        "started_at": moment(run.created_at),
+        "ended_at": moment(run.ended_at),
+        "took_s": None if run.ended_at is None else run.ended_at - run.created_at,
+        "error": run.error,
+    }
+
+
+def shown_status(run: RunRecord) -> str:
+    """Its status; `interrupted` if whoever executed it is gone."""
+    if run.status == "running" and (run.owner is None or liveness(run.owner) == "dead"):
+        return "interrupted"
+    return run.status
+
+
+def table_row(summary: Summary) -> tuple[str, ...]:
+    """As the cells of a table."""
+    total = summary["total"]
+    return (
+        summary["id"], summary["kind"], one_line(summary["name"]), summary["status"],
+        str(summary["done"]), str(summary["failed"]), "?" if total is None else str(total),
+        local_time(summary["started_at"]), duration(summary["took_s"]),
+    )  # fmt: skip
+
+
+def one_line(text: str) -> str:
+    """Text that breaks no table and no terminal."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def local_time(iso: str | None) -> str:
+    """A moment as the clock on the wall shows it."""
+    if iso is None:
+        return ""
+    return datetime.fromisoformat(iso).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for the eye."""
+    if seconds is None:
+        return ""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def _total(journal: Journal, run: RunRecord, counts: Counter[str]) -> int | None:
+    if run.kind != "map":
+        return counts.total()
+    inputs = known_inputs(journal, run.id)
+    return inputs.count if inputs.complete else None

@@ -1,0 +1,96 @@
+"""The real command line in real processes: started, waited for, killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+DEADLINE_S = 60.0
+COMMAND = [sys.executable, "-m", "fanwise"]
+
+
+class Place:
+    """A working directory in which fanwise is used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def run(
+        self, *args: str | bytes, given: bytes = b"", **env: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run it to its end."""
+        return subprocess.run(
+            [*COMMAND, *args],
+            input=given,
+            capture_output=True,
+            cwd=self.path,
+            env=_environment(env),
+            timeout=DEADLINE_S,
+            check=False,
+        )
+
+    def start(
+        self, *args: str, given: bytes | None = None, stdout: int = subprocess.PIPE
+    ) -> subprocess.Popen[bytes]:
+        """Start it; with `given` on stdin, or with a pipe there."""
+        process = subprocess.Popen(
+            [*COMMAND, *args],
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            cwd=self.path,
+            env=_environment({}),
+        )
+        self._started.append(process)
+        if given is not None:
+            assert process.stdin is not None
+            process.stdin.write(given)
+            process.stdin.close()
+            process.stdin = None
+        return process
+
+    def clean_up(self) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    def lines(self, name: str) -> list[str]:
+        """The complete lines of a file that commands write to."""
+        file = self.path / name
+        return file.read_text().rpartition("\n")[0].splitlines() if file.exists() else []
+
+    def fifo(self, name: str) -> Path:
+        os.mkfifo(self.path / name)
+        return self.path / name
+
+
+def end(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:
+    out, err = process.communicate(timeout=DEADLINE_S)
+    return process.returncode, out, err
+
+
+def eventually(fact: Callable[[], bool]) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while not fact():
+        assert time.monotonic() < until, "it did not come about"
+        time.sleep(0.005)
+
+
+def release(fifo: Path) -> None:
+    """Let whoever reads the fifo go on."""
+    os.close(os.open(fifo, os.O_WRONLY))
+
+
+def numbers(count: int) -> bytes:
+    return b"".join(b"%d\n" % number for number in range(1, count + 1))
+
+
+def _environment(env: dict[str, str]) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("FANWISE_")}
+    return {**kept, **env}

@@ -1,0 +1,85 @@
+"""What the journal knows of runs: `runs`, `show`, `export`, and other kinds of runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from fanwise import __version__, fan_out_sync, open_run
+from tests.cli.support import Place, numbers
+
+SCRIPT = "echo out {}; echo err {} >&2; [ {} != 2 ] || exit 3"
+
+
+@pytest.fixture
+def mapped(place: Place) -> Place:
+    place.run("map", "--run", "r", "--", "sh", "-c", SCRIPT, given=numbers(3))
+    return place
+
+
+def test_no_runs_yet_is_said_and_creates_nothing(place: Place) -> None:
+    done = place.run("runs")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"no runs yet" in done.stderr
+    assert json.loads(place.run("runs", "--json").stdout) == {"runs": []}
+    assert list(place.path.iterdir()) == []
+
+
+def test_runs_are_listed_newest_first_with_their_counts(mapped: Place) -> None:
+    mapped.run("map", "--run", "s", "--", "true", given=b"")
+    runs = json.loads(mapped.run("runs", "--json").stdout)["runs"]
+    assert [run["id"] for run in runs] == ["s", "r"]
+    assert [runs[1][name] for name in ("done", "failed", "total", "status")] == [2, 1, 3, "done"]
+    table = mapped.run("runs").stdout.decode().splitlines()
+    assert table[2].split()[0] == "r"
+    assert table[0].split()[:4] == ["RUN", "KIND", "WHAT", "STATUS"]
+
+
+def test_show_tells_what_failed_and_why(mapped: Place) -> None:
+    text = mapped.run("show", "r", "--items").stdout.decode()
+    assert "line 2 (2): the command exited with code 3: err 2" in text
+    assert "2 done, 1 failed, of 3" in text
+    detail = json.loads(mapped.run("show", "r", "--json").stdout)
+    assert detail["spec"]["argv"] == ["sh", "-c", SCRIPT]
+    assert [failure["input"] for failure in detail["failures"]] == ["2"]
+    assert detail["fan_outs"][0]["stats"]["peak"]["total"] >= 1
+
+
+def test_export_has_a_row_for_each_item_in_order(mapped: Place) -> None:
+    rows = [json.loads(line) for line in mapped.run("export", "r").stdout.splitlines()]
+    assert [row["input"] for row in rows] == ["1", "2", "3"]
+    assert [row["exit_code"] for row in rows] == [0, 3, 0]
+    assert [row["stdout"] for row in rows] == ["out 1\n", "out 2\n", "out 3\n"]
+    mapped.run("export", "r", "--format", "csv", "--output", "r.csv")
+    table = list(csv.DictReader(io.StringIO((mapped.path / "r.csv").read_text())))
+    assert [row["stderr"] for row in table] == ["err 1\n", "err 2\n", "err 3\n"]
+    assert all(float(row["ran_s"]) > 0 for row in table)
+
+
+def test_a_run_of_a_program_is_shown_exported_and_resumed_by_that_program(place: Place) -> None:
+    journal = place.path / ".fanwise" / "journal.db"
+    with open_run("p", journal=journal) as run:
+        fan_out_sync(lambda number: {"square": number * number}, [1, 2], run=run)
+    rows = [json.loads(line) for line in place.run("export", "p").stdout.splitlines()]
+    assert [row["value"] for row in rows] == [{"square": 1}, {"square": 4}]
+    assert b"2 done, 0 failed, of 2" in place.run("show", "p").stdout
+    refused = place.run("resume", "p")
+    assert refused.returncode == 2
+    assert b"open_run('p')" in refused.stderr
+
+
+def test_the_journal_may_be_elsewhere(place: Place) -> None:
+    done = place.run("map", "--journal", "sub/j.db", "--run", "r", "--", "echo", given=b"a\n")
+    assert done.stdout == b"a\n"
+    assert b"r" in place.run("runs", FANWISE_JOURNAL="sub/j.db").stdout
+    assert not (place.path / ".fanwise").exists()
+
+
+def test_version_and_help(place: Place) -> None:
+    assert place.run("--version").stdout.decode() == f"fanwise {__version__}\n"
+    for command in ("map", "runs", "show", "resume", "cancel", "export"):
+        text = place.run(command, "--help").stdout.decode()
+        assert f"fanwise {command}" in text

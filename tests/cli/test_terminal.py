@@ -1,0 +1,80 @@
+"""On a terminal: a live line on stderr that never mixes with the outputs."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+from tests.cli.support import COMMAND, DEADLINE_S, Place, numbers
+
+
+def on_a_terminal(place: Place, *args: str, given: bytes, **env: str) -> bytes:
+    """What the terminal gets, with stdout and stderr on it."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *args],
+        stdin=subprocess.PIPE,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=place.path,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **env},
+    )
+    os.close(theirs)
+    assert process.stdin is not None
+    process.stdin.write(given)
+    process.stdin.close()
+    got = b""
+    while True:
+        try:
+            chunk = os.read(ours, 1 << 16)
+        except OSError:  # Linux's end of file on a terminal
+            break
+        if not chunk:
+            break
+        got += chunk
+    os.close(ours)
+    process.wait(DEADLINE_S)
+    return got
+
+
+def as_seen(got: bytes) -> list[str]:
+    """The lines that stay on the screen: what an erased line had shown is gone."""
+    seen = []
+    for line in got.decode().replace("\r\n", "\n").split("\n"):
+        left = line.rpartition("\r\x1b[2K")[2]
+        seen.append(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", left))
+    return seen
+
+
+def test_the_live_line_is_drawn_and_gone_at_the_end_and_outputs_are_whole(place: Place) -> None:
+    got = on_a_terminal(place, "map", "--run", "the-run", "--", "echo", given=numbers(30))
+    assert b"the-run" in got
+    assert b"in flight" in got
+    assert as_seen(got) == [*map(str, range(1, 31)), ""]
+
+
+def test_the_live_line_is_not_drawn_behind_an_output_that_has_not_ended_its_line(
+    place: Place,
+) -> None:
+    got = on_a_terminal(place, "map", "--", "printf", "%s.", given=numbers(30))
+    assert as_seen(got) == ["".join(f"{n}." for n in range(1, 31))]
+
+
+def test_no_color_is_honoured(place: Place) -> None:
+    got = on_a_terminal(place, "map", "--", "false", given=numbers(5), NO_COLOR="1")
+    assert b"in flight" in got
+    assert not re.search(rb"\x1b\[[0-9;]*3[0-9]m", got)
+
+
+@pytest.mark.parametrize("env", [{"TERM": "dumb"}])
+def test_a_dumb_terminal_gets_no_live_line(place: Place, env: dict[str, str]) -> None:
+    assert b"\x1b" not in on_a_terminal(place, "map", "--", "echo", given=b"a\n", **env)
+
+
+def test_without_a_terminal_there_is_no_live_line(place: Place) -> None:
+    done = place.run("map", "--", "echo", given=numbers(3))
+    assert done.stderr == b""

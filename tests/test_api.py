@@ -1,0 +1,62 @@
+"""The public surface is a decision: it changes only on purpose."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import fanwise
+import fanwise.testing
+from fanwise import errors
+
+EXPORTS = [
+    "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "FanwiseError", "Halt",
+    "Outcome", "Outcomes", "Rate", "RateLimited", "Retry", "Run", "Stats", "Usage", "call",
+    "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",
+]  # fmt: skip
+
+
+def test_the_package_exports_exactly_this() -> None:
+    assert sorted(fanwise.__all__) == sorted(EXPORTS)
+    assert all(hasattr(fanwise, name) for name in EXPORTS)
+
+
+def test_the_package_module_re_exports_and_does_nothing_else() -> None:
+    tree = ast.parse(Path(fanwise.__file__).read_text())
+    for node in tree.body:
+        constant = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.List)
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        assert isinstance(node, ast.ImportFrom) or constant or docstring
+
+
+def test_fan_out_has_the_signature_of_the_design() -> None:
+    names = list(inspect.signature(fanwise.fan_out).parameters)
+    assert names == [
+        "work", "items", "cap", "caps", "needs", "halt", "retry", "timeout", "key", "run", "name",
+        "budget",
+    ]  # fmt: skip
+
+
+def test_every_error_stands_in_the_tree_of_the_docstring_and_inherits_as_drawn() -> None:
+    drawn = errors.__doc__ or ""
+    own = [
+        (name, thing)
+        for name, thing in vars(errors).items()
+        if inspect.isclass(thing) and issubclass(thing, errors.FanwiseError)
+    ]
+    assert len(own) > 20
+    for name, thing in own:
+        assert f" {name}" in drawn, f"{name} is missing from the drawing"
+        assert thing.__doc__
+
+
+def test_importing_fanwise_imports_nothing_heavy() -> None:
+    heavy = ["sqlalchemy", "alembic", "rich", "typer", "opentelemetry", "hypothesis", "numpy"]
+    code = f"import fanwise, sys; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
