@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.harness import ROOT, Row, environment
 
-TRIES = 10
+TRIES = 20
 HELP_BOUND_S = 0.3
 IMPORT_BOUND_S = 0.15
 IMPORT = "import time; t = time.perf_counter(); import fanwise; print(time.perf_counter() - t)"
