@@ -7,10 +7,14 @@ the result. The seed is fixed: every contender gets the same calls.
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import msgspec
 
+from fanwise import Caps, fan_out
+
+EACH_CAP = 4
 MEDIANS_S = {"ada": 1.0, "bob": 0.5, "cyd": 2.0, "dan": 0.8, "eve": 1.3}
 SIGMA = 0.6
 EACH = 300
@@ -39,3 +43,17 @@ def least_seconds(items: list[Call], each_cap: int, total_cap: int) -> float:
     for item in items:
         work[item.provider] += item.seconds
     return max(*(s / each_cap for s in work.values()), sum(work.values()) / total_cap)
+
+
+async def pretend(call: Call) -> None:
+    """The call itself."""
+    await asyncio.sleep(call.seconds)
+
+
+async def ours(items: list[Call], total_cap: int) -> float:
+    """Seconds that fanwise takes."""
+    caps = Caps(**dict.fromkeys(MEDIANS_S, EACH_CAP))
+    outcomes = await fan_out(
+        pretend, items, cap=total_cap, caps=caps, needs=lambda call: call.provider
+    )
+    return outcomes.stats.makespan_s

@@ -10,25 +10,11 @@ from __future__ import annotations
 import asyncio
 
 from bench.harness import Row, at_most
-from bench.latencies import MEDIANS_S, Call, calls, least_seconds
-from fanwise import Caps, fan_out
+from bench.latencies import EACH_CAP, MEDIANS_S, Call, calls, least_seconds, ours, pretend
 from fanwise.kernel.virtual import run_virtual
 
-EACH_CAP = 4
 TOTAL_CAP = 8
 BOUND = 1.05
-
-
-async def pretend(call: Call) -> None:
-    await asyncio.sleep(call.seconds)
-
-
-async def ours(items: list[Call]) -> float:
-    caps = Caps(**dict.fromkeys(MEDIANS_S, EACH_CAP))
-    outcomes = await fan_out(
-        pretend, items, cap=TOTAL_CAP, caps=caps, needs=lambda call: call.provider
-    )
-    return outcomes.stats.makespan_s
 
 
 async def fifo(items: list[Call]) -> float:
@@ -49,7 +35,7 @@ def measure() -> list[Row]:
     """In virtual time: only the order is at stake."""
     items = calls()
     least = least_seconds(items, EACH_CAP, TOTAL_CAP)
-    mine, theirs = run_virtual(ours(items)), run_virtual(fifo(items))
+    mine, theirs = run_virtual(ours(items, TOTAL_CAP)), run_virtual(fifo(items))
     return [
         at_most(
             "total cap, virtual time: the lower bound",

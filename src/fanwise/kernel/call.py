@@ -19,7 +19,6 @@ from fanwise.core.retry import Retry
 from fanwise.errors import BadPredicate, RateLimited
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import dispatcher_of
-from fanwise.kernel.engine import report_moves
 from fanwise.kernel.recorder import new_promise
 from fanwise.kernel.scope import Scope, current, held_names
 from fanwise.kernel.threads import Threads
@@ -241,7 +240,7 @@ class _Leaf:
             self._ledger.settle(ticket, spent.tokens, now)
         self._ledger.release(ticket, ran_s)
         if self._ledger.moves and self._scope is not None:
-            report_moves(self._scope.fan_out)
+            self._scope.fan_out.report_moves()
         self._dispatcher.pump()
 
     # -- record ---------------------------------------------------------------------------------

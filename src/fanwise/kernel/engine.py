@@ -211,7 +211,7 @@ class Engine(Generic[I, T]):
         elif error is None and ledger.resources:
             ledger.accepted(self.schedule.ticket(entry.index))
         if ledger.moves:
-            self._report_moves()
+            self.scope.report_moves()
         made = len(entry.attempts)
         if error is not None and not entry.cancel_asked and self._wants_another(entry, error):
             delay = self._retry.delay(error, made, random())
@@ -389,24 +389,5 @@ class Engine(Generic[I, T]):
         if self._events:
             self._emit(events.Halted, index=index, reason=reason)
 
-    def _report_moves(self) -> None:
-        report_moves(self.scope)
-
     def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
         self._events.emit(kind(at=self._loop.time(), path=self.scope.path, **fields))
-
-
-def report_moves(scope: FanOutScope) -> None:
-    """Tell the run and its subscribers which adaptive caps moved."""
-    moves = scope.ledger.moves
-    while moves:
-        name, before, after, reason = moves.pop(0)
-        if scope.run is not None:
-            data = {"name": name, "before": before, "after": after, "reason": reason}
-            scope.run.note("cap", data)
-        if scope.subscribers:
-            scope.subscribers.emit(
-                events.CapMoved(
-                    at=scope.loop.time(), name=name, before=before, after=after, reason=reason
-                )
-            )

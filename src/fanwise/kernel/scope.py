@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fanwise.core.budget import Budget
 from fanwise.core.ledger import Ledger
 from fanwise.errors import DuplicateName
-from fanwise.kernel.events import Subscribers
+from fanwise.kernel.events import CapMoved, Subscribers
 
 if TYPE_CHECKING:
     from fanwise.kernel.entry import Entry
@@ -63,6 +63,21 @@ class FanOutScope:
         self.threads = threads
         self.again = again
         """An item around is at its second attempt or later: what failed inside runs again."""
+
+    def report_moves(self) -> None:
+        """Tell the run and its subscribers which adaptive caps moved."""
+        moves, self.ledger.moves = self.ledger.moves, []
+        for name, before, after, reason in moves:
+            data: dict[str, Any] = {
+                "name": name,
+                "before": before,
+                "after": after,
+                "reason": reason,
+            }
+            if self.run is not None:
+                self.run.note("cap", {"name": name, **data})
+            if self.subscribers:
+                self.subscribers.emit(CapMoved(at=self.loop.time(), name=name, **data))
 
 
 def path_part(text: str) -> str:
