@@ -63,7 +63,7 @@ def measure() -> list[Row]:
     }
     return [
         _row("virtual", _virtual(ours(items, TOTAL_CAP)), virtual, least),
-        _row("real", asyncio.run(ours(scaled)), real, least_scaled),
+        _row("real", asyncio.run(ours(scaled, TOTAL_CAP)), real, least_scaled),
     ]
 
 

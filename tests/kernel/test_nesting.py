@@ -295,8 +295,10 @@ async def test_a_refused_call_shrinks_an_adaptive_cap_and_everyone_is_told() -> 
             await asyncio.sleep(3)
             storm = False
 
-        both = asyncio.gather(fan_out(item, range(8), run=run), fan_out(calm, range(1), run=run))
-        await both
+        outcomes, _ = await asyncio.gather(
+            fan_out(item, range(8), run=run), fan_out(calm, range(1), run=run)
+        )
+    assert outcomes.values() == [None] * 8
     moved = recording.of(CapMoved)
     assert (moved[0].before, moved[0].after, moved[0].reason) == (8, 4, "refused")
 

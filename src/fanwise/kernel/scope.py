@@ -68,12 +68,7 @@ class FanOutScope:
         """Tell the run and its subscribers which adaptive caps moved."""
         moves, self.ledger.moves = self.ledger.moves, []
         for name, before, after, reason in moves:
-            data: dict[str, Any] = {
-                "name": name,
-                "before": before,
-                "after": after,
-                "reason": reason,
-            }
+            data: dict[str, Any] = {"before": before, "after": after, "reason": reason}
             if self.run is not None:
                 self.run.note("cap", {"name": name, **data})
             if self.subscribers:
