@@ -71,7 +71,9 @@ class MapEnd(msgspec.Struct, frozen=True):
 
 def files_of(journal: str | None, run_id: str) -> Path:
     """The directory of a run's files: long outputs, and how much was written to stdout."""
-    return journal_path(journal).with_suffix(".files") / run_id
+    path = journal_path(journal)
+    # After the whole name: a.db and a.sqlite beside it are two journals.
+    return path.with_name(f"{path.name}.files") / run_id
 
 
 async def execute(job: MapJob) -> MapEnd:
@@ -161,8 +163,9 @@ class _Execution:
     def _output(self, screen: ProgressLine) -> OrderedOutput | None:
         if self.job.quiet:
             return None
-        position = Position(self.files / "position")
-        if self.job.from_the_start:
+        assert self.run.record is not None
+        position = Position(self.files / "position", self.run.record)
+        if self.job.from_the_start or not self.run.resumed:
             position.move(0, 0)
         to_failure = self.job.spec.halt == "failure"
         return OrderedOutput(FdWriter(1), FdWriter(2), position, screen, to_failure=to_failure)
