@@ -292,11 +292,11 @@ class OutputNotWritable(JournalError):
     resume runs it again.
     """
 
-    def __init__(self, what: str, problem: str) -> None:
+    def __init__(self, what: str, problem: str, next_step: str = "") -> None:
         self.what = what
         super().__init__(
             f"cannot write to {what}: {problem}",
-            "What was recorded is safe; free space or permissions, then resume",
+            next_step or "What was recorded is safe; free space or permissions, then resume",
         )
 
 

@@ -17,6 +17,7 @@ import os
 import struct
 from pathlib import Path
 
+from fanwise.cli.streams import cannot_write
 from fanwise.journal.port import RunRecord
 
 _FORM = struct.Struct("<dQQQ")
@@ -28,8 +29,12 @@ class Position:
 
     def __init__(self, path: Path, run: RunRecord) -> None:
         self._run = (run.created_at, run.number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise cannot_write(str(path), error) from error
         found = os.pread(self._fd, _FORM.size + 1, 0)
         if len(found) == _FORM.size and _FORM.unpack(found)[:2] == self._run:
             _, _, self.item, self.offset = _FORM.unpack(found)
@@ -40,7 +45,10 @@ class Position:
     def move(self, item: int, offset: int) -> None:
         """To be called right after the write."""
         self.item, self.offset = item, offset
-        os.pwrite(self._fd, _FORM.pack(*self._run, item, offset), 0)
+        try:
+            os.pwrite(self._fd, _FORM.pack(*self._run, item, offset), 0)
+        except OSError as error:
+            raise cannot_write(str(self._path), error) from error
 
     def close(self) -> None:
         """Let go of the file."""
