@@ -109,9 +109,13 @@ async def execute(job: MapJob) -> MapEnd:
         subscribers=[progress],
     )
     files = files_of(job.journal, run.id)
+    screen = ProgressLine(progress, run.id)
     try:
-        async with run:
-            return await _Execution(job, run, files, progress).go()
+        # Signals first: from the moment at which there is a run, a Ctrl-C halts it and tells how
+        # to go on with it.
+        with screen, Interrupts(run, lambda: progress.in_flight, screen.say) as signals:
+            async with run:
+                return await _Execution(job, run, files, progress, screen, signals).go()
     except (JournalNotWritable, OutputNotWritable) as error:
         if run.record is not None:
             command = job.resume_command(run.id)
@@ -122,7 +126,17 @@ async def execute(job: MapJob) -> MapEnd:
 
 
 class _Execution:
-    def __init__(self, job: MapJob, run: Run, files: Path, progress: Progress) -> None:
+    def __init__(
+        self,
+        job: MapJob,
+        run: Run,
+        files: Path,
+        progress: Progress,
+        screen: ProgressLine,
+        signals: Interrupts,
+    ) -> None:
+        self.screen = screen
+        self.signals = signals
         self.job = job
         self.run = run
         self.progress = progress
@@ -131,14 +145,12 @@ class _Execution:
         self.broken_pipe = False
 
     async def go(self) -> MapEnd:
-        screen = ProgressLine(self.progress, self.run.id)
         intake = self._intake()
-        with screen, Interrupts(self.run, lambda: self.progress.in_flight, screen.say) as signals:
-            try:
-                await self._fan_out(intake, screen)
-            finally:
-                await intake.finish()
-        return self._end(intake, interrupted=signals.came)
+        try:
+            await self._fan_out(intake)
+        finally:
+            await intake.finish()
+        return self._end(intake)
 
     def _intake(self) -> Intake:
         def complete(lines: int) -> None:
@@ -152,9 +164,9 @@ class _Execution:
             on_complete=complete,
         )
 
-    async def _fan_out(self, intake: Intake, screen: ProgressLine) -> None:
+    async def _fan_out(self, intake: Intake) -> None:
         spec = self.job.spec
-        output = self._output(screen)
+        output = self._output()
         stream: Stream[CommandResult] = fan_out_stream(
             spec.command(str(self.files)),
             intake.lines(),
@@ -187,7 +199,7 @@ class _Execution:
             self.broken_pipe = True
             self.run.cancel("stdout was closed")
 
-    def _output(self, screen: ProgressLine) -> OrderedOutput | None:
+    def _output(self) -> OrderedOutput | None:
         if self.job.quiet:
             return None
         assert self.run.record is not None
@@ -196,12 +208,16 @@ class _Execution:
             position.move(0, 0)
         to_failure = self.job.spec.halt == "failure"
         return OrderedOutput(
-            FdWriter(1, "stdout"), FdWriter(2, "stderr"), position, screen, to_failure=to_failure
+            FdWriter(1, "stdout"),
+            FdWriter(2, "stderr"),
+            position,
+            self.screen,
+            to_failure=to_failure,
         )
 
-    def _end(self, intake: Intake, *, interrupted: bool) -> MapEnd:
+    def _end(self, intake: Intake) -> MapEnd:
         assert self.run.journal is not None
-        status = "interrupted" if interrupted else self.run.stopping or "done"
+        status = "interrupted" if self.signals.came else self.run.stopping or "done"
         lines = self.tally.lines(self.run.journal, self.run.id)
         if not intake.complete and self.run.resumed:
             lines += [
