@@ -35,6 +35,7 @@ from fanwise.processes import CommandResult
 from fanwise.view.progress import Progress
 
 KIND = "map"
+NOTHING_STARTED = "Nothing was started; free space or permissions, or name another with --journal"
 
 
 class MapJob(msgspec.Struct, frozen=True):
@@ -117,7 +118,9 @@ async def execute(job: MapJob) -> MapEnd:
             async with run:
                 return await _Execution(job, run, files, progress, screen, signals).go()
     except (JournalNotWritable, OutputNotWritable) as error:
-        if run.record is not None:
+        if run.record is None:
+            error.next_step = NOTHING_STARTED
+        else:
             command = job.resume_command(run.id)
             error.next_step = (
                 f"What was recorded is safe; free space or permissions, then: {command}"
