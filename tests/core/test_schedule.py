@@ -114,6 +114,8 @@ class Driver:
         assert len(self.running) <= self.world.cap
         assert all(in_use[name] <= cap for name, cap in self.world.caps.items())
         assert in_use == self.caps.in_use
+        room = len(self.running) < self.world.cap and not self.schedule.stopped
+        assert not room or self.pulled == len(self.world.items), "an item that nobody looked at"
         for index in range(self.pulled):
             if self.schedule.state(index) == "waiting":
                 assert not self.could_run(self.world.items[index], in_use), f"{index} idles"

@@ -52,7 +52,7 @@ class Schedule:
         self._open: dict[int, Ticket] = {}
         self._tried: set[int] = set()  # items that had an attempt and want another
         self._began = now
-        self._work_before = {name: r.work_s for name, r in ledger.resources.items()}
+        self._work_s: dict[str, float] = {TOTAL: 0.0}
 
     # -- items in -------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class Schedule:
 
     def pause(self, index: int, ran_s: float) -> None:
         """An attempt failed and the item backs off: it holds no permit meanwhile."""
-        self.ledger.release(self._open[index], ran_s)
+        self._release(self._open[index], ran_s)
 
     def again(self, index: int, now: float, tag: object) -> bool:
         """It wants another attempt. True: now, its permits are taken. False: it waits."""
@@ -87,7 +87,7 @@ class Schedule:
         """The item's work is over: its permits are free, its outcome is not known yet."""
         ticket = self._open[index]
         if ticket.state == "held":
-            self.ledger.release(ticket, ran_s)
+            self._release(ticket, ran_s)
 
     def ended(self, index: int, outcome: Outcome[Any]) -> Decision:
         """The item's outcome is known (and on disk, perhaps since long). Says what this ends."""
@@ -150,22 +150,35 @@ class Schedule:
         """The permits of an open item's present attempt."""
         return self._open[index]
 
+    def is_open(self, index: int) -> bool:
+        """Whether the item has not ended."""
+        return index in self._open
+
     def needs_of(self, index: int) -> list[str]:
         """The named caps that an open item holds or waits for."""
         return [resource.name for resource, _ in self._open[index].needs[1:]]
 
-    def stats(self, now: float) -> Stats:
-        """Peaks, work and the lower bound; named caps include what others did with them."""
+    def stats(self, now: float, inside: Mapping[str, float]) -> Stats:
+        """Peaks, work and the lower bound. `inside`: the work of calls and nested fan-outs.
+
+        The peak of a named cap is that of all who share it: this is what is bounded.
+        """
         peak = {TOTAL: self._total.peak}
-        work = {TOTAL: self._total.work_s}
         caps: dict[str, float] = {TOTAL: self.cap}
+        work = dict(self._work_s)
         for name, resource in self.ledger.resources.items():
             peak[name] = resource.peak
-            work[name] = resource.work_s - self._work_before[name]
             caps[name] = resource.most or 0
+            work[name] = work.get(name, 0.0) + inside.get(name, 0.0)
         return Stats(peak, work, now - self._began, lower_bound(work, caps))
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _release(self, ticket: Ticket, ran_s: float) -> None:
+        self.ledger.release(ticket, ran_s)
+        for resource, units in ticket.needs:
+            name = resource.name
+            self._work_s[name] = self._work_s.get(name, 0.0) + ran_s * units
 
     def _counts(self, index: int) -> bool:
         """After a halt only an earlier item can halt again; the fastest wins once."""

@@ -23,7 +23,7 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Usage
 from fanwise.crashpoint import crash_point
-from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged
+from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged, UsageError
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
@@ -66,6 +66,8 @@ def open_run(
     """
     if id is not None:
         check_run_id(id)
+    if not isinstance(subscribers, Iterable):
+        raise UsageError(f"subscribers is {subscribers!r}", "Give a list of functions")
     return Run(
         id or new_run_id(),
         journal=journal,
