@@ -79,7 +79,7 @@ class Resource:
             bucket.take(bucket.amount(tokens), now)
 
 
-Needs = tuple[tuple[Resource, int], ...]
+Wanted = tuple[tuple[Resource, int], ...]
 
 
 class Group:
@@ -89,10 +89,10 @@ class Group:
 
     def __init__(self, prefer: Preference = "order") -> None:
         self.prefer = prefer
-        self.lines: dict[Needs, Line] = {}
+        self.lines: dict[Wanted, Line] = {}
         self.waiting = 0
 
-    def line(self, needs: Needs) -> Line:
+    def line(self, needs: Wanted) -> Line:
         """The line for these needs."""
         found = self.lines.get(needs)
         if found is None:
@@ -105,7 +105,7 @@ class Line:
 
     __slots__ = ("needs", "ran", "ran_s", "tickets")
 
-    def __init__(self, needs: Needs) -> None:
+    def __init__(self, needs: Wanted) -> None:
         self.needs = needs
         self.tickets: deque[Ticket] = deque()
         self.ran = 0
@@ -130,7 +130,7 @@ class Ticket:
     __slots__ = ("group", "needs", "order", "state", "tag", "taken_at", "tokens")
 
     def __init__(
-        self, group: Group, needs: Needs, order: int, tag: object = None, tokens: float = 0.0
+        self, group: Group, needs: Wanted, order: int, tag: object = None, tokens: float = 0.0
     ) -> None:
         self.group = group
         self.needs = needs
@@ -267,7 +267,7 @@ class Ledger:
 
     # -- needs ----------------------------------------------------------------------------------
 
-    def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> Needs:
+    def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> Wanted:
         """Names as resources, the fan-out's own cap first. `ImpossibleNeeds` if never enough."""
         found = [(self.resources[name], units) for name, units in sorted(needs.items())]
         for resource, units in found:

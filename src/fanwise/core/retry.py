@@ -67,5 +67,5 @@ class Retry(msgspec.Struct, frozen=True):
         asked = getattr(error, "retry_after", None)
         if isinstance(asked, int | float) and asked >= 0:
             return float(asked)
-        # 2**attempts overflows a float long after it has stopped to matter.
+        # 2**attempts overflows a float long after it has ceased to matter.
         return chance * min(self.most_s, self.base_s * 2.0 ** min(attempts - 1, 63))

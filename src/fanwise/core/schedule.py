@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.core.halt import Halt
-from fanwise.core.ledger import Group, Ledger, Needs, Resource, Ticket
+from fanwise.core.ledger import Group, Ledger, Resource, Ticket, Wanted
 from fanwise.core.outcome import Outcome
 from fanwise.core.stats import TOTAL, Stats, lower_bound
 
@@ -43,11 +43,11 @@ class Schedule:
         self.cap = cap
         self.halted_by: int | None = None
         """The item whose outcome is the last one, if there is one."""
-        self.stopped = False
+        self.halted = False
         """Nothing more starts: a halt, or an order from outside."""
         self.exhausted = False
         self._total = Resource(TOTAL, cap)
-        self._only_total: Needs = ((self._total, 1),)
+        self._only_total: Wanted = ((self._total, 1),)
         self._group = Group("longest" if halt.kind == "never" else "order")
         self._open: dict[int, Ticket] = {}
         self._tried: set[int] = set()  # items that had an attempt and want another
@@ -58,7 +58,7 @@ class Schedule:
 
     def wants_items(self, *, ahead: bool = False) -> bool:
         """Whether to pull one more: something could run it now, or (`ahead`) to know it early."""
-        if self.stopped or self.exhausted or self._group.waiting >= LOOK_AHEAD:
+        if self.halted or self.exhausted or self._group.waiting >= LOOK_AHEAD:
             return False
         return ahead or self._total.in_use < self.cap
 
@@ -97,7 +97,7 @@ class Schedule:
         if self.halt.kind == "never" or not self._counts(index) or not self.halt.judge(outcome):
             return NOTHING
         self.halted_by = index
-        self.stopped = True
+        self.halted = True
         return self._give_up(lambda other: other > index or self.halt.kind == "fastest")
 
     def forget(self, index: int) -> None:
@@ -110,14 +110,14 @@ class Schedule:
         elif ticket.state == "held":
             self.ledger.release(ticket, 0.0)
 
-    def stop(self) -> Decision:
+    def halt_now(self) -> Decision:
         """An order from outside: start nothing more; what runs may end."""
-        self.stopped = True
+        self.halted = True
         return self._give_up(lambda other: self._open[other].state != "held")
 
     def cancel(self) -> Decision:
         """An order from outside: end everything."""
-        self.stopped = True
+        self.halted = True
         return self._give_up(lambda _: True)
 
     # -- what is ---------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Schedule:
     @property
     def over(self) -> bool:
         """Nothing is open and nothing more will come."""
-        return not self._open and (self.exhausted or self.stopped)
+        return not self._open and (self.exhausted or self.halted)
 
     def state(self, index: int) -> Literal["waiting", "running", "backing off", "ended"]:
         """Where an item stands."""

@@ -109,12 +109,12 @@ class Engine(Generic[I, T]):
             except asyncio.CancelledError as error:
                 self.abort(error)
 
-    def stop(self, reason: str) -> None:
+    def halt(self, reason: str) -> None:
         """Start nothing more; what is in flight goes on."""
-        if not self.schedule.stopped:
+        if not self.schedule.halted:
             self.halt_reason = reason
         self._halted(None, reason)
-        self._apply(self.schedule.stop())
+        self._apply(self.schedule.halt_now())
         self.check_over()
 
     def cancel(self, reason: str) -> None:
@@ -375,8 +375,8 @@ class Engine(Generic[I, T]):
             self._emit(events.Cancelled, indices=tuple(entry.index for entry in asked))
         if asked and self._insisting is None:
             self._insist_later(INSIST_AFTER_S)
-        if self.schedule.stopped:
-            self.intake.stop()
+        if self.schedule.halted:
+            self.intake.close()
 
     def _cancel_task(self, entry: Entry[I, T]) -> None:
         if entry.task is None:

@@ -89,7 +89,7 @@ class Intake(Generic[I]):
             else:
                 self._admit(item)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Nothing more is wanted."""
         if self._puller is not None:
             self._puller.cancel()
@@ -107,21 +107,21 @@ class Intake(Generic[I]):
             except StopAsyncIteration:
                 self._no_more(None)
             except asyncio.CancelledError:
-                if self._schedule.stopped:
+                if self._schedule.halted:
                     raise
                 self._no_more(RuntimeError("the items were cancelled by something else"))
             except BaseException as error:
                 self._no_more(error)
             else:
                 # A source that swallows its cancellation may still come with an item.
-                if not self._schedule.stopped:
+                if not self._schedule.halted:
                     self._admit(item)
 
     def _pulled_enough(self, task: asyncio.Task[None]) -> None:
         self._puller = None
         if not task.cancelled() and (error := task.exception()) is not None:
             self._taker.abort(error)
-        elif not self._schedule.stopped:
+        elif not self._schedule.halted:
             self.pump()
         self._taker.check_over()
 

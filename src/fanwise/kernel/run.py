@@ -122,7 +122,7 @@ class Run:
         self.subscribers = events.Subscribers(subscribers)
         self.record: port.RunRecord | None = None
         self.resumed = False
-        self.stopping: Literal["halted", "cancelled"] | None = None
+        self.halting: Literal["halted", "cancelled"] | None = None
         """Nothing more starts (halted), and what was in flight was ended (cancelled)."""
         self._given = journal
         self._resume = resume
@@ -169,13 +169,13 @@ class Run:
 
     def halt(self, reason: str = "halted") -> None:
         """Start nothing more; what is in flight goes on. Call it on the event loop."""
-        self.stopping = self.stopping or "halted"
+        self.halting = self.halting or "halted"
         for engine in list(self._engines):
-            engine.stop(reason)
+            engine.halt(reason)
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End what is in flight too. Call it on the event loop."""
-        self.stopping = "cancelled"
+        self.halting = "cancelled"
         self.note("cancel", {"reason": reason})
         for engine in list(self._engines):
             engine.cancel(reason)
@@ -285,8 +285,8 @@ class Run:
         yield from unkept(journal.events(self.id))
 
     def _final_status(self, error: BaseException | None) -> port.RunStatus:
-        if self.stopping is not None:
-            return self.stopping
+        if self.halting is not None:
+            return self.halting
         if error is None:
             return "done"
         return "failed" if isinstance(error, Exception) else "cancelled"

@@ -128,13 +128,13 @@ class FanOut(Generic[I, T]):
         return self.run.places.path(name, None) if self.run is not None else name or "#0"
 
     def begin(self) -> None:
-        """Register with the run, and begin unless that is already stopping."""
+        """Register with the run, and begin unless that is already halting."""
         if self.run is not None and self.top:
             self.run.joined(self.engine)
         if self.scope.subscribers:
             self._emit(events.FanOutStarted, cap=self.cap, total=self.total)
-        if self.run is not None and self.top and self.run.stopping is not None:
-            self.engine.stop(self.run.stopping)
+        if self.run is not None and self.top and self.run.halting is not None:
+            self.engine.halt(self.run.halting)
 
     def end(self) -> Stats:
         """Let go of everything; the engine is over."""
