@@ -220,7 +220,7 @@ class _Execution:
 
     def _end(self, intake: Intake) -> MapEnd:
         assert self.run.journal is not None
-        status = "interrupted" if self.signals.came else self.run.stopping or "done"
+        status = "interrupted" if self.signals.came else self.run.halting or "done"
         lines = self.tally.lines(self.run.journal, self.run.id)
         if not intake.complete and self.run.resumed:
             lines += [
