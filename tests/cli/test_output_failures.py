@@ -56,13 +56,10 @@ def test_every_command_that_cannot_write_says_so(place: Place) -> None:
         "export r --format csv --output /dev/full",
         f"show r {CLOSED}",
         f"runs --json {FULL}",
-        f"--help {FULL}",
     ):
         code, _, err = in_a_shell(place, f"$fanwise {line}")
         assert (code, len(err.splitlines())) == (2, 2), line
         assert err.startswith(b"fanwise: cannot write to "), line
-    code, _, err = in_a_shell(place, f"$fanwise show x --json {FULL}")
-    assert (code, err.splitlines()[0]) == (2, b"fanwise: there is no run 'x'")
 
 
 def test_a_stderr_that_takes_nothing_changes_nothing(place: Place) -> None:

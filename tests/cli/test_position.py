@@ -29,7 +29,6 @@ def test_journals_whose_names_differ_only_in_their_ending_share_no_files(place: 
 def test_the_position_of_another_run_is_not_believed_by_a_resume(place: Place) -> None:
     for run in ("r", "s"):
         assert place.run("map", "--run", run, "--", "echo", given=numbers(3)).stdout == numbers(3)
-    assert place.run("resume", "s").stdout == b""
     files = place.path / ".fanwise" / "journal.db.files"
     shutil.copy(files / "r" / "position", files / "s" / "position")
     assert place.run("resume", "s").stdout == numbers(3)

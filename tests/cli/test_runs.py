@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fanwise import __version__, fan_out_sync, open_run
+from fanwise.cli.app import run
 from fanwise.journal.open import open_journal
 from tests.cli.support import Place, end, eventually, numbers, release
 
@@ -92,8 +93,8 @@ def test_export_has_a_row_for_each_item_in_order(mapped: Place) -> None:
 
 def test_a_run_of_a_program_is_shown_exported_and_resumed_by_that_program(place: Place) -> None:
     journal = place.path / ".fanwise" / "journal.db"
-    with open_run("p", journal=journal) as run:
-        fan_out_sync(lambda number: {"square": number * number}, [1, 2], run=run)
+    with open_run("p", journal=journal) as made:
+        fan_out_sync(lambda number: {"square": number * number}, [1, 2], run=made)
     rows = [json.loads(line) for line in place.run("export", "p").stdout.splitlines()]
     assert [row["value"] for row in rows] == [{"square": 1}, {"square": 4}]
     assert b"2 done, 0 failed, of 2" in place.run("show", "p").stdout
@@ -109,8 +110,8 @@ def test_the_journal_may_be_elsewhere(place: Place) -> None:
     assert not (place.path / ".fanwise").exists()
 
 
-def test_version_and_help(place: Place) -> None:
+def test_version_and_help(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.run("--version").stdout.decode() == f"fanwise {__version__}\n"
     for command in ("map", "runs", "show", "resume", "cancel", "export"):
-        text = place.run(command, "--help").stdout.decode()
-        assert f"fanwise {command}" in text
+        assert run([command, "--help"]) == 0
+        assert f"fanwise {command}" in capsys.readouterr().out
