@@ -161,6 +161,15 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
     assert caps.ledger.request(ticket(caps, 1, tokens=80, m=1), 0.0)
 
 
+def test_permits_that_are_handed_back_unused_cost_nothing_of_the_rate() -> None:
+    caps = Caps(m=Rate(requests=60, tokens=600))  # one a second
+    unused = ticket(caps, 0, tokens=100, m=1)
+    assert caps.ledger.request(unused, 0.0)
+    caps.ledger.hand_back(unused, 0.0)
+    assert caps.in_use == {"m": 0}
+    assert caps.ledger.request(ticket(caps, 1, tokens=100, m=1), 0.0)
+
+
 def test_a_waiter_on_a_rate_is_told_when_to_wake() -> None:
     caps = Caps(m=Rate(requests=60))  # one a second
     assert caps.ledger.request(ticket(caps, 0, m=1), 0.0)
