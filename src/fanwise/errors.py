@@ -275,13 +275,18 @@ class JournalTooNew(JournalError):
 
 
 class JournalNotWritable(JournalError):
-    """Read-only, full, or locked by another program. What was recorded before is safe."""
+    """Read-only, full, or locked by another program. What was recorded before is safe.
 
-    def __init__(self, path: str, problem: str) -> None:
+    `opening`: nothing has been written since it was opened, so there is nothing to resume.
+    """
+
+    def __init__(self, path: str, problem: str, *, opening: bool = False) -> None:
         self.path = path
         super().__init__(
             f"cannot write to {path}: {problem}",
-            "What was recorded is safe; free space or permissions, then resume",
+            "Nothing was started; free space or permissions, or name another with --journal"
+            if opening
+            else "What was recorded is safe; free space or permissions, then resume",
         )
 
 

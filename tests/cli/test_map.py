@@ -141,7 +141,7 @@ def test_an_output_of_any_size_is_complete(place: Place) -> None:
 def test_the_same_line_twice_with_key_is_an_error(place: Place) -> None:
     done = place.run("map", "--key", "--", "true", given=b"a\nb\na\n")
     assert done.returncode == 2
-    assert b"line 3 is the same as an earlier one: 'a'" in done.stderr
+    assert b"line 3 is the same as line 1: 'a'" in done.stderr
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(place: Place) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from fanwise import __version__, fan_out_sync, open_run
-from tests.cli.support import Place, numbers
+from fanwise.journal.open import open_journal
+from tests.cli.support import Place, end, eventually, numbers, release
 
 SCRIPT = "echo out {}; echo err {} >&2; [ {} != 2 ] || exit 3"
 
@@ -46,6 +49,34 @@ def test_show_tells_what_failed_and_why(mapped: Place) -> None:
     assert detail["spec"]["argv"] == ["sh", "-c", SCRIPT]
     assert [failure["input"] for failure in detail["failures"]] == ["2"]
     assert detail["fan_outs"][0]["stats"]["peak"]["total"] >= 1
+
+
+def test_show_tells_what_halted_a_run_apart_from_what_failed_behind_it(place: Place) -> None:
+    gate = place.fifo("gate")
+    script = "[ {} != 2 ] || { echo x >> two; cat gate; exit 1; }; [ {} = 1 ] || exit 3"
+    process = place.start(
+        "map", "--run", "r", "--cap", "2", "--halt", "failure", "--", "sh", "-c", script,
+        given=numbers(3),
+    )  # fmt: skip
+    journal = place.path / ".fanwise" / "journal.db"
+    eventually(lambda: place.lines("two") == ["x"] and counts(journal)["failed"] == 1)
+    release(gate)
+    end(process)
+    detail = json.loads(place.run("show", "r", "--json").stdout)
+    assert [failure["input"] for failure in detail["failures"]] == ["2"]
+    assert [failure["input"] for failure in detail["failures_after_the_halt"]] == ["3"]
+    text = place.run("show", "r").stdout.decode()
+    assert "line 2 (2)" in text.partition("failed too, in flight behind")[0]
+    assert "line 3 (3)" in text.partition("failed too, in flight behind")[2]
+
+
+def counts(journal: Path) -> Counter[str]:
+    """How many items of the first run have which status."""
+    reading = open_journal(journal, read_only=True)
+    try:
+        return Counter(reading.counts(reading.fan_outs("r")[0].id))
+    finally:
+        reading.close()
 
 
 def test_export_has_a_row_for_each_item_in_order(mapped: Place) -> None:

@@ -54,14 +54,15 @@ def test_the_live_line_is_drawn_and_gone_at_the_end_and_outputs_are_whole(place:
     got = on_a_terminal(place, "map", "--run", "the-run", "--", "echo", given=numbers(30))
     assert b"the-run" in got
     assert b"in flight" in got
-    assert as_seen(got) == [*map(str, range(1, 31)), ""]
+    assert as_seen(got) == [*map(str, range(1, 31)), "fanwise: run the-run: 30 done", ""]
 
 
 def test_the_live_line_is_not_drawn_behind_an_output_that_has_not_ended_its_line(
     place: Place,
 ) -> None:
-    got = on_a_terminal(place, "map", "--", "printf", "%s.", given=numbers(30))
-    assert as_seen(got) == ["".join(f"{n}." for n in range(1, 31))]
+    got = on_a_terminal(place, "map", "--run", "r", "--", "printf", "%s.", given=numbers(30))
+    outputs = "".join(f"{n}." for n in range(1, 31))
+    assert as_seen(got) == [outputs, "fanwise: run r: 30 done", ""]
 
 
 def test_no_color_is_honoured(place: Place) -> None:

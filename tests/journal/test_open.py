@@ -207,3 +207,30 @@ sys.exit('alembic' in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "j.db"], check=False)
     assert done.returncode == 0
+
+
+def test_a_disk_that_takes_nothing_is_not_writable_and_nothing_is_left_there(
+    tmp_path: Path,
+) -> None:
+    code = """
+import resource, sys
+from fanwise.errors import JournalNotWritable
+from fanwise.journal.open import open_journal
+resource.setrlimit(resource.RLIMIT_FSIZE, (512, resource.RLIM_INFINITY))
+try:
+    open_journal(sys.argv[1])
+except JournalNotWritable as error:
+    sys.exit(error.next_step)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "j.db"], capture_output=True, check=False
+    )
+    assert done.stderr.startswith(b"Nothing was started; free space")
+    assert list(tmp_path.iterdir()) == []
+    make(tmp_path / "j.db")
+
+
+def test_what_was_recorded_is_not_spoken_of_before_there_is_anything(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalNotWritable, match="Nothing was started"):
+        open_journal(tmp_path / "file" / "j.db")

@@ -1,114 +1,25 @@
-"""`fanwise`: the commands gathered, and the one place where errors become exit codes.
+"""Where the command line begins: before anything that takes time to import.
 
-Help is plain text: drawing it with rich would cost a third of the time in which it has to answer.
+A Ctrl-C in the first tenths of a second is one like any other: a line and an exit code.
 """
 
-from __future__ import annotations
-
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated
-
-import typer
-
-from fanwise import __version__
-from fanwise.cli import cancel, export, map, resume, runs, show  # noqa: A004 - the command's name
-from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, INTERRUPTED, SOME_FAILED
-from fanwise.cli.say import report_error
-from fanwise.cli.streams import give_up_stdout, prepare_streams
-from fanwise.errors import FanwiseError, JournalError, OutputNotWritable, UsageError
-
-HELP = """Fan work out, within limits, and bring every result back: in order, on disk.
-
-\b
-  ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
-  fanwise runs                 what ran here, and how it went
-  fanwise resume RUN           go on with a run that was interrupted
-"""
-
-app = typer.Typer(
-    name="fanwise",
-    help=HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"fanwise {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def fanwise(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Options that come before the command."""
-
-
-for command in (map, runs, show, resume, cancel, export):
-    command.register(app)
-
-
-def main(argv: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Run the command line, and exit."""
-    prepare_streams()
-    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = run(arguments)
-    except BrokenPipeError:
-        code = BROKEN_PIPE
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        code = BROKEN_PIPE
-        give_up_stdout()
-    except OutputNotWritable as error:
-        if code in (DONE, SOME_FAILED):
-            report_error(error, as_json=False)
-            code = BAD_USAGE
-        give_up_stdout()
+        from fanwise.cli.app import run_and_flush
+
+        code = run_and_flush(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = _interrupted()
     sys.exit(code)
 
 
-def run(arguments: list[str]) -> int:
-    """Run one command; its exit code."""
-    try:
-        code = app(arguments, standalone_mode=False)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except FanwiseError as error:
-        if os.environ.get("FANWISE_DEBUG"):
-            raise
-        report_error(error, as_json=_wants_json(arguments))
-        return BAD_USAGE if isinstance(error, UsageError | JournalError) else SOME_FAILED
-    except Exception as error:
-        message = getattr(error, "format_message", None)
-        if message is None or not hasattr(error, "exit_code"):
-            raise
-        # The parser's own errors: their classes moved with typer's versions, their shape did not.
-        _report_usage(error, message(), as_json=_wants_json(arguments))
-        return BAD_USAGE
-    return code if isinstance(code, int) else DONE
-
-
-def _report_usage(error: Exception, message: str, *, as_json: bool) -> None:
-    context = getattr(error, "ctx", None)
-    if "\n" in message and not as_json:  # no command at all: the message is the help
-        typer.echo(message, err=True)
-        return
-    path = "fanwise" if context is None else context.command_path
-    first = message.partition("\n")[0].rstrip(".")
-    report_error(UsageError(first, f"See: {path} --help"), as_json=as_json)
-
-
-def _wants_json(arguments: list[str]) -> bool:
-    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in ours
+def _interrupted() -> int:
+    with contextlib.suppress(OSError):  # nobody is there to read it
+        os.write(2, b"fanwise: interrupted\n")
+    return 130

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from fanwise.cli.map_end import exit_code, tell
-from fanwise.cli.map_run import MapJob, execute
+from fanwise.cli.map_run import MapPlan, execute
 from fanwise.cli.map_spec import MapSpec
 from fanwise.cli.options import JournalOption, JsonOption
 from fanwise.cli.say import say
@@ -32,6 +32,9 @@ Outputs come in the order of the lines, each whole, as soon as the order
 allows. Everything is recorded: after Ctrl-C, a crash or kill -9, `fanwise
 resume RUN` goes on, and the two outputs together are each line's output once.
 A line that was being worked on runs again; it is named at the end.
+
+stdin is read ahead of the commands, up to 8 MB, into the journal: a producer
+that is killed with fanwise has lost none of the lines that it gave.
 
 Ctrl-C once finishes what is in flight, twice cancels it.
 
@@ -89,7 +92,7 @@ def map_lines(
         check_run_id(run_id)
     if os.isatty(0):
         say("reading lines from the terminal; Ctrl-D ends them")
-    job = MapJob(spec, run_id, journal, fd=0, quiet=as_json)
-    end = asyncio.run(execute(job))
+    plan = MapPlan(spec, run_id, journal, fd=0, quiet=as_json)
+    end = asyncio.run(execute(plan))
     tell(end, journal, as_json=as_json)
     return exit_code(end)

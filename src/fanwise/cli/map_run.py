@@ -1,24 +1,25 @@
 """Executing a map, new or resumed: the pieces put together.
 
-stdin -> Intake -> fan_out_stream -> OrderedOutput -> stdout
-           |             |               |
-        journal       journal         Position
+stdin -> RecordedLines -> fan_out_stream -> OrderedOutput -> stdout
+              |                |                |
+           journal          journal          Position
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
 import msgspec
 
 from fanwise.cli.fd_writer import FdWriter
-from fanwise.cli.intake import Intake
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.map_spec import MapSpec, line_key
 from fanwise.cli.ordered_output import OrderedOutput
 from fanwise.cli.position import Position
 from fanwise.cli.progress_line import ProgressLine
+from fanwise.cli.recorded_lines import RecordedLines
 from fanwise.cli.tally import Tally
 from fanwise.core.outcome import Outcome
 from fanwise.errors import (
@@ -35,9 +36,10 @@ from fanwise.processes import CommandResult
 from fanwise.view.progress import Progress
 
 KIND = "map"
+NOTHING_STARTED = "Nothing was started; free space or permissions, or name another with --journal"
 
 
-class MapJob(msgspec.Struct, frozen=True):
+class MapPlan(msgspec.Struct, frozen=True):
     """One execution of a map."""
 
     spec: MapSpec
@@ -94,27 +96,33 @@ def files_of(journal: str | None, run_id: str) -> Path:
     return files / run_id
 
 
-async def execute(job: MapJob) -> MapEnd:
+async def execute(plan: MapPlan) -> MapEnd:
     """From the first line to the last."""
     progress = Progress()
     run = open_run(
-        job.run_id,
-        journal=job.journal,
-        resume=job.resume,
-        retry_failed=job.retry_failed,
-        take_over=job.take_over,
+        plan.run_id,
+        journal=plan.journal,
+        resume=plan.resume,
+        retry_failed=plan.retry_failed,
+        take_over=plan.take_over,
         kind=KIND,
-        name=job.spec.title,
-        spec=None if job.resume else job.spec.to_json(),
+        name=plan.spec.title,
+        spec=None if plan.resume else plan.spec.to_json(),
         subscribers=[progress],
     )
-    files = files_of(job.journal, run.id)
+    files = files_of(plan.journal, run.id)
+    screen = ProgressLine(progress, run.id)
     try:
-        async with run:
-            return await _Execution(job, run, files, progress).go()
+        # Signals first: from the moment at which there is a run, a Ctrl-C halts it and tells how
+        # to go on with it.
+        with screen, Interrupts(run, lambda: progress.in_flight, screen.say) as signals:
+            async with run:
+                return await _Execution(plan, run, files, progress, screen, signals).go()
     except (JournalNotWritable, OutputNotWritable) as error:
-        if run.record is not None:
-            command = job.resume_command(run.id)
+        if run.record is None:
+            error.next_step = NOTHING_STARTED
+        else:
+            command = plan.resume_command(run.id)
             error.next_step = (
                 f"What was recorded is safe; free space or permissions, then: {command}"
             )
@@ -122,8 +130,18 @@ async def execute(job: MapJob) -> MapEnd:
 
 
 class _Execution:
-    def __init__(self, job: MapJob, run: Run, files: Path, progress: Progress) -> None:
-        self.job = job
+    def __init__(
+        self,
+        plan: MapPlan,
+        run: Run,
+        files: Path,
+        progress: Progress,
+        screen: ProgressLine,
+        signals: Interrupts,
+    ) -> None:
+        self.screen = screen
+        self.signals = signals
+        self.plan = plan
         self.run = run
         self.progress = progress
         self.tally = Tally()
@@ -131,33 +149,31 @@ class _Execution:
         self.broken_pipe = False
 
     async def go(self) -> MapEnd:
-        screen = ProgressLine(self.progress, self.run.id)
-        intake = self._intake()
-        with screen, Interrupts(self.run, lambda: self.progress.in_flight, screen.say) as signals:
-            try:
-                await self._fan_out(intake, screen)
-            finally:
-                await intake.finish()
-        return self._end(intake, interrupted=signals.came)
+        lines = self._lines()
+        try:
+            await self._fan_out(lines)
+        finally:
+            await lines.finish()
+        return self._end(lines)
 
-    def _intake(self) -> Intake:
+    def _lines(self) -> RecordedLines:
         def complete(lines: int) -> None:
             self.progress.total = lines
 
-        return Intake(
+        return RecordedLines(
             self.run,
-            self.job.fd,
-            separator=self.job.spec.separator,
-            edited=self.job.edited,
+            self.plan.fd,
+            separator=self.plan.spec.separator,
+            edited=self.plan.edited,
             on_complete=complete,
         )
 
-    async def _fan_out(self, intake: Intake, screen: ProgressLine) -> None:
-        spec = self.job.spec
-        output = self._output(screen)
+    async def _fan_out(self, lines: RecordedLines) -> None:
+        spec = self.plan.spec
+        output = self._output()
         stream: Stream[CommandResult] = fan_out_stream(
             spec.command(str(self.files)),
-            intake.lines(),
+            lines.given(),
             cap=spec.cap,
             halt=spec.halting,
             retry=spec.retrying,
@@ -173,8 +189,8 @@ class _Execution:
                     if output is not None and not self.broken_pipe:
                         await self._write(output, outcome)
         except DuplicateKey as error:
-            raise _same_line(error) from error
-        except ItemsError as error:  # only the intake can be the cause
+            raise _same_line(error, self.run) from error
+        except ItemsError as error:  # only the input can be the cause
             raise error.__cause__ or error from None
         finally:
             if output is not None:
@@ -187,34 +203,46 @@ class _Execution:
             self.broken_pipe = True
             self.run.cancel("stdout was closed")
 
-    def _output(self, screen: ProgressLine) -> OrderedOutput | None:
-        if self.job.quiet:
+    def _output(self) -> OrderedOutput | None:
+        if self.plan.quiet:
             return None
         assert self.run.record is not None
         position = Position(self.files / "position", self.run.record)
-        if self.job.from_the_start or not self.run.resumed:
+        if self.plan.from_the_start or not self.run.resumed:
             position.move(0, 0)
-        to_failure = self.job.spec.halt == "failure"
+        to_failure = self.plan.spec.halt == "failure"
         return OrderedOutput(
-            FdWriter(1, "stdout"), FdWriter(2, "stderr"), position, screen, to_failure=to_failure
+            FdWriter(1, "stdout"),
+            FdWriter(2, "stderr"),
+            position,
+            self.screen,
+            to_failure=to_failure,
         )
 
-    def _end(self, intake: Intake, *, interrupted: bool) -> MapEnd:
+    def _end(self, lines: RecordedLines) -> MapEnd:
         assert self.run.journal is not None
-        status = "interrupted" if interrupted else self.run.halting or "done"
-        lines = self.tally.lines(self.run.journal, self.run.id)
-        if not intake.complete and self.run.resumed:
-            lines += [
-                f"the input had not been read to its end: {intake.count} lines are known",
-                f"to go on with the rest: {self.job.resume_command(self.run.id)} --input FILE",
+        status = "interrupted" if self.signals.came else self.run.halting or "done"
+        told = self.tally.lines(self.run.journal, self.run.id)
+        if not lines.complete and self.run.resumed:
+            told += [
+                f"the input had not been read to its end: {lines.count} lines are known",
+                f"to go on with the rest: {self.plan.resume_command(self.run.id)} --input FILE",
             ]
         if status != "done":
-            lines.append(f"{status}; to go on: {self.job.resume_command(self.run.id)}")
-        return MapEnd(self.run.id, status, self.tally.counts, lines, self.broken_pipe)
+            told.append(f"{status}; to go on: {self.plan.resume_command(self.run.id)}")
+        elif not told and not self.plan.quiet and os.isatty(2):
+            self.screen.say(f"run {self.run.id}: {self.tally.counts['done']} done")
+        return MapEnd(self.run.id, status, self.tally.counts, told, self.broken_pipe)
 
 
-def _same_line(error: DuplicateKey) -> UsageError:
+def _same_line(error: DuplicateKey, run: Run) -> UsageError:
+    assert run.journal is not None
+    earlier = "an earlier one"
+    for record in run.journal.inputs(run.id):
+        if line_key(record.data) == error.key and record.index < error.index:
+            earlier = f"line {record.index + 1}"
+            break
     return UsageError(
-        f"line {error.index + 1} is the same as an earlier one: {error.key!r}",
+        f"line {error.index + 1} is the same as {earlier}: {error.key!r}",
         "Leave --key out, or give each line once (sort -u)",
     )

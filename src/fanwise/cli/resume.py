@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from fanwise.cli.map_end import exit_code, tell
-from fanwise.cli.map_run import KIND, MapJob, execute
+from fanwise.cli.map_run import KIND, MapPlan, execute
 from fanwise.cli.map_spec import MapSpec
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
@@ -95,7 +95,7 @@ def _resumer(run: RunRecord) -> Resumer:
 def resume_map(run: RunRecord, asked: Resume) -> int:
     """Go on with a `fanwise map`."""
     spec = MapSpec.from_json(run.spec)
-    job = MapJob(
+    plan = MapPlan(
         spec,
         run.id,
         asked.journal,
@@ -106,7 +106,7 @@ def resume_map(run: RunRecord, asked: Resume) -> int:
         new_input=asked.input is not None,
         quiet=asked.as_json,
     )
-    end = asyncio.run(execute(job))
+    end = asyncio.run(execute(plan))
     tell(end, asked.journal, as_json=asked.as_json)
     return exit_code(end)
 

@@ -85,19 +85,20 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 
 @contextmanager
-def journal_errors(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
+def journal_errors(path: Path, *, opening: bool = False) -> Iterator[None]:
+    """SQLite's errors as ours. `opening`: for writing, which is yet to begin."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        raise explain(path, error) from error
+        raise explain(path, error, opening=opening) from error
 
 
-def explain(path: Path, error: BaseException) -> JournalError:
+def explain(path: Path, error: BaseException, *, opening: bool = False) -> JournalError:
     """What a driver's error means for the journal."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-    if code in REFUSED:
-        return JournalNotWritable(str(path), str(cause))
+    # An I/O error may come from a disk that cannot be read, or from one that takes no more.
+    if code in REFUSED or (opening and code == sqlite3.SQLITE_IOERR):
+        return JournalNotWritable(str(path), str(cause), opening=opening)
     problem = "it is damaged" if code in DAMAGED else "it cannot be read"
     return JournalUnreadable(str(path), f"{problem} ({cause})")

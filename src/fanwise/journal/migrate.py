@@ -10,10 +10,12 @@ moment; switching a file to WAL in particular does not wait for others, it fails
 from __future__ import annotations
 
 import fcntl
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import IO
 
 import msgspec
 from sqlalchemy import Connection, Engine
@@ -42,7 +44,13 @@ def prepare(path: Path, *, patience: float, history: History = HISTORY) -> None:
         raise JournalUnreadable(str(path), "it is a directory")
     if _is_empty(path) or _needs_work(path, patience, history):
         with _lock(path):
-            _make_or_migrate(path, patience, history)
+            is_new = not path.exists()
+            try:
+                _make_or_migrate(path, patience, history)
+            except BaseException:
+                if is_new and _is_empty(path):
+                    path.unlink(missing_ok=True)  # else it would be found, and be no journal
+                raise
 
 
 def check_readable(engine: Engine, path: Path, history: History = HISTORY) -> None:
@@ -136,7 +144,7 @@ def _is_older(path: Path, version: str, history: History) -> bool:
 def _connection(path: Path, mode: str, patience: float) -> Iterator[Connection]:
     engine = connect(path, mode=mode, patience=patience)
     try:
-        with journal_errors(path), engine.connect() as connection:
+        with journal_errors(path, opening=True), engine.connect() as connection:
             yield connection
     finally:
         engine.dispose()
@@ -144,11 +152,32 @@ def _connection(path: Path, mode: str, patience: float) -> Iterator[Connection]:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Keep other fanwise processes out while the file is made or migrated."""
+    """Keep other fanwise processes out while the file is made or migrated.
+
+    The lock file goes with whoever failed to make a journal, so one that was waited for may be
+    gone: then there is another, or none.
+    """
+    lock = Path(f"{path}.lock")
+    while True:
+        try:
+            file = lock.open("w")
+        except OSError as error:
+            problem = error.strerror or str(error)
+            raise JournalNotWritable(str(path), problem, opening=True) from error
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_the_same(lock, file):
+                continue
+            try:
+                yield
+            finally:
+                if not path.exists():
+                    lock.unlink(missing_ok=True)
+            return
+
+
+def _is_the_same(path: Path, file: IO[str]) -> bool:
     try:
-        file = Path(f"{path}.lock").open("w")  # noqa: SIM115 - the `with` is two lines down
-    except OSError as error:
-        raise JournalNotWritable(str(path), str(error)) from error
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False

@@ -62,4 +62,6 @@ def _make_directory(directory: Path) -> None:
         if directory.name == DIRECTORY:
             (directory / ".gitignore").write_text("*\n")
     except OSError as error:
-        raise JournalNotWritable(str(directory), str(error)) from error
+        raise JournalNotWritable(
+            str(directory), error.strerror or str(error), opening=True
+        ) from error

@@ -30,7 +30,7 @@ class SqliteJournal(Reads):
     ) -> None:
         prepare(path, patience=patience, history=history)
         super().__init__(connect(path, patience=patience), path)
-        with journal_errors(path):
+        with journal_errors(path, opening=True):
             self._writer = Writer(self._engine, path)
         # Also at exit; it must not hold the journal, or that would never be collected.
         self._close = weakref.finalize(self, _close, self._writer, self._engine.dispose)

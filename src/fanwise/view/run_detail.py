@@ -29,6 +29,7 @@ def run_detail(journal: Journal, run: RunRecord) -> Detail:
         "cancel_requested": run.cancel_requested,
         "fan_outs": [_fan_out(journal, each) for each in fan_outs],
         "failures": [],
+        "failures_after_the_halt": [],
         "may_have_run_twice": [],
         "events": [
             _event(e.at, e.kind, e.data)
@@ -37,9 +38,14 @@ def run_detail(journal: Journal, run: RunRecord) -> Detail:
         ],
     }
     for fan_out in fan_outs:
+        halted = False
         for item in journal.items(fan_out.id):
             if item.status == "failed":
-                detail["failures"].append(_failure(journal, run, fan_out, item))
+                where = "failures_after_the_halt" if halted else "failures"
+                detail[where].append(_failure(journal, run, fan_out, item))
+                # The first one in item order is where a sequential run would have ended. What
+                # failed behind it was in flight, and is no part of what the run gave.
+                halted = fan_out.halt == "failure"
             if item.starts > 1:
                 detail["may_have_run_twice"].append(_which(journal, run, fan_out, item))
     return detail
@@ -59,6 +65,8 @@ def detail_lines(detail: Detail) -> Iterator[str]:
         yield _fan_out_line(fan_out)
     yield from _spec_lines(detail["spec"])
     yield from _section("failed", [_failure_line(f) for f in detail["failures"]])
+    after = [_failure_line(f) for f in detail["failures_after_the_halt"]]
+    yield from _section("failed too, in flight behind the failure that halted the run", after)
     yield from _section("may have run twice", [_name(i) for i in detail["may_have_run_twice"]])
     yield from _section("events", [_event_line(event) for event in detail["events"]])
     if detail["status"] in ("interrupted", "halted", "cancelled", "failed"):

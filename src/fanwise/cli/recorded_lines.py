@@ -24,14 +24,14 @@ from fanwise.kernel.recorder import Landing
 from fanwise.kernel.run import Run
 from fanwise.view.inputs import COMPLETE, known_inputs
 
-AHEAD = 64 << 20
-"""Bytes that are read ahead of the items, with `A_LINE` for each line: a million short lines."""
+AHEAD = 8 << 20
+"""Bytes that are read ahead of the items, with `A_LINE` for each line: 100,000 short ones."""
 A_LINE = 60
 IN_MEMORY = 10_000
 """Lines that wait in memory, and that are read back from the journal at once."""
 
 
-class Intake:
+class RecordedLines:
     """Lines from a descriptor (None: only those that the journal has), recorded, then given.
 
     `edited`: the descriptor gives the input anew, perhaps changed; else the lines that are known
@@ -74,7 +74,7 @@ class Intake:
             self._reader = LineReader(fd, self._take, self._unreadable, separator=separator)
             self._reader.more()
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def given(self) -> AsyncIterator[bytes]:
         """Each line in its turn; ends with the input."""
         while True:
             if not self._memory and self._pulled < self._on_disk:
