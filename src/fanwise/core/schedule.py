@@ -176,7 +176,8 @@ class Schedule:
 
     def _release(self, ticket: Ticket, ran_s: float) -> None:
         self.ledger.release(ticket, ran_s)
-        for resource, units in ticket.needs:
+        self._work_s[TOTAL] += ran_s
+        for resource, units in ticket.needs[1:]:
             name = resource.name
             self._work_s[name] = self._work_s.get(name, 0.0) + ran_s * units
 
