@@ -1,15 +1,17 @@
 # make setup: everything from the lock file into .venv.  make test: what CI runs.
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+# The other versions that make test-all tries, each in a virtual environment of its own.
+PYTHONS ?= 3.12 3.13
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
 # The tests start many short Python processes: compiled files make that bearable.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test lint types layers unit bench docs format clean
+.PHONY: help setup run test test-all lint types layers unit bench docs format clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 .venv/.ready: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -26,6 +28,8 @@ run: setup  ## the main job: a small durable fan-out that you can watch
 
 test: lint types layers unit  ## all checks and all tests
 
+test-all: test $(PYTHONS:%=unit-%)  ## the same, and the tests on other Pythons that are there
+
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -39,6 +43,16 @@ layers: setup
 unit: setup
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
+# One other version, as in make unit-3.13: from the search path, or from pyenv.
+unit-%: setup
+	@python=$$(for each in python$* $(HOME)/.pyenv/versions/$*.*/bin/python; do \
+	    "$$each" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done); \
+	if test -z "$$python"; then echo "There is no Python $* here: its tests are left out"; exit; fi; \
+	set -ex; export UV_PROJECT_ENVIRONMENT=.venv-$*; \
+	test -x .venv-$*/bin/python || $(BIN)/uv venv --quiet --python "$$python" .venv-$*; \
+	$(BIN)/uv sync --frozen --quiet; \
+	.venv-$*/bin/python -m pytest -n 2 --dist worksteal $(TESTS)
+
 bench: setup  ## the benchmarks: ratios side by side, see bench/README.md
 	$(BIN)/python -m bench
 
@@ -50,4 +64,4 @@ format: setup  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove the virtual environment and caches
-	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .coverage* dist
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .import_linter_cache .coverage* dist

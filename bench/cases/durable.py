@@ -154,12 +154,15 @@ def measure() -> list[Row]:
             LEAST_RATIO,
         ),
         Row(
-            "durable: rate (best)",
+            f"durable: rate (best of {ROUNDS})",
             _rate(rate),
             bound=f">= {LEAST_RATE:,}/s",
             ok=rate >= LEAST_RATE,
         ),
-        Row("durable: resume, all recorded (best)", _rate(ITEMS / best(found["resumed"]))),
+        Row(
+            f"durable: resume, all recorded (best of {ROUNDS})",
+            _rate(ITEMS / best(found["resumed"])),
+        ),
     ]
 
 

@@ -123,12 +123,14 @@ def _fresh(contender: str, items: int) -> Measured:
 
 def _time(other: str, mine: list[Measured], theirs: list[Measured], bound: float) -> Row:
     a, b = _each(seconds(mine)), _each(seconds(theirs))
-    return at_most(f"memory: time, against {other}", a, b, ratio(mine, theirs), bound)
+    return at_most(f"memory: CPU time, against {other}", a, b, ratio(mine, theirs), bound)
 
 
 def _growth(many: list[Measured], few: list[Measured]) -> Row:
     a, b = f"{seconds(many):.2f} s", f"{seconds(few):.2f} s"
-    return at_most(f"memory: {ITEMS // 10:,} -> {ITEMS:,} items", a, b, ratio(many, few), 11)
+    return at_most(
+        f"memory: CPU time, {ITEMS // 10:,} -> {ITEMS:,} items", a, b, ratio(many, few), 11
+    )
 
 
 def _each(seconds: float) -> str:
