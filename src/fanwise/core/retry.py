@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from fanwise.core.caps import whole
-from fanwise.errors import BadCap, BadPredicate, BudgetExceeded, UsageError
+from fanwise.errors import BadCap, BadPredicate, BudgetExceeded, JournalError, UsageError
 
 OnError = Callable[[BaseException], bool]
 
@@ -24,7 +24,7 @@ class Retry(msgspec.Struct, frozen=True):
     base_s: float = 0.5
     most_s: float = 60.0
     on: type[BaseException] | tuple[type[BaseException], ...] | OnError | None = None
-    """Which errors: types, or a function. Default: every one but wrong usage and no budget."""
+    """Which errors: types, or a function. Default: every one but wrong usage, no budget, a full disk."""
 
     def __post_init__(self) -> None:
         whole("times of Retry", self.times, least=0)
@@ -47,7 +47,7 @@ class Retry(msgspec.Struct, frozen=True):
         if attempts > self.times or not isinstance(error, Exception):
             return False
         if self.on is None:
-            return not isinstance(error, UsageError | BudgetExceeded)
+            return not isinstance(error, UsageError | BudgetExceeded | JournalError)
         if isinstance(self.on, type | tuple):
             return isinstance(error, self.on)
         return self._ask(self.on, error, attempts)
