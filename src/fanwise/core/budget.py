@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from fanwise.core.outcome import Usage
-from fanwise.errors import BadCap, BudgetExceeded
+from fanwise.errors import BadCap, BudgetExceeded, UnknownCost
 
 KINDS = ("requests", "tokens", "usd")
 # Dollars are summed as floats: the last digit must not decide.
@@ -28,7 +28,7 @@ class Reservation:
         self.amount = amount
         self.tag = tag
         self.state: Literal["waiting", "held", "refused", "over"] = "waiting"
-        self.refusal: BudgetExceeded | None = None
+        self.refusal: BudgetExceeded | UnknownCost | None = None
 
 
 class Budget:
@@ -97,7 +97,11 @@ class Budget:
     def _decide(self, reservation: Reservation) -> None:
         fits = True
         for kind, limit in self.limits.items():
-            wanted = getattr(reservation.amount, kind)
+            wanted: float | None = getattr(reservation.amount, kind)
+            if wanted is None:
+                reservation.state = "refused"
+                reservation.refusal = UnknownCost(kind, limit)
+                return
             if self.spent[kind] + wanted > limit + _EPSILON:
                 reservation.state = "refused"
                 reservation.refusal = BudgetExceeded(kind, limit, self.spent[kind], wanted)
@@ -110,4 +114,4 @@ class Budget:
     @staticmethod
     def _add(to: dict[str, float], usage: Usage, sign: int) -> None:
         for kind in KINDS:
-            to[kind] += sign * getattr(usage, kind)
+            to[kind] += sign * (getattr(usage, kind) or 0.0)

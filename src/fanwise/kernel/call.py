@@ -59,7 +59,9 @@ async def call(
 
     `estimate`: the most that an attempt may cost; it is reserved before the attempt and settled
     after it with what `usage` makes of the value (or of the error: a failed attempt may cost
-    too). Without `usage` the estimate counts. `name`: under which its attempts are recorded.
+    too). Without `usage` the estimate counts. None from `usage` means that nobody knows: the
+    budget counts the estimate, for it may have been spent, and the attempt is recorded without a
+    usage. `name`: under which its attempts are recorded.
     """
     scope = current.get()
     leaf = _Leaf(scope, needs, estimate, usage, name or str(getattr(work, "__name__", "call")))
@@ -143,6 +145,7 @@ class _Leaf:
         reservation = await self._reserve()
         promise = new_promise()
         spent: Usage | None = None
+        known = True
         try:
             if reservation is not None:
                 await self._promise(promise)
@@ -151,13 +154,15 @@ class _Leaf:
             value, error = await _outcome_of(attempt)
             ran_s = self._loop.time() - began
             spent, problem = self._spent(value if error is None else error)
+            known = spent is not None or self._usage is None
             self._give_back(ticket, error, ran_s, spent)
             self._made += 1
             self._record(Attempt(began - asked, ran_s, backoff_s, error, self._name, spent))
         finally:
             if reservation is not None:
-                self._settle(reservation, spent)
-                self._keep(promise)
+                self._settle(reservation, spent if known else self._estimate)
+                if known:  # else a resume shall count the promise too
+                    self._keep(promise)
         if problem is not None:
             raise problem
         if error is not None and not isinstance(error, Exception):

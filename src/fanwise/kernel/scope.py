@@ -129,6 +129,12 @@ current: contextvars.ContextVar[Scope | None] = contextvars.ContextVar(
 )
 
 
+def declared_caps() -> frozenset[str]:
+    """The names of the caps that are declared around the code that runs now."""
+    scope = current.get()
+    return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)
+
+
 def held_names(scope: Scope | None, ledger: Ledger) -> set[str]:
     """The caps of this ledger that are held around the code that runs now."""
     if scope is None:
