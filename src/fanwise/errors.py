@@ -295,7 +295,7 @@ class ModelError(FanwiseError):
         self.input_tokens = input_tokens
         self.output_tokens = output_tokens
         self.usd = usd
-        super().__init__(message, next_step)
+        FanwiseError.__init__(self, message, next_step)  # not `super`: see ModelRateLimited
 
 
 class ModelRateLimited(ModelError, RateLimited):

@@ -60,6 +60,8 @@ class Tokens(msgspec.Struct, frozen=True):
 
     input: int | None = None
     output: int | None = None
+    cached: int = 0
+    """Of the input, how many came from the provider's cache; they cost less."""
 
     @property
     def total(self) -> int | None:

@@ -5,14 +5,18 @@ They are used by fanwise's own tests, and each fake passes the contract tests of
 
 from fanwise.crashpoint import POINTS as CRASH_POINTS
 from fanwise.kernel.virtual import VirtualDeadlock, run_virtual
+from fanwise.testing.gate import Gate
 from fanwise.testing.memory_journal import MemoryJournal
 from fanwise.testing.recording import Recording
+from fanwise.testing.scripted_model import ScriptedModel
 from fanwise.testing.virtual_time import virtual_time
 
 __all__ = [
     "CRASH_POINTS",
+    "Gate",
     "MemoryJournal",
     "Recording",
+    "ScriptedModel",
     "VirtualDeadlock",
     "run_virtual",
     "virtual_time",
