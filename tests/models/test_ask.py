@@ -135,13 +135,14 @@ async def test_a_budget_bounds_the_calls_and_the_unknown_price_is_refused() -> N
 @virtual_time
 async def test_a_cancelled_call_counts_as_its_estimate_for_it_may_have_been_spent() -> None:
     async def answer(request: Request) -> str:
-        await asyncio.sleep(0 if request.messages[0].content == "0" else 9)
+        await asyncio.sleep(1 if request.messages[0].content == "0" else 9)
         return "won"
 
+    async def item(n: int) -> Reply:
+        return await ask(model, f"{n}")
+
     model, budget = ScriptedModel(answer), Budget(tokens=1000)
-    outcomes = await fan_out(
-        lambda n: ask(model, f"{n}"), range(2), budget=budget, halt=Halt.on_success(fastest=True)
-    )
+    outcomes = await fan_out(item, range(2), budget=budget, halt=Halt.on_success(fastest=True))
     assert outcomes.winner is not None
     assert model.cancelled == 1
     assert budget.spent["tokens"] == 2 + model.estimate(model.requests[1]).tokens

@@ -7,6 +7,7 @@ from fanwise.models.ask import MODEL_RETRY, ask, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.names import Price, Spec
 from fanwise.models.port import Message, Model, Options, Reply, Request, Tokens
+from fanwise.models.replay import record
 
 __all__ = [
     "MODEL_RETRY",
@@ -20,5 +21,6 @@ __all__ = [
     "Tokens",
     "ask",
     "connect",
+    "record",
     "worth_a_retry",
 ]

@@ -14,7 +14,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from fanwise.errors import ModelNotReady
@@ -26,39 +26,51 @@ NO_KEY = "no-key"
 """Sent to servers that need none: the SDKs refuse to send nothing."""
 
 
-class Clients:
-    """The pydantic-ai model of a spec, for the loop that runs."""
-
-    def __init__(self, spec: Spec) -> None:
-        self._spec = spec
-        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]]
-        self._by_loop = WeakKeyDictionary()
-        self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
-
-    async def model(self) -> Any:
-        """Made on first use in this loop."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._models:
-            model, close = build(self._spec)
-            life = _life(close)
-            await anext(life)
-            self._by_loop[loop] = life
-            self._models[loop] = model
-        return self._models[loop]
-
-    async def close(self) -> None:
-        """Close this loop's connections now and not at its end."""
-        loop = asyncio.get_running_loop()
-        self._models.pop(loop, None)
-        life = self._by_loop.pop(loop, None)
-        if life is not None:
-            await life.aclose()
+Identity = tuple[Spec, str | None, str | None]
 
 
-async def _life(close: Callable[[], Any]) -> AsyncGenerator[None, None]:
+class Shared(NamedTuple):
+    """A pydantic-ai model with its client, and the generator that closes it."""
+
+    model: Any
+    life: AsyncGenerator[None, None]
+
+
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Identity, Shared]]
+_shared = WeakKeyDictionary()
+
+
+async def client_for(spec: Spec) -> Any:
+    """The pydantic-ai model of this spec in this loop: made once, so that connections are kept."""
+    here = _shared.setdefault(asyncio.get_running_loop(), {})
+    identity = _identity(spec)
+    if identity not in here:
+        model, close = build(spec)
+        life = _life(here, identity, close)
+        await anext(life)
+        here[identity] = Shared(model, life)
+    return here[identity].model
+
+
+async def close_client(spec: Spec) -> None:
+    """Close its connections of this loop now, and not at the loop's end."""
+    here = _shared.get(asyncio.get_running_loop(), {})
+    found = here.get(_identity(spec))
+    if found is not None:
+        await found.life.aclose()
+
+
+def _identity(spec: Spec) -> Identity:
+    return spec, base_url_of(spec), key_of(spec)
+
+
+async def _life(
+    here: dict[Identity, Shared], identity: Identity, close: Callable[[], Any]
+) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:
+        here.pop(identity, None)
         await close()
 
 

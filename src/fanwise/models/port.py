@@ -51,7 +51,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, for a journal or a file."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return plain
 
 

@@ -34,11 +34,9 @@ _log = logging.getLogger(__name__)
 
 def dollars(provider: str, model: str, tokens: Tokens, price: Price | None = None) -> float | None:
     """What these tokens cost; None if the price or a count is unknown."""
-    if tokens.input is None or tokens.output is None:
-        return None
     if price is not None:
-        return (tokens.input * price.input + tokens.output * price.output) / 1_000_000
-    found = _listed(provider, model)
+        return at_price(tokens, price)
+    found = None if tokens.total is None else _listed(provider, model)
     if found is None:
         return None
     from genai_prices import Usage as Counted
@@ -47,6 +45,13 @@ def dollars(provider: str, model: str, tokens: Tokens, price: Price | None = Non
         input_tokens=tokens.input, output_tokens=tokens.output, cache_read_tokens=tokens.cached
     )
     return float(found.calc_price(counted, _provider(provider)).total_price)
+
+
+def at_price(tokens: Tokens, price: Price | None) -> float | None:
+    """What these tokens cost at a given price; None if it or a count is unknown."""
+    if price is None or tokens.input is None or tokens.output is None:
+        return None
+    return (tokens.input * price.input + tokens.output * price.output) / 1_000_000
 
 
 def most(provider: str, model: str, request: Request, price: Price | None = None) -> Usage:

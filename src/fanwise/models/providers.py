@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fanwise.core.outcome import Usage
-from fanwise.models.clients import Clients, key_of, key_variable, preload
+from fanwise.models.clients import client_for, close_client, key_of, key_variable, preload
 from fanwise.models.failures import Failure
 from fanwise.models.finish import finish
 from fanwise.models.names import Spec, split
@@ -23,7 +23,6 @@ class ProviderModel:
         self.provider, self._model = split(spec.name)
         self.key: str | None = key_variable(spec) if key_of(spec) is not None else None
         self._spec = spec
-        self._clients = Clients(spec)
 
     def __repr__(self) -> str:
         return f"<Model {self.name}>"
@@ -34,7 +33,7 @@ class ProviderModel:
 
     async def reply(self, request: Request) -> Reply:
         """One attempt."""
-        model = await self._clients.model()
+        model = await client_for(self._spec)
         clock = asyncio.get_running_loop().time
         began = clock()
         reading = Reading()
@@ -51,7 +50,7 @@ class ProviderModel:
 
     async def close(self) -> None:
         """Close the connections of this loop now; else they close with the loop."""
-        await self._clients.close()
+        await close_client(self._spec)
 
     def _complete(self, reading: Reading, ran_s: float) -> Reply:
         return Reply(

@@ -14,7 +14,7 @@ from fanwise.core.outcome import Usage
 from fanwise.models.finish import finish
 from fanwise.models.names import Price
 from fanwise.models.port import Reply, Request, Tokens
-from fanwise.models.prices import most_input
+from fanwise.models.prices import at_price, most_input
 from fanwise.testing.gate import Gate
 
 Answer = str | Reply | BaseException
@@ -56,7 +56,7 @@ class ScriptedModel:
         """As for a real model; without `max_tokens` replies are taken to be 100 tokens long."""
         given = request.options.max_tokens
         tokens = Tokens(most_input(request), MOST_OUTPUT if given is None else given)
-        return Usage(1, tokens.total or 0, self._dollars(tokens))
+        return Usage(1, tokens.total or 0, at_price(tokens, self._price))
 
     async def reply(self, request: Request) -> Reply:
         """The next answer of the script."""
@@ -76,21 +76,16 @@ class ScriptedModel:
         answer = self._answer(request)
         if inspect.isawaitable(answer):
             answer = await answer
+        await asyncio.sleep(0)  # no model answers before it was asked
         await self.gate.pass_through()
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, str):
             ran_s = asyncio.get_running_loop().time() - began
             tokens = Tokens(_words(m.content for m in request.messages), _words([answer]))
-            usd = self._dollars(tokens)
+            usd = at_price(tokens, self._price)
             answer = Reply(answer, self.name, None, tokens, usd, ran_s, ran_s, "stop")
         return finish(self, request, answer)
-
-    def _dollars(self, tokens: Tokens) -> float | None:
-        if self._price is None:
-            return None
-        spent = (tokens.input or 0) * self._price.input + (tokens.output or 0) * self._price.output
-        return spent / 1_000_000
 
 
 def _words(texts: Iterable[str]) -> int:
