@@ -87,12 +87,20 @@ class ScriptedServer:
             await self._less.wait()
 
     async def __aenter__(self) -> ScriptedServer:
+        return await self.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> ScriptedServer:
+        """Listen. `async with` does it too."""
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         self.base_url = f"http://127.0.0.1:{port}/v1"
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def stop(self) -> None:
+        """Close all connections."""
         assert self._server is not None
         self._server.close()
         for task in self._connections:
