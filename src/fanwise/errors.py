@@ -35,6 +35,7 @@
         ├── JournalUnreadable          not a journal, or damaged
         ├── JournalTooNew              written by a newer fanwise
         ├── JournalNotWritable         read-only, full, or locked by another program
+        ├── OutputNotWritable          a file or stdout that output goes to takes no more
         ├── RunNotFound (LookupError)  no run with that id
         ├── RunExists                  a new run was asked for under an id that is taken
         ├── RunIsLive                  another process is executing the run
@@ -408,6 +409,21 @@ class JournalNotWritable(JournalError):
         super().__init__(
             f"cannot write to {path}: {problem}",
             "What was recorded is safe; free space or permissions, then resume",
+        )
+
+
+class OutputNotWritable(JournalError):
+    """A file that a command's output goes to, or stdout, takes no more.
+
+    It says nothing of the item whose output it was: the run ends without an outcome for it, and a
+    resume runs it again.
+    """
+
+    def __init__(self, what: str, problem: str, next_step: str = "") -> None:
+        self.what = what
+        super().__init__(
+            f"cannot write to {what}: {problem}",
+            next_step or "What was recorded is safe; free space or permissions, then resume",
         )
 
 

@@ -38,7 +38,8 @@ def ticket(
         {"x": 0}, {"x": -1}, {"x": "4"}, {"x": 1.5}, {"x": True}, {"x": None},
         {"x": Rate()}, {"x": Rate(requests=0)}, {"x": Rate(tokens=-1)}, {"x": Rate(requests=True)},
         {"x": Rate(requests=5, per=0)}, {"x": Adaptive(0)}, {"x": Adaptive(5, least=6)},
-        {"x": Adaptive(5, most=4)}, {"x": (4, 5)}, {"total": 4}, {"": 4},
+        {"x": Adaptive(5, most=4)}, {"x": (4, 5)}, {"total": 4}, {"": 4}, {"x": ()},
+        {"x": Rate(requests=float("inf"))}, {"x": Rate(tokens=float("nan"))},
     ],
 )  # fmt: skip
 def test_a_limit_that_makes_no_sense_is_refused_at_once(limits: dict[str, Any]) -> None:
@@ -59,6 +60,12 @@ def test_needs_may_be_a_name_a_list_or_a_mapping() -> None:
     assert parse_needs({"gpu": 3}, known, 0) == {"gpu": 3}
     with pytest.raises(BadCap):
         parse_needs({"gpu": 0}, known, 0)
+
+
+@pytest.mark.parametrize("needs", [("gpu", 2), [["gpu"]], 5, {5: 1}, {"gpu": "2"}])
+def test_needs_of_the_wrong_shape_are_ours_to_report(needs: Any) -> None:
+    with pytest.raises(UsageError):
+        parse_needs(needs, Caps(gpu=4).ledger.resources, 0)
 
 
 def test_a_need_above_the_cap_is_an_error_and_not_an_endless_wait() -> None:
@@ -95,15 +102,16 @@ def test_turns_go_round_between_fan_outs_that_share_a_cap() -> None:
 
 def test_holding_a_cap_and_waiting_for_it_again_is_named() -> None:
     with pytest.raises(NestedCap, match="'gpu' is needed inside an item that already holds 'gpu'"):
-        Ledger().check_nesting(["gpu"], ["gpu"])
+        (ledger := Ledger()).check_nesting(["gpu"], [(ledger, "gpu")])
 
 
 def test_two_caps_nested_in_both_orders_are_an_error_before_they_can_deadlock() -> None:
-    ledger = Ledger()
-    ledger.check_nesting(["b"], ["a"])
-    ledger.check_nesting(["c"], ["b"])
+    ledger, other = Ledger(), Ledger()
+    ledger.check_nesting(["b"], [(ledger, "a")])
+    other.check_nesting(["b"], [(ledger, "b")])
+    other.check_nesting(["a"], [(ledger, "a")])  # of the same name, and another cap
     with pytest.raises(NestedCap, match="the other way round"):
-        ledger.check_nesting(["a"], ["c"])
+        ledger.check_nesting(["a"], [(other, "b")])
 
 
 # -- rates ---------------------------------------------------------------------------------------
@@ -151,6 +159,15 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
     caps.ledger.settle(first, 10, 0.0)
     caps.ledger.release(first, 0.0)
     assert caps.ledger.request(ticket(caps, 1, tokens=80, m=1), 0.0)
+
+
+def test_permits_that_are_handed_back_unused_cost_nothing_of_the_rate() -> None:
+    caps = Caps(m=Rate(requests=60, tokens=600))  # one a second
+    unused = ticket(caps, 0, tokens=100, m=1)
+    assert caps.ledger.request(unused, 0.0)
+    caps.ledger.hand_back(unused, 0.0)
+    assert caps.in_use == {"m": 0}
+    assert caps.ledger.request(ticket(caps, 1, tokens=100, m=1), 0.0)
 
 
 def test_a_waiter_on_a_rate_is_told_when_to_wake() -> None:
@@ -265,33 +282,32 @@ def test_a_budget_is_never_overspent_and_refuses_only_what_can_never_fit(
     limit: int, wishes: list[tuple[int, float, int]]
 ) -> None:
     budget = Budget(tokens=limit)
-    open_: list[tuple[Reservation, float]] = []
-    waiting: dict[Reservation, float] = {}
+    held: list[tuple[Reservation, float]] = []
+    costs: dict[Reservation, float] = {}
 
-    def settle_oldest() -> None:
-        reservation, cost = open_.pop(0)
-        for decided in budget.settle(reservation, Usage(tokens=cost)):
-            cost = waiting.pop(decided)
-            if decided.state == "held":
-                open_.append((decided, cost))
-            else:
-                assert budget.spent["tokens"] + decided.amount.tokens > limit
-
-    for amount, part, settles in wishes:
-        reservation = Reservation(Usage(tokens=amount))
+    def attempt(reservation: Reservation) -> None:
         try:
             if budget.reserve(reservation):
-                open_.append((reservation, amount * part))
-            else:
-                waiting[reservation] = amount * part
+                held.append((reservation, costs.pop(reservation)))
         except BudgetExceeded:
-            assert budget.spent["tokens"] + amount > limit
-        for _ in range(min(settles, len(open_))):
+            assert budget.spent["tokens"] + reservation.amount.tokens > limit
+            costs.pop(reservation)
+
+    def settle_oldest() -> None:
+        reservation, cost = held.pop(0)
+        for worth_a_try in budget.settle(reservation, Usage(tokens=cost)):
+            attempt(worth_a_try)
+
+    for amount, part, settles in wishes:
+        reservation = budget.reservation(Usage(tokens=amount))
+        costs[reservation] = amount * part
+        attempt(reservation)
+        for _ in range(min(settles, len(held))):
             settle_oldest()
         assert budget.spent["tokens"] + budget.reserved["tokens"] <= limit + 1e-6
-    while open_:
+    while held:
         settle_oldest()
-    assert not waiting, "a reservation waits for ever"
+    assert not costs, "a reservation waits for ever"
     assert budget.reserved["tokens"] == pytest.approx(0)
 
 

@@ -9,6 +9,7 @@ import fanwise.core
 
 ALLOWED = {
     "__future__", "collections", "collections.abc", "typing", "msgspec", "math", "difflib",
+    "bisect", "itertools",
 }  # fmt: skip
 
 

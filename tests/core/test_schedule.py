@@ -114,6 +114,8 @@ class Driver:
         assert len(self.running) <= self.world.cap
         assert all(in_use[name] <= cap for name, cap in self.world.caps.items())
         assert in_use == self.caps.in_use
+        room = len(self.running) < self.world.cap and not self.schedule.halted
+        assert not room or self.pulled == len(self.world.items), "an item that nobody looked at"
         for index in range(self.pulled):
             if self.schedule.state(index) == "waiting":
                 assert not self.could_run(self.world.items[index], in_use), f"{index} idles"
@@ -160,7 +162,7 @@ def test_an_order_to_stop_starts_nothing_more_and_lets_the_running_end(world: Wo
     driver = Driver(replace(world, halt="never"))
     driver.pull()
     before = set(driver.running)
-    decision = driver.schedule.stop()
+    decision = driver.schedule.halt_now()
     for index in decision.skip:
         driver.outcomes[index] = Outcome(index, "skipped")
     assert decision.cancel == ()

@@ -59,6 +59,18 @@ def write(journal: Journal, *writes: Write) -> None:
             raise error
 
 
+def is_open(path: Path) -> bool:
+    """Does this process hold the file open?"""
+    return any(_target(link) == path for link in Path("/proc/self/fd").iterdir())
+
+
+def _target(link: Path) -> Path | None:
+    try:
+        return link.readlink()
+    except FileNotFoundError:  # that of the directory which is being read
+        return None
+
+
 Child = Callable[..., "subprocess.Popen[str]"]
 
 

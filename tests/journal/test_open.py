@@ -10,11 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.errors import JournalNotWritable, JournalTooNew, JournalUnreadable, UsageError
+from fanwise.errors import (
+    JournalError,
+    JournalNotWritable,
+    JournalTooNew,
+    JournalUnreadable,
+    UsageError,
+)
 from fanwise.journal.open import journal_path, open_journal
 from fanwise.journal.port import ItemStarted
 from fanwise.journal.sqlite import SqliteJournal
-from tests.journal.conftest import a_run, write
+from tests.journal.conftest import a_run, is_open, write
 
 
 @pytest.fixture(autouse=True)
@@ -155,6 +161,25 @@ def test_a_newer_journal_is_refused_and_says_to_upgrade(tmp_path: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(JournalTooNew, match=r"0999.*Upgrade"):
             open_journal(path, read_only=read_only)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("problem", ["newer", "not a database"])
+def test_a_journal_that_is_refused_is_not_left_open(
+    tmp_path: Path, problem: str, read_only: bool
+) -> None:
+    path = make(tmp_path / "j.db")
+    if problem == "newer":
+        with closing(sqlite3.connect(path)) as newer:
+            newer.execute("UPDATE alembic_version SET version_num = '0999'")
+            newer.commit()
+    else:
+        path.write_bytes(b"some text\n" * 1000)
+    with pytest.raises(JournalError) as refusal:
+        open_journal(path, read_only=read_only)
+    # The error is held, and with it all that its traceback refers to: nothing is collected yet.
+    assert refusal.value.__traceback__ is not None
+    assert not is_open(path)
 
 
 def test_a_journal_that_another_program_locks_is_not_writable(tmp_path: Path) -> None:

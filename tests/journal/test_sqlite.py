@@ -19,7 +19,7 @@ from fanwise.errors import JournalNotWritable
 from fanwise.journal.port import EventRecord, ItemEnded, ItemStarted, Journal
 from fanwise.journal.sqlite import SqliteJournal
 from fanwise.journal.writer import _Stop
-from tests.journal.conftest import Child, a_run, write
+from tests.journal.conftest import Child, a_run, is_open, write
 
 
 @pytest.fixture
@@ -47,6 +47,17 @@ def test_every_connection_syncs_each_commit_to_a_write_ahead_log(on_disk: Sqlite
     assert on_disk._writer.call(settings) == ["wal", full]
     with on_disk._engine.connect() as connection:
         assert settings(connection) == ["wal", full]
+
+
+def test_an_iterator_that_outlives_the_journal_lets_go_of_the_file(path: Path) -> None:
+    journal = SqliteJournal(path)
+    write(journal, start(1), start(2))
+    items = journal.items(1)
+    assert next(items).index == 1
+    journal.close()
+    assert is_open(path)
+    items.close()  # type: ignore[attr-defined]
+    assert not is_open(path)
 
 
 def test_values_can_be_asked_for_with_sql(on_disk: SqliteJournal, path: Path) -> None:

@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-from fanwise import Outcomes, Run, fan_out, open_run
+from fanwise import Outcomes, Retry, Run, call, fan_out, open_run
 
 ITEMS = 60
 INSIDE = 3
@@ -22,12 +22,17 @@ class Refused(Exception):
     pass
 
 
+class Again(Exception):
+    pass
+
+
 def log(file: int, text: str) -> None:
     os.write(file, f"{text}\n".encode())
 
 
 async def execute(run: Run, file: int) -> Outcomes[Any]:
-    """Items that fail, items that fan out inside, and plain ones."""
+    """Items that fail, fan out inside, call, use a thread, are retried; and plain ones."""
+    tried: set[int] = set()
 
     async def inner(item: str) -> str:
         log(file, item)
@@ -41,10 +46,19 @@ async def execute(run: Run, file: int) -> Outcomes[Any]:
             raise Refused(item)
         if item % 10 == 0:
             inside = [f"{item}.{letter}" for letter in "abc"]
-            return (await fan_out(inner, inside, key=str, name="inside")).values()
+            outcomes = await fan_out(inner, inside, key=str, name="inside")
+            for outcome in outcomes.may_have_run_twice:
+                log(file, f"twice:{outcome.key}")
+            return outcomes.values()
+        if item % 10 == 5:
+            return await call(lambda number: number * number, item)
+        if item % 10 == 6 and item not in tried:
+            tried.add(item)
+            raise Again(item)
         return item * item
 
-    return await fan_out(work, range(ITEMS), cap=8, run=run, name="all")
+    retry = Retry(1, base_s=0.0, on=Again)
+    return await fan_out(work, range(ITEMS), cap=8, run=run, name="all", retry=retry)
 
 
 async def main(journal: str, log_path: str) -> Outcomes[Any]:

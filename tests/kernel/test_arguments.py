@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanwise import Caps, FanwiseError, fan_out_stream, fan_out_sync
+from fanwise import Caps, FanwiseError, Retry, fan_out_stream, fan_out_sync, open_run
 from fanwise.errors import BadCap, UnknownCap, UsageError
 
 
@@ -27,7 +27,7 @@ def test_a_cap_that_is_not_a_positive_number(cap: Any) -> None:
     "bad",
     [
         {"caps": {"a": 1}}, {"halt": "failure"}, {"retry": 3}, {"timeout": 0}, {"timeout": -1},
-        {"timeout": "5"}, {"timeout": True}, {"run": "my-run"},
+        {"timeout": "5"}, {"timeout": True}, {"run": "my-run"}, {"name": 5}, {"budget": 5},
     ],
 )  # fmt: skip
 def test_an_argument_of_the_wrong_kind_is_named(bad: dict[str, Any]) -> None:
@@ -79,3 +79,25 @@ def test_no_items_is_no_error() -> None:
     assert list(outcomes) == []
     assert outcomes.values() == []
     assert outcomes.stats.efficiency == 1.0
+
+
+def test_items_that_are_none_subscribers_that_are_none_and_other_slips() -> None:
+    five: Any = 5
+    with pytest.raises(UsageError, match="items is a int"):
+        fan_out_sync(never, five)
+    with pytest.raises(UsageError, match="subscribers"):
+        open_run(subscribers=five)
+    with pytest.raises(UsageError, match="on of Retry"):
+        Retry(2, on=[ValueError])  # type: ignore[arg-type]
+
+
+def test_work_that_yields_is_an_error_and_not_a_value_that_nobody_reads() -> None:
+    async def asynchronous(item: int) -> Any:
+        yield item
+
+    def synchronous(item: int) -> Any:
+        yield item
+
+    for work in (asynchronous, synchronous):
+        with pytest.raises(UsageError, match="work is a generator"):
+            fan_out_sync(work, [1])

@@ -21,7 +21,14 @@ from fanwise import (
     fan_out,
     fan_out_sync,
 )
-from fanwise.errors import AttemptTimeout, BadPredicate, BudgetExceeded, NestedCap, UnknownCap
+from fanwise.errors import (
+    AttemptTimeout,
+    BadPredicate,
+    BudgetExceeded,
+    NestedCap,
+    UnknownCap,
+    UsageError,
+)
 from fanwise.kernel.events import CapMoved
 from fanwise.kernel.run import open_run
 from fanwise.testing import Recording, virtual_time
@@ -319,3 +326,153 @@ async def test_halts_are_faithful_when_the_template_is_a_nested_fan_out() -> Non
     one = await fan_out(item, range(6), cap=1, halt=Halt.on_failure())
     four = await fan_out(item, range(6), cap=4, halt=Halt.on_failure())
     assert [o.status for o in one] == [o.status for o in four] == ["done", "failed"]
+
+
+@virtual_time
+async def test_two_caps_objects_nested_in_both_orders_are_an_error_and_no_deadlock() -> None:
+    first, second = Caps(a=1), Caps(b=1)
+
+    async def leaf(_: int) -> None:
+        await asyncio.sleep(1)
+
+    async def a_then_b(_: int) -> Any:
+        await asyncio.sleep(1)
+        return (await fan_out(leaf, [0], caps=second, needs=lambda _: "b")).values()
+
+    async def b_then_a(_: int) -> Any:
+        await asyncio.sleep(1)
+        return (await fan_out(leaf, [0], caps=first, needs=lambda _: "a")).values()
+
+    one, two = await asyncio.gather(
+        fan_out(a_then_b, [0], caps=first, needs=lambda _: "a"),
+        fan_out(b_then_a, [0], caps=second, needs=lambda _: "b"),
+    )
+    assert one.values() == [[None]]
+    assert isinstance(two[0].error, NestedCap)
+
+
+@virtual_time
+async def test_a_budget_and_a_cap_do_not_deadlock() -> None:
+    """One holds the cap and wants the budget, the other has reserved and wants the cap."""
+
+    async def leaf() -> None:
+        await asyncio.sleep(1)
+
+    async def holds_the_cap(_: int) -> None:
+        await asyncio.sleep(1)
+        await call(leaf, estimate=Usage(usd=1.0), usage=lambda _: Usage(usd=0.1))
+
+    async def wants_the_cap(_: int) -> None:
+        await call(leaf, needs="x", estimate=Usage(usd=1.0), usage=lambda _: Usage(usd=0.1))
+
+    caps, budget = Caps(x=1), Budget(usd=1.5)
+    both = await asyncio.gather(
+        fan_out(holds_the_cap, [0], caps=caps, needs=lambda _: "x", budget=budget),
+        fan_out(wants_the_cap, [0, 1], caps=caps, budget=budget),
+    )
+    assert [outcomes.values() for outcomes in both] == [[None], [None, None]]
+    assert budget.spent["usd"] == pytest.approx(0.3)
+
+
+@virtual_time
+async def test_a_call_without_an_estimate_counts_as_a_request() -> None:
+    async def leaf() -> None:
+        await asyncio.sleep(1)
+
+    budget = Budget(requests=3)
+    outcomes = await fan_out(lambda _: call(leaf), range(9), budget=budget)
+    assert [o.status for o in outcomes].count("done") == 3
+    assert all(isinstance(o.error, BudgetExceeded) for o in outcomes.failures)
+
+
+@virtual_time
+async def test_permits_that_were_not_used_give_back_what_they_took_from_the_rate() -> None:
+    """A call that finds no budget does not use up the rate of those that do."""
+    loop = asyncio.get_running_loop()
+    budget = Budget(tokens=10)
+    at = []
+
+    async def leaf(tokens: float) -> float:
+        at.append(loop.time())
+        await asyncio.sleep(100)
+        return tokens
+
+    async def item(tokens: float) -> float:
+        return await call(
+            leaf, tokens, needs="m", estimate=Usage(tokens=tokens), usage=lambda _: Usage(tokens=0)
+        )
+
+    caps = Caps(m=Rate(requests=6))  # one in ten seconds
+    await fan_out(item, [10, 10, 10], cap=3, caps=caps, budget=budget)
+    assert at == pytest.approx([0, 100, 200], abs=0.1)
+
+
+@virtual_time
+async def test_a_call_of_an_item_that_has_ended_is_told_so() -> None:
+    late: list[asyncio.Task[None]] = []
+
+    async def leaf() -> None:
+        pytest.fail("it ran")
+
+    async def afterwards() -> None:
+        await asyncio.sleep(5)
+        await call(leaf)
+
+    async def item(_: int) -> None:
+        late.append(asyncio.create_task(afterwards()))
+
+    await fan_out(item, [0])
+    with pytest.raises(UsageError, match="item 0 has ended"):
+        await late[0]
+
+
+def test_a_fan_out_from_a_thread_of_the_items_own_ends_with_the_item() -> None:
+    finished: list[int] = []
+    began = asyncio.Event()
+
+    async def leaf(item: int) -> None:
+        began.set()
+        await asyncio.sleep(3600)
+        finished.append(item)
+
+    async def work(item: int) -> None:
+        if item == 0:
+            await began.wait()
+            raise ValueError
+        await asyncio.to_thread(fan_out_sync, leaf, range(2))
+
+    async def main() -> None:
+        outcomes = await fan_out(work, range(2), cap=2, halt=Halt.on_failure())
+        assert [o.status for o in outcomes.discarded] == ["cancelled"]
+        names = [task.get_coro().__qualname__ for task in asyncio.all_tasks()]  # type: ignore[union-attr]
+        assert not [name for name in names if "leaf" in name or "_in_scope" in name]
+
+    asyncio.run(main())
+    assert finished == []
+
+
+def test_sync_code_that_swallows_exceptions_does_not_swallow_a_cancellation() -> None:
+    began = asyncio.Event()
+
+    async def leaf(item: int) -> None:
+        began.set()
+        await asyncio.sleep(3600)
+
+    def swallows(item: int) -> str:
+        try:
+            fan_out_sync(leaf, [0])
+        except Exception:
+            return "as if nothing had been"
+        return "done"
+
+    async def work(item: int) -> Any:
+        if item == 0:
+            await began.wait()
+            raise ValueError
+        return (await fan_out(swallows, [0])).values()
+
+    async def main() -> None:
+        outcomes = await fan_out(work, range(2), cap=2, halt=Halt.on_failure())
+        assert [o.status for o in outcomes.discarded] == ["cancelled"]
+
+    asyncio.run(main())

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from fanwise import Adaptive, Caps, Command, Rate, fan_out, fan_out_sync
+from fanwise import Adaptive, Caps, Command, Halt, Rate, call, fan_out, fan_out_sync
+from fanwise.core.schedule import LOOK_AHEAD
 from fanwise.testing import run_virtual, virtual_time
 
 CAP = 7
@@ -199,3 +200,59 @@ async def test_when_the_total_binds_the_longest_remaining_work_goes_first() -> N
 
     outcomes = await fan_out(work, items, cap=8, caps=caps, needs=lambda item: item)
     assert outcomes.stats.makespan_s <= 1.05 * outcomes.stats.lower_bound_s
+
+
+@virtual_time
+async def test_the_look_ahead_is_bounded() -> None:
+    """Every item needs a cap that one holds: an endless source is not read to its end."""
+    pulled = 0
+
+    def endless() -> Iterator[int]:
+        nonlocal pulled
+        while True:
+            pulled += 1
+            yield pulled
+
+    halt = Halt.when(lambda outcome: outcome.index == 0)
+    work = lambda _: asyncio.sleep(1)  # noqa: E731
+    await fan_out(work, endless(), cap=2, caps=Caps(a=1), needs=lambda _: "a", halt=halt)
+    assert pulled <= LOOK_AHEAD + 3
+
+
+@virtual_time
+async def test_work_is_counted_by_the_units_held_and_only_ones_own() -> None:
+    caps = Caps(gpu=4)
+
+    async def work(_: int) -> None:
+        await asyncio.sleep(10)
+
+    two = fan_out(work, range(3), cap=9, caps=caps, needs=lambda _: {"gpu": 2})
+    other = fan_out(work, range(1), cap=9, caps=caps, needs=lambda _: "gpu")
+    mine, others = await asyncio.gather(two, other)
+    assert mine.stats.work_s == pytest.approx({"total": 30, "gpu": 60})
+    assert mine.stats.lower_bound_s == pytest.approx(15)
+    assert others.stats.work_s == pytest.approx({"total": 10, "gpu": 10})
+    assert others.stats.lower_bound_s <= others.stats.makespan_s
+
+
+@virtual_time
+async def test_the_work_of_calls_and_nested_fan_outs_counts_for_what_is_around_them() -> None:
+    async def leaf() -> None:
+        await asyncio.sleep(2)
+
+    async def item(_: int) -> None:
+        await call(leaf, needs="api")
+        await fan_out(lambda _: asyncio.sleep(3), range(2), needs=lambda _: "api")
+
+    outcomes = await fan_out(item, range(2), caps=Caps(api=1))
+    assert outcomes.stats.work_s["api"] == pytest.approx(2 * (2 + 3 + 3))
+    assert outcomes.stats.efficiency == pytest.approx(1.0, rel=0.01)
+
+
+@virtual_time
+async def test_queued_is_the_wait_for_permits_and_ran_is_the_work() -> None:
+    outcomes = await fan_out(
+        lambda _: asyncio.sleep(5), range(3), cap=3, caps=Caps(a=1), needs=lambda _: "a"
+    )
+    assert [o.queued_s for o in outcomes] == pytest.approx([0, 5, 10])
+    assert [o.ran_s for o in outcomes] == pytest.approx([5, 5, 5])

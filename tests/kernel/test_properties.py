@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -93,6 +94,38 @@ def check_times(makespan_s: float, outcomes: Any) -> None:
     for outcome in outcomes:
         spent = outcome.queued_s + outcome.ran_s + outcome.backoff_s
         assert spent <= makespan_s + 1e-3
+
+
+@settings(max_examples=200, deadline=None)
+@given(worlds())
+def test_no_permit_is_idle_while_an_item_waits_that_could_use_it(world: World) -> None:
+    """All durations are whole seconds: half a second later everyone who can go has gone."""
+    items = tuple(replace(item, bad_attempts=0) for item in world.items)
+    work = Watched(replace(world, items=items, halt="never"))
+
+    def look() -> None:
+        for index, item in enumerate(items):
+            if not work.attempts[index]:
+                room = work.running["total"] < world.cap
+                fits = all(work.running[n] + u <= world.caps[n] for n, u in item.needs.items())
+                assert not (room and fits), f"item {index} idles"
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        problems: list[AssertionError] = []
+
+        def looking() -> None:
+            try:
+                look()
+            except AssertionError as error:
+                problems.append(error)
+
+        for second in range(sum(item.duration for item in items) + 1):
+            loop.call_later(second + 0.5, looking)
+        await play(work.world, work)
+        assert not problems
+
+    run_virtual(main())
 
 
 @settings(max_examples=300, deadline=None)

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -518,3 +518,51 @@ async def test_a_resume_reads_recorded_values_by_the_page_and_each_once() -> Non
             outcomes = await fan_out(work, range(1_200), run=run)
     assert outcomes.values() == list(range(1_200))
     assert asked == [500, 500, 200]
+
+
+@virtual_time
+async def test_a_race_that_was_won_keeps_its_winner_on_resume() -> None:
+    started: list[int] = []
+
+    async def work(item: int) -> int:
+        started.append(item)
+        await asyncio.sleep(10 - item)
+        return item
+
+    async def items() -> AsyncIterator[int]:
+        for item in range(4):
+            yield item
+
+    journal = MemoryJournal()
+    fastest = Halt.on_success(fastest=True)
+    async with open_run("r", journal=journal) as run:
+        first = await fan_out(work, items(), cap=4, halt=fastest, run=run)
+    started.clear()
+    async with open_run("r", journal=journal) as run:
+        second = await fan_out(work, items(), cap=1, halt=fastest, run=run)
+    assert started == []
+    assert first.winner is not None
+    assert second.winner is not None
+    assert second.winner.value == first.winner.value == 3
+    assert [o.status for o in second] == [o.status for o in first]
+
+
+@virtual_time
+async def test_what_could_not_be_kept_is_no_outcome() -> None:
+    """A full disk under a command's output: the item is not recorded, and runs on resume."""
+    journal, full = MemoryJournal(), True
+
+    async def work(item: int) -> int:
+        if item == 1 and full:
+            raise JournalNotWritable("output", "no space left")
+        await asyncio.sleep(1)
+        return item
+
+    with pytest.raises(JournalNotWritable):
+        async with open_run("r", journal=journal) as run:
+            await fan_out(work, range(3), cap=1, run=run)
+    full = False
+    async with open_run("r", journal=journal) as run:
+        outcomes = await fan_out(work, range(3), cap=1, run=run)
+    assert outcomes.values() == [0, 1, 2]
+    assert [o.key for o in outcomes.may_have_run_twice] == ["1"]

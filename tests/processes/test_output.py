@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.errors import FanwiseError
+from fanwise.errors import JournalError, OutputNotWritable
 from fanwise.processes import Command, CommandResult, run_command
 from tests.processes.support import run
 
@@ -80,15 +80,16 @@ def test_output_that_cannot_be_written_ends_the_command_and_is_told(tmp_path: Pa
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
     try:
-        with pytest.raises(FanwiseError, match="cannot write a command's output") as caught:
+        with pytest.raises(OutputNotWritable, match="where a command's output goes") as caught:
             run(run_command(Command("yes", keep=10), spill=tmp_path))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert "Free space" in caught.value.next_step
+    assert isinstance(caught.value, JournalError)  # so it ends the run, and is no outcome
+    assert "free space" in caught.value.next_step
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_directory_that_cannot_be_made_is_told_too(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FanwiseError, match="cannot write"):
+    with pytest.raises(OutputNotWritable, match="cannot write"):
         write("0123456789", keep=1, spill=tmp_path / "file")

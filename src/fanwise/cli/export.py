@@ -15,6 +15,7 @@ import typer
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json
+from fanwise.cli.streams import text_file
 from fanwise.errors import UsageError
 from fanwise.view.item_rows import COLUMNS, Row, item_rows
 
@@ -64,12 +65,12 @@ def export(
 @contextmanager
 def _target(output: Path | None) -> Iterator[IO[str]]:
     if output is None:
-        sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
+        sys.stdout.reconfigure(newline="")  # type: ignore[union-attr]
         yield sys.stdout
         sys.stdout.flush()
         return
     try:
-        file = output.open("w", encoding="utf-8", newline="")
+        file = text_file(output, str(output), newline="")
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
     with file:

@@ -13,23 +13,29 @@ import os
 import select
 from collections.abc import Callable
 
+from fanwise.cli.streams import cannot_write
+
 PIECE = 4096
 """PIPE_BUF on Linux."""
 FILE_PIECE = 1 << 16
 
 
 class FdWriter:
-    """Writes bytes to a descriptor as its reader takes them."""
+    """Writes bytes to a descriptor as its reader takes them; `what` it is, for its errors."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, what: str) -> None:
         self.fd = fd
+        self._what = what
         self._loop = asyncio.get_running_loop()
         self._poll = select.poll()
         self._poll.register(fd, select.POLLOUT)
         self._piece = PIECE
 
     async def write(self, data: bytes, written: Callable[[int], None]) -> None:
-        """Write all of it; `written` is told the size of each piece, right after it."""
+        """Write all of it; `written` is told the size of each piece, right after it.
+
+        `OutputNotWritable`; a reader that has gone away is a `BrokenPipeError`.
+        """
         rest = memoryview(data)
         while rest:
             if not self._poll.poll(0):
@@ -39,6 +45,10 @@ class FdWriter:
             except BlockingIOError:
                 await self._writable()
                 continue
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise cannot_write(self._what, error) from error
             written(size)
             rest = rest[size:]
 

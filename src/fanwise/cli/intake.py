@@ -71,7 +71,7 @@ class Intake:
             self.count = self._on_disk = earlier.count
             on_complete(self.count)
         else:
-            self._reader = LineReader(fd, self._take, separator=separator)
+            self._reader = LineReader(fd, self._take, self._unreadable, separator=separator)
             self._reader.more()
 
     async def lines(self) -> AsyncIterator[bytes]:
@@ -117,6 +117,13 @@ class Intake:
             self._on_disk = self.count
         self._news.set()
         self._go_on()
+
+    def _unreadable(self, error: OSError) -> None:
+        self._error = UsageError(
+            f"cannot read the input after line {self.count}: {error.strerror}",
+            f"To go on with the rest: fanwise resume {self._run.id} --input FILE",
+        )
+        self._news.set()
 
     def _one(self, line: bytes, *, last: bool) -> None:
         if self.count < self._known:

@@ -16,7 +16,8 @@ from fanwise import __version__
 from fanwise.cli import cancel, export, map, resume, runs, show  # noqa: A004 - the command's name
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, INTERRUPTED, SOME_FAILED
 from fanwise.cli.say import report_error
-from fanwise.errors import FanwiseError, JournalError, UsageError
+from fanwise.cli.streams import give_up_stdout, prepare_streams
+from fanwise.errors import FanwiseError, JournalError, OutputNotWritable, UsageError
 
 HELP = """Fan work out, within limits, and bring every result back: in order, on disk.
 
@@ -58,7 +59,7 @@ for command in (map, runs, show, resume, cancel, export):
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line, and exit."""
-    open_missing_descriptors()
+    prepare_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         code = run(arguments)
@@ -68,9 +69,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         code = BROKEN_PIPE
-    if code == BROKEN_PIPE:
-        # What is still in the buffer of stdout would complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        give_up_stdout()
+    except OutputNotWritable as error:
+        if code in (DONE, SOME_FAILED):
+            report_error(error, as_json=False)
+            code = BAD_USAGE
+        give_up_stdout()
     sys.exit(code)
 
 
@@ -93,18 +97,6 @@ def run(arguments: list[str]) -> int:
         _report_usage(error, message(), as_json=_wants_json(arguments))
         return BAD_USAGE
     return code if isinstance(code, int) else DONE
-
-
-def open_missing_descriptors() -> None:
-    """Whoever closed stdin, stdout or stderr gets /dev/null there.
-
-    Else the next file that is opened (a journal, a pipe) would take the place of stdout.
-    """
-    for fd in (0, 1, 2):
-        try:
-            os.fstat(fd)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)
 
 
 def _report_usage(error: Exception, message: str, *, as_json: bool) -> None:

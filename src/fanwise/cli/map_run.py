@@ -7,6 +7,7 @@ stdin -> Intake -> fan_out_stream -> OrderedOutput -> stdout
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -20,7 +21,13 @@ from fanwise.cli.position import Position
 from fanwise.cli.progress_line import ProgressLine
 from fanwise.cli.tally import Tally
 from fanwise.core.outcome import Outcome
-from fanwise.errors import DuplicateKey, ItemsError, UsageError
+from fanwise.errors import (
+    DuplicateKey,
+    ItemsError,
+    JournalNotWritable,
+    OutputNotWritable,
+    UsageError,
+)
 from fanwise.journal.open import journal_path
 from fanwise.kernel.run import Run, open_run
 from fanwise.kernel.stream import Stream, fan_out_stream
@@ -51,6 +58,11 @@ class MapJob(msgspec.Struct, frozen=True):
         """Whether all output is written again: that of before had gaps, or other lines."""
         return self.retry_failed or self.edited
 
+    def resume_command(self, run_id: str) -> str:
+        """What the person types to go on with it."""
+        where = "" if self.journal is None else f" --journal {shlex.quote(self.journal)}"
+        return f"fanwise resume {run_id}{where}"
+
     @property
     def edited(self) -> bool:
         """Whether the lines may be others than before: then they are known by their keys."""
@@ -71,7 +83,15 @@ class MapEnd(msgspec.Struct, frozen=True):
 
 def files_of(journal: str | None, run_id: str) -> Path:
     """The directory of a run's files: long outputs, and how much was written to stdout."""
-    return journal_path(journal).with_suffix(".files") / run_id
+    path = journal_path(journal)
+    # After the whole name: a.db and a.sqlite beside it are two journals.
+    files = path.with_name(f"{path.name}.files")
+    if files.exists() and not files.is_dir():
+        raise UsageError(
+            f"{files} is in the way: the files of runs go into a directory of that name",
+            "Move it, or name another journal with --journal",
+        )
+    return files / run_id
 
 
 async def execute(job: MapJob) -> MapEnd:
@@ -88,17 +108,26 @@ async def execute(job: MapJob) -> MapEnd:
         spec=None if job.resume else job.spec.to_json(),
         subscribers=[progress],
     )
-    async with run:
-        return await _Execution(job, run, progress).go()
+    files = files_of(job.journal, run.id)
+    try:
+        async with run:
+            return await _Execution(job, run, files, progress).go()
+    except (JournalNotWritable, OutputNotWritable) as error:
+        if run.record is not None:
+            command = job.resume_command(run.id)
+            error.next_step = (
+                f"What was recorded is safe; free space or permissions, then: {command}"
+            )
+        raise
 
 
 class _Execution:
-    def __init__(self, job: MapJob, run: Run, progress: Progress) -> None:
+    def __init__(self, job: MapJob, run: Run, files: Path, progress: Progress) -> None:
         self.job = job
         self.run = run
         self.progress = progress
         self.tally = Tally()
-        self.files = files_of(job.journal, run.id)
+        self.files = files
         self.broken_pipe = False
 
     async def go(self) -> MapEnd:
@@ -161,23 +190,26 @@ class _Execution:
     def _output(self, screen: ProgressLine) -> OrderedOutput | None:
         if self.job.quiet:
             return None
-        position = Position(self.files / "position")
-        if self.job.from_the_start:
+        assert self.run.record is not None
+        position = Position(self.files / "position", self.run.record)
+        if self.job.from_the_start or not self.run.resumed:
             position.move(0, 0)
         to_failure = self.job.spec.halt == "failure"
-        return OrderedOutput(FdWriter(1), FdWriter(2), position, screen, to_failure=to_failure)
+        return OrderedOutput(
+            FdWriter(1, "stdout"), FdWriter(2, "stderr"), position, screen, to_failure=to_failure
+        )
 
     def _end(self, intake: Intake, *, interrupted: bool) -> MapEnd:
         assert self.run.journal is not None
-        status = "interrupted" if interrupted else self.run.stopping or "done"
+        status = "interrupted" if interrupted else self.run.halting or "done"
         lines = self.tally.lines(self.run.journal, self.run.id)
         if not intake.complete and self.run.resumed:
             lines += [
                 f"the input had not been read to its end: {intake.count} lines are known",
-                f"to go on with the rest: fanwise resume {self.run.id} --input FILE",
+                f"to go on with the rest: {self.job.resume_command(self.run.id)} --input FILE",
             ]
         if status != "done":
-            lines.append(f"{status}; to go on: fanwise resume {self.run.id}")
+            lines.append(f"{status}; to go on: {self.job.resume_command(self.run.id)}")
         return MapEnd(self.run.id, status, self.tally.counts, lines, self.broken_pipe)
 
 

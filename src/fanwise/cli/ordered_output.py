@@ -7,13 +7,14 @@ so that what the first execution and the resume write together is everything onc
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from fanwise.cli.fd_writer import FdWriter
 from fanwise.cli.pieces import Piece, Pieces, piece_of
 from fanwise.cli.position import Position
 from fanwise.core.outcome import Outcome
+from fanwise.errors import JournalError, OutputNotWritable
 from fanwise.processes import CommandResult
 
 READ_AT_ONCE = 1 << 20
@@ -73,7 +74,7 @@ class OrderedOutput:
         if self._err is not None:
             try:
                 await self._copy(self._err, content, 0, lambda _: None)
-            except OSError:  # nobody reads it; the journal has it
+            except (OSError, OutputNotWritable):  # nobody reads it; the journal has it
                 self._err = None
 
     async def _copy(
@@ -82,16 +83,28 @@ class OrderedOutput:
         if isinstance(content, bytes):
             await self._put(to, content[skip:], written)
             return
-        fd = os.open(content, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            while chunk := os.pread(fd, READ_AT_ONCE, skip):
-                await self._put(to, chunk, written)
-                skip += len(chunk)
-        finally:
-            os.close(fd)
+        for chunk in _chunks(content, skip):
+            await self._put(to, chunk, written)
 
     async def _put(self, to: FdWriter, data: bytes, written: Callable[[int], None]) -> None:
         if data:
             self._screen.make_room(to.fd)
             await to.write(data, written)
             self._screen.wrote(to.fd, data)
+
+
+def _chunks(path: str, skip: int) -> Iterator[bytes]:
+    """The file of an output that was too long for the journal."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while chunk := os.pread(fd, READ_AT_ONCE, skip):
+                yield chunk
+                skip += len(chunk)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise JournalError(
+            f"cannot read an output that was kept in {path}: {error.strerror}",
+            "Put the file back, then resume",
+        ) from error

@@ -12,6 +12,7 @@ from typing import IO
 
 import msgspec
 
+from fanwise.cli.streams import cannot_write
 from fanwise.core.outcome import Outcome
 from fanwise.processes import Capture, CommandResult
 
@@ -50,7 +51,11 @@ class Pieces:
     def put(self, index: int, piece: Piece) -> None:
         """Keep it."""
         if self._size + _size(piece) > MOST_IN_MEMORY:
-            self._held[index] = self._write(piece)
+            try:
+                self._held[index] = self._write(piece)
+            except OSError as error:
+                where = f"a temporary file in {tempfile.gettempdir()}"
+                raise cannot_write(where, error) from error
         else:
             self._size += _size(piece)
             self._held[index] = piece
@@ -76,6 +81,7 @@ class Pieces:
         data = msgspec.msgpack.encode(piece)
         place = self._file.seek(0, 2)
         self._file.write(data)
+        self._file.flush()
         return place, len(data)
 
 

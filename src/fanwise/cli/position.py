@@ -6,6 +6,9 @@ after `kill -9` the file is behind by at most the one write between the two syst
 it to the journal instead would cost a disk flush for each piece of output and be no more exact:
 no two files can be written at one instant. After a power failure, or a kill between the two
 calls, a piece of output may come twice; it is never left out.
+
+The file names its run as the journal knows it, for the directory may outlive its journal: what a
+run of the same id in a journal that is gone had written is nothing to the run of today.
 """
 
 from __future__ import annotations
@@ -14,22 +17,38 @@ import os
 import struct
 from pathlib import Path
 
-_FORM = struct.Struct("<QQ")
+from fanwise.cli.streams import cannot_write
+from fanwise.journal.port import RunRecord
+
+_FORM = struct.Struct("<dQQQ")
+"""When the run was created, its number, the item, the offset."""
 
 
 class Position:
     """The next item to write, and how many bytes of it are written."""
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        found = os.pread(self._fd, _FORM.size, 0)
-        self.item, self.offset = _FORM.unpack(found) if len(found) == _FORM.size else (0, 0)
+    def __init__(self, path: Path, run: RunRecord) -> None:
+        self._run = (run.created_at, run.number)
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise cannot_write(str(path), error) from error
+        found = os.pread(self._fd, _FORM.size + 1, 0)
+        if len(found) == _FORM.size and _FORM.unpack(found)[:2] == self._run:
+            _, _, self.item, self.offset = _FORM.unpack(found)
+        else:
+            os.ftruncate(self._fd, 0)
+            self.move(0, 0)
 
     def move(self, item: int, offset: int) -> None:
         """To be called right after the write."""
         self.item, self.offset = item, offset
-        os.pwrite(self._fd, _FORM.pack(item, offset), 0)
+        try:
+            os.pwrite(self._fd, _FORM.pack(*self._run, item, offset), 0)
+        except OSError as error:
+            raise cannot_write(str(self._path), error) from error
 
     def close(self) -> None:
         """Let go of the file."""

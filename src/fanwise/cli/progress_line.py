@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from typing import TYPE_CHECKING
 
+from fanwise.cli.streams import write_stderr
 from fanwise.view.progress import Progress
 
 if TYPE_CHECKING:
@@ -52,9 +52,8 @@ class ProgressLine:
     def say(self, text: str) -> None:
         """Write a line of our own to stderr."""
         self._erase()
-        sys.stderr.write("\n" if self._in_a_line else "")
-        sys.stderr.write(f"fanwise: {text}\n")
-        sys.stderr.flush()
+        write_stderr("\n" if self._in_a_line else "")
+        write_stderr(f"fanwise: {text}\n")
         self._in_a_line = False
 
     def make_room(self, fd: int) -> None:
@@ -79,14 +78,12 @@ class ProgressLine:
             text = progress_text(self._progress, self._run_id, self._loop.time())
             text.truncate(width, overflow="ellipsis")
             self._console.print(text, end="", soft_wrap=True)
-        sys.stderr.write(ERASE + drawing.get())
-        sys.stderr.flush()
+        write_stderr(ERASE + drawing.get())
         self._drawn = True
 
     def _erase(self) -> None:
         if self._drawn:
-            sys.stderr.write(ERASE)
-            sys.stderr.flush()
+            write_stderr(ERASE)
             self._drawn = False
 
 

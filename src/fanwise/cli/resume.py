@@ -115,6 +115,8 @@ def _open(path: str | None) -> int | None:
     if path is None or path == "-":
         return None if path is None else 0
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        os.read(fd, 0)  # a directory can be opened, and not read
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    return fd

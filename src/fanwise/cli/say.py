@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from fanwise.errors import FanwiseError
+from fanwise.cli.streams import write_stderr
+from fanwise.errors import FanwiseError, OutputNotWritable
 
 
 def say(text: str) -> None:
     """A line for the person, on stderr."""
-    safe = text.encode("utf-8", "backslashreplace").decode()
-    sys.stderr.write(f"fanwise: {safe}\n")
-    sys.stderr.flush()
+    write_stderr(f"fanwise: {text}\n")
 
 
 def say_lines(lines: list[str]) -> None:
     """Lines for the person; those that are indented belong to the one before."""
     for line in lines:
         if line.startswith(" "):
-            sys.stderr.write(f"{line.encode('utf-8', 'backslashreplace').decode()}\n")
+            write_stderr(f"{line}\n")
         else:
             say(line)
 
@@ -39,10 +39,11 @@ def report_error(error: FanwiseError, *, as_json: bool) -> None:
     if as_json:
         name = type(error).__name__
         fields = {"type": name, "message": error.message, "next_step": error.next_step}
-        print_json({"error": fields})
-        return
+        with suppress(OutputNotWritable):
+            print_json({"error": fields})
+            return
     say(error.message)
     if error.next_step:
-        sys.stderr.write(f"  {error.next_step}\n")
+        write_stderr(f"  {error.next_step}\n")
     for note in getattr(error, "__notes__", ()):
-        sys.stderr.write(f"  {note}\n")
+        write_stderr(f"  {note}\n")

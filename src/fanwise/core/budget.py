@@ -7,8 +7,9 @@ So a budget is never overspent, and never refused for what was only feared.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+from bisect import insort
+from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Literal
 
 from fanwise.core.outcome import Usage
@@ -22,13 +23,14 @@ _EPSILON = 1e-9
 class Reservation:
     """What an attempt may cost at most, and whether it may go."""
 
-    __slots__ = ("amount", "refusal", "state", "tag")
+    __slots__ = ("amount", "order", "state", "tag")
 
-    def __init__(self, amount: Usage, tag: object = None) -> None:
+    def __init__(self, amount: Usage, order: int = 0, tag: object = None) -> None:
         self.amount = amount
+        self.order = order
+        """First come, first served."""
         self.tag = tag
-        self.state: Literal["waiting", "held", "refused", "over"] = "waiting"
-        self.refusal: BudgetExceeded | UnknownCost | None = None
+        self.state: Literal["new", "waiting", "held", "over"] = "new"
 
 
 class Budget:
@@ -50,7 +52,8 @@ class Budget:
             raise BadCap("the budget", None, "requests, tokens or usd")
         self.spent = dict.fromkeys(KINDS, 0.0)
         self.reserved = dict.fromkeys(KINDS, 0.0)
-        self._waiting: deque[Reservation] = deque()
+        self._waiting: list[Reservation] = []
+        self._order = count()
         self._counted: set[str] = set()
 
     def __repr__(self) -> str:
@@ -64,18 +67,32 @@ class Budget:
             for usage in usages:
                 self._add(self.spent, usage, +1)
 
+    def reservation(self, amount: Usage, tag: object = None) -> Reservation:
+        """A wish to spend at most this much, behind all that came before it."""
+        return Reservation(amount, next(self._order), tag)
+
     def reserve(self, reservation: Reservation) -> bool:
-        """True: held. False: wait for `settle` to name it. `BudgetExceeded`: never."""
-        self._decide(reservation)
-        if reservation.refusal is not None:
-            raise reservation.refusal
-        if reservation.state == "waiting":
-            self._waiting.append(reservation)
+        """True: held. False: try again when `settle` names it. An error: never."""
+        for kind, limit in self.limits.items():
+            wanted: float | None = getattr(reservation.amount, kind)
+            if wanted is None:
+                raise UnknownCost(kind, limit)
+            if self.spent[kind] + wanted > limit + _EPSILON:
+                raise BudgetExceeded(kind, limit, self.spent[kind], wanted)
+        if not self._fits(reservation.amount, self.reserved):
+            reservation.state = "waiting"
+            insort(self._waiting, reservation, key=lambda each: each.order)
             return False
+        reservation.state = "held"
+        self._add(self.reserved, reservation.amount, +1)
         return True
 
     def settle(self, reservation: Reservation, spent: Usage | None) -> list[Reservation]:
-        """What it really cost (None: nothing). Returns those that are decided by this."""
+        """What it really cost (None: nothing). Returns those for whom it is worth another try.
+
+        They hold nothing yet: whoever waits for the budget must not keep from it those who have
+        what he needs.
+        """
         if reservation.state == "waiting":
             self._waiting.remove(reservation)
         if reservation.state == "held":
@@ -83,33 +100,29 @@ class Budget:
         reservation.state = "over"
         if spent is not None:
             self._add(self.spent, spent, +1)
-        return self._decide_waiting()
+        return self._worth_a_try()
 
-    def _decide_waiting(self) -> list[Reservation]:
-        decided: list[Reservation] = []
-        while self._waiting:
-            self._decide(self._waiting[0])
-            if self._waiting[0].state == "waiting":
+    def _worth_a_try(self) -> list[Reservation]:
+        """The first in line, as many as fit together; and those that can never fit."""
+        reserved = dict(self.reserved)
+        tries: list[Reservation] = []
+        for waiting in self._waiting:
+            never = not self._fits(waiting.amount, dict.fromkeys(KINDS, 0.0))
+            if not never and not self._fits(waiting.amount, reserved):
                 break
-            decided.append(self._waiting.popleft())
-        return decided
+            if not never:
+                self._add(reserved, waiting.amount, +1)
+            tries.append(waiting)
+        del self._waiting[: len(tries)]
+        for each in tries:
+            each.state = "new"
+        return tries
 
-    def _decide(self, reservation: Reservation) -> None:
-        fits = True
-        for kind, limit in self.limits.items():
-            wanted: float | None = getattr(reservation.amount, kind)
-            if wanted is None:
-                reservation.state = "refused"
-                reservation.refusal = UnknownCost(kind, limit)
-                return
-            if self.spent[kind] + wanted > limit + _EPSILON:
-                reservation.state = "refused"
-                reservation.refusal = BudgetExceeded(kind, limit, self.spent[kind], wanted)
-                return
-            fits = fits and self.spent[kind] + self.reserved[kind] + wanted <= limit + _EPSILON
-        if fits:
-            reservation.state = "held"
-            self._add(self.reserved, reservation.amount, +1)
+    def _fits(self, amount: Usage, reserved: Mapping[str, float]) -> bool:
+        return all(
+            self.spent[kind] + reserved[kind] + getattr(amount, kind) <= limit + _EPSILON
+            for kind, limit in self.limits.items()
+        )
 
     @staticmethod
     def _add(to: dict[str, float], usage: Usage, sign: int) -> None:

@@ -99,6 +99,8 @@ def resource(name: str, limits: Limit | Iterable[Limit]) -> Resource:
         raise BadCap(f"cap {name!r}", limits)
     for part in parts:
         _add_limit(found, part)
+    if found.limit is None and not found.buckets:
+        raise BadCap(f"cap {name!r}", limits)
     return found
 
 
@@ -124,7 +126,8 @@ def _buckets(name: str, rate: Rate) -> list[Bucket]:
         given = getattr(rate, field)
         if given is None:
             continue
-        if not isinstance(given, int | float) or isinstance(given, bool) or not given > 0:
+        number = isinstance(given, int | float) and not isinstance(given, bool)
+        if not number or not 0 < given < float("inf"):
             raise BadCap(f"{field} of the rate of {name!r}", given, "a number above 0")
     if rate.requests is None and rate.tokens is None:
         raise BadCap(f"the rate of {name!r}", rate, "requests, tokens or both")
@@ -154,11 +157,17 @@ def parse_needs(needs: Needs, known: Mapping[str, Resource], index: int) -> dict
     elif isinstance(needs, Iterable):
         found = {}
         for name in needs:
+            if not isinstance(name, str):  # ("gpu", 2) where {"gpu": 2} is meant
+                raise BadPredicate("needs", index, f"gave {needs!r} ({_NEEDS})")
             found[name] = found.get(name, 0) + 1
     else:
-        problem = f"gave {needs!r} (use a name, a list of names or {{name: units}})"
-        raise BadPredicate("needs", index, problem)
+        raise BadPredicate("needs", index, f"gave {needs!r} ({_NEEDS})")
     for name in found:
+        if not isinstance(name, str):
+            raise BadPredicate("needs", index, f"gave {needs!r} ({_NEEDS})")
         if name not in known:
             raise UnknownCap(name, known)
     return found
+
+
+_NEEDS = "use a name, a list of names or {name: units}"

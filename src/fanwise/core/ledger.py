@@ -38,7 +38,6 @@ class Resource:
         "paused_until",
         "peak",
         "waiting",
-        "work_s",
     )
 
     def __init__(self, name: str, limit: int | None = None) -> None:
@@ -47,7 +46,6 @@ class Resource:
         self.most = limit
         self.in_use = 0
         self.peak = 0
-        self.work_s = 0.0
         self.buckets: list[Bucket] = []
         self.adaptation: Adaptation | None = None
         self.paused_until: float | None = None
@@ -81,7 +79,7 @@ class Resource:
             bucket.take(bucket.amount(tokens), now)
 
 
-Needs = tuple[tuple[Resource, int], ...]
+Wanted = tuple[tuple[Resource, int], ...]
 
 
 class Group:
@@ -91,10 +89,10 @@ class Group:
 
     def __init__(self, prefer: Preference = "order") -> None:
         self.prefer = prefer
-        self.lines: dict[Needs, Line] = {}
+        self.lines: dict[Wanted, Line] = {}
         self.waiting = 0
 
-    def line(self, needs: Needs) -> Line:
+    def line(self, needs: Wanted) -> Line:
         """The line for these needs."""
         found = self.lines.get(needs)
         if found is None:
@@ -107,7 +105,7 @@ class Line:
 
     __slots__ = ("needs", "ran", "ran_s", "tickets")
 
-    def __init__(self, needs: Needs) -> None:
+    def __init__(self, needs: Wanted) -> None:
         self.needs = needs
         self.tickets: deque[Ticket] = deque()
         self.ran = 0
@@ -132,7 +130,7 @@ class Ticket:
     __slots__ = ("group", "needs", "order", "state", "tag", "taken_at", "tokens")
 
     def __init__(
-        self, group: Group, needs: Needs, order: int, tag: object = None, tokens: float = 0.0
+        self, group: Group, needs: Wanted, order: int, tag: object = None, tokens: float = 0.0
     ) -> None:
         self.group = group
         self.needs = needs
@@ -157,7 +155,7 @@ class Ledger:
         self._order = 0
         self._freed: dict[Resource, None] = {}
         self._timed: dict[Resource, None] = {}
-        self._inside: dict[str, set[str]] = {}
+        self._inside: dict[str, set[Cap]] = {}
 
     def next_order(self) -> int:
         """1, 2, 3 …: the order in which calls came."""
@@ -180,7 +178,6 @@ class Ledger:
         # The fan-out's own cap comes last: asked first, it would always favour its own items.
         for resource, units in reversed(ticket.needs):
             resource.in_use -= units
-            resource.work_s += ran_s * units
             if resource.waiting:
                 self._freed[resource] = None
         if ticket.group.lines:
@@ -188,6 +185,13 @@ class Ledger:
             if line is not None:
                 line.ran += 1
                 line.ran_s += ran_s
+
+    def hand_back(self, ticket: Ticket, now: float) -> None:
+        """Give back permits that were not used, and what they took from the rates."""
+        self.release(ticket, 0.0)
+        for resource, _ in ticket.needs:
+            for bucket in resource.buckets:
+                bucket.take(-bucket.amount(ticket.tokens), now)
 
     @property
     def restless(self) -> bool:
@@ -263,7 +267,7 @@ class Ledger:
 
     # -- needs ----------------------------------------------------------------------------------
 
-    def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> Needs:
+    def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> Wanted:
         """Names as resources, the fan-out's own cap first. `ImpossibleNeeds` if never enough."""
         found = [(self.resources[name], units) for name, units in sorted(needs.items())]
         for resource, units in found:
@@ -271,7 +275,7 @@ class Ledger:
                 raise ImpossibleNeeds(resource.name, units, resource.most)
         return ((total, 1), *found) if total is not None else tuple(found)
 
-    def check_nesting(self, needs: Iterable[str], held: Iterable[str]) -> None:
+    def check_nesting(self, needs: Iterable[str], held: Iterable[Cap]) -> None:
         """Refuse to wait for a cap while holding it, or in the opposite order of somebody else.
 
         The order in which caps are nested is remembered, so that the error does not depend on
@@ -279,20 +283,11 @@ class Ledger:
         """
         held = set(held)
         for name in needs:
-            if name in held or held & self._reachable(name):
-                raise NestedCap(name, held)
-            for outer in held:
-                self._inside.setdefault(outer, set()).add(name)
-
-    def _reachable(self, name: str) -> set[str]:
-        found: set[str] = set()
-        todo = [name]
-        while todo:
-            for inner in self._inside.get(todo.pop(), ()):
-                if inner not in found:
-                    found.add(inner)
-                    todo.append(inner)
-        return found
+            cap = (self, name)
+            if cap in held or held & _reachable(cap):
+                raise NestedCap(name, [outer for _, outer in held])
+            for owner, outer in held:
+                owner._inside.setdefault(outer, set()).add(cap)
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -382,3 +377,20 @@ class Ledger:
         self.moves.append((resource.name, old, new, why))
         if new > old and resource.waiting:
             self._freed[resource] = None
+
+
+Cap = tuple[Ledger, str]
+"""A cap by its name and the ledger that has it."""
+
+
+def _reachable(cap: Cap) -> set[Cap]:
+    """The caps that were ever waited for while holding this one, and inside those."""
+    found: set[Cap] = set()
+    todo = [cap]
+    while todo:
+        ledger, name = todo.pop()
+        for inner in ledger._inside.get(name, ()):
+            if inner not in found:
+                found.add(inner)
+                todo.append(inner)
+    return found

@@ -33,6 +33,10 @@ class Retry(msgspec.Struct, frozen=True):
             if not isinstance(given, int | float) or not given >= 0:
                 raise BadCap(f"{name} of Retry", given, "a number of seconds")
 
+        kinds = self.on if isinstance(self.on, tuple) else (self.on,)
+        if not all(kind is None or callable(kind) for kind in kinds):
+            raise UsageError(f"on of Retry is {self.on!r}", "Give error types or a function")
+
     @staticmethod
     def none() -> Retry:
         """One attempt, no more."""
@@ -63,5 +67,5 @@ class Retry(msgspec.Struct, frozen=True):
         asked = getattr(error, "retry_after", None)
         if isinstance(asked, int | float) and asked >= 0:
             return float(asked)
-        # 2**attempts overflows a float long after it has stopped to matter.
+        # 2**attempts overflows a float long after it has ceased to matter.
         return chance * min(self.most_s, self.base_s * 2.0 ** min(attempts - 1, 63))

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.core.halt import Halt
-from fanwise.core.ledger import Group, Ledger, Needs, Resource, Ticket
+from fanwise.core.ledger import Group, Ledger, Resource, Ticket, Wanted
 from fanwise.core.outcome import Outcome
 from fanwise.core.stats import TOTAL, Stats, lower_bound
 
@@ -43,22 +43,22 @@ class Schedule:
         self.cap = cap
         self.halted_by: int | None = None
         """The item whose outcome is the last one, if there is one."""
-        self.stopped = False
+        self.halted = False
         """Nothing more starts: a halt, or an order from outside."""
         self.exhausted = False
         self._total = Resource(TOTAL, cap)
-        self._only_total: Needs = ((self._total, 1),)
+        self._only_total: Wanted = ((self._total, 1),)
         self._group = Group("longest" if halt.kind == "never" else "order")
         self._open: dict[int, Ticket] = {}
         self._tried: set[int] = set()  # items that had an attempt and want another
         self._began = now
-        self._work_before = {name: r.work_s for name, r in ledger.resources.items()}
+        self._work_s: dict[str, float] = {TOTAL: 0.0}
 
     # -- items in -------------------------------------------------------------------------------
 
     def wants_items(self, *, ahead: bool = False) -> bool:
         """Whether to pull one more: something could run it now, or (`ahead`) to know it early."""
-        if self.stopped or self.exhausted or self._group.waiting >= LOOK_AHEAD:
+        if self.halted or self.exhausted or self._group.waiting >= LOOK_AHEAD:
             return False
         return ahead or self._total.in_use < self.cap
 
@@ -73,7 +73,7 @@ class Schedule:
 
     def pause(self, index: int, ran_s: float) -> None:
         """An attempt failed and the item backs off: it holds no permit meanwhile."""
-        self.ledger.release(self._open[index], ran_s)
+        self._release(self._open[index], ran_s)
 
     def again(self, index: int, now: float, tag: object) -> bool:
         """It wants another attempt. True: now, its permits are taken. False: it waits."""
@@ -87,7 +87,7 @@ class Schedule:
         """The item's work is over: its permits are free, its outcome is not known yet."""
         ticket = self._open[index]
         if ticket.state == "held":
-            self.ledger.release(ticket, ran_s)
+            self._release(ticket, ran_s)
 
     def ended(self, index: int, outcome: Outcome[Any]) -> Decision:
         """The item's outcome is known (and on disk, perhaps since long). Says what this ends."""
@@ -97,7 +97,7 @@ class Schedule:
         if self.halt.kind == "never" or not self._counts(index) or not self.halt.judge(outcome):
             return NOTHING
         self.halted_by = index
-        self.stopped = True
+        self.halted = True
         return self._give_up(lambda other: other > index or self.halt.kind == "fastest")
 
     def forget(self, index: int) -> None:
@@ -110,14 +110,14 @@ class Schedule:
         elif ticket.state == "held":
             self.ledger.release(ticket, 0.0)
 
-    def stop(self) -> Decision:
+    def halt_now(self) -> Decision:
         """An order from outside: start nothing more; what runs may end."""
-        self.stopped = True
+        self.halted = True
         return self._give_up(lambda other: self._open[other].state != "held")
 
     def cancel(self) -> Decision:
         """An order from outside: end everything."""
-        self.stopped = True
+        self.halted = True
         return self._give_up(lambda _: True)
 
     # -- what is ---------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Schedule:
     @property
     def over(self) -> bool:
         """Nothing is open and nothing more will come."""
-        return not self._open and (self.exhausted or self.stopped)
+        return not self._open and (self.exhausted or self.halted)
 
     def state(self, index: int) -> Literal["waiting", "running", "backing off", "ended"]:
         """Where an item stands."""
@@ -150,22 +150,35 @@ class Schedule:
         """The permits of an open item's present attempt."""
         return self._open[index]
 
+    def is_open(self, index: int) -> bool:
+        """Whether the item has not ended."""
+        return index in self._open
+
     def needs_of(self, index: int) -> list[str]:
         """The named caps that an open item holds or waits for."""
         return [resource.name for resource, _ in self._open[index].needs[1:]]
 
-    def stats(self, now: float) -> Stats:
-        """Peaks, work and the lower bound; named caps include what others did with them."""
+    def stats(self, now: float, inside: Mapping[str, float]) -> Stats:
+        """Peaks, work and the lower bound. `inside`: the work of calls and nested fan-outs.
+
+        The peak of a named cap is that of all who share it: this is what is bounded.
+        """
         peak = {TOTAL: self._total.peak}
-        work = {TOTAL: self._total.work_s}
         caps: dict[str, float] = {TOTAL: self.cap}
+        work = dict(self._work_s)
         for name, resource in self.ledger.resources.items():
             peak[name] = resource.peak
-            work[name] = resource.work_s - self._work_before[name]
             caps[name] = resource.most or 0
+            work[name] = work.get(name, 0.0) + inside.get(name, 0.0)
         return Stats(peak, work, now - self._began, lower_bound(work, caps))
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _release(self, ticket: Ticket, ran_s: float) -> None:
+        self.ledger.release(ticket, ran_s)
+        for resource, units in ticket.needs:
+            name = resource.name
+            self._work_s[name] = self._work_s.get(name, 0.0) + ran_s * units
 
     def _counts(self, index: int) -> bool:
         """After a halt only an earlier item can halt again; the fastest wins once."""

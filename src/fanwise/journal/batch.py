@@ -25,7 +25,7 @@ from fanwise.journal.port import (
     Write,
 )
 
-Execute = Callable[[str, tuple[Any, ...]], object]
+Execute = Callable[[str, tuple[Any, ...] | dict[str, Any]], object]
 
 
 def write_all(execute: Execute, writes: Iterable[Write]) -> None:
@@ -70,9 +70,9 @@ class _Batch:
         elif isinstance(write, FanOutRecord):
             statements.insert_all(self._execute, statements.FAN_OUT, [write])
         elif isinstance(write, FanOutEnded):
-            self._execute(statements.FAN_OUT_ENDED, msgspec.structs.astuple(write))
+            self._execute(statements.FAN_OUT_ENDED, msgspec.structs.asdict(write))
         elif isinstance(write, RunEnded):
-            self._execute(statements.RUN_ENDED, msgspec.structs.astuple(write))
+            self._execute(statements.RUN_ENDED, msgspec.structs.asdict(write))
         else:
             raise TypeError(f"the journal cannot write a {type(write).__name__}")
 
@@ -83,7 +83,12 @@ class _Batch:
             statements.insert_all(self._execute, statements.ATTEMPT_ENDED, attempts)
         statements.insert_all(self._execute, statements.EVENT, self._events)
         statements.insert_all(self._execute, statements.INPUT, self._inputs)
-        self.__init__(self._execute)  # type: ignore[misc]
+        self._clear()
+
+    def _clear(self) -> None:
+        for written in (self._started, self._ended, self._attempts, self._events, self._inputs):
+            written.clear()
+        self._ended_keys.clear()
 
 
 def _rounds(attempts: list[AttemptEnded]) -> list[list[AttemptEnded]]:

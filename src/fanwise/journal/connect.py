@@ -44,9 +44,13 @@ def connect(path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> En
         connection = sqlite3.connect(
             uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
         )
-        # For each connection; that the file is in WAL mode is remembered in the file.
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA fullfsync = ON")
+        try:
+            # For each connection; that the file is in WAL mode is remembered in the file.
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     return create_engine(

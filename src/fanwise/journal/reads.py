@@ -6,12 +6,15 @@ iterator that is not read to its end holds its snapshot of the file until it is 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 from sqlalchemy import Engine, Select, Table, func, select
+from sqlalchemy.exc import DBAPIError
 
 from fanwise.journal import runs, schema
 from fanwise.journal.connect import journal_errors
@@ -109,10 +112,20 @@ class Reads:
         return self._stream(query, InputRecord)
 
     def _stream(self, query: Select[tuple[object, ...]], record: type[R]) -> Iterator[R]:
-        with journal_errors(self._path), self._engine.connect() as connection:
-            rows = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(query)
-            for row in rows:
-                yield record(*row)
+        with journal_errors(self._path):
+            connection = self._engine.connect()
+            to_the_end = False
+            try:
+                rows = connection.execution_options(yield_per=ROWS_AT_ONCE).execute(query)
+                for row in rows:
+                    yield record(*row)
+                to_the_end = True
+            finally:
+                # Of an iterator that nobody closed, the connection may be collected first.
+                with suppress(DBAPIError, sqlite3.Error):
+                    if not to_the_end:  # The journal may be closed, and nobody look in its pool.
+                        connection.detach()
+                    connection.close()
 
 
 def _only(

@@ -71,8 +71,15 @@ class ReadOnlyJournal(Reads):
             raise JournalUnreadable(str(path), "there is no journal")
         super().__init__(connect(path, mode="ro", patience=patience), path)
         try:
-            with journal_errors(path):
-                check_readable(self._engine, path)
+            self._check_readable()
+        except BaseException:  # Nobody gets this journal, so nobody will close it.
+            self.close()
+            raise
+
+    def _check_readable(self) -> None:
+        try:
+            with journal_errors(self._path):
+                check_readable(self._engine, self._path)
         except JournalNotWritable:
             self._read_without_locks()
 

@@ -5,8 +5,10 @@ then has to win it back from an event loop that is busy: measured, that is the d
 a writer that keeps up and one that starves. A statement with many rows of VALUES lets go once.
 
 The rows of one statement are a power of 2, at most `MOST_ROWS`, so that a few statements are
-compiled once and serve every batch. Parameters have no numbers where they need none: SQLite
-looks for each number among all that came before, which made compiling a large one take 40 ms.
+compiled once and serve every batch. Parameters of many rows have neither numbers nor names:
+SQLite looks for each among all that came before, which made compiling a large one take 40 ms,
+and Python's sqlite3 warns of numbers since 3.12. Where a row needs a field twice, the rows are a
+table of their own, from which is selected.
 """
 
 from __future__ import annotations
@@ -28,25 +30,17 @@ T = TypeVar("T")
 class Statement(msgspec.Struct, frozen=True):
     """An INSERT of any number of rows. Each row's parameters are a struct's fields, in order."""
 
-    insert: str
+    before: str
     """Up to and including the word VALUES."""
     row: str
-    """One row: `?` for each field in order, or `{0}`, `{1}` … where a field is needed twice."""
-    fields: int
-    on_conflict: str = ""
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
+    """One row: `?` for each field, in order."""
+    after: str = ""
 
 
 ITEM_STARTED = Statement(
-    insert="INSERT INTO items (fan_out, key, item_index, started_at, status, starts) VALUES",
+    before="INSERT INTO items (fan_out, key, item_index, started_at, status, starts) VALUES",
     row="(?, ?, ?, ?, 'started', 1)",
-    fields=4,
-    on_conflict="""ON CONFLICT (fan_out, key) DO UPDATE SET
+    after="""ON CONFLICT (fan_out, key) DO UPDATE SET
         starts = CASE status WHEN 'started' THEN starts + 1 ELSE 1 END,
         status = 'started', item_index = excluded.item_index,
         started_at = excluded.started_at, ended_at = NULL, value = NULL, error = NULL,
@@ -54,50 +48,52 @@ ITEM_STARTED = Statement(
 )
 
 ITEM_ENDED = Statement(
-    insert="""INSERT INTO items (fan_out, key, item_index, status, ended_at,
+    before="""INSERT INTO items (fan_out, key, item_index, status, ended_at,
         queued_s, ran_s, backoff_s, value, error, starts) VALUES""",
     row="(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-    fields=10,
-    on_conflict="""ON CONFLICT (fan_out, key) DO UPDATE SET
+    after="""ON CONFLICT (fan_out, key) DO UPDATE SET
         item_index = excluded.item_index, status = excluded.status,
         ended_at = excluded.ended_at, value = excluded.value, error = excluded.error,
         queued_s = excluded.queued_s, ran_s = excluded.ran_s, backoff_s = excluded.backoff_s""",
 )
 
 ATTEMPT_ENDED = Statement(
-    insert="""INSERT INTO attempts (fan_out, key, number, call,
-        queued_s, ran_s, backoff_s, error, requests, tokens, usd) VALUES""",
-    row="""({0}, {1}, (SELECT coalesce(max(number), 0) + 1 FROM attempts
-        WHERE fan_out = {0} AND key = {1}), {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9})""",
-    fields=10,
+    before="""WITH new (fan_out, key, call,
+        queued_s, ran_s, backoff_s, error, requests, tokens, usd) AS (VALUES""",
+    row="(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    after=""") INSERT INTO attempts (fan_out, key, number, call,
+        queued_s, ran_s, backoff_s, error, requests, tokens, usd)
+        SELECT fan_out, key, (SELECT coalesce(max(number), 0) + 1 FROM attempts AS old
+            WHERE old.fan_out = new.fan_out AND old.key = new.key), call,
+            queued_s, ran_s, backoff_s, error, requests, tokens, usd FROM new""",
 )
 
 EVENT = Statement(
-    insert="INSERT INTO events (run_id, at, kind, data) VALUES",
+    before="INSERT INTO events (run_id, at, kind, data) VALUES",
     row="(?, ?, ?, ?)",
-    fields=4,
 )
 
 INPUT = Statement(
-    insert="INSERT INTO inputs (run_id, input_index, data) VALUES",
+    before="INSERT INTO inputs (run_id, input_index, data) VALUES",
     row="(?, ?, ?)",
-    fields=3,
-    on_conflict="ON CONFLICT (run_id, input_index) DO UPDATE SET data = excluded.data",
+    after="ON CONFLICT (run_id, input_index) DO UPDATE SET data = excluded.data",
 )
 
 FAN_OUT = Statement(
-    insert="""INSERT INTO fan_outs
+    before="""INSERT INTO fan_outs
         (id, run_id, path, cap, halt, opened_at, status, ended_at, stats) VALUES""",
     row="(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    fields=9,
     # A resume opens it again: when it was first opened remains.
-    on_conflict="""ON CONFLICT (id) DO UPDATE SET
+    after="""ON CONFLICT (id) DO UPDATE SET
         path = excluded.path, cap = excluded.cap, halt = excluded.halt,
         status = excluded.status, ended_at = excluded.ended_at, stats = excluded.stats""",
 )
 
-FAN_OUT_ENDED = "UPDATE fan_outs SET status = ?2, ended_at = ?3, stats = ?4 WHERE id = ?1"
-RUN_ENDED = "UPDATE runs SET status = ?2, ended_at = ?3, error = ?4, owner = NULL WHERE id = ?1"
+# With the names of the record's fields: these are written one by one.
+FAN_OUT_ENDED = """UPDATE fan_outs SET status = :status, ended_at = :at, stats = :stats
+    WHERE id = :fan_out"""
+RUN_ENDED = """UPDATE runs SET status = :status, ended_at = :at, error = :error, owner = NULL
+    WHERE id = :run_id"""
 
 
 def insert_all(
@@ -122,10 +118,4 @@ def _chunks(records: Sequence[T]) -> Iterator[Sequence[T]]:
 
 @lru_cache(maxsize=64)
 def _sql(statement: Statement, rows: int) -> str:
-    values = ", ".join(
-        statement.row.format(
-            *(f"?{row * statement.fields + n + 1}" for n in range(statement.fields))
-        )
-        for row in range(rows)
-    )
-    return f"{statement.insert} {values} {statement.on_conflict}"
+    return f"{statement.before} {', '.join([statement.row] * rows)} {statement.after}"

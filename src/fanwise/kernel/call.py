@@ -16,11 +16,11 @@ from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.ledger import Ledger, Ticket
 from fanwise.core.outcome import Attempt, Usage
 from fanwise.core.retry import Retry
-from fanwise.errors import BadPredicate, RateLimited
+from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.recorder import new_promise
-from fanwise.kernel.scope import Scope, current, held_names
+from fanwise.kernel.scope import Scope, current
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, attempter, is_async
 
@@ -64,6 +64,8 @@ async def call(
     usage. `name`: under which its attempts are recorded.
     """
     scope = current.get()
+    if estimate is not None and not isinstance(estimate, Usage):
+        raise UsageError(f"estimate is {estimate!r}", "Give Usage(tokens=…, usd=…)")
     leaf = _Leaf(scope, needs, estimate, usage, name or str(getattr(work, "__name__", "call")))
     threads = scope.fan_out.threads if scope is not None else Threads("fanwise-call")
     attempt = attempter(_bound(work, args), threads, timeout)
@@ -94,6 +96,9 @@ class _Wait:
         if not self.future.done():
             self.future.set_result(None)
 
+    def again(self) -> None:
+        self.future = asyncio.get_running_loop().create_future()
+
 
 async def _outcome_of(attempt: Attempter) -> tuple[Any, BaseException | None]:
     try:
@@ -123,7 +128,7 @@ class _Leaf:
         self._dispatcher = dispatcher_of(self._ledger)
         index = scope.entry.index if scope is not None else 0
         wanted = parse_needs(needs, self._ledger.resources, index)
-        self._ledger.check_nesting(wanted, held_names(scope, self._ledger))
+        self._ledger.check_nesting(wanted, scope.held if scope is not None else ())
         self._needs = self._ledger.resolve(wanted)
         self._made = 0
 
@@ -142,61 +147,75 @@ class _Leaf:
 
     async def _once(self, attempt: Attempter, backoff_s: float) -> tuple[Any, Exception | None]:
         asked = self._loop.time()
-        reservation = await self._reserve()
+        ticket, reservation = await self._permits_and_budget()
         promise = new_promise()
         spent: Usage | None = None
-        known = True
+        problem: BadPredicate | None = None
+        attempted = False
+        began = self._loop.time()
         try:
             if reservation is not None:
-                await self._promise(promise)
-            ticket = await self._permits()
+                await self._promise(promise, reservation.amount)
             began = self._loop.time()
+            attempted = True
             value, error = await _outcome_of(attempt)
-            ran_s = self._loop.time() - began
             spent, problem = self._spent(value if error is None else error)
-            known = spent is not None or self._usage is None
-            self._give_back(ticket, error, ran_s, spent)
-            self._made += 1
-            self._record(Attempt(began - asked, ran_s, backoff_s, error, self._name, spent))
-        finally:
-            if reservation is not None:
-                self._settle(reservation, spent if known else self._estimate)
-                if known:  # else a resume shall count the promise too
-                    self._keep(promise)
+        except BaseException as caught:  # before the attempt: nothing was spent
+            value, error = None, caught
+        ran_s = self._loop.time() - began
+        self._give_back(ticket, error, ran_s, spent)
+        self._made += 1
+        self._record(Attempt(began - asked, ran_s, backoff_s, error, self._name, spent))
+        if reservation is not None:
+            # What nobody knows counts as estimated, now and (the promise stays) after a resume.
+            unknown = attempted and spent is None
+            self._settle(reservation, reservation.amount if unknown else spent)
+            if not unknown:
+                self._keep(promise)
         if problem is not None:
             raise problem
         if error is not None and not isinstance(error, Exception):
             raise error
         return value, error
 
-    # -- budget ---------------------------------------------------------------------------------
-
-    async def _reserve(self) -> Reservation | None:
-        if self._budget is None or self._estimate is None:
-            return None
+    async def _permits_and_budget(self) -> tuple[Ticket, Reservation | None]:
+        """Both at once: whoever waits for one of them does not hold the other meanwhile."""
+        if self._budget is None:
+            return await self._permits(), None
         wait = _Wait()
-        reservation = Reservation(self._estimate, wait)
-        if self._budget.reserve(reservation):
-            return reservation
-        try:
-            await wait.future
-        except asyncio.CancelledError:
-            self._settle(reservation, None)
-            raise
-        if reservation.refusal is not None:
-            raise reservation.refusal
-        return reservation
+        reservation = self._budget.reservation(self._estimate or Usage(), wait)
+        while True:
+            ticket = await self._permits()
+            try:
+                if self._budget.reserve(reservation):
+                    return ticket, reservation
+            except BaseException:
+                self._hand_back(ticket)
+                raise
+            self._hand_back(ticket)
+            try:
+                await wait.future
+            except asyncio.CancelledError:
+                self._settle(reservation, None)
+                raise
+            wait.again()
+
+    def _hand_back(self, ticket: Ticket) -> None:
+        self._ledger.hand_back(ticket, self._loop.time())
+        self._dispatcher.pump()
+
+    # -- budget ---------------------------------------------------------------------------------
 
     def _settle(self, reservation: Reservation, spent: Usage | None) -> None:
         assert self._budget is not None
-        for decided in self._budget.settle(reservation, spent):
-            assert isinstance(decided.tag, _Wait)
-            decided.tag.granted()
+        for worth_a_try in self._budget.settle(reservation, spent):
+            assert isinstance(worth_a_try.tag, _Wait)
+            worth_a_try.tag.granted()
 
     def _spent(self, result: Any) -> tuple[Usage | None, BadPredicate | None]:
         """What it cost; without a better word, the estimate."""
         if self._usage is None:
-            return self._estimate, None
+            return self._estimate or (Usage() if self._budget is not None else None), None
         try:
             return self._usage(result), None
         except Exception as error:
@@ -204,11 +223,10 @@ class _Leaf:
             problem.__cause__ = error
             return self._estimate, problem
 
-    async def _promise(self, promise: str) -> None:
+    async def _promise(self, promise: str, amount: Usage) -> None:
         """What may be spent is on disk before it is: a kill must not make it free."""
-        assert self._estimate is not None
         if self._scope is not None and (recorder := self._scope.entry.engine.recorder):
-            await recorder.promise(promise, self._estimate)
+            await recorder.promise(promise, amount)
 
     def _keep(self, promise: str) -> None:
         if self._scope is not None and (recorder := self._scope.entry.engine.recorder):
@@ -243,6 +261,8 @@ class _Leaf:
             self._ledger.accepted(ticket)
         if spent is not None:
             self._ledger.settle(ticket, spent.tokens, now)
+        if self._scope is not None:
+            self._scope.fan_out.worked(ticket, ran_s)
         self._ledger.release(ticket, ran_s)
         if self._ledger.moves and self._scope is not None:
             self._scope.fan_out.report_moves()

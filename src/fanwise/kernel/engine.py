@@ -12,6 +12,7 @@ permits: that is `core/schedule`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 from collections.abc import AsyncIterator, Callable, Iterator
 from random import random
@@ -27,6 +28,7 @@ from fanwise.errors import (
     BadPredicate,
     CommandFailed,
     FanwiseError,
+    JournalError,
     RateLimited,
 )
 from fanwise.kernel import events
@@ -35,13 +37,11 @@ from fanwise.kernel.entry import Entry
 from fanwise.kernel.intake import Intake
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutScope, Scope, current
-from fanwise.kernel.work import Attempter
+from fanwise.kernel.tasks import new_task
+from fanwise.kernel.work import INSIST_AFTER_S, Attempter
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
-
-INSIST_AFTER_S = 5.0
-"""Work that swallowed its cancellation is asked again after this long, then twice as long …"""
 
 
 class Engine(Generic[I, T]):
@@ -64,8 +64,9 @@ class Engine(Generic[I, T]):
     ) -> None:
         self.scope = scope
         self.schedule = schedule
-        held = {name for owner, name in scope.held if owner is schedule.ledger}
-        self.intake = Intake(source, schedule, self, ahead=ahead, needs=needs, key=key, held=held)
+        self.intake = Intake(
+            source, schedule, self, ahead=ahead, needs=needs, key=key, held=scope.held
+        )
         self.fatal: BaseException | None = None
         """What ends the fan-out with an exception once all is cancelled."""
         self.halt_reason: str | None = None
@@ -87,10 +88,18 @@ class Engine(Generic[I, T]):
 
     async def run(self) -> None:
         """From the first item to the last; on any way out everything in flight has ended."""
+        self._decided_before()
         self.intake.pump()
         await self.finished()
         if self.fatal is not None:
             raise self.fatal
+
+    def _decided_before(self) -> None:
+        """A race that was won in an earlier execution is not run again."""
+        past = self.recorder.past if self.recorder is not None else None
+        if past is not None and self.schedule.halt.kind == "fastest":
+            for outcome in past.won_race():
+                self._told(outcome)
 
     async def finished(self) -> None:
         """Wait for the end. Cancelling this wait cancels the fan-out, and waits on."""
@@ -100,12 +109,12 @@ class Engine(Generic[I, T]):
             except asyncio.CancelledError as error:
                 self.abort(error)
 
-    def stop(self, reason: str) -> None:
+    def halt(self, reason: str) -> None:
         """Start nothing more; what is in flight goes on."""
-        if not self.schedule.stopped:
+        if not self.schedule.halted:
             self.halt_reason = reason
         self._halted(None, reason)
-        self._apply(self.schedule.stop())
+        self._apply(self.schedule.halt_now())
         self.check_over()
 
     def cancel(self, reason: str) -> None:
@@ -162,7 +171,7 @@ class Engine(Generic[I, T]):
             self._emit(events.ItemStarted, index=entry.index, key=entry.key, needs=needs)
         # A copy of the context of whoever called fan_out: an item started from the end of
         # another must not inherit that one's variables.
-        entry.task = self._loop.create_task(self._run(entry), context=self._context.copy())
+        entry.task = new_task(self._run(entry), self._context.copy())
 
     async def _run(self, entry: Entry[I, T]) -> None:
         try:
@@ -179,6 +188,8 @@ class Engine(Generic[I, T]):
                     value = await self._attempt(entry.item)
                 except BaseException as caught:
                     error = caught
+                if entry.guests:
+                    await self._see_off(entry)
                 ran_s = time() - began
                 attempt = Attempt(queued_s, ran_s, backoff_s, error)
                 entry.attempts += (attempt,)
@@ -199,6 +210,14 @@ class Engine(Generic[I, T]):
         except BaseException as fault:
             # A fault in this file must end the fan-out with an error, never with a hang.
             self._lose(entry.index, fault)
+
+    async def _see_off(self, entry: Entry[I, T]) -> None:
+        """The item has ended, and fan-outs that it began from threads of its own have not."""
+        while entry.guests:
+            for guest in entry.guests:
+                guest.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait(entry.guests)
 
     def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
         """Tell adaptive caps how it went; the seconds until another attempt, or None."""
@@ -249,6 +268,10 @@ class Engine(Generic[I, T]):
     ) -> None:
         """What the work gave, as a status: only what we cancelled is cancelled."""
         crash_point("item.worked")
+        if isinstance(error, JournalError) and self.recorder is not None:
+            # What it gave could not be kept: that is no outcome of the item's.
+            self._lose(entry.index, error)
+            return
         if error is None:
             self._worked(entry, "done", value, None, ran_s)
         elif entry.cancel_asked:
@@ -352,8 +375,8 @@ class Engine(Generic[I, T]):
             self._emit(events.Cancelled, indices=tuple(entry.index for entry in asked))
         if asked and self._insisting is None:
             self._insist_later(INSIST_AFTER_S)
-        if self.schedule.stopped:
-            self.intake.stop()
+        if self.schedule.halted:
+            self.intake.close()
 
     def _cancel_task(self, entry: Entry[I, T]) -> None:
         if entry.task is None:
@@ -362,6 +385,8 @@ class Engine(Generic[I, T]):
             # A task that is cancelled before its first step never runs a line of `_run`.
             entry.task.add_done_callback(lambda _: self._worked(entry, "cancelled", None, None, 0))
         entry.task.cancel()
+        for guest in entry.guests:
+            guest.cancel()
 
     def _insist_later(self, seconds: float) -> None:
         self._insisting = self._loop.call_later(seconds, self._insist, seconds)

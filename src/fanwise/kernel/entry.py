@@ -25,6 +25,7 @@ class Entry(Generic[I, T]):
         "cancel_asked",
         "engine",
         "given_key",
+        "guests",
         "index",
         "item",
         "task",
@@ -44,6 +45,8 @@ class Entry(Generic[I, T]):
         self.calls: tuple[Attempt, ...] = ()
         self.task: asyncio.Task[None] | None = None
         self.wake: asyncio.Future[None] | None = None
+        self.guests: set[asyncio.Task[object]] = set()
+        """Fan-outs that sync code of this item began on our loop."""
         self.begun = False
         self.cancel_asked = False
         self.twice = False

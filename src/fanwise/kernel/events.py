@@ -120,7 +120,9 @@ class Subscribers(list[Subscriber]):
         for subscriber in self:
             try:
                 subscriber(event)
-            except Exception:
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException:
                 self._report(subscriber, event)
 
     def _report(self, subscriber: Subscriber, event: Event) -> None:

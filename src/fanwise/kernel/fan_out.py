@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, Unpack, overload
 
@@ -131,13 +132,22 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
     if around is None or not around.fan_out.loop.is_running():
         return asyncio.run(main)
     inside = _in_scope(main, around, cancel_flag())
-    return asyncio.run_coroutine_threadsafe(inside, around.fan_out.loop).result()
+    try:
+        return asyncio.run_coroutine_threadsafe(inside, around.fan_out.loop).result()
+    except concurrent.futures.CancelledError as error:
+        # As everywhere in asyncio: not an `Exception`, which sync code likes to swallow.
+        raise asyncio.CancelledError from error
 
 
 async def _in_scope(main: Coroutine[Any, Any, T], around: Scope, flag: CancelFlag | None) -> T:
-    """On the loop of the item around: under its caps, and cancelled with it."""
+    """On the loop of the item around: under its caps, and ended with it."""
     current.set(around)
     task = asyncio.current_task()
-    if flag is not None and task is not None:
+    assert task is not None
+    around.entry.guests.add(task)
+    if flag is not None:
         flag.on_set(task.cancel)
-    return await main
+    try:
+        return await main
+    finally:
+        around.entry.guests.discard(task)

@@ -13,7 +13,9 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.schedule import Schedule
-from fanwise.errors import BadPredicate, DuplicateKey, UsageError
+from fanwise.errors import BadPredicate, DuplicateKey
+from fanwise.kernel.scope import Held
+from fanwise.kernel.tasks import new_task
 
 I = TypeVar("I")  # noqa: E741
 I_contra = TypeVar("I_contra", contravariant=True)
@@ -46,7 +48,7 @@ class Intake(Generic[I]):
         ahead: bool,
         needs: Callable[[I], Needs] | None,
         key: Callable[[I], str] | None,
-        held: set[str],
+        held: Held,
     ) -> None:
         self.pulled = 0
         self.error: BaseException | None = None
@@ -87,15 +89,14 @@ class Intake(Generic[I]):
             else:
                 self._admit(item)
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Nothing more is wanted."""
         if self._puller is not None:
             self._puller.cancel()
 
     def _pump_async(self) -> None:
         if self._puller is None and not self.held_back and self._schedule.wants_items():
-            loop = asyncio.get_running_loop()
-            self._puller = loop.create_task(self._pull(), context=self._context.copy())
+            self._puller = new_task(self._pull(), self._context.copy())
             self._puller.add_done_callback(self._pulled_enough)
 
     async def _pull(self) -> None:
@@ -106,21 +107,21 @@ class Intake(Generic[I]):
             except StopAsyncIteration:
                 self._no_more(None)
             except asyncio.CancelledError:
-                if self._schedule.stopped:
+                if self._schedule.halted:
                     raise
                 self._no_more(RuntimeError("the items were cancelled by something else"))
             except BaseException as error:
                 self._no_more(error)
             else:
                 # A source that swallows its cancellation may still come with an item.
-                if not self._schedule.stopped:
+                if not self._schedule.halted:
                     self._admit(item)
 
     def _pulled_enough(self, task: asyncio.Task[None]) -> None:
         self._puller = None
         if not task.cancelled() and (error := task.exception()) is not None:
             self._taker.abort(error)
-        elif not self._schedule.stopped:
+        elif not self._schedule.halted:
             self.pump()
         self._taker.check_over()
 
@@ -138,7 +139,8 @@ class Intake(Generic[I]):
             needs = self._needs_of(item, index)
             self.pulled += 1
             self._taker.admit(item, index, key, needs)
-        except UsageError as error:
+        except BaseException as error:
+            # Whatever it is (a codec's, say): nothing may leave while items are in flight.
             self._taker.abort(error)
 
     def _key_of(self, item: I, index: int) -> str | None:

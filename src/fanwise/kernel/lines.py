@@ -19,19 +19,22 @@ from collections.abc import Callable
 CHUNK = 1 << 18
 
 Take = Callable[[list[bytes], bool], None]
+Fail = Callable[[OSError], None]
 
 
 class LineReader:
     """Gives `take` the lines of each chunk, and whether they were the last.
 
     A line comes without its separator and is otherwise as it was, a carriage return included. The
-    last one may lack the separator. An empty line is a line.
+    last one may lack the separator. An empty line is a line. `fail` is told when no more can be
+    read, and why.
     """
 
-    def __init__(self, fd: int, take: Take, *, separator: bytes = b"\n") -> None:
+    def __init__(self, fd: int, take: Take, fail: Fail, *, separator: bytes = b"\n") -> None:
         self.ended = False
         self._fd = fd
         self._take = take
+        self._fail = fail
         self._separator = separator
         self._loop = asyncio.get_running_loop()
         self._rest: list[bytes] = []
@@ -80,6 +83,10 @@ class LineReader:
             chunk = os.read(self._fd, CHUNK)
         except BlockingIOError:
             self.more()
+            return
+        except OSError as error:
+            self.ended = True
+            self._fail(error)
             return
         self.ended = not chunk
         self._take(self._split(chunk) if chunk else self._last(), self.ended)

@@ -44,6 +44,14 @@ class Past:
             self._turn_to(key)
         return self._outcome(index, self._page.pop(key)), False
 
+    def won_race(self) -> list[Outcome[Any]]:
+        """If an earlier execution had a success: all that it recorded, the first success first."""
+        if "done" not in self._statuses.values():
+            return []
+        rows = [row for row in self._journal.items(self._fan_out) if row.status != "started"]
+        rows.sort(key=lambda row: (row.status != "done", row.ended_at or 0.0))
+        return [self._outcome(row.index, row) for row in rows]
+
     def _turn_to(self, key: str) -> None:
         place = self._place[key]
         keys = self._order[place : place + PAGE]

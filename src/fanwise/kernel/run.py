@@ -23,7 +23,7 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Usage
 from fanwise.crashpoint import crash_point
-from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged
+from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged, UsageError
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
@@ -66,6 +66,8 @@ def open_run(
     """
     if id is not None:
         check_run_id(id)
+    if not isinstance(subscribers, Iterable):
+        raise UsageError(f"subscribers is {subscribers!r}", "Give a list of functions")
     return Run(
         id or new_run_id(),
         journal=journal,
@@ -120,7 +122,7 @@ class Run:
         self.subscribers = events.Subscribers(subscribers)
         self.record: port.RunRecord | None = None
         self.resumed = False
-        self.stopping: Literal["halted", "cancelled"] | None = None
+        self.halting: Literal["halted", "cancelled"] | None = None
         """Nothing more starts (halted), and what was in flight was ended (cancelled)."""
         self._given = journal
         self._resume = resume
@@ -167,13 +169,13 @@ class Run:
 
     def halt(self, reason: str = "halted") -> None:
         """Start nothing more; what is in flight goes on. Call it on the event loop."""
-        self.stopping = self.stopping or "halted"
+        self.halting = self.halting or "halted"
         for engine in list(self._engines):
-            engine.stop(reason)
+            engine.halt(reason)
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End what is in flight too. Call it on the event loop."""
-        self.stopping = "cancelled"
+        self.halting = "cancelled"
         self.note("cancel", {"reason": reason})
         for engine in list(self._engines):
             engine.cancel(reason)
@@ -283,8 +285,8 @@ class Run:
         yield from unkept(journal.events(self.id))
 
     def _final_status(self, error: BaseException | None) -> port.RunStatus:
-        if self.stopping is not None:
-            return self.stopping
+        if self.halting is not None:
+            return self.halting
         if error is None:
             return "done"
         return "failed" if isinstance(error, Exception) else "cancelled"

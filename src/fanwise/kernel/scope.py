@@ -11,8 +11,8 @@ import contextvars
 from typing import TYPE_CHECKING, Any
 
 from fanwise.core.budget import Budget
-from fanwise.core.ledger import Ledger
-from fanwise.errors import DuplicateName
+from fanwise.core.ledger import Ledger, Ticket
+from fanwise.errors import DuplicateName, UsageError
 from fanwise.kernel.events import CapMoved, Subscribers
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class FanOutScope:
         "run",
         "subscribers",
         "threads",
+        "work_s",
     )
 
     def __init__(
@@ -61,8 +62,16 @@ class FanOutScope:
         self.held = held
         """Caps that the items around this fan-out hold."""
         self.threads = threads
+        self.work_s: dict[str, float] = {}
+        """Seconds of work that calls and nested fan-outs did, by cap."""
         self.again = again
         """An item around is at its second attempt or later: what failed inside runs again."""
+
+    def worked(self, ticket: Ticket, ran_s: float) -> None:
+        """A call inside has used these permits."""
+        for resource, units in ticket.needs:
+            name = resource.name
+            self.work_s[name] = self.work_s.get(name, 0.0) + ran_s * units
 
     def report_moves(self) -> None:
         """Tell the run and its subscribers which adaptive caps moved."""
@@ -120,7 +129,13 @@ class Scope:
     @property
     def held(self) -> Held:
         """The caps that this item and those around it hold."""
-        mine = self.entry.engine.schedule.needs_of(self.entry.index)
+        schedule = self.entry.engine.schedule
+        if not schedule.is_open(self.entry.index):
+            raise UsageError(
+                f"item {self.entry.index} has ended, and code that it started goes on",
+                "Let an item await all that it starts",
+            )
+        mine = schedule.needs_of(self.entry.index)
         return self.fan_out.held | {(self.fan_out.ledger, name) for name in mine}
 
 
@@ -133,10 +148,3 @@ def declared_caps() -> frozenset[str]:
     """The names of the caps that are declared around the code that runs now."""
     scope = current.get()
     return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)
-
-
-def held_names(scope: Scope | None, ledger: Ledger) -> set[str]:
-    """The caps of this ledger that are held around the code that runs now."""
-    if scope is None:
-        return set()
-    return {name for owner, name in scope.held if owner is ledger}

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sized
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sized,
+)
 from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
@@ -15,7 +23,7 @@ from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Outcome
 from fanwise.core.retry import Retry
 from fanwise.core.schedule import Schedule
-from fanwise.core.stats import Stats
+from fanwise.core.stats import TOTAL, Stats
 from fanwise.errors import UsageError
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import dispatcher_of
@@ -70,15 +78,16 @@ class FanOut(Generic[I, T]):
         budget: Budget | None = None,
     ) -> None:
         whole("cap", cap)
-        _check_kinds(halt, retry, caps, run)
+        _check_kinds(halt=halt, retry=retry, caps=caps, run=run, name=name, budget=budget)
         around = current.get()
+        self.around = around
         self.loop = asyncio.get_running_loop()
         self.run = run or (around.fan_out.run if around else None)
         self.top = around is None or run is not None
         ledger = _ledger(caps, self.run, around, self.loop)
         self.threads = Threads("fanwise")
         attempt = attempter(work, self.threads, timeout)
-        source = aiter(items) if isinstance(items, AsyncIterable) else iter(items)
+        source = _source(items)
         self.cap = cap
         self.total = len(items) if isinstance(items, Sized) else None
         self.path = self._path(name, around)
@@ -119,18 +128,20 @@ class FanOut(Generic[I, T]):
         return self.run.places.path(name, None) if self.run is not None else name or "#0"
 
     def begin(self) -> None:
-        """Register with the run, and begin unless that is already stopping."""
+        """Register with the run, and begin unless that is already halting."""
         if self.run is not None and self.top:
             self.run.joined(self.engine)
         if self.scope.subscribers:
             self._emit(events.FanOutStarted, cap=self.cap, total=self.total)
-        if self.run is not None and self.top and self.run.stopping is not None:
-            self.engine.stop(self.run.stopping)
+        if self.run is not None and self.top and self.run.halting is not None:
+            self.engine.halt(self.run.halting)
 
     def end(self) -> Stats:
         """Let go of everything; the engine is over."""
         self.threads.close()
-        stats = self.engine.schedule.stats(self.loop.time())
+        stats = self.engine.schedule.stats(self.loop.time(), self.scope.work_s)
+        if self.around is not None and self.around.fan_out.ledger is self.scope.ledger:
+            self._tell_around(self.around.fan_out, stats)
         if self.run is not None and self.top:
             self.run.left(self.engine)
         if self.recorder is not None:
@@ -138,6 +149,12 @@ class FanOut(Generic[I, T]):
         if self.scope.subscribers:
             self._emit(events.FanOutEnded, stats=stats)
         return stats
+
+    def _tell_around(self, around: FanOutScope, stats: Stats) -> None:
+        """What was done inside an item counts for the fan-out around it."""
+        for name, seconds in stats.work_s.items():
+            if name != TOTAL:
+                around.work_s[name] = around.work_s.get(name, 0.0) + seconds
 
     def _status(self) -> str:
         if self.engine.fatal is not None:
@@ -149,15 +166,34 @@ class FanOut(Generic[I, T]):
         self.scope.subscribers.emit(kind(at=self.loop.time(), path=self.path, **fields))
 
 
-def _check_kinds(halt: object, retry: object, caps: object, run: object) -> None:
-    wanted = ((halt, Halt, "halt"), (retry, Retry, "retry"))
-    for given, kind, name in wanted:
-        if not isinstance(given, kind):
-            raise UsageError(f"{name} is {given!r}", f"Give a {kind.__name__}")
-    if caps is not None and not isinstance(caps, Caps):
-        raise UsageError(f"caps is {caps!r}", "Give Caps(name=4)")
-    if run is not None and not isinstance(run, Run):
-        raise UsageError(f"run is {run!r}", "Give what `open_run` returned")
+def _check_kinds(**given: object) -> None:
+    """Arguments of the wrong kind are named at once, not where they first hurt."""
+    for name, (kind, wanted) in _KINDS.items():
+        if given[name] is not None and not isinstance(given[name], kind):
+            raise UsageError(f"{name} is {given[name]!r}", f"Give {wanted}")
+    for name in ("halt", "retry"):
+        if given[name] is None:
+            raise UsageError(f"{name} is None", f"Give {_KINDS[name][1]}")
+
+
+_KINDS: dict[str, tuple[type, str]] = {
+    "halt": (Halt, "a Halt, such as Halt.on_failure()"),
+    "retry": (Retry, "a Retry, such as Retry(3)"),
+    "caps": (Caps, "Caps(name=4)"),
+    "run": (Run, "what `open_run` returned"),
+    "name": (str, "text"),
+    "budget": (Budget, "Budget(usd=5)"),
+}
+
+
+def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I]:
+    if isinstance(items, AsyncIterable):
+        return aiter(items)
+    try:
+        return iter(items)
+    except TypeError as error:
+        kind = type(items).__name__
+        raise UsageError(f"items is a {kind}", "Give an iterable or async iterable") from error
 
 
 def _ledger(

@@ -32,6 +32,7 @@ class Stream(Generic[T]):
         self._early: dict[int, Outcome[T]] = {}
         self._ready: deque[Outcome[T]] = deque()
         self._next = 0
+        self._source_told = False
         self._news = asyncio.Event()
         self._one: FanOut[Any, T] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -59,9 +60,12 @@ class Stream(Generic[T]):
         self.stats = self._one.end()
         if interrupted is not None:
             raise interrupted
-        fatal = self._task.exception()
-        if fatal is not None and error is None:
-            raise fatal
+        problem = self._task.exception() or self._source_error()
+        if problem is None or problem is error:
+            return
+        if error is None:
+            raise problem
+        error.add_note(f"the fan-out had ended with {problem!r}")
 
     def __aiter__(self) -> AsyncIterator[Outcome[T]]:
         return self
@@ -71,7 +75,9 @@ class Stream(Generic[T]):
         while not self._ready:
             if self._task.done():
                 self._task.result()
-                self._raise_source_error()
+                if (problem := self._source_error()) is not None:
+                    self._source_told = True
+                    raise problem
                 raise StopAsyncIteration
             self._news.clear()
             await self._news.wait()
@@ -119,11 +125,16 @@ class Stream(Generic[T]):
         if len(self._ready) >= self.BUFFER:
             engine.intake.held_back = True
 
-    def _raise_source_error(self) -> None:
+    def _source_error(self) -> ItemsError | None:
+        """What the items raised, unless it was told or a halt came first."""
         assert self._one is not None
         engine = self._one.engine
-        if engine.intake.error is not None and engine.schedule.halted_by is None:
-            raise ItemsError(engine.intake.pulled, None) from engine.intake.error
+        cause = engine.intake.error
+        if cause is None or self._source_told or engine.schedule.halted_by is not None:
+            return None
+        problem = ItemsError(engine.intake.pulled, None)
+        problem.__cause__ = cause
+        return problem
 
 
 @overload

@@ -15,6 +15,10 @@ from fanwise.kernel.threads import EndedAnyway, Threads
 from fanwise.kernel.virtual import outside
 from fanwise.processes import Command, CommandResult, require_success, run_command
 
+INSIST_AFTER_S = 30.0
+"""Cleaning up may take this long. After that, work that was asked to end is asked again, for it
+may have swallowed the first cancellation; then after twice as long, and so on."""
+
 T = TypeVar("T")
 Attempter = Callable[[Any], Awaitable[Any]]
 
@@ -27,6 +31,8 @@ def attempter(work: Any, threads: Threads, timeout: float | None) -> Attempter:
     if not callable(work):
         kind = type(work).__name__
         raise UsageError(f"work is a {kind}", "Give a function, an async function or a Command")
+    if inspect.isasyncgenfunction(work) or inspect.isgeneratorfunction(work):
+        raise UsageError("work is a generator", "Return the value; `yield` gives none")
     function: Attempter = work if is_async(work) else _in_thread(work, threads)
     return function if timeout is None else _within(function, timeout)
 
@@ -57,6 +63,7 @@ def _in_thread(work: Callable[..., Any], threads: Threads) -> Attempter:
 
 def _within(function: Attempter, seconds: float) -> Attempter:
     async def attempt(item: Any) -> Any:
+        insistence = _Insistence(seconds + INSIST_AFTER_S)
         try:
             async with asyncio.timeout(seconds) as limit:
                 value = await function(item)
@@ -64,12 +71,45 @@ def _within(function: Attempter, seconds: float) -> Attempter:
             if not limit.expired():
                 raise
             raise AttemptTimeout(seconds) from error.__cause__
+        except asyncio.CancelledError:
+            if not insistence.settled():
+                raise
+            raise AttemptTimeout(seconds) from None
+        finally:
+            insistence.end()
         # Work that swallows the cancellation, or a thread, may end late all the same.
         if limit.expired():
             raise AttemptTimeout(seconds)
         return value
 
     return attempt
+
+
+class _Insistence:
+    """Cancels again whoever swallowed the cancellation of its time-out and went on."""
+
+    def __init__(self, seconds: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._asked = 0
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._ask, INSIST_AFTER_S)
+
+    def _ask(self, seconds: float) -> None:
+        self._asked += 1
+        self._task.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._ask, 2 * seconds)
+
+    def settled(self) -> bool:
+        """Whether the cancellation that came was ours; if so it is taken back."""
+        ours = self._asked > 0
+        while self._asked > 0:
+            self._asked -= 1
+            self._task.uncancel()
+        return ours
+
+    def end(self) -> None:
+        self._timer.cancel()
 
 
 def _command(command: Command, timeout: float | None) -> Attempter:

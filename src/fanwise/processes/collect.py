@@ -2,7 +2,8 @@
 
 Up to `keep` bytes stay as they are. Beyond that, half of `keep` from the beginning and half from
 the end stay in memory, for the cause of a failure is nearly always in one of the two; and all of
-it goes to a file, if there is a directory for it.
+it goes to a file, if there is a directory for it. A disk that is full is not the command's fault:
+that is an `OutputNotWritable`, which ends the run and leaves the item without an outcome.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from io import FileIO
 from pathlib import Path
 
-from fanwise.errors import FanwiseError
+from fanwise.errors import OutputNotWritable
 from fanwise.processes.result import Capture
 
 
@@ -102,8 +103,5 @@ class Collector:
             raise _unwritable(self._path, error) from error
 
 
-def _unwritable(path: Path, error: OSError) -> FanwiseError:
-    return FanwiseError(
-        f"cannot write a command's output to {path}: {error.strerror}",
-        "Free space or permissions, then resume",
-    )
+def _unwritable(path: Path, error: OSError) -> OutputNotWritable:
+    return OutputNotWritable(f"{path}, where a command's output goes", error.strerror or str(error))

@@ -61,7 +61,7 @@ def detail_lines(detail: Detail) -> Iterator[str]:
     yield from _section("failed", [_failure_line(f) for f in detail["failures"]])
     yield from _section("may have run twice", [_name(i) for i in detail["may_have_run_twice"]])
     yield from _section("events", [_event_line(event) for event in detail["events"]])
-    if detail["status"] in ("interrupted", "halted", "cancelled"):
+    if detail["status"] in ("interrupted", "halted", "cancelled", "failed"):
         yield f"to go on: fanwise resume {detail['id']}"
 
 
