@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import fanwise
+import fanwise.models
 import fanwise.testing
 from fanwise import errors
 from fanwise.journal import codec, port
@@ -40,6 +41,7 @@ def pages() -> dict[str, str]:
         "fanwise.md": _page("fanwise", fanwise.__doc__, _public()),
         "errors.md": _errors(),
         "events.md": _page("Events", events.__doc__, _events()),
+        "models.md": _page("fanwise.models", fanwise.models.__doc__, _models()),
         "testing.md": _page("fanwise.testing", fanwise.testing.__doc__, _testing()),
         "command-line.md": _command_line(),
         "index.md": _index(),
@@ -79,6 +81,15 @@ def _events() -> Iterator[str]:
     for kind in kinds:
         yield from _thing(kind.__name__, kind)
     yield from _thing("fanwise.kernel.telemetry.Spans", telemetry.Spans)
+
+
+def _models() -> Iterator[str]:
+    for name in sorted(fanwise.models.__all__, key=str.lower):
+        if name == "MODEL_RETRY":
+            yield "## `MODEL_RETRY`"
+            yield "What `ask` does without a word: four attempts more, on what is worth a retry."
+        else:
+            yield from _thing(name, getattr(fanwise.models, name))
 
 
 def _testing() -> Iterator[str]:
@@ -121,7 +132,8 @@ def _index() -> str:
         "- [fanwise](fanwise.md): all that `from fanwise import …` gives",
         "- [Errors](errors.md): the tree, and what each carries",
         "- [Events](events.md): what subscribers are told, and spans",
-        "- [fanwise.testing](testing.md): virtual time, recording, journal in memory, crash points",
+        "- [fanwise.models](models.md): language models",
+        "- [fanwise.testing](testing.md): virtual time, recording, fakes, crash points",
         "- [The command line](command-line.md): the `--help` of every command",
     ]
     return "\n".join(lines) + "\n"

@@ -53,8 +53,26 @@ def test_every_error_stands_in_the_tree_of_the_docstring_and_inherits_as_drawn()
         assert thing.__doc__
 
 
+MODELS = [
+    "MODEL_RETRY", "Message", "Model", "Options", "Price", "Reply", "Request", "Spec", "Tokens",
+    "ask", "connect", "record", "worth_a_retry",
+]  # fmt: skip
+
+
+def test_the_models_package_exports_exactly_this_and_imports_no_sdk() -> None:
+    code = (
+        "import sys, fanwise.models, fanwise.testing as t; print(sorted(fanwise.models.__all__), "
+        "[m for m in ('pydantic_ai', 'openai', 'genai_prices', 'jsonschema') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == f"{sorted(MODELS)} []"
+
+
 def test_importing_fanwise_imports_nothing_heavy() -> None:
-    heavy = ["sqlalchemy", "alembic", "rich", "typer", "opentelemetry", "hypothesis", "numpy"]
+    heavy = ["sqlalchemy", "alembic", "rich", "typer", "opentelemetry", "hypothesis", "numpy",
+             "pydantic_ai", "openai", "genai_prices", "jsonschema", "fanwise.models"]  # fmt: skip
     code = f"import fanwise, sys; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

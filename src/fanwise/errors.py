@@ -12,10 +12,22 @@
     │   ├── DuplicateName              two fan-outs of one run have the same name
     │   ├── BadPredicate               a predicate raised, or did not answer with a bool
     │   ├── NotStorable                a value that the codec cannot write
-    │   └── BadRunId                   a run id that is not a plain name
+    │   ├── BadRunId                   a run id that is not a plain name
+    │   ├── UnknownModel               a model's name that says no known provider
+    │   ├── ModelNotReady              a model whose key or extra is missing; names both
+    │   ├── UnknownCost                a budget of dollars, and a call whose price nobody knows
+    │   └── NotRecorded                a replay was asked for what it did not record
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
     ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
     ├── RateLimited                    the other side said "too many"; `.retry_after` in seconds
+    ├── ModelError                     a language model gave no reply that can be used
+    │   ├── ModelRateLimited           (also a RateLimited) worth a retry, after `.retry_after`
+    │   ├── ModelOverloaded            it cannot serve now (5xx); worth a retry
+    │   ├── ModelUnreachable           no connection, or it broke; worth a retry
+    │   ├── ModelQuota                 the account is used up; no retry helps
+    │   ├── ModelRejected              a bad request, a wrong key, no such model; no retry helps
+    │   ├── ModelRefused               a content filter, or the model would not
+    │   └── BadOutput                  the reply does not parse or does not match the schema
     ├── BudgetExceeded                 the budget has no room for what was about to be spent
     ├── CommandFailed                  a child process did not exit with code 0
     ├── RecordedError                  an error read back from the journal: its type and text
@@ -183,6 +195,51 @@ class BadRunId(UsageError):
         )
 
 
+class UnknownModel(UsageError):
+    """A model's name that says no known provider."""
+
+    def __init__(self, name: str, problem: str, next_step: str) -> None:
+        self.name = name
+        super().__init__(f"{name!r} {problem}", next_step)
+
+
+class ModelNotReady(UsageError):
+    """A model whose key or extra is missing. It names the variable and the extra, never a key."""
+
+    def __init__(self, name: str, missing: str, variable: str | None, extra: str) -> None:
+        self.name = name
+        self.missing = missing
+        self.variable = variable
+        self.extra = extra
+        steps = [f"pip install 'fanwise[{extra}]'"]
+        if variable is not None:
+            steps.append(f"set {variable}")
+        super().__init__(f"{name} cannot be used: {missing}", f"It needs: {'; '.join(steps)}")
+
+
+class UnknownCost(UsageError):
+    """A budget counts dollars, and nobody knows what the call may cost: 0 would be a lie."""
+
+    def __init__(self, kind: str, limit: float) -> None:
+        self.kind = kind
+        self.limit = limit
+        super().__init__(
+            f"a budget of {limit:g} {kind} cannot be kept: the price of this call is unknown",
+            "Say the model's price, or give a budget of tokens",
+        )
+
+
+class NotRecorded(UsageError):
+    """A replay was asked for what it did not record, or more often than it recorded it."""
+
+    def __init__(self, path: str, difference: str) -> None:
+        self.path = path
+        self.difference = difference
+        super().__init__(
+            f"{path} has no such request: {difference}", "Record it anew, or ask what was recorded"
+        )
+
+
 class ItemsError(FanwiseError):
     """The iterable of items raised. What had been pulled before was run to its end."""
 
@@ -212,6 +269,76 @@ class RateLimited(FanwiseError):
         self.retry_after = retry_after
         step = "" if retry_after is None else f"Retry after {retry_after:g} s"
         super().__init__(message, step)
+
+
+class ModelError(FanwiseError):
+    """A language model gave no reply that can be used.
+
+    `input_tokens`, `output_tokens` and `usd` are what the attempt cost all the same: 0 where the
+    provider served nothing, None where nobody can know.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        model: str = "",
+        status: int | None = None,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        usd: float | None = None,
+        next_step: str = "",
+    ) -> None:
+        self.provider = provider
+        self.model = model
+        self.status = status
+        self.input_tokens = input_tokens
+        self.output_tokens = output_tokens
+        self.usd = usd
+        FanwiseError.__init__(self, message, next_step)  # not `super`: see ModelRateLimited
+
+
+class ModelRateLimited(ModelError, RateLimited):
+    """The provider said "too many requests": wait `retry_after` seconds, if it said so."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **fields: Any) -> None:
+        self.retry_after = retry_after
+        if retry_after is not None:
+            fields["next_step"] = f"Retry after {retry_after:g} s"
+        ModelError.__init__(self, message, **fields)
+
+
+class ModelOverloaded(ModelError):
+    """The provider cannot serve the request now (5xx, 529). Worth a retry."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **fields: Any) -> None:
+        self.retry_after = retry_after
+        super().__init__(message, **fields)
+
+
+class ModelUnreachable(ModelError):
+    """There was no connection, or it broke before the reply was complete. Worth a retry."""
+
+
+class ModelQuota(ModelError):
+    """The account's credit or quota is used up. No retry helps."""
+
+
+class ModelRejected(ModelError):
+    """The provider rejects the request itself: malformed, wrong key, no such model."""
+
+
+class ModelRefused(ModelError):
+    """A content filter cut in, or the model would not answer."""
+
+
+class BadOutput(ModelError):
+    """The reply does not parse, or does not match the schema. `text` is what the model said."""
+
+    def __init__(self, message: str, *, text: str, **fields: Any) -> None:
+        self.text = text
+        super().__init__(message, **fields)
 
 
 class BudgetExceeded(FanwiseError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
 import time
@@ -125,3 +126,23 @@ def test_a_deadlock_in_virtual_time_is_an_error_and_not_a_hang() -> None:
 
     with pytest.raises(VirtualDeadlock):
         run_virtual(main())
+
+
+def test_a_lambda_around_an_async_function_that_is_cancelled_before_it_began_is_cancelled() -> None:
+    """Its coroutine must neither be an outcome's value nor be left without an await."""
+    inside = threading.Event()
+
+    async def never() -> None: ...
+
+    def looks_sync(item: int) -> object:
+        if item == 0:
+            return inside.wait(60)
+        inside.set()
+        while not cancelled():
+            os.sched_yield()
+        return never()
+
+    halt = Halt.on_success(fastest=True)
+    outcomes = asyncio.run(fan_out(looks_sync, range(2), halt=halt))
+    gc.collect()  # a coroutine that was never awaited would warn here
+    assert [(o.status, o.value) for o in outcomes] == [("done", True), ("cancelled", None)]

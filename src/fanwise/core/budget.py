@@ -13,7 +13,7 @@ from itertools import count
 from typing import Literal
 
 from fanwise.core.outcome import Usage
-from fanwise.errors import BadCap, BudgetExceeded
+from fanwise.errors import BadCap, BudgetExceeded, UnknownCost
 
 KINDS = ("requests", "tokens", "usd")
 # Dollars are summed as floats: the last digit must not decide.
@@ -72,9 +72,11 @@ class Budget:
         return Reservation(amount, next(self._order), tag)
 
     def reserve(self, reservation: Reservation) -> bool:
-        """True: held. False: try again when `settle` names it. `BudgetExceeded`: never."""
+        """True: held. False: try again when `settle` names it. An error: never."""
         for kind, limit in self.limits.items():
-            wanted = getattr(reservation.amount, kind)
+            wanted: float | None = getattr(reservation.amount, kind)
+            if wanted is None:
+                raise UnknownCost(kind, limit)
             if self.spent[kind] + wanted > limit + _EPSILON:
                 raise BudgetExceeded(kind, limit, self.spent[kind], wanted)
         if not self._fits(reservation.amount, self.reserved):
@@ -125,4 +127,4 @@ class Budget:
     @staticmethod
     def _add(to: dict[str, float], usage: Usage, sign: int) -> None:
         for kind in KINDS:
-            to[kind] += sign * getattr(usage, kind)
+            to[kind] += sign * (getattr(usage, kind) or 0.0)

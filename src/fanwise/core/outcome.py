@@ -23,7 +23,8 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     requests: float = 1
     tokens: float = 0
-    usd: float = 0.0
+    usd: float | None = 0.0
+    """None: the price is unknown. A budget of dollars refuses that; it never counts as 0."""
 
 
 class Attempt(msgspec.Struct, frozen=True, gc=False):

@@ -59,7 +59,9 @@ async def call(
 
     `estimate`: the most that an attempt may cost; it is reserved before the attempt and settled
     after it with what `usage` makes of the value (or of the error: a failed attempt may cost
-    too). Without `usage` the estimate counts. `name`: under which its attempts are recorded.
+    too). Without `usage` the estimate counts. None from `usage` means that nobody knows: the
+    budget counts the estimate, for it may have been spent, and the attempt is recorded without a
+    usage. `name`: under which its attempts are recorded.
     """
     scope = current.get()
     if estimate is not None and not isinstance(estimate, Usage):

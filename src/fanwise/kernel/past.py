@@ -83,5 +83,5 @@ def _attempt(row: port.AttemptRecord) -> Attempt:
         row.backoff_s,
         None if row.error is None else decode_error(row.error),
         row.call,
-        Usage(row.requests or 0, row.tokens or 0, row.usd or 0) if spent else None,
+        Usage(row.requests or 0, row.tokens or 0, row.usd) if spent else None,
     )

@@ -281,7 +281,7 @@ class Run:
         for fan_out in self._known.values():
             for row in journal.attempts(fan_out):
                 if row.requests is not None:
-                    yield Usage(row.requests, row.tokens or 0, row.usd or 0)
+                    yield Usage(row.requests, row.tokens or 0, row.usd)
         yield from unkept(journal.events(self.id))
 
     def _final_status(self, error: BaseException | None) -> port.RunStatus:

@@ -142,3 +142,9 @@ class Scope:
 current: contextvars.ContextVar[Scope | None] = contextvars.ContextVar(
     "fanwise_scope", default=None
 )
+
+
+def declared_caps() -> frozenset[str]:
+    """The names of the caps that are declared around the code that runs now."""
+    scope = current.get()
+    return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)

@@ -90,7 +90,8 @@ class Spans:
         }
         if attempt.usage is not None:
             attributes["gen_ai.usage.total_tokens"] = attempt.usage.tokens
-            attributes["fanwise.usd"] = attempt.usage.usd
+            if attempt.usage.usd is not None:
+                attributes["fanwise.usd"] = attempt.usage.usd
         now = time.time_ns()
         context = self._trace.set_span_in_context(item) if item is not None else None
         span = self._tracer.start_span(

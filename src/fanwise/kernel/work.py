@@ -51,6 +51,9 @@ def _in_thread(work: Callable[..., Any], threads: Threads) -> Attempter:
         try:
             value = await threads.run(functools.partial(work, item))
         except EndedAnyway as late:
+            if inspect.iscoroutine(late.value):
+                late.value.close()  # it never began: there is nothing to tell
+                raise asyncio.CancelledError from None
             return late.value  # it was paid for
         # A lambda around an async function looks sync until it is called.
         return await value if inspect.isawaitable(value) else value

@@ -1,0 +1,26 @@
+"""Language models: one port, real providers, replay and simulation.
+
+`connect` makes a model of a name, `ask` calls it within the caps and the budget around.
+"""
+
+from fanwise.models.ask import MODEL_RETRY, ask, worth_a_retry
+from fanwise.models.connect import connect
+from fanwise.models.names import Price, Spec
+from fanwise.models.port import Message, Model, Options, Reply, Request, Tokens
+from fanwise.models.replay import record
+
+__all__ = [
+    "MODEL_RETRY",
+    "Message",
+    "Model",
+    "Options",
+    "Price",
+    "Reply",
+    "Request",
+    "Spec",
+    "Tokens",
+    "ask",
+    "connect",
+    "record",
+    "worth_a_retry",
+]

@@ -1,0 +1,85 @@
+"""One model call through the kernel: bounded, paid for, retried and recorded.
+
+A model makes one attempt; this is where caps, rates, budget, time-out and retry come to it, from
+the fan-out around. A call needs those of these caps that are declared there: `all`, the provider
+(`openai`), the key's variable (`key:OPENAI_API_KEY`), the model (`openai:gpt-5-mini`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fanwise.core.outcome import Usage
+from fanwise.core.retry import Retry
+from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited, ModelUnreachable
+from fanwise.kernel.call import call
+from fanwise.kernel.scope import declared_caps
+from fanwise.models.output import check_schema
+from fanwise.models.port import Model, Prompt, Reply, as_request
+
+ALL = "all"
+
+
+def worth_a_retry(error: BaseException) -> bool:
+    """Whether the same request may go well later: too many, overloaded, no connection, too slow.
+
+    Not: quota, rejected, refused. Nor bad output: that wants a repair, which is another request.
+    """
+    kinds = ModelRateLimited | ModelOverloaded | ModelUnreachable | TimeoutError
+    return isinstance(error, kinds)
+
+
+MODEL_RETRY = Retry(4, on=worth_a_retry)
+
+
+async def ask(
+    model: Model,
+    prompt: Prompt,
+    *,
+    retry: Retry = MODEL_RETRY,
+    timeout: float | None = None,
+    name: str | None = None,
+) -> Reply:
+    """The model's reply, within the caps, rates and budget around.
+
+    `prompt`: a text, messages or a `Request`. `timeout`: seconds for each attempt. `name`: under
+    which the attempts are recorded; default: the model's.
+    """
+    request = as_request(prompt)
+    check_schema(request.schema)
+    return await call(
+        model.reply,
+        request,
+        needs=caps_of(model),
+        retry=retry,
+        timeout=timeout,
+        estimate=model.estimate(request),
+        usage=spent,
+        name=name or model.name,
+    )
+
+
+def caps_of(model: Model) -> list[str]:
+    """The caps that a call needs: of all that could bound it, those declared around."""
+    key = [] if model.key is None else [f"key:{model.key}"]
+    declared = declared_caps()
+    wanted = dict.fromkeys([ALL, model.provider, *key, model.name])
+    return [cap for cap in wanted if cap in declared]
+
+
+def spent(result: Any) -> Usage | None:
+    """What an attempt cost, by its reply or its error; None: nobody knows, so it may be all.
+
+    A cancelled attempt is of that kind: the provider says how much only at the end.
+    """
+    if isinstance(result, Reply):
+        return _usage(result.usage.input, result.usage.output, result.usd)
+    if isinstance(result, ModelError):
+        return _usage(result.input_tokens, result.output_tokens, result.usd)
+    return None
+
+
+def _usage(inside: int | None, outside: int | None, usd: float | None) -> Usage | None:
+    if inside is None or outside is None:
+        return None
+    return Usage(1, inside + outside, usd)

@@ -1,0 +1,27 @@
+"""A model of its name. The only place that knows all kinds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from fanwise.models.names import BUILT_IN, Spec, as_spec, split
+from fanwise.models.port import Model
+
+
+def connect(spec: str | Mapping[str, Any] | Spec | Model) -> Model:
+    """`openai:gpt-5-mini`, `replay:FILE`, `sim:…`, or `{name, base_url, api_key_env, price}`.
+
+    Nothing is sent. A missing key or a missing extra is a `ModelNotReady` that names both.
+    """
+    if not isinstance(spec, str | Mapping | Spec):
+        return spec
+    found = as_spec(spec)
+    scheme, _ = split(found.name)
+    if scheme in BUILT_IN:
+        model: Model = import_module(BUILT_IN[scheme]).open_model(found)
+        return model
+    from fanwise.models.providers import ProviderModel
+
+    return ProviderModel(found)

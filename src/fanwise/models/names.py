@@ -1,0 +1,124 @@
+"""Model names: `provider:model`, as people write them, and what stands behind each provider.
+
+One table says for every provider which variable holds its key, where its server is and which
+extra it needs: so that an error can name them before anything heavy is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import UnknownModel, UsageError
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Dollars for a million tokens, where the public lists do not know the model."""
+
+    input: float
+    output: float
+
+
+class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model as a file may say it: `{name, base_url, api_key_env, price}`."""
+
+    name: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+    price: Price | None = None
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """What one must know to reach a provider."""
+
+    extra: str
+    key: str
+    url_variable: str | None = None
+    base_url: str | None = None
+    key_optional: bool = False
+    """Servers of one's own often take any key."""
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": Provider("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "anthropic": Provider("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "google": Provider("google", "GOOGLE_API_KEY"),
+    "mistral": Provider("mistral", "MISTRAL_API_KEY"),
+    "deepseek": Provider("openai", "DEEPSEEK_API_KEY", base_url="https://api.deepseek.com"),
+    "ollama": Provider(
+        "openai", "OLLAMA_API_KEY", "OLLAMA_BASE_URL", "http://localhost:11434/v1", True
+    ),
+}
+
+BUILT_IN: Mapping[str, str] = {
+    "replay": "fanwise.models.replay",
+    "sim": "fanwise.models.sim",
+}
+"""Schemes that are no provider: a module whose `open_model(spec)` makes the model."""
+
+_MAKERS = {
+    "gpt": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "claude": "anthropic",
+    "gemini": "google",
+    "mistral": "mistral",
+    "ministral": "mistral",
+    "codestral": "mistral",
+    "deepseek": "deepseek",
+    "llama": "ollama",
+    "qwen": "ollama",
+}
+
+
+def as_spec(given: object) -> Spec:
+    """A name, or a mapping as files have it, checked."""
+    if isinstance(given, Spec):
+        return given
+    if isinstance(given, str):
+        return Spec(given)
+    if not isinstance(given, Mapping):
+        raise UsageError(f"a model is {given!r}", "Give a name such as 'openai:gpt-5-mini'")
+    try:
+        return msgspec.convert(dict(given), Spec)
+    except msgspec.ValidationError as error:
+        wanted = "Give name, and if need be base_url, api_key_env and price: {input, output}"
+        raise UsageError(f"a model cannot be read: {error}", wanted) from None
+
+
+def split(name: str) -> tuple[str, str]:
+    """`openai:gpt-5-mini` as its two parts; `UnknownModel` with the nearest that is known."""
+    scheme, colon, rest = name.partition(":")
+    if not colon:
+        raise UnknownModel(name, "has no provider", _provider_step(name))
+    if scheme not in PROVIDERS and scheme not in BUILT_IN:
+        raise UnknownModel(name, f"has the unknown provider {scheme!r}", _near(scheme, rest))
+    if not rest and scheme in PROVIDERS:
+        raise UnknownModel(name, "names no model", f"Write {scheme}:MODEL")
+    return scheme, rest
+
+
+def _provider_step(name: str) -> str:
+    for beginning, provider in _MAKERS.items():
+        if name.lower().startswith(beginning):
+            return f"Did you mean {provider + ':' + name!r}?"
+    return f"Write PROVIDER:{name}, with one of: {_known()}"
+
+
+def _near(scheme: str, rest: str) -> str:
+    close = get_close_matches(scheme.lower(), [*PROVIDERS, *BUILT_IN], n=1)
+    return f"Did you mean {close[0] + ':' + rest!r}?" if close else f"Known: {_known()}"
+
+
+def _known() -> str:
+    return ", ".join([*PROVIDERS, *BUILT_IN])
+
+
+def shown(spec: Spec) -> dict[str, Any]:
+    """A spec as plain data: what a run keeps of it. It has the key's variable, never the key."""
+    plain: dict[str, Any] = msgspec.to_builtins(spec)
+    return {name: value for name, value in plain.items() if value is not None}

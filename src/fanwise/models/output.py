@@ -1,0 +1,56 @@
+"""The text of a reply as the value that its schema asks for.
+
+Providers that promise to keep to a schema do not always; so every reply is checked here, and a
+model that cannot promise it is asked in words and checked all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import UsageError
+from fanwise.models.port import Schema
+
+_FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
+
+
+class Mismatch(Exception):
+    """Why a text is not what the schema asks for."""
+
+
+def parse(text: str, schema: Schema | None) -> Any:
+    """The value, or `Mismatch`. Without a schema there is none. A fence around JSON is allowed."""
+    if schema is None:
+        return None
+    fenced = _FENCE.match(text)
+    try:
+        value = msgspec.json.decode(fenced[1] if fenced else text)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise Mismatch(f"not JSON: {error}") from None
+    problem = _first_problem(value, schema)
+    if problem is not None:
+        raise Mismatch(problem)
+    return value
+
+
+def check_schema(schema: Schema | None) -> None:
+    """A schema that is none is the caller's error, said before anything is paid for."""
+    if schema is None:
+        return
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise UsageError(f"not a JSON schema: {error.message}", "Mend the schema") from None
+
+
+def _first_problem(value: Any, schema: Schema) -> str | None:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    error = best_match(Draft202012Validator(schema).iter_errors(value))
+    return None if error is None else f"{error.json_path}: {error.message}"

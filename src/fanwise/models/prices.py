@@ -1,0 +1,102 @@
+"""Dollars for tokens, and the most that a request may cost before it is sent.
+
+Prices are those of `genai-prices`, whose data lies in the package: no network is asked. A model
+that it does not know has no price, and None is said, once; 0 would make a budget that is never
+reached. Who knows better gives a `Price` in the model's spec.
+
+The estimate has to be an upper bound, or a budget could be overspent:
+
+- input: a token for every 2 bytes, and 16 for each message around its text. Real texts have 3 to
+  4 bytes a token; only strings of rare symbols come near 2.
+- output: `max_tokens`; without it the model's context window, where the price list knows it, else
+  131,072. That is far more than most replies have, and it is reserved: so give `max_tokens`
+  wherever a budget or a rate of tokens counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from typing import Any
+
+import msgspec
+
+from fanwise.core.outcome import Usage
+from fanwise.models.names import Price
+from fanwise.models.port import Request, Tokens
+
+BYTES_A_TOKEN = 2
+TOKENS_A_MESSAGE = 16
+MOST_OUTPUT = 131_072
+
+_log = logging.getLogger(__name__)
+
+
+def dollars(provider: str, model: str, tokens: Tokens, price: Price | None = None) -> float | None:
+    """What these tokens cost; None if the price or a count is unknown."""
+    if price is not None:
+        return at_price(tokens, price)
+    found = None if tokens.total is None else _listed(provider, model)
+    if found is None:
+        return None
+    from genai_prices import Usage as Counted
+
+    counted = Counted(
+        input_tokens=tokens.input, output_tokens=tokens.output, cache_read_tokens=tokens.cached
+    )
+    return float(found.calc_price(counted, _provider(provider)).total_price)
+
+
+def at_price(tokens: Tokens, price: Price | None) -> float | None:
+    """What these tokens cost at a given price; None if it or a count is unknown."""
+    if price is None or tokens.input is None or tokens.output is None:
+        return None
+    return (tokens.input * price.input + tokens.output * price.output) / 1_000_000
+
+
+def most(provider: str, model: str, request: Request, price: Price | None = None) -> Usage:
+    """An upper bound for one attempt."""
+    tokens = Tokens(most_input(request), most_output(provider, model, request))
+    assert tokens.total is not None
+    return Usage(1, tokens.total, dollars(provider, model, tokens, price))
+
+
+def most_input(request: Request) -> int:
+    """An upper bound for the tokens of the messages and the schema."""
+    texts = [message.content for message in request.messages]
+    if request.schema is not None:
+        texts.append(msgspec.json.encode(request.schema).decode())
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    return -(-size // BYTES_A_TOKEN) + TOKENS_A_MESSAGE * len(texts)
+
+
+def most_output(provider: str, model: str, request: Request) -> int:
+    """What `max_tokens` allows; without it, what the model can hold at all."""
+    if request.options.max_tokens is not None:
+        return request.options.max_tokens
+    found = _listed(provider, model)
+    window = None if found is None else found.context_window
+    return window or MOST_OUTPUT
+
+
+@functools.cache
+def _listed(provider: str, model: str) -> Any | None:
+    """The model in the price list; that it is not there is said once, for this is cached."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+    except ImportError:
+        _log.warning("the price of %s:%s is unknown: genai-prices is missing", provider, model)
+        return None
+    try:
+        _, found = get_snapshot().find_provider_model(model, None, provider, None)
+    except LookupError:
+        _log.warning("the price of %s:%s is unknown: dollars are not counted", provider, model)
+        return None
+    return found
+
+
+@functools.cache
+def _provider(provider: str) -> Any:
+    from genai_prices.data_snapshot import get_snapshot
+
+    return get_snapshot().find_provider(None, provider, None)
