@@ -24,7 +24,7 @@ class Retry(msgspec.Struct, frozen=True):
     base_s: float = 0.5
     most_s: float = 60.0
     on: type[BaseException] | tuple[type[BaseException], ...] | OnError | None = None
-    """Which errors: types, or a function. Default: every one but wrong usage, no budget, a full disk."""
+    """Which errors: types, or a function. Default: all but wrong usage, no budget, a full disk."""
 
     def __post_init__(self) -> None:
         whole("times of Retry", self.times, least=0)
