@@ -4,11 +4,17 @@ A plain write to a full pipe would block the event loop: time-outs, Ctrl-C, all 
 descriptor to non-blocking would also do so for whoever shares it (the shell). A pipe that polls
 as writable takes PIPE_BUF bytes at once, and whole: so pieces of that size neither block nor are
 written by halves, which is what lets `position` be exact.
+
+`os.write` would let other threads have the interpreter before it returns, so that milliseconds
+might pass, and a kill come, between a piece and the note that it was written. The write here
+holds on to the interpreter: it does not block, and the note follows at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import errno
 import os
 import select
 from collections.abc import Callable
@@ -41,7 +47,7 @@ class FdWriter:
             if not self._poll.poll(0):
                 await self._writable()
             try:
-                size = os.write(self.fd, rest[: self._piece])
+                size = _write_at_once(self.fd, bytes(rest[: self._piece]))
             except BlockingIOError:
                 await self._writable()
                 continue
@@ -63,6 +69,22 @@ class FdWriter:
             await ready
         finally:
             self._loop.remove_writer(self.fd)
+
+
+_libc = ctypes.PyDLL(None, use_errno=True)
+_libc.write.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]
+_libc.write.restype = ctypes.c_ssize_t
+
+
+def _write_at_once(fd: int, piece: bytes) -> int:
+    """`os.write` without letting another thread in."""
+    while True:
+        size: int = _libc.write(fd, piece, len(piece))
+        if size >= 0:
+            return size
+        problem = ctypes.get_errno()
+        if problem != errno.EINTR:
+            raise OSError(problem, os.strerror(problem))
 
 
 def _set(ready: asyncio.Future[None]) -> None:
