@@ -7,7 +7,7 @@ so that what the first execution and the resume write together is everything onc
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 from fanwise.cli.fd_writer import FdWriter
@@ -61,11 +61,7 @@ class OrderedOutput:
         item, skip = self._position.item, self._position.offset
         if not skip:
             await self._write_stderr(piece.stderr)
-
-        def moved(size: int) -> None:
-            self._position.move(item, self._position.offset + size)
-
-        await self._copy(self._out, piece.stdout, skip, moved)
+        await self._copy(self._out, piece.stdout, skip, self._position)
         self._position.move(item + 1, 0)
         # With "halt on failure" a sequential run would have ended here.
         self._ended = piece.failed and self._to_failure
@@ -73,23 +69,23 @@ class OrderedOutput:
     async def _write_stderr(self, content: bytes | str) -> None:
         if self._err is not None:
             try:
-                await self._copy(self._err, content, 0, lambda _: None)
+                await self._copy(self._err, content, 0, None)
             except (OSError, OutputNotWritable):  # nobody reads it; the journal has it
                 self._err = None
 
     async def _copy(
-        self, to: FdWriter, content: bytes | str, skip: int, written: Callable[[int], None]
+        self, to: FdWriter, content: bytes | str, skip: int, position: Position | None
     ) -> None:
         if isinstance(content, bytes):
-            await self._put(to, content[skip:], written)
+            await self._put(to, content[skip:], position)
             return
         for chunk in _chunks(content, skip):
-            await self._put(to, chunk, written)
+            await self._put(to, chunk, position)
 
-    async def _put(self, to: FdWriter, data: bytes, written: Callable[[int], None]) -> None:
+    async def _put(self, to: FdWriter, data: bytes, position: Position | None) -> None:
         if data:
             self._screen.make_room(to.fd)
-            await to.write(data, written)
+            await to.write(data, position)
             self._screen.wrote(to.fd, data)
 
 

@@ -13,12 +13,22 @@ run of the same id in a journal that is gone had written is nothing to the run o
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from fanwise.cli.streams import cannot_write
 from fanwise.journal.port import RunRecord
+
+libc = ctypes.PyDLL(None, use_errno=True)
+"""System calls that do not let another thread have the interpreter meanwhile."""
+libc.write.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]
+libc.write.restype = ctypes.c_ssize_t
+libc.pwrite.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64]
+libc.pwrite.restype = ctypes.c_ssize_t
 
 _FORM = struct.Struct("<dQQQ")
 """When the run was created, its number, the item, the offset."""
@@ -49,6 +59,17 @@ class Position:
             os.pwrite(self._fd, _FORM.pack(*self._run, item, offset), 0)
         except OSError as error:
             raise cannot_write(str(self._path), error) from error
+
+    def noting(self, offset: int) -> Callable[[], object]:
+        """What notes this offset within the item, ready to be called."""
+        note = _FORM.pack(*self._run, self.item, offset)
+        return partial(libc.pwrite, self._fd, note, len(note), 0)
+
+    def noted(self, offset: int, *, correct: bool) -> None:
+        """It was called; `correct`: less was written than it says."""
+        if correct:
+            self.move(self.item, offset)
+        self.offset = offset
 
     def close(self) -> None:
         """Let go of the file."""
