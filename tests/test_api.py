@@ -13,7 +13,8 @@ import fanwise.testing
 from fanwise import errors
 
 EXPORTS = [
-    "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "FanwiseError", "Halt",
+    "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "FanwiseError", "Feed",
+    "Halt",
     "Outcome", "Outcomes", "Rate", "RateLimited", "Retry", "Run", "Stats", "Usage", "call",
     "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",
 ]  # fmt: skip

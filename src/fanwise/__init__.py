@@ -12,6 +12,7 @@ from fanwise.core.stats import Stats
 from fanwise.errors import FanwiseError, RateLimited
 from fanwise.kernel.call import call
 from fanwise.kernel.fan_out import fan_out, fan_out_sync
+from fanwise.kernel.feed import Feed
 from fanwise.kernel.run import Run, open_run
 from fanwise.kernel.stream import fan_out_stream
 from fanwise.kernel.threads import cancelled
@@ -27,6 +28,7 @@ __all__ = [
     "Command",
     "CommandResult",
     "FanwiseError",
+    "Feed",
     "Halt",
     "Outcome",
     "Outcomes",
