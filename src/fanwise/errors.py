@@ -11,6 +11,7 @@
     │   ├── DuplicateKey               two items of one fan-out have the same key
     │   ├── DuplicateName              two fan-outs of one run have the same name
     │   ├── BadPredicate               a predicate raised, or did not answer with a bool
+    │   ├── BadVerdict                 a requirement answered with something that is no verdict
     │   ├── NotStorable                a value that the codec cannot write
     │   ├── BadRunId                   a run id that is not a plain name
     │   ├── UnknownModel               a model's name that says no known provider
@@ -19,6 +20,7 @@
     │   └── NotRecorded                a replay was asked for what it did not record
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
     ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
+    ├── DeadlinePassed (TimeoutError)  the whole took longer than it was given
     ├── RateLimited                    the other side said "too many"; `.retry_after` in seconds
     ├── ModelError                     a language model gave no reply that can be used
     │   ├── ModelRateLimited           (also a RateLimited) worth a retry, after `.retry_after`
@@ -171,6 +173,15 @@ class BadPredicate(UsageError):
         )
 
 
+class BadVerdict(UsageError):
+    """A requirement answered with something that is no verdict: nothing is taken for a yes."""
+
+    def __init__(self, requirement: str, answer: object, wanted: str) -> None:
+        self.requirement = requirement
+        self.answer = answer
+        super().__init__(f"the requirement {requirement!r} gave {answer!r}", f"Return {wanted}")
+
+
 class NotStorable(UsageError):
     """A value that the codec cannot write."""
 
@@ -262,6 +273,14 @@ class AttemptTimeout(FanwiseError, TimeoutError):
         super().__init__(f"timed out after {seconds:g} s")
 
 
+class DeadlinePassed(FanwiseError, TimeoutError):
+    """The whole took longer than it was given; what was in flight was cancelled."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        super().__init__(f"the deadline of {deadline:g} s has passed", "Give it more time")
+
+
 class RateLimited(FanwiseError):
     """The other side said "too many requests". Adaptive caps shrink on it."""
 
@@ -334,10 +353,25 @@ class ModelRefused(ModelError):
 
 
 class BadOutput(ModelError):
-    """The reply does not parse, or does not match the schema. `text` is what the model said."""
+    """The reply does not parse, or does not match the schema. `text` is what the model said.
 
-    def __init__(self, message: str, *, text: str, **fields: Any) -> None:
+    The rest is as in a reply: it came, and was paid for, and may be worth a repair.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        first_token_s: float | None = None,
+        ran_s: float = 0.0,
+        finish_reason: str | None = None,
+        **fields: Any,
+    ) -> None:
         self.text = text
+        self.first_token_s = first_token_s
+        self.ran_s = ran_s
+        self.finish_reason = finish_reason
         super().__init__(message, **fields)
 
 

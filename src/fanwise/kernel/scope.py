@@ -148,3 +148,9 @@ def declared_caps() -> frozenset[str]:
     """The names of the caps that are declared around the code that runs now."""
     scope = current.get()
     return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)
+
+
+def current_run() -> Run | None:
+    """The durable run around the code that runs now."""
+    scope = current.get()
+    return None if scope is None else scope.fan_out.run
