@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -330,16 +332,20 @@ async def test_nested_in_a_fan_out_all_samples_share_its_caps() -> None:
     assert asyncio.get_running_loop().time() == 14
 
 
-def test_the_bar_is_drawn_on_a_terminal_and_only_there(capfd: Any) -> None:
-    sample_sync(ScriptedModel([GOOD]), "x", [good], concurrency_budget=1, progress=True)
-    assert capfd.readouterr().err == ""
+PROGRAM = """
+from fanwise.sampling import sample_sync
+from fanwise.testing import ScriptedModel
+sample_sync(ScriptedModel(["good"]), "x", [lambda text: True], concurrency_budget=1, progress=True)
+"""
+
+
+def test_the_bar_is_drawn_on_a_terminal_and_only_there() -> None:
+    program = [sys.executable, "-c", PROGRAM]
+    piped = subprocess.run(program, capture_output=True, timeout=60, check=True)
+    assert (piped.stdout, piped.stderr) == (b"", b"")
     primary, secondary = os.openpty()
-    kept = os.dup(2)
-    os.dup2(secondary, 2)
-    try:
-        sample_sync(ScriptedModel([GOOD]), "x", [good], concurrency_budget=1, progress=True)
-    finally:
-        os.dup2(kept, 2)
+    subprocess.run(program, stderr=secondary, timeout=60, check=True)
+    os.set_blocking(primary, False)
     drawn = os.read(primary, 1 << 16).decode()
     os.close(secondary)
     os.close(primary)
