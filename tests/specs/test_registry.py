@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BadSpec, UsageError
-from fanwise.specs import names, system, system_of
+from fanwise.specs import names, registry, system, system_of
 from tests.specs.support import document
 
 
@@ -91,3 +91,10 @@ def test_two_packages_with_one_name_are_refused(place: Path) -> None:
 def test_a_name_that_nobody_registers_is_said() -> None:
     with pytest.raises(UsageError, match="there is no system 'smaple'; did you mean `sample`"):
         system("smaple")
+
+
+def test_a_known_system_that_this_version_does_not_have_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(registry.BUILT_IN, "later", "fanwise.later.system:SYSTEM")
+    assert refused("later: {}") == "f.yaml:1:1: later: this fanwise has no system 'later' yet"
