@@ -14,6 +14,7 @@
     │   ├── BadVerdict                 a requirement answered with something that is no verdict
     │   ├── NotStorable                a value that the codec cannot write
     │   ├── BadRunId                   a run id that is not a plain name
+    │   ├── BadSpec                    a file with problems, each with its line, column and field
     │   ├── UnknownModel               a model's name that says no known provider
     │   ├── ModelNotReady              a model whose key or extra is missing; names both
     │   ├── UnknownCost                a budget of dollars, and a call whose price nobody knows
@@ -50,7 +51,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class FanwiseError(Exception):
@@ -204,6 +205,39 @@ class BadRunId(UsageError):
             f"{run_id!r} is not a run id",
             "Use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit",
         )
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong in a file, and where; `line` and `column` count from 1."""
+
+    line: int | None
+    column: int | None
+    field: str
+    """As in `sample.requirements[2].check`; empty: the file as a whole."""
+    message: str
+
+    def at(self, file: str) -> str:
+        """In a line, as compilers write it: editors know this form."""
+        places = [str(number) for number in (self.line, self.column) if number is not None]
+        where = ":".join([file, *places])
+        return ": ".join(part for part in (where, self.field, self.message) if part)
+
+
+class BadSpec(UsageError):
+    """A file that somebody wrote cannot be used as it is. All its problems are in `problems`."""
+
+    MOST = 10
+    """Problems that are told of."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
+        told = [problem.at(file) for problem in self.problems[: self.MOST]]
+        if len(self.problems) > 1:
+            told = [f"{file} has {len(self.problems)} problems", *(f"  {each}" for each in told)]
+        if len(self.problems) > self.MOST:
+            told.append(f"  … and {len(self.problems) - self.MOST} more")
+        super().__init__("\n".join(told))
 
 
 class UnknownModel(UsageError):

@@ -11,13 +11,14 @@ import msgspec
 from fanwise.core.stats import Stats
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
+from fanwise.view.inputs import PLANNED
 from fanwise.view.item_rows import Row, moment
 from fanwise.view.run_summary import duration, local_time, one_line, run_summary
 
 Detail = dict[str, Any]
 
-BOOKKEEPING = ("reserve", "settle")
-"""Events that a budget keeps for a crash; nobody wants to read them."""
+BOOKKEEPING = ("reserve", "settle", PLANNED)
+"""Events that are kept for a crash; nobody wants to read them."""
 
 
 def run_detail(journal: Journal, run: RunRecord) -> Detail:
