@@ -165,6 +165,17 @@ def test_items_statuses_and_attempts_can_be_asked_for_by_key(journal: Journal) -
     assert list(journal.items(F, [])) == []
 
 
+def test_all_that_is_known_of_an_attempt_is_read_back(journal: Journal) -> None:
+    known = an_attempt(
+        "a", call="m", error="{}", requests=1.0, tokens=30.0, usd=0.5, input_tokens=20,
+        output_tokens=10, cached_tokens=5, first_token_s=0.25,
+    )  # fmt: skip
+    write(journal, ItemStarted(F, "a", 0, 1.0), known, an_attempt("a"))
+    told, untold = (msgspec.structs.asdict(attempt) for attempt in journal.attempts(F))
+    assert told == {"number": 1, **msgspec.structs.asdict(known)}
+    assert untold == {"number": 2, **msgspec.structs.asdict(an_attempt("a"))}
+
+
 def test_items_come_in_item_order_whatever_their_keys(journal: Journal) -> None:
     write(journal, *(ItemStarted(F, f"k{9 - i}", i, 1.0) for i in (10, 2, 0, 100, 1)))
     assert [item.index for item in journal.items(F)] == [0, 1, 2, 10, 100]

@@ -104,6 +104,10 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     requests: float | None = None
     tokens: float | None = None
     usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    first_token_s: float | None = None
 
 
 class EventRecord(msgspec.Struct, frozen=True):
@@ -164,6 +168,10 @@ class AttemptEnded(msgspec.Struct, frozen=True, gc=False):
     requests: float | None = None
     tokens: float | None = None
     usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    first_token_s: float | None = None
 
 
 class FanOutEnded(msgspec.Struct, frozen=True):

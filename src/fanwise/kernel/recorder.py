@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from fanwise.core.budget import KINDS
 from fanwise.core.outcome import Attempt, Outcome, Usage
 from fanwise.crashpoint import crash_point
 from fanwise.errors import NotStorable
@@ -177,7 +178,9 @@ class Recorder:
 
     def attempted(self, key: str, attempt: Attempt) -> None:
         """An attempt of an item with several, or of a call inside it."""
-        usage = attempt.usage
+        error = None if attempt.error is None else encode_error(attempt.error)
+        # Its fields have the names of the columns.
+        spent = {} if attempt.usage is None else msgspec.structs.asdict(attempt.usage)
         write = port.AttemptEnded(
             self._fan_out,
             key,
@@ -185,17 +188,16 @@ class Recorder:
             attempt.queued_s,
             attempt.ran_s,
             attempt.backoff_s,
-            None if attempt.error is None else encode_error(attempt.error),
-            None if usage is None else usage.requests,
-            None if usage is None else usage.tokens,
-            None if usage is None else usage.usd,
+            error,
+            **spent,
+            first_token_s=attempt.first_token_s,
         )
         self._journal.submit(write)
 
     async def promise(self, promise: str, amount: Usage) -> None:
         """What an attempt may spend at most, on disk before it is spent."""
         landed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        data = {"id": promise, **msgspec.structs.asdict(amount)}
+        data = {"id": promise, **{kind: getattr(amount, kind) for kind in KINDS}}
         then = self._landing.expect(_resolve, landed)
         self._journal.submit(self._event("reserve", data), then)
         await landed

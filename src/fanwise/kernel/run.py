@@ -27,6 +27,7 @@ from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged, UsageE
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
+from fanwise.kernel.past import usage_of
 from fanwise.kernel.recorder import Recorder, unkept
 from fanwise.kernel.scope import Places
 
@@ -280,8 +281,8 @@ class Run:
     def _spent(self, journal: port.Journal) -> Iterable[Usage]:
         for fan_out in self._known.values():
             for row in journal.attempts(fan_out):
-                if row.requests is not None:
-                    yield Usage(row.requests, row.tokens or 0, row.usd)
+                if (usage := usage_of(row)) is not None:
+                    yield usage
         yield from unkept(journal.events(self.id))
 
     def _final_status(self, error: BaseException | None) -> port.RunStatus:
