@@ -1,18 +1,15 @@
-"""What the calls of a run came to: one pass over its attempts, where the database makes it.
+"""What calls came to, from attempts that are at hand; `read_call_totals.py` asks the database.
 
 What nobody knows is counted, never taken for 0. Percentiles are values that occurred (nearest
-rank), so that none is made up between two of them.
+rank), so that none is made up between two of them. No SQLAlchemy here: the command line's help
+must not wait for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import ceil
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
-
-from fanwise.journal import schema
 from fanwise.journal.port import AttemptRecord, CallTotals, Sum
 
 SUMS = ("tokens", "input_tokens", "output_tokens", "cached_tokens", "usd")
@@ -23,7 +20,7 @@ def total(attempts: Iterable[AttemptRecord]) -> CallTotals:
     """Of the attempts that are at hand, those of calls."""
     calls = [attempt for attempt in attempts if attempt.call is not None]
     first = sorted(each.first_token_s for each in calls if each.first_token_s is not None)
-    median, high = (first[_place(part, len(first))] if first else None for part in PERCENTILES)
+    median, high = (first[place(part, len(first))] if first else None for part in PERCENTILES)
     sums = {name: _sum([getattr(each, name) for each in calls]) for name in SUMS}
     failed = sum(each.error is not None for each in calls)
     return CallTotals(
@@ -36,37 +33,6 @@ def _sum(values: list[float | None]) -> Sum:
     return Sum(sum(known), len(values) - len(known))
 
 
-def _place(part: float, number: int) -> int:
+def place(part: float, number: int) -> int:
+    """Where in a sorted list of so many the value stands that this part of them does not pass."""
     return ceil(part * number) - 1
-
-
-def read_total(connection: Connection, run_id: str) -> CallTotals:
-    """Of all calls of a run that are on disk."""
-    table = schema.attempts.c
-    known = [table[name] for name in SUMS]
-    columns = [func.count(), func.count(table.error), func.count(table.first_token_s)]
-    columns += [func.count(column) for column in known]
-    sums = [func.coalesce(func.sum(column), 0) for column in known]
-    attempts, failed, told, *rest = connection.execute(_of_calls(run_id, *columns, *sums)).one()
-    found = zip(SUMS, rest[: len(SUMS)], rest[len(SUMS) :], strict=True)
-    totals = {name: Sum(amount, attempts - count) for name, count, amount in found}
-    median, high = (_first_token(connection, run_id, told, part) for part in PERCENTILES)
-    return CallTotals(
-        attempts=attempts, failed=failed, first_token_p50=median, first_token_p95=high, **totals
-    )
-
-
-def _first_token(connection: Connection, run_id: str, told: int, part: float) -> float | None:
-    column = schema.attempts.c.first_token_s
-    query = _of_calls(run_id, column).where(column.is_not(None)).order_by(column)
-    found = connection.execute(query.offset(max(0, _place(part, told))).limit(1)).scalar()
-    return None if found is None else float(found)
-
-
-def _of_calls(run_id: str, *columns: ColumnElement[Any]) -> Select[Any]:
-    table, fan_outs = schema.attempts, schema.fan_outs
-    return (
-        select(*columns)
-        .join_from(fan_outs, table, fan_outs.c.id == table.c.fan_out)
-        .where(fan_outs.c.run_id == run_id, table.c.call.is_not(None))
-    )

@@ -17,7 +17,6 @@ from sqlalchemy import Engine, Select, Table, func, select
 from sqlalchemy.exc import DBAPIError
 
 from fanwise.journal import runs, schema
-from fanwise.journal.call_totals import read_total
 from fanwise.journal.connect import journal_errors
 from fanwise.journal.port import (
     AttemptRecord,
@@ -29,6 +28,7 @@ from fanwise.journal.port import (
     ItemStatus,
     RunRecord,
 )
+from fanwise.journal.read_call_totals import read_total
 
 R = TypeVar("R", bound=msgspec.Struct)
 ROWS_AT_ONCE = 1000
