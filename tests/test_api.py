@@ -71,6 +71,23 @@ def test_the_models_package_exports_exactly_this_and_imports_no_sdk() -> None:
     assert done.stdout.strip() == f"{sorted(MODELS)} []"
 
 
+def test_the_help_of_the_command_line_waits_for_nothing_heavy() -> None:
+    heavy = [
+        "sqlalchemy",
+        "alembic",
+        "rich",
+        "opentelemetry",
+        "numpy",
+        "pydantic",
+        "fanwise.models",
+    ]
+    code = f"import fanwise.cli.app, sys; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
+
+
 def test_importing_fanwise_imports_nothing_heavy() -> None:
     heavy = ["sqlalchemy", "alembic", "rich", "typer", "opentelemetry", "hypothesis", "numpy",
              "pydantic_ai", "openai", "genai_prices", "jsonschema", "fanwise.models"]  # fmt: skip

@@ -327,9 +327,13 @@ class RateLimited(FanwiseError):
 class ModelError(FanwiseError):
     """A language model gave no reply that can be used.
 
-    `input_tokens`, `output_tokens` and `usd` are what the attempt cost all the same: 0 where the
-    provider served nothing, None where nobody can know.
+    `input_tokens` (of these, `cached_tokens` from the provider's cache), `output_tokens` and `usd`
+    are what the attempt cost all the same: 0 where the provider served nothing, None where nobody
+    can know.
     """
+
+    cached_tokens: int = 0
+    """Also of an error in a recording that was made before there was this field."""
 
     def __init__(
         self,
@@ -340,6 +344,7 @@ class ModelError(FanwiseError):
         status: int | None = None,
         input_tokens: int | None = None,
         output_tokens: int | None = None,
+        cached_tokens: int = 0,
         usd: float | None = None,
         next_step: str = "",
     ) -> None:
@@ -348,6 +353,7 @@ class ModelError(FanwiseError):
         self.status = status
         self.input_tokens = input_tokens
         self.output_tokens = output_tokens
+        self.cached_tokens = cached_tokens
         self.usd = usd
         FanwiseError.__init__(self, message, next_step)  # not `super`: see ModelRateLimited
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from fanwise.core.outcome import Usage
+from fanwise.kernel import meter
 from fanwise.models.clients import client_for, close_client, key_of, key_variable, preload
 from fanwise.models.failures import Failure
 from fanwise.models.finish import finish
 from fanwise.models.names import Spec, split
 from fanwise.models.port import Reply, Request
-from fanwise.models.prices import dollars, most
+from fanwise.models.prices import counted, dollars, most
 from fanwise.models.stream import Reading
 
 
@@ -45,6 +46,9 @@ class ProviderModel:
             if ours is None:
                 raise
             raise ours from None
+        except asyncio.CancelledError:
+            self._tell_cost(reading)
+            raise
         ran_s = clock() - began
         return finish(self, request, self._complete(reading, ran_s))
 
@@ -63,6 +67,12 @@ class ProviderModel:
             ran_s,
             reading.finish_reason,
         )
+
+    def _tell_cost(self, reading: Reading) -> None:
+        """A cancelled attempt has neither reply nor error to carry it."""
+        usage = counted(reading.tokens, self._dollars(reading))
+        if usage is not None:
+            meter.spent(usage)
 
     def _dollars(self, reading: Reading) -> float | None:
         return dollars(self.provider, self._model, reading.tokens, self._spec.price)
