@@ -421,7 +421,7 @@ class WrongDigest(PullFailed):
         super().__init__(
             name,
             f"what {source} has for it has the SHA-256 {found} and not {wanted}",
-            "It was not kept. See where your package index gets its files from",
+            "It was not kept. See where that file comes from",
         )
 
 

