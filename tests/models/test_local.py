@@ -410,3 +410,13 @@ def test_the_heavy_packages_are_not_imported_with_the_models() -> None:
     code = "import fanwise.models.local.settings, sys; print('xllamacpp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_python_that_cannot_be_run_is_an_error_of_ours(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {path.name for path in Path("/proc/self/fd").iterdir()}
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with pytest.raises(ModelNotStarted, match=r"cannot be run: .* '/no/such/python'"):
+        asyncio.run(model.reply(prompt()))
+    assert {path.name for path in Path("/proc/self/fd").iterdir()} <= files

@@ -59,7 +59,7 @@ def only_from(folder: Path) -> dict[str, str]:
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(folder),
         "UV_NO_CONFIG": "1",
-        "UV_NO_INDEX": "1",
+        "UV_OFFLINE": "1",
         "UV_FIND_LINKS": str(folder),
     }
 

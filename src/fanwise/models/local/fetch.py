@@ -101,7 +101,7 @@ async def _use(tool: Tool, place: Path) -> str | None:
 
 def _last_words(result: CommandResult) -> str:
     lines = f"{result.stdout.text}\n{result.stderr.text}".split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "nothing")
+    return next((line.strip(" .") for line in reversed(lines) if line.strip()), "nothing")
 
 
 def _found(weights: Weights, tool: Tool, place: Path) -> Path:

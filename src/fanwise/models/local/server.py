@@ -49,6 +49,12 @@ class Server:
     def __init__(self, name: str, place: Place) -> None:
         self.name = name
         self._place = place
+        try:
+            self._start()
+        except OSError as error:
+            raise ModelNotStarted(name, f"cannot be run: {error}", str(place.file), "") from error
+
+    def _start(self) -> None:
         self._key = secrets.token_hex(16)
         self._ours, theirs = socket.socketpair()
         self._ours.setblocking(False)
