@@ -22,6 +22,7 @@ from typing import Any
 
 import fanwise
 import fanwise.models
+import fanwise.specs
 import fanwise.testing
 from fanwise import errors
 from fanwise.journal import codec, port
@@ -42,6 +43,7 @@ def pages() -> dict[str, str]:
         "errors.md": _errors(),
         "events.md": _page("Events", events.__doc__, _events()),
         "models.md": _page("fanwise.models", fanwise.models.__doc__, _models()),
+        "specs.md": _page("fanwise.specs", fanwise.specs.__doc__, _specs()),
         "testing.md": _page("fanwise.testing", fanwise.testing.__doc__, _testing()),
         "command-line.md": _command_line(),
         "index.md": _index(),
@@ -92,6 +94,22 @@ def _models() -> Iterator[str]:
             yield from _thing(name, getattr(fanwise.models, name))
 
 
+def _specs() -> Iterator[str]:
+    aliases = {
+        "CapSpec": "A whole number, or an `AdaptiveSpec`.",
+        "Duration": "Seconds, more than 0: `30s`, `5m`, `1h30m`, `250ms` or a number.",
+        "FieldPath": "From the top of a file to a value in it: `('sample', 'checks', 2)`.",
+        "Many": "`Many[str]`: a list in the file, which nobody can change afterwards.",
+        "Pause": "Seconds, perhaps 0; written as a `Duration`.",
+    }
+    for name in sorted(fanwise.specs.__all__, key=str.lower):
+        if name in aliases:
+            yield f"## `{name}`"
+            yield aliases[name]
+        else:
+            yield from _thing(name, getattr(fanwise.specs, name))
+
+
 def _testing() -> Iterator[str]:
     for name in fanwise.testing.__all__:
         thing = getattr(fanwise.testing, name)
@@ -133,6 +151,7 @@ def _index() -> str:
         "- [Errors](errors.md): the tree, and what each carries",
         "- [Events](events.md): what subscribers are told, and spans",
         "- [fanwise.models](models.md): language models",
+        "- [fanwise.specs](specs.md): files that people write, and systems of your own",
         "- [fanwise.testing](testing.md): virtual time, recording, fakes, crash points",
         "- [The command line](command-line.md): the `--help` of every command",
     ]

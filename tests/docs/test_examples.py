@@ -4,7 +4,7 @@ The blocks of a page run from top to bottom, in one empty folder:
 
 - `python`: run; the blocks of a page share their names; `await` may stand at the top level. A
   `text` block right after it is what it prints.
-- `python file=NAME`: written to that file.
+- `python file=NAME`, `yaml file=NAME`: written to that file.
 - `console`: lines that begin with `$ ` are run by sh (`> ` goes on with the line before); what
   stands below them is what they print, stdout and stderr together.
 
@@ -37,7 +37,7 @@ PAGES = [
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "reference"),
 ]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LANGUAGES = {"python", "console", "text", "sql"}
+LANGUAGES = {"python", "console", "text", "sql", "yaml"}
 TIMEOUT_S = 30
 
 
@@ -197,7 +197,7 @@ def test_files_that_the_architecture_names_are_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     named = set(
         re.findall(
-            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models)/[\w/.-]+)`",
+            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models|specs)/[\w/.-]+)`",
             text,
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -10,6 +11,7 @@ from pydantic import Field
 from fanwise.core.caps import Adaptive, Caps, Rate
 from fanwise.core.retry import Retry
 from fanwise.errors import BadSpec
+from fanwise.journal.codec import decode_error, encode_error
 from fanwise.models import Options, Price, Spec
 from fanwise.specs import (
     Duration,
@@ -208,3 +210,13 @@ def test_what_was_checked_can_be_kept_as_json_and_checked_again() -> None:
     found = poll("caps: {a: 1, b: {start: 2}}\nmodels: [openai:x]\nretry: 3\ntimeout: 5m")
     kept: dict[str, Any] = found.model_dump(mode="json", exclude_unset=True)
     assert Poll.model_validate(kept) == found
+
+
+def test_an_error_survives_a_journal_and_a_process_boundary() -> None:
+    with pytest.raises(BadSpec) as caught:
+        poll("share: 3\nmode: x")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.problems) == (str(caught.value), caught.value.problems)
+    recorded = decode_error(encode_error(caught.value))
+    assert (recorded.type_name, recorded.fields["file"]) == ("fanwise.errors.BadSpec", "f.yaml")
+    assert recorded.fields["problems"][0][2] == "poll.share"

@@ -7,6 +7,8 @@ file, line, column and field. `system.py` has the contract of a system, `registr
 from fanwise.specs.check import check
 from fanwise.specs.document import Document, Where
 from fanwise.specs.durations import Duration, Pause
+from fanwise.specs.functions import function
+from fanwise.specs.inputs import Input, Inputs, InputsSpec
 from fanwise.specs.limits import AdaptiveSpec, BudgetSpec, CapSpec, LimitsSpec, RateSpec, RetrySpec
 from fanwise.specs.model import Many, SpecModel
 from fanwise.specs.models import ModelSpec, OptionsSpec, PriceSpec
@@ -14,6 +16,7 @@ from fanwise.specs.places import FieldPath
 from fanwise.specs.read import parse, read
 from fanwise.specs.registry import names, system, system_of
 from fanwise.specs.system import End, Plan, System
+from fanwise.specs.template import Template
 
 __all__ = [
     "AdaptiveSpec",
@@ -23,6 +26,9 @@ __all__ = [
     "Duration",
     "End",
     "FieldPath",
+    "Input",
+    "Inputs",
+    "InputsSpec",
     "LimitsSpec",
     "Many",
     "ModelSpec",
@@ -34,8 +40,10 @@ __all__ = [
     "RetrySpec",
     "SpecModel",
     "System",
+    "Template",
     "Where",
     "check",
+    "function",
     "names",
     "parse",
     "read",

@@ -25,7 +25,7 @@ def read(file: str | os.PathLike[str]) -> Document:
 
 def parse(data: bytes, name: str, folder: Path) -> Document:
     """The same, of the content: `name` is for the messages, and says whether it is JSON."""
-    text = _text(data, name)
+    text = decode(data, name).replace("\r\n", "\n").replace("\r", "\n")
     builder = Builder()
     try:
         (build_json if name.endswith(".json") else build_yaml)(text, builder)
@@ -39,6 +39,17 @@ def parse(data: bytes, name: str, folder: Path) -> Document:
         message = f"a file is a mapping (`key: value`), not a {_kind(made.value)}"
         raise BadSpec(name, [Problem(line, column, "", message)])
     return Document(name, folder, made.value, text, made.place)
+
+
+def decode(data: bytes, name: str) -> str:
+    """UTF-8, or a `BadSpec` that says where it is not."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig", "replace")
+        line, column = line_and_column(before, len(before))
+        problem = Problem(line, column, "", "it is not UTF-8; save it as such")
+        raise BadSpec(name, [problem]) from None
 
 
 def whole_file(name: str, message: str) -> BadSpec:
@@ -64,18 +75,6 @@ def _bytes(path: Path, name: str) -> bytes:
 def _too_large(name: str) -> BadSpec:
     message = f"it has more than {MOST_BYTES >> 20} MB; put data into files that it names (inputs)"
     return whole_file(name, message)
-
-
-def _text(data: bytes, name: str) -> str:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8", "replace")
-        line, column = line_and_column(before, len(before))
-        raise BadSpec(
-            name, [Problem(line, column, "", "it is not UTF-8; save it as such")]
-        ) from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _problem(text: str, wrong: Wrong) -> Problem:
