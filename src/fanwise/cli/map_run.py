@@ -20,6 +20,7 @@ from fanwise.cli.ordered_output import OrderedOutput
 from fanwise.cli.position import Position
 from fanwise.cli.progress_line import ProgressLine
 from fanwise.cli.recorded_lines import RecordedLines
+from fanwise.cli.spill_files import SpillFiles
 from fanwise.cli.tally import Tally
 from fanwise.core.outcome import Outcome
 from fanwise.errors import (
@@ -138,6 +139,7 @@ class _Execution:
         self.progress = progress
         self.tally = Tally()
         self.files = files
+        self.spilled = SpillFiles(files)
         self.broken_pipe = False
 
     async def go(self) -> MapEnd:
@@ -146,6 +148,8 @@ class _Execution:
             await self._fan_out(lines)
         finally:
             await lines.finish()
+        assert self.run.journal is not None
+        self.spilled.remove_forgotten(self.run.journal, self.run.id)
         return self._end(lines)
 
     def _lines(self) -> RecordedLines:
@@ -178,6 +182,7 @@ class _Execution:
             async with stream:
                 async for outcome in stream:
                     self.tally.add(outcome)
+                    self.spilled.add(outcome)
                     if output is not None and not self.broken_pipe:
                         await self._write(output, outcome)
         except DuplicateKey as error:

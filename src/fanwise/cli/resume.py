@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Annotated
 
 import msgspec
 import typer
 
+from fanwise.cli.input_file import open_input
 from fanwise.cli.map_end import exit_code, tell
 from fanwise.cli.map_run import KIND, MapPlan, execute
 from fanwise.cli.map_spec import MapSpec
@@ -108,7 +108,7 @@ def resume_map(run: RunRecord, asked: Resume) -> int:
         spec,
         run.id,
         asked.journal,
-        fd=_open(asked.input),
+        fd=None if asked.input is None else open_input(asked.input),
         resume=True,
         retry_failed=asked.retry_failed,
         take_over=asked.take_over,
@@ -118,14 +118,3 @@ def resume_map(run: RunRecord, asked: Resume) -> int:
     end = asyncio.run(execute(plan))
     tell(end, asked.journal, as_json=asked.as_json)
     return exit_code(end)
-
-
-def _open(path: str | None) -> int | None:
-    if path is None or path == "-":
-        return None if path is None else 0
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        os.read(fd, 0)  # a directory can be opened, and not read
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    return fd

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from fanwise.core.stats import Stats
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
+from fanwise.journal.take import take
 from fanwise.view.calls import call_detail, call_lines, item_calls
 from fanwise.view.inputs import PLANNED
 from fanwise.view.item_rows import Row, moment
@@ -116,7 +116,7 @@ def _which(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: ItemRe
     which: Detail = {"path": fan_out.path, "index": item.index, "key": item.key}
     which["starts"] = item.starts
     if run.kind == "map":
-        for line in islice(journal.inputs(run.id, item.index), 1):
+        for line in take(journal.inputs(run.id, item.index), 1):
             which["input"] = line.data.decode("utf-8", "backslashreplace")
     return which
 
