@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fanwise.errors import FanwiseError, RateLimited
     from fanwise.kernel.call import call
     from fanwise.kernel.fan_out import fan_out, fan_out_sync
+    from fanwise.kernel.feed import Feed
     from fanwise.kernel.run import Run, open_run
     from fanwise.kernel.stream import fan_out_stream
     from fanwise.kernel.threads import cancelled
@@ -32,6 +33,7 @@ __all__ = [
     "Command",
     "CommandResult",
     "FanwiseError",
+    "Feed",
     "Halt",
     "Outcome",
     "Outcomes",
@@ -57,6 +59,7 @@ _HOMES = {
     "Command": "fanwise.processes",
     "CommandResult": "fanwise.processes",
     "FanwiseError": "fanwise.errors",
+    "Feed": "fanwise.kernel.feed",
     "Halt": "fanwise.core.halt",
     "Outcome": "fanwise.core.outcome",
     "Outcomes": "fanwise.core.outcome",

@@ -11,14 +11,17 @@
     │   ├── DuplicateKey               two items of one fan-out have the same key
     │   ├── DuplicateName              two fan-outs of one run have the same name
     │   ├── BadPredicate               a predicate raised, or did not answer with a bool
+    │   ├── BadVerdict                 a requirement answered with something that is no verdict
     │   ├── NotStorable                a value that the codec cannot write
     │   ├── BadRunId                   a run id that is not a plain name
+    │   ├── BadSpec                    a file with problems, each with its line, column and field
     │   ├── UnknownModel               a model's name that says no known provider
-    │   ├── ModelNotReady              a model whose key or extra is missing; names both
+    │   ├── ModelNotReady              a model whose key, extra or weights are missing; names them
     │   ├── UnknownCost                a budget of dollars, and a call whose price nobody knows
     │   └── NotRecorded                a replay was asked for what it did not record
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
     ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
+    ├── DeadlinePassed (TimeoutError)  the whole took longer than it was given
     ├── RateLimited                    the other side said "too many"; `.retry_after` in seconds
     ├── ModelError                     a language model gave no reply that can be used
     │   ├── ModelRateLimited           (also a RateLimited) worth a retry, after `.retry_after`
@@ -27,7 +30,10 @@
     │   ├── ModelQuota                 the account is used up; no retry helps
     │   ├── ModelRejected              a bad request, a wrong key, no such model; no retry helps
     │   ├── ModelRefused               a content filter, or the model would not
+    │   ├── ModelNotStarted            a local model's server did not come up; `.log` says why
     │   └── BadOutput                  the reply does not parse or does not match the schema
+    ├── PullFailed                     weights did not come from the package index
+    │   └── WrongDigest                they are not those that they should be; nothing is kept
     ├── BudgetExceeded                 the budget has no room for what was about to be spent
     ├── CommandFailed                  a child process did not exit with code 0
     ├── RecordedError                  an error read back from the journal: its type and text
@@ -48,7 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class FanwiseError(Exception):
@@ -171,6 +177,15 @@ class BadPredicate(UsageError):
         )
 
 
+class BadVerdict(UsageError):
+    """A requirement answered with something that is no verdict: nothing is taken for a yes."""
+
+    def __init__(self, requirement: str, answer: object, wanted: str) -> None:
+        self.requirement = requirement
+        self.answer = answer
+        super().__init__(f"the requirement {requirement!r} gave {answer!r}", f"Return {wanted}")
+
+
 class NotStorable(UsageError):
     """A value that the codec cannot write."""
 
@@ -195,6 +210,39 @@ class BadRunId(UsageError):
         )
 
 
+class Problem(NamedTuple):
+    """One thing that is wrong in a file, and where; `line` and `column` count from 1."""
+
+    line: int | None
+    column: int | None
+    field: str
+    """As in `sample.requirements[2].check`; empty: the file as a whole."""
+    message: str
+
+    def at(self, file: str) -> str:
+        """In a line, as compilers write it: editors know this form."""
+        places = [str(number) for number in (self.line, self.column) if number is not None]
+        where = ":".join([file, *places])
+        return ": ".join(part for part in (where, self.field, self.message) if part)
+
+
+class BadSpec(UsageError):
+    """A file that somebody wrote cannot be used as it is. All its problems are in `problems`."""
+
+    MOST = 10
+    """Problems that are told of."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
+        told = [problem.at(file) for problem in self.problems[: self.MOST]]
+        if len(self.problems) > 1:
+            told = [f"{file} has {len(self.problems)} problems", *(f"  {each}" for each in told)]
+        if len(self.problems) > self.MOST:
+            told.append(f"  … and {len(self.problems) - self.MOST} more")
+        super().__init__("\n".join(told))
+
+
 class UnknownModel(UsageError):
     """A model's name that says no known provider."""
 
@@ -204,14 +252,20 @@ class UnknownModel(UsageError):
 
 
 class ModelNotReady(UsageError):
-    """A model whose key or extra is missing. It names the variable and the extra, never a key."""
+    """A model whose key, extra or weights are missing.
 
-    def __init__(self, name: str, missing: str, variable: str | None, extra: str) -> None:
+    It names the variable and the extra, never a key. `step`: all that is missing, where it is
+    neither of the two.
+    """
+
+    def __init__(
+        self, name: str, missing: str, variable: str | None, extra: str, *, step: str | None = None
+    ) -> None:
         self.name = name
         self.missing = missing
         self.variable = variable
         self.extra = extra
-        steps = [f"pip install 'fanwise[{extra}]'"]
+        steps = [step or f"pip install 'fanwise[{extra}]'"]
         if variable is not None:
             steps.append(f"set {variable}")
         super().__init__(f"{name} cannot be used: {missing}", f"It needs: {'; '.join(steps)}")
@@ -260,6 +314,14 @@ class AttemptTimeout(FanwiseError, TimeoutError):
         self.result = result
         """What a command had given until then."""
         super().__init__(f"timed out after {seconds:g} s")
+
+
+class DeadlinePassed(FanwiseError, TimeoutError):
+    """The whole took longer than it was given; what was in flight was cancelled."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        super().__init__(f"the deadline of {deadline:g} s has passed", "Give it more time")
 
 
 class RateLimited(FanwiseError):
@@ -339,12 +401,68 @@ class ModelRefused(ModelError):
     """A content filter cut in, or the model would not answer."""
 
 
-class BadOutput(ModelError):
-    """The reply does not parse, or does not match the schema. `text` is what the model said."""
+class ModelNotStarted(ModelError):
+    """The server of a local model did not come up. `log` is the last that it said."""
 
-    def __init__(self, message: str, *, text: str, **fields: Any) -> None:
+    def __init__(self, name: str, problem: str, file: str, log: str) -> None:
+        self.file = file
+        self.log = log
+        said = " and said: " + " | ".join(log.split("\n")) if log else ""
+        super().__init__(
+            f"{name} cannot be used: its server {problem}{said}",
+            provider="local",
+            model=name,
+            input_tokens=0,
+            output_tokens=0,
+            usd=0.0,
+            next_step=f"See that llama.cpp can load {file}, and that there is memory for it",
+        )
+
+
+class BadOutput(ModelError):
+    """The reply does not parse, or does not match the schema. `text` is what the model said.
+
+    The rest is as in a reply: it came, and was paid for, and may be worth a repair.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        first_token_s: float | None = None,
+        ran_s: float = 0.0,
+        finish_reason: str | None = None,
+        **fields: Any,
+    ) -> None:
         self.text = text
+        self.first_token_s = first_token_s
+        self.ran_s = ran_s
+        self.finish_reason = finish_reason
         super().__init__(message, **fields)
+
+
+class PullFailed(FanwiseError):
+    """Weights could not be pulled. What was there before is as it was."""
+
+    def __init__(self, name: str, problem: str, next_step: str) -> None:
+        self.name = name
+        self.problem = problem
+        super().__init__(f"cannot pull {name}: {problem}", next_step)
+
+
+class WrongDigest(PullFailed):
+    """What came is not what was asked for; it was not kept."""
+
+    def __init__(self, name: str, source: str, wanted: str, found: str) -> None:
+        self.source = source
+        self.wanted = wanted
+        self.found = found
+        super().__init__(
+            name,
+            f"what {source} has for it has the SHA-256 {found} and not {wanted}",
+            "It was not kept. See where that file comes from",
+        )
 
 
 class BudgetExceeded(FanwiseError):

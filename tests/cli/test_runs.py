@@ -171,6 +171,6 @@ def test_the_journal_may_be_elsewhere(place: Place) -> None:
 
 def test_version_and_help(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.run("--version").stdout.decode() == f"fanwise {__version__}\n"
-    for command in ("map", "runs", "show", "resume", "cancel", "export"):
+    for command in ("map", "run", "check", "runs", "show", "resume", "cancel", "export"):
         assert run([command, "--help"]) == 0
         assert f"fanwise {command}" in capsys.readouterr().out

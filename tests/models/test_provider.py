@@ -25,7 +25,7 @@ from fanwise.errors import (
 )
 from fanwise.journal.codec import encode_error
 from fanwise.models import MODEL_RETRY, Message, Options, Reply, Request, Tokens, ask, connect
-from fanwise.models.clients import build
+from fanwise.models.clients import build, endpoint_of
 from fanwise.models.names import Spec
 from fanwise.models.stream import Reading
 from fanwise.testing import Answer, MemoryJournal, ScriptedServer
@@ -480,7 +480,7 @@ def test_every_client_goes_to_its_provider_and_retries_nothing(
 ) -> None:
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY"):
         monkeypatch.setenv(variable, CANARY)
-    model, close = build(Spec(name))
+    model, close = build(endpoint_of(Spec(name)))
     assert model.client.max_retries == 0
     assert str(model.client.base_url).rstrip("/") == url.rstrip("/")
     asyncio.run(close())

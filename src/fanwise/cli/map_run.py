@@ -8,12 +8,12 @@ stdin -> RecordedLines -> fan_out_stream -> OrderedOutput -> stdout
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import msgspec
 
 from fanwise.cli.fd_writer import FdWriter
+from fanwise.cli.going_on import resume_command, say_how_to_go_on
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.map_spec import MapSpec, line_key
 from fanwise.cli.ordered_output import OrderedOutput
@@ -37,7 +37,6 @@ from fanwise.processes import CommandResult
 from fanwise.view.progress import Progress
 
 KIND = "map"
-NOTHING_STARTED = "Nothing was started; free space or permissions, or name another with --journal"
 
 
 class MapPlan(msgspec.Struct, frozen=True):
@@ -63,8 +62,7 @@ class MapPlan(msgspec.Struct, frozen=True):
 
     def resume_command(self, run_id: str) -> str:
         """What the person types to go on with it."""
-        where = "" if self.journal is None else f" --journal {shlex.quote(self.journal)}"
-        return f"fanwise resume {run_id}{where}"
+        return resume_command(run_id, self.journal)
 
     @property
     def edited(self) -> bool:
@@ -120,13 +118,7 @@ async def execute(plan: MapPlan) -> MapEnd:
             async with run:
                 return await _Execution(plan, run, files, progress, screen, signals).go()
     except (JournalNotWritable, OutputNotWritable) as error:
-        if run.record is None:
-            error.next_step = NOTHING_STARTED
-        else:
-            command = plan.resume_command(run.id)
-            error.next_step = (
-                f"What was recorded is safe; free space or permissions, then: {command}"
-            )
+        say_how_to_go_on(error, run, plan.journal)
         raise
 
 

@@ -89,6 +89,11 @@ def path_part(text: str) -> str:
     return text.replace("%", "%25").replace("/", "%2F") if "/" in text or "%" in text else text
 
 
+def is_top(path: str) -> bool:
+    """Whether the fan-out at this path stands in no item."""
+    return "/" not in path
+
+
 class Places:
     """The names of the fan-outs inside one item, or of those at the top of a run."""
 
@@ -148,3 +153,9 @@ def declared_caps() -> frozenset[str]:
     """The names of the caps that are declared around the code that runs now."""
     scope = current.get()
     return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)
+
+
+def current_run() -> Run | None:
+    """The durable run around the code that runs now."""
+    scope = current.get()
+    return None if scope is None else scope.fan_out.run

@@ -38,6 +38,9 @@ class Stream(Generic[T]):
         self._task: asyncio.Task[None] | None = None
         self.stats: Stats | None = None
         """Known when the block is left."""
+        self.unread: list[Outcome[T]] = []
+        """Known when the block is left: outcomes that nobody had read by then, those of what was
+        in flight included. They ended, and may have cost something."""
 
     async def __aenter__(self) -> Stream[T]:
         self._one = self._build(self._deliver)
@@ -58,6 +61,7 @@ class Stream(Generic[T]):
             engine.cancel("left early")
         interrupted = await self._settle(self._task)
         self.stats = self._one.end()
+        self.unread = [*self._ready, *self._early.values()]
         if interrupted is not None:
             raise interrupted
         problem = self._task.exception() or self._source_error()

@@ -34,6 +34,9 @@ def finish(model: Model, request: Request, reply: Reply) -> Reply:
         raise BadOutput(
             f"{model.name} gave {problem}{cut}",
             text=reply.text,
+            first_token_s=reply.first_token_s,
+            ran_s=reply.ran_s,
+            finish_reason=reply.finish_reason,
             provider=model.provider,
             model=model.name,
             input_tokens=reply.usage.input,

@@ -12,13 +12,14 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take import take
 from fanwise.view.calls import call_detail, call_lines, item_calls
+from fanwise.view.inputs import PLANNED
 from fanwise.view.item_rows import Row, moment
 from fanwise.view.run_summary import duration, local_time, one_line, run_summary
 
 Detail = dict[str, Any]
 
-BOOKKEEPING = ("reserve", "settle")
-"""Events that a budget keeps for a crash; nobody wants to read them."""
+BOOKKEEPING = ("reserve", "settle", PLANNED)
+"""Events that are kept for a crash; nobody wants to read them."""
 
 
 def run_detail(journal: Journal, run: RunRecord) -> Detail:

@@ -1,0 +1,59 @@
+"""A progress bar on the terminal: how many samples of how many, and how good the best is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from fanwise.sampling.driver import Setup
+    from fanwise.sampling.result import Sample
+
+
+class Bar:
+    """Drawn on stderr while it is entered, if it is wanted and stderr is a terminal."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._most = setup.loop_budget * setup.concurrency_budget
+        self._requirements = len(setup.requirements)
+        self._wanted = setup.progress and os.isatty(2)
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Bar:
+        if self._wanted:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            # Drawn when there is news, and not by a thread of its own.
+            console = Console(stderr=True)
+            self._progress = Progress(console=console, transient=True, auto_refresh=False)
+            self._task = self._progress.add_task("sampling", total=self._most)
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, samples: Iterable[Sample]) -> None:
+        """Where it stands."""
+        if self._progress is None or self._task is None:
+            return
+        checked = [sample for sample in samples if sample.checked]
+        passed = max((sample.passed for sample in checked), default=0)
+        self._progress.update(
+            self._task,
+            completed=len(checked),
+            description=f"sampling: {passed} of {self._requirements} requirements met",
+            refresh=True,
+        )

@@ -1,0 +1,227 @@
+"""The requirements that code can check: functions, patterns, schemas, commands, rewards."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from fanwise.core.outcome import Usage
+from fanwise.errors import BadVerdict, CommandFailed, UsageError
+from fanwise.kernel.call import call
+from fanwise.kernel.work import is_async
+from fanwise.models.output import Mismatch, check_schema, parse
+from fanwise.models.port import Schema
+from fanwise.processes import Command, require_success, run_command
+from fanwise.sampling.requirement import Draft, Setting, Tier, Verdict
+
+NOTHING = Usage(0, 0, 0.0)
+MOST_REASON = 2_000
+
+Answer = bool | tuple[bool, str] | Verdict
+Check = Callable[[Draft], Answer | Awaitable[Answer]]
+Score = Callable[[Draft], float | Awaitable[float]]
+
+
+class Function(msgspec.Struct, frozen=True):
+    """A function that says whether a draft is good."""
+
+    tier: ClassVar[Tier] = Tier.CODE
+
+    function: Check
+    description: str = ""
+    check_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its description, or the function's name."""
+        return self.description or name_of(self.function)
+
+    async def check(self, draft: Draft, setting: Setting) -> Verdict:
+        """Ask it."""
+        return as_verdict(self.name, await perform(self.function, draft))
+
+
+class Reward(msgspec.Struct, frozen=True):
+    """A function that says how good a draft is; good enough from `at_least` on, if it is given."""
+
+    tier: ClassVar[Tier] = Tier.CODE
+
+    function: Score
+    at_least: float | None = None
+    description: str = ""
+    check_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its description, or the function's name and the threshold."""
+        least = "" if self.at_least is None else f" ≥ {self.at_least:g}"
+        return self.description or f"{name_of(self.function)}{least}"
+
+    async def check(self, draft: Draft, setting: Setting) -> Verdict:
+        """Ask it."""
+        score = as_score(self.name, await perform(self.function, draft))
+        if self.at_least is None or score >= self.at_least:
+            return Verdict(True, None, score, self.name)
+        reason = f"it scored {score:g}, and {self.at_least:g} is wanted"
+        return Verdict(False, reason, score, self.name)
+
+
+class Matches(msgspec.Struct, frozen=True):
+    """A regular expression that the text must contain (anchor it to match the whole)."""
+
+    tier: ClassVar[Tier] = Tier.CODE
+
+    pattern: str
+    description: str = ""
+    check_only: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            raise UsageError(
+                f"{self.pattern!r} is no regular expression: {error}", "Mend the pattern"
+            ) from None
+
+    @property
+    def name(self) -> str:
+        """Its description, or the pattern."""
+        return self.description or f"matches {self.pattern}"
+
+    async def check(self, draft: Draft, setting: Setting) -> Verdict:
+        """Search for it."""
+        found = re.search(self.pattern, draft) is not None
+        reason = None if found else f"it does not match the pattern {self.pattern}"
+        return Verdict(found, reason, None, self.name)
+
+
+class HasSchema(msgspec.Struct, frozen=True):
+    """JSON that a schema describes. The model is asked for it, and held to it where it can be."""
+
+    tier: ClassVar[Tier] = Tier.CODE
+
+    schema: Schema
+    description: str = ""
+    check_only: bool = False
+    model: Any = None
+    """A pydantic type: what the schema cannot say (its validators) is checked too."""
+
+    @property
+    def name(self) -> str:
+        """Its description, or what kind it is."""
+        return self.description or "matches the schema"
+
+    async def check(self, draft: Draft, setting: Setting) -> Verdict:
+        """Parse it."""
+        problem = self._problem(draft)
+        return Verdict(problem is None, problem, None, self.name)
+
+    def _problem(self, draft: Draft) -> str | None:
+        try:
+            value = parse(str(draft), self.schema)
+        except Mismatch as mismatch:
+            return f"it is {mismatch}"
+        return None if self.model is None else _pydantic_problem(self.model, value)
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """A command that exits with 0: it reads the text from stdin, or gets it in place of `{}`."""
+
+    tier: ClassVar[Tier] = Tier.PROCESS
+
+    argv: tuple[str, ...]
+    description: str = ""
+    check_only: bool = False
+    timeout: float | None = 60.0
+    cwd: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its description, or the command."""
+        return self.description or " ".join(self.argv)
+
+    async def check(self, draft: Draft, setting: Setting) -> Verdict:
+        """Run it. Its words are the reason."""
+        placed = any("{}" in each for each in self.argv)
+        # The key is the model's business, not that of a program that reads what it wrote.
+        env = {} if setting.model.key is None else {setting.model.key: ""}
+        stdin = None if placed else draft.encode("utf-8", "replace")
+        command = Command(*self.argv, stdin=stdin, cwd=self.cwd, env=env, check=False)
+        result = await run_command(
+            command.for_item(str(draft)) if placed else command, timeout=self.timeout
+        )
+        try:
+            require_success(result)
+        except CommandFailed as error:
+            said = result.stderr.text.strip() or result.stdout.text.strip()
+            reason = f"{error.message}\n{said[-MOST_REASON:]}" if said else error.message
+            return Verdict(False, reason, None, self.name)
+        return Verdict(True, None, None, self.name)
+
+
+async def perform(function: Callable[[Draft], Any], draft: Draft) -> Any:
+    """Call it: on the loop if it is async, else in a thread, so that nothing else waits for it."""
+    if is_async(function):
+        return await function(draft)
+    answer = await call(
+        function, draft, estimate=NOTHING, usage=lambda _: NOTHING, name=name_of(function)
+    )
+    # A plain function that returns a coroutine: a coroutine is true, whatever it would say.
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def as_verdict(name: str, answer: Any) -> Verdict:
+    """What a function said, as a verdict; `BadVerdict` if it said none."""
+    match answer:
+        case Verdict():
+            return msgspec.structs.replace(answer, requirement=answer.requirement or name)
+        case bool():
+            return Verdict(answer, None if answer else f"it fails: {name}", None, name)
+        case (bool() as passed, str() | None as reason):
+            return Verdict(passed, None if passed else reason, None, name)
+    raise BadVerdict(name, answer, "True, False, (passed, reason) or a Verdict")
+
+
+def as_score(name: str, answer: Any) -> float:
+    """What a reward gave; `BadVerdict` if it is no number."""
+    if isinstance(answer, bool | int | float) and answer == answer:  # not NaN
+        return float(answer)
+    raise BadVerdict(name, answer, "a number")
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """How to call a function in a report."""
+    return str(getattr(function, "__name__", None) or type(function).__name__)
+
+
+def _pydantic_problem(model: Any, value: Any) -> str | None:
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        TypeAdapter(model).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return f"{where}: {first['msg']}" if where else str(first["msg"])
+    return None
+
+
+def schema_of(given: Any) -> tuple[Schema, Any]:
+    """A JSON schema, and the pydantic type it came from if it did."""
+    if isinstance(given, Mapping):
+        check_schema(dict(given))
+        return dict(given), None
+    try:
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(given).json_schema(), given
+    except ImportError:
+        missing = "Install it: pip install pydantic"
+        raise UsageError(f"{given!r} needs pydantic, which is not installed", missing) from None
+    except Exception as error:
+        wanted = "Give a JSON schema or a type that pydantic knows"
+        raise UsageError(f"{given!r} is no schema: {error}", wanted) from error

@@ -1,0 +1,129 @@
+"""Strategies that gather samples and then choose: by reward, by vote, by agreement.
+
+Each chain goes on until it has a valid sample, so `concurrency_budget` samples are compared. A
+chain that dies is no reason to lose the others. How a chain repairs a sample that is not valid
+is another strategy's business: `Majority(repair=MultiTurn())`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.models.port import Request
+from fanwise.sampling.checks import Reward, Score
+from fanwise.sampling.result import Sample, best
+from fanwise.sampling.strategy import Strategy, Turn
+
+Key = Callable[[Sample], Hashable]
+Similarity = Callable[[str, str], float]
+
+
+class Gathering(Strategy):
+    """What the three have in common."""
+
+    gathers = True
+
+    def __init__(self, repair: Strategy | None = None) -> None:
+        self._repair = repair or Strategy()
+        self.requirements = self._repair.requirements
+
+    def repair(
+        self, turn: Turn, history: Sequence[Sample]
+    ) -> Turn | Request | Awaitable[Turn | Request]:
+        """As the given strategy does."""
+        return self._repair.repair(turn, history)
+
+
+class BestOf(Gathering):
+    """The sample with the highest reward.
+
+    `reward`: a function of the draft, in a thread or async; without it the scores of the
+    requirements count. `at_least`: good enough, so that the first sample with it wins at once.
+    """
+
+    def __init__(
+        self,
+        reward: Score | None = None,
+        *,
+        at_least: float | None = None,
+        repair: Strategy | None = None,
+    ) -> None:
+        super().__init__(repair)
+        self.gathers = at_least is None
+        if reward is not None:
+            self.requirements = (*self.requirements, Reward(reward, at_least, check_only=True))
+
+    def select(self, samples: Sequence[Sample]) -> Sample:
+        """The one with the highest score; of equal ones the first."""
+        if not samples[0].valid:
+            return best(samples)
+        return min(samples, key=lambda sample: (-sample.score, sample.id))
+
+
+class Majority(Gathering):
+    """The value (without a schema: the text) that most of the valid samples agree on.
+
+    `key`: what is counted, of a sample; by default its value or its text, case and outer space
+    aside.
+    """
+
+    def __init__(self, key: Key | None = None, *, repair: Strategy | None = None) -> None:
+        super().__init__(repair)
+        self._key = key or _said
+
+    def select(self, samples: Sequence[Sample]) -> Sample:
+        """The first sample of the largest group; of equal groups, of the one that began first."""
+        if not samples[0].valid:
+            return best(samples)
+        keys = [self._key(sample) for sample in samples]
+        votes = Counter(keys)
+        (winner, _) = votes.most_common(1)[0]  # of equal counts, the one seen first
+        return samples[keys.index(winner)]
+
+
+class MinimumBayesRisk(Gathering):
+    """The valid sample that is most like all the others.
+
+    `similarity`: of two texts, the higher the more alike; by default the F1 of their words.
+    """
+
+    def __init__(
+        self, similarity: Similarity | None = None, *, repair: Strategy | None = None
+    ) -> None:
+        super().__init__(repair)
+        self._similarity = similarity or words_in_common
+
+    def select(self, samples: Sequence[Sample]) -> Sample:
+        """The one with the highest sum; of equal ones the first."""
+        if not samples[0].valid:
+            return best(samples)
+        return min(samples, key=lambda one: (-self._agreement(one, samples), one.id))
+
+    def _agreement(self, one: Sample, samples: Sequence[Sample]) -> float:
+        others = (other for other in samples if other is not one)
+        return sum(self._similarity(one.text, other.text) for other in others)
+
+
+def words_in_common(one: str, other: str) -> float:
+    """F1 of the words of two texts: 1 for the same words, 0 for none in common."""
+    ours, theirs = Counter(_words(one)), Counter(_words(other))
+    if not ours or not theirs:
+        return float(ours == theirs)
+    common = (ours & theirs).total()
+    return 2 * common / (ours.total() + theirs.total())
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _said(sample: Sample) -> Hashable:
+    value: Any = sample.value
+    if value is None:
+        return sample.text.strip().lower()
+    return msgspec.json.encode(value, order="sorted")

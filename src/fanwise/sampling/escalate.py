@@ -1,0 +1,53 @@
+"""A cheap model first, and a strong one where it fails."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from fanwise.core.caps import whole
+from fanwise.models.connect import connect
+from fanwise.models.names import Spec
+from fanwise.models.port import Model
+from fanwise.sampling.result import Sample
+from fanwise.sampling.strategy import Strategy, Turn
+
+
+class Escalate(Strategy):
+    """The strong model takes over a chain after some failures, or when there is no progress.
+
+    `to`: the strong model. `after`: so many samples of the first model fail. No progress: a
+    sample meets no more requirements than the one before it, and has no higher score. `repair`:
+    what the next sample is told of the failure, whoever makes it.
+    """
+
+    def __init__(
+        self,
+        to: str | Mapping[str, Any] | Spec | Model,
+        *,
+        after: int = 2,
+        repair: Strategy | None = None,
+    ) -> None:
+        self.to = connect(to)
+        self.after = whole("after", after)
+        self._repair = repair or Strategy()
+        self.requirements = self._repair.requirements
+
+    async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
+        """The same question, of the strong model if it is time."""
+        found = self._repair.repair(turn, history)
+        told = await found if inspect.isawaitable(found) else found
+        following = told if isinstance(told, Turn) else replace(turn, request=told)
+        return replace(following, model=self.to) if self._is_time(history) else following
+
+    def _is_time(self, history: Sequence[Sample]) -> bool:
+        if len(history) >= self.after or history[-1].model == self.to.name:
+            return True
+        return len(history) > 1 and _merit(history[-1]) <= _merit(history[-2])
+
+
+def _merit(sample: Sample) -> tuple[int, float]:
+    return sample.passed, sample.score

@@ -1,0 +1,108 @@
+"""Requirements as people write them: a text, a function, a type, or one of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fanwise.errors import UsageError
+from fanwise.models.connect import connect
+from fanwise.models.names import Spec
+from fanwise.models.port import Model
+from fanwise.sampling.checks import Check, Function, HasSchema, Matches, Reward, Runs, Score
+from fanwise.sampling.checks import schema_of as _schema_of
+from fanwise.sampling.judge import Judge
+from fanwise.sampling.requirement import Requirement
+
+KINDS = (Function, Reward, Matches, HasSchema, Runs, Judge)
+
+
+def require(function: Check, description: str = "", *, check_only: bool = False) -> Function:
+    """A function of the draft (a `str` with `.value` and more), sync or async.
+
+    It returns True or False, (passed, reason), or a `Verdict`.
+    """
+    _callable(function)
+    return Function(function, description, check_only)
+
+
+def reward(
+    function: Score, at_least: float, description: str = "", *, check_only: bool = False
+) -> Reward:
+    """A function of the draft that gives a number, which must be `at_least` this."""
+    _callable(function)
+    return Reward(function, at_least, description, check_only)
+
+
+def matches(pattern: str, description: str = "", *, check_only: bool = False) -> Matches:
+    """A regular expression that is found in the text."""
+    return Matches(pattern, description, check_only)
+
+
+def schema(given: Any, description: str = "") -> HasSchema:
+    """A JSON schema, or a type that pydantic knows: a model, an enum, `Literal["a", "b"]`."""
+    found, model = _schema_of(given)
+    return HasSchema(found, description, model=model)
+
+
+def command(
+    *argv: str,
+    description: str = "",
+    check_only: bool = False,
+    timeout: float | None = 60.0,
+    cwd: str | None = None,
+) -> Runs:
+    """A program that exits with 0. It reads the text from stdin, or gets it in place of `{}`."""
+    if not argv:
+        raise UsageError("a command has no program", 'Write command("python", "check.py")')
+    return Runs(tuple(argv), description, check_only, timeout, cwd)
+
+
+def judge(
+    description: str,
+    *,
+    model: str | Mapping[str, Any] | Spec | Model | None = None,
+    at_least: float | None = None,
+    check_only: bool = False,
+) -> Judge:
+    """A requirement in words, judged by a model: by default the one that is sampled."""
+    if not description.strip():
+        raise UsageError("a judge has nothing to judge", "Say what the answer shall be")
+    if at_least is not None and not 0 <= at_least <= 1:
+        raise UsageError(f"at_least is {at_least:g}", "Give a score from 0 to 1")
+    return Judge(description, at_least, None if model is None else connect(model), check_only)
+
+
+def as_requirement(given: Any) -> Requirement:
+    """A text is a judge, a function a check, a mapping or type a schema."""
+    if isinstance(given, KINDS) or _is_requirement(given):
+        found: Requirement = given
+        return found
+    if isinstance(given, str):
+        return judge(given)
+    if isinstance(given, Mapping | type):
+        return schema(given)
+    if callable(given):
+        return require(given)
+    raise UsageError(
+        f"a requirement is {given!r}",
+        "Give a text (a model judges it), a function, a schema, or what `require`, `matches`, "
+        "`reward`, `command` or `judge` return",
+    )
+
+
+def as_requirements(given: Iterable[Any] | Any) -> tuple[Requirement, ...]:
+    """One or many."""
+    many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return tuple(as_requirement(each) for each in many)
+
+
+def _is_requirement(given: Any) -> bool:
+    return not isinstance(given, type) and all(
+        hasattr(given, name) for name in ("description", "check_only", "tier", "name", "check")
+    )
+
+
+def _callable(function: Any) -> None:
+    if not callable(function):
+        raise UsageError(f"a check is {function!r}", "Give a function of the draft")

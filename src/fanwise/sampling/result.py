@@ -1,0 +1,198 @@
+"""What sampling gives back: every sample that was paid for, its verdicts, and the one chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from fanwise.core.outcome import Attempt
+from fanwise.journal.codec import decode_error, encode_error
+from fanwise.models.port import Message, Reply
+from fanwise.sampling.requirement import Verdict
+
+T = TypeVar("T")
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """One reply of a model, and what the requirements say to it."""
+
+    id: int
+    """Unique: chain x loop_budget + iteration + 1; for a place that a dead chain left, its id."""
+    chain: int
+    iteration: int
+    """0 for the first of its chain."""
+    model: str
+    seed: int
+    messages: tuple[Message, ...]
+    """What the model was asked."""
+    reply: Reply
+    """Its words, tokens, cost, and seconds to the first token and to the end."""
+    verdicts: tuple[Verdict, ...] = ()
+    """Of the requirements that were checked, in the order in which they were."""
+    checked: bool = False
+    """Whether it got so far: False for one that was complete when another won."""
+    same_as: int | None = None
+    """The sample with the same text whose verdicts it shares."""
+    queued_s: float | None = None
+    """Seconds that its call waited for caps, rates and budget; None if read from a journal."""
+    backoff_s: float | None = None
+    """Seconds between the attempts of its call."""
+    checked_s: float | None = None
+    """Seconds that checking it took."""
+
+    @property
+    def text(self) -> str:
+        """What the model said."""
+        return self.reply.text
+
+    @property
+    def value(self) -> Any:
+        """The text parsed by the schema."""
+        return self.reply.value
+
+    @property
+    def valid(self) -> bool:
+        """Whether it meets all requirements."""
+        return self.checked and all(verdict.passed for verdict in self.verdicts)
+
+    @property
+    def passed(self) -> int:
+        """How many requirements it meets, of those that were checked."""
+        return sum(verdict.passed for verdict in self.verdicts)
+
+    @property
+    def score(self) -> float:
+        """The sum of its scores; 0 without any."""
+        return sum(verdict.score or 0.0 for verdict in self.verdicts)
+
+    @property
+    def failures(self) -> list[str]:
+        """Why it is not valid: a line for each requirement that it fails."""
+        return [v.reason or v.requirement for v in self.verdicts if not v.passed]
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """What it took, over all calls: samples, judges, advice, retries, the cancelled too."""
+
+    samples: int = 0
+    requests: int = 0
+    tokens: float = 0
+    """Of the calls that told."""
+    usd: float | None = 0.0
+    """None: the price of at least one call is unknown."""
+    unknown: int = 0
+    """Calls that nobody knows the tokens of: cancelled ones, mostly."""
+    elapsed_s: float = 0.0
+    sequential_s: float = 0.0
+    """What the same samples and checks would have taken one after the other."""
+
+    @property
+    def saved_s(self) -> float:
+        """Seconds saved against one after the other."""
+        return max(0.0, self.sequential_s - self.elapsed_s)
+
+
+class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
+    """`text` and `value` are those of the sample that was chosen; `success`: it is valid."""
+
+    success: bool
+    sample: Sample
+    samples: tuple[Sample, ...]
+    """All that were made, by id."""
+    errors: tuple[BaseException, ...] = ()
+    """What chains died of, by chain; also beside a success."""
+    seed: int = 0
+    loop_budget: int = 1
+    concurrency_budget: int = 1
+    totals: Totals = Totals()
+
+    @property
+    def text(self) -> str:
+        """What the model said."""
+        return self.sample.text
+
+    @property
+    def value(self) -> Any:
+        """The text parsed by the schema."""
+        return self.sample.value
+
+    def parsed(self, type_: type[T]) -> T:
+        """The value as a type that pydantic knows."""
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(type_).validate_python(self.value)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data. The same from a replay as from the run that was recorded.
+
+        So it has the seconds that the model took, and not those that this machine took.
+        """
+        return {
+            "success": self.success,
+            "sample": self.sample.id,
+            "text": self.text,
+            "value": self.value,
+            "samples": [_sample_to_json(sample) for sample in self.samples],
+            "errors": [msgspec.json.decode(encode_error(error)) for error in self.errors],
+            "seed": self.seed,
+            "loop_budget": self.loop_budget,
+            "concurrency_budget": self.concurrency_budget,
+        }
+
+    @staticmethod
+    def from_json(plain: Mapping[str, Any]) -> SampleResult:
+        """What `to_json` gave."""
+        samples = tuple(_sample_from_json(each) for each in plain["samples"])
+        (chosen,) = (sample for sample in samples if sample.id == plain["sample"])
+        return SampleResult(
+            success=plain["success"],
+            sample=chosen,
+            samples=samples,
+            errors=tuple(
+                decode_error(msgspec.json.encode(each).decode()) for each in plain["errors"]
+            ),
+            seed=plain["seed"],
+            loop_budget=plain["loop_budget"],
+            concurrency_budget=plain["concurrency_budget"],
+            totals=msgspec.convert(plain.get("totals", {}), Totals),
+        )
+
+
+_MEASURED_HERE = ("queued_s", "backoff_s", "checked_s")
+
+
+def _sample_to_json(sample: Sample) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(sample)
+    for name in _MEASURED_HERE:
+        del plain[name]
+    return plain
+
+
+def _sample_from_json(plain: Mapping[str, Any]) -> Sample:
+    return msgspec.convert(plain, Sample)
+
+
+def best(samples: Sequence[Sample]) -> Sample:
+    """By requirements passed, then score, then the latest: always the same one."""
+    return max(samples, key=lambda s: (s.valid, s.passed, s.score, s.iteration, s.id))
+
+
+def total(
+    attempts: Sequence[Attempt], samples: int, elapsed_s: float, sequential_s: float
+) -> Totals:
+    """Over all attempts of all calls."""
+    calls = [attempt for attempt in attempts if attempt.call is not None]
+    spent = [attempt.usage for attempt in calls if attempt.usage is not None]
+    priced = [usage.usd for usage in spent]
+    known = [usd for usd in priced if usd is not None]
+    return Totals(
+        samples=samples,
+        requests=int(sum(usage.requests for usage in spent)) + len(calls) - len(spent),
+        tokens=sum(usage.tokens for usage in spent),
+        usd=sum(known) if len(known) == len(priced) else None,
+        unknown=len(calls) - len(spent),
+        elapsed_s=elapsed_s,
+        sequential_s=sequential_s,
+    )

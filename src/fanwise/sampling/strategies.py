@@ -1,0 +1,35 @@
+"""The strategies by the names that files and the command line give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+
+from fanwise.errors import UsageError
+from fanwise.sampling.choose import BestOf, Majority, MinimumBayesRisk
+from fanwise.sampling.repair import Advice, MultiTurn, Repair
+from fanwise.sampling.strategy import Strategy
+
+STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
+    "rejection": Strategy,
+    "repair": Repair,
+    "multi_turn": MultiTurn,
+    "advice": Advice,
+    "best_of": BestOf,
+    "majority": Majority,
+    "minimum_bayes_risk": MinimumBayesRisk,
+}
+"""`Escalate` is not among them: it needs a model to escalate to."""
+
+
+def as_strategy(given: Strategy | str) -> Strategy:
+    """A strategy, or one by its name."""
+    if isinstance(given, Strategy):
+        return given
+    if isinstance(given, str) and given in STRATEGIES:
+        return STRATEGIES[given]()
+    if not isinstance(given, str):
+        raise UsageError(f"the strategy is {given!r}", "Give a Strategy, or the name of one")
+    close = get_close_matches(given.replace("-", "_").lower(), STRATEGIES, n=1)
+    step = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(STRATEGIES)}"
+    raise UsageError(f"there is no strategy {given!r}", step)

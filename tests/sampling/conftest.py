@@ -1,0 +1,1 @@
+from tests.models.conftest import _no_keys  # noqa: F401 - the same rule holds here
