@@ -303,7 +303,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     "while a fork lives on": """
 if os.fork() == 0:
     sys.stdin.read()
-    sys.exit()
+    os._exit(0)
 os.kill(os.getpid(), signal.SIGKILL)
 """,
 }
