@@ -14,8 +14,9 @@
     │   ├── BadVerdict                 a requirement answered with something that is no verdict
     │   ├── NotStorable                a value that the codec cannot write
     │   ├── BadRunId                   a run id that is not a plain name
+    │   ├── BadSpec                    a file with problems, each with its line, column and field
     │   ├── UnknownModel               a model's name that says no known provider
-    │   ├── ModelNotReady              a model whose key or extra is missing; names both
+    │   ├── ModelNotReady              a model whose key, extra or weights are missing; names them
     │   ├── UnknownCost                a budget of dollars, and a call whose price nobody knows
     │   └── NotRecorded                a replay was asked for what it did not record
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
@@ -29,7 +30,10 @@
     │   ├── ModelQuota                 the account is used up; no retry helps
     │   ├── ModelRejected              a bad request, a wrong key, no such model; no retry helps
     │   ├── ModelRefused               a content filter, or the model would not
+    │   ├── ModelNotStarted            a local model's server did not come up; `.log` says why
     │   └── BadOutput                  the reply does not parse or does not match the schema
+    ├── PullFailed                     weights did not come from the package index
+    │   └── WrongDigest                they are not those that they should be; nothing is kept
     ├── BudgetExceeded                 the budget has no room for what was about to be spent
     ├── CommandFailed                  a child process did not exit with code 0
     ├── RecordedError                  an error read back from the journal: its type and text
@@ -50,7 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class FanwiseError(Exception):
@@ -206,6 +210,39 @@ class BadRunId(UsageError):
         )
 
 
+class Problem(NamedTuple):
+    """One thing that is wrong in a file, and where; `line` and `column` count from 1."""
+
+    line: int | None
+    column: int | None
+    field: str
+    """As in `sample.requirements[2].check`; empty: the file as a whole."""
+    message: str
+
+    def at(self, file: str) -> str:
+        """In a line, as compilers write it: editors know this form."""
+        places = [str(number) for number in (self.line, self.column) if number is not None]
+        where = ":".join([file, *places])
+        return ": ".join(part for part in (where, self.field, self.message) if part)
+
+
+class BadSpec(UsageError):
+    """A file that somebody wrote cannot be used as it is. All its problems are in `problems`."""
+
+    MOST = 10
+    """Problems that are told of."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
+        told = [problem.at(file) for problem in self.problems[: self.MOST]]
+        if len(self.problems) > 1:
+            told = [f"{file} has {len(self.problems)} problems", *(f"  {each}" for each in told)]
+        if len(self.problems) > self.MOST:
+            told.append(f"  … and {len(self.problems) - self.MOST} more")
+        super().__init__("\n".join(told))
+
+
 class UnknownModel(UsageError):
     """A model's name that says no known provider."""
 
@@ -215,14 +252,20 @@ class UnknownModel(UsageError):
 
 
 class ModelNotReady(UsageError):
-    """A model whose key or extra is missing. It names the variable and the extra, never a key."""
+    """A model whose key, extra or weights are missing.
 
-    def __init__(self, name: str, missing: str, variable: str | None, extra: str) -> None:
+    It names the variable and the extra, never a key. `step`: all that is missing, where it is
+    neither of the two.
+    """
+
+    def __init__(
+        self, name: str, missing: str, variable: str | None, extra: str, *, step: str | None = None
+    ) -> None:
         self.name = name
         self.missing = missing
         self.variable = variable
         self.extra = extra
-        steps = [f"pip install 'fanwise[{extra}]'"]
+        steps = [step or f"pip install 'fanwise[{extra}]'"]
         if variable is not None:
             steps.append(f"set {variable}")
         super().__init__(f"{name} cannot be used: {missing}", f"It needs: {'; '.join(steps)}")
@@ -293,9 +336,13 @@ class RateLimited(FanwiseError):
 class ModelError(FanwiseError):
     """A language model gave no reply that can be used.
 
-    `input_tokens`, `output_tokens` and `usd` are what the attempt cost all the same: 0 where the
-    provider served nothing, None where nobody can know.
+    `input_tokens` (of these, `cached_tokens` from the provider's cache), `output_tokens` and `usd`
+    are what the attempt cost all the same: 0 where the provider served nothing, None where nobody
+    can know.
     """
+
+    cached_tokens: int = 0
+    """Also of an error in a recording that was made before there was this field."""
 
     def __init__(
         self,
@@ -306,6 +353,7 @@ class ModelError(FanwiseError):
         status: int | None = None,
         input_tokens: int | None = None,
         output_tokens: int | None = None,
+        cached_tokens: int = 0,
         usd: float | None = None,
         next_step: str = "",
     ) -> None:
@@ -314,6 +362,7 @@ class ModelError(FanwiseError):
         self.status = status
         self.input_tokens = input_tokens
         self.output_tokens = output_tokens
+        self.cached_tokens = cached_tokens
         self.usd = usd
         FanwiseError.__init__(self, message, next_step)  # not `super`: see ModelRateLimited
 
@@ -352,6 +401,24 @@ class ModelRefused(ModelError):
     """A content filter cut in, or the model would not answer."""
 
 
+class ModelNotStarted(ModelError):
+    """The server of a local model did not come up. `log` is the last that it said."""
+
+    def __init__(self, name: str, problem: str, file: str, log: str) -> None:
+        self.file = file
+        self.log = log
+        said = " and said: " + " | ".join(log.split("\n")) if log else ""
+        super().__init__(
+            f"{name} cannot be used: its server {problem}{said}",
+            provider="local",
+            model=name,
+            input_tokens=0,
+            output_tokens=0,
+            usd=0.0,
+            next_step=f"See that llama.cpp can load {file}, and that there is memory for it",
+        )
+
+
 class BadOutput(ModelError):
     """The reply does not parse, or does not match the schema. `text` is what the model said.
 
@@ -373,6 +440,29 @@ class BadOutput(ModelError):
         self.ran_s = ran_s
         self.finish_reason = finish_reason
         super().__init__(message, **fields)
+
+
+class PullFailed(FanwiseError):
+    """Weights could not be pulled. What was there before is as it was."""
+
+    def __init__(self, name: str, problem: str, next_step: str) -> None:
+        self.name = name
+        self.problem = problem
+        super().__init__(f"cannot pull {name}: {problem}", next_step)
+
+
+class WrongDigest(PullFailed):
+    """What came is not what was asked for; it was not kept."""
+
+    def __init__(self, name: str, source: str, wanted: str, found: str) -> None:
+        self.source = source
+        self.wanted = wanted
+        self.found = found
+        super().__init__(
+            name,
+            f"what {source} has for it has the SHA-256 {found} and not {wanted}",
+            "It was not kept. See where that file comes from",
+        )
 
 
 class BudgetExceeded(FanwiseError):

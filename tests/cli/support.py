@@ -35,16 +35,21 @@ class Place:
         )
 
     def start(
-        self, *args: str, given: bytes | None = None, stdout: int = subprocess.PIPE
+        self,
+        *args: str,
+        given: bytes | None = None,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
+        env: dict[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start it; with `given` on stdin, or with a pipe there."""
         process = subprocess.Popen(
             [*COMMAND, *args],
             stdin=subprocess.PIPE,
             stdout=stdout,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             cwd=self.path,
-            env=_environment({}),
+            env=_environment({}) if env is None else env,
         )
         self._started.append(process)
         if given is not None:

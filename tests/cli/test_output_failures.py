@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -77,6 +78,29 @@ def test_a_directory_is_no_input(place: Place) -> None:
     done = place.run("resume", "r", "--input", "/")
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"cannot read /: Is a directory" in done.stderr
+
+
+WITHIN = """
+import os, sys
+os.dup2(os.open("/", os.O_RDONLY), 0)
+from fanwise.cli.main import main
+main()
+"""
+
+
+def test_a_directory_is_no_stdin_and_nothing_is_written(place: Place) -> None:
+    """From a shell it is Python that refuses it; a program may start us with one all the same."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHIN, "map", "--", "true"],
+        capture_output=True, cwd=place.path, timeout=DEADLINE_S, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"cannot read stdin: Is a directory" in done.stderr
+    assert list(place.path.iterdir()) == []
+    code, _, err = in_a_shell(place, "$fanwise map -- true < /")
+    assert code != 0
+    assert b"<stdin> is a directory" in err
+    assert list(place.path.iterdir()) == []
 
 
 def test_a_closed_stdin_is_an_error_and_not_an_empty_input(place: Place) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fanwise import __version__, fan_out_sync, open_run
+from fanwise import Usage, __version__, call, fan_out_sync, open_run
 from fanwise.cli.app import run
 from fanwise.journal.open import open_journal
+from fanwise.kernel import meter
 from tests.cli.support import Place, end, eventually, numbers, release
 
 SCRIPT = "echo out {}; echo err {} >&2; [ {} != 2 ] || exit 3"
@@ -103,6 +104,64 @@ def test_a_run_of_a_program_is_shown_exported_and_resumed_by_that_program(place:
     assert b"open_run('p')" in refused.stderr
 
 
+@pytest.fixture
+def asked(place: Place) -> Place:
+    """A run with calls: of item 1 the price is unknown, of item 2 all, item 3 made none."""
+    journal = place.path / ".fanwise" / "journal.db"
+
+    async def model(n: int) -> int:
+        meter.first_token(0.0)
+        return n
+
+    def usage(n: int) -> Usage | None:
+        usd = None if n == 1 else 0.25
+        told = Usage(1, 12, usd, input_tokens=10, output_tokens=2, cached_tokens=4)
+        return None if n == 2 else told
+
+    async def item(n: int) -> int:
+        return (
+            n if n == 3 else await call(model, n, usage=usage) + await call(model, 0, usage=usage)
+        )
+
+    with open_run("a", journal=journal) as made:
+        fan_out_sync(item, range(4), run=made)
+    return place
+
+
+def test_show_tells_what_calls_cost_and_how_many_are_unknown(asked: Place) -> None:
+    text = asked.run("show", "a", "--items").stdout.decode()
+    assert "calls     6 attempts\n" in text
+    others = "unknown of 1 attempt, {} of the others"
+    assert f"tokens    {others.format(60)}; in: {others.format(50)}; out: " in text
+    assert "dollars   unknown of 2 attempts, 1 of the others\n" in text
+    assert "answers   began after 0.000 s (median), 0.000 s (p95)\n" in text
+    lines = text.partition("\nitems\n")[2].splitlines()
+    assert lines[0].endswith("calls 2  tokens 20 in 4 out  dollars 0.5")
+    assert lines[1].endswith("calls 2  tokens 20 in 4 out  dollars unknown")
+    assert lines[2].endswith("calls 2  tokens ? in ? out  dollars unknown")
+    assert "calls" not in lines[3]
+    detail = json.loads(asked.run("show", "a", "--json").stdout)
+    assert detail["calls"]["usd"] == {"total": None, "known": 1.0, "unknown": 2}
+    assert detail["calls"]["attempts"] == 6
+
+
+def test_export_tells_what_each_item_spent_on_calls(asked: Place) -> None:
+    rows = [json.loads(line) for line in asked.run("export", "a").stdout.splitlines()]
+    names = ("calls", "input_tokens", "output_tokens", "cached_tokens", "usd", "usd_unknown")
+    assert [[row.get(name, "-") for name in names] for row in rows] == [
+        [2, 20, 4, 8, 0.5, 0], [2, 20, 4, 8, None, 1], [2, None, None, None, None, 1], ["-"] * 6,
+    ]  # fmt: skip
+    asked.run("export", "a", "--format", "csv", "--output", "a.csv")
+    table = list(csv.DictReader(io.StringIO((asked.path / "a.csv").read_text())))
+    assert [row["usd"] for row in table] == ["0.5", "", "", ""]
+    assert [row["calls"] for row in table] == ["2", "2", "2", ""]
+
+
+def test_a_run_without_calls_is_shown_without_them(mapped: Place) -> None:
+    assert b"dollars" not in mapped.run("show", "r", "--items").stdout
+    assert json.loads(mapped.run("show", "r", "--json").stdout)["calls"]["attempts"] == 0
+
+
 def test_the_journal_may_be_elsewhere(place: Place) -> None:
     done = place.run("map", "--journal", "sub/j.db", "--run", "r", "--", "echo", given=b"a\n")
     assert done.stdout == b"a\n"
@@ -112,6 +171,6 @@ def test_the_journal_may_be_elsewhere(place: Place) -> None:
 
 def test_version_and_help(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.run("--version").stdout.decode() == f"fanwise {__version__}\n"
-    for command in ("map", "runs", "show", "resume", "cancel", "export"):
+    for command in ("map", "run", "check", "runs", "show", "resume", "cancel", "export"):
         assert run([command, "--help"]) == 0
         assert f"fanwise {command}" in capsys.readouterr().out

@@ -4,12 +4,13 @@ The blocks of a page run from top to bottom, in one empty folder:
 
 - `python`: run; the blocks of a page share their names; `await` may stand at the top level. A
   `text` block right after it is what it prints.
-- `python file=NAME`: written to that file.
+- `python file=NAME`, `yaml file=NAME`: written to that file.
 - `console`: lines that begin with `$ ` are run by sh (`> ` goes on with the line before); what
   stands below them is what they print, stdout and stderr together.
 
 In what is printed `…` stands for anything, and a line that is only `…` for any lines.
-`not-run` after the language marks a block that cannot run here; the page says so.
+`not-run` after the language marks a block that cannot run here; the page says so. So does
+`needs=smollm2` one that is left out where that model is not there and cannot be pulled.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import re
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ PAGES = [
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "reference"),
 ]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LANGUAGES = {"python", "console", "text", "sql"}
+LANGUAGES = {"python", "console", "text", "sql", "yaml"}
 TIMEOUT_S = 30
 
 
@@ -76,15 +77,21 @@ def matches(shown: str, printed: str) -> bool:
 class Page:
     """The namespace and the folder of one page."""
 
-    def __init__(self, path: Path, folder: Path, runner: asyncio.Runner) -> None:
+    def __init__(
+        self, path: Path, folder: Path, runner: asyncio.Runner, have: Callable[[str], bool]
+    ) -> None:
         self.path = path
+        self.have = have
+        self.left_out = False
         self.folder = folder
         self.runner = runner
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
 
     def run(self, block: Block) -> None:
-        if block.marks == "not-run":
+        if block.language != "text":
+            self.left_out = self._is_left_out(block)
+        if self.left_out:
             return
         if block.language == "console":
             self._console(block)
@@ -94,6 +101,11 @@ class Page:
             self._python(block)
         elif block.language == "text" and block.follows_code:
             self._compare(block.line, block.text, self.printed)
+
+    def _is_left_out(self, block: Block) -> bool:
+        if block.marks.startswith("needs="):
+            return not self.have(block.marks.removeprefix("needs="))
+        return block.marks == "not-run"
 
     def _python(self, block: Block) -> None:
         source = "\n" * block.line + block.text  # so that a traceback has the page's lines
@@ -151,12 +163,19 @@ def _environment() -> dict[str, str]:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_of_a_page_run_and_print_what_it_says(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    def have(fixture: str) -> bool:
+        try:
+            request.getfixturevalue(fixture)
+        except pytest.skip.Exception:
+            return False
+        return True
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FANWISE_JOURNAL", raising=False)
     with asyncio.Runner() as runner:
-        page = Page(path, tmp_path, runner)
+        page = Page(path, tmp_path, runner, have)
         for block in blocks_of(path):
             assert block.language in LANGUAGES, f"{path}, line {block.line}"
             page.run(block)
@@ -178,7 +197,7 @@ def test_files_that_the_architecture_names_are_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     named = set(
         re.findall(
-            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models)/[\w/.-]+)`",
+            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models|specs)/[\w/.-]+)`",
             text,
         )
     )

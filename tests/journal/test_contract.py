@@ -11,6 +11,7 @@ from fanwise.errors import JournalNotWritable, RunExists, RunIsLive, RunNotFound
 from fanwise.journal.owner import current_owner
 from fanwise.journal.port import (
     AttemptEnded,
+    CallTotals,
     EventRecord,
     FanOutEnded,
     FanOutRecord,
@@ -21,6 +22,7 @@ from fanwise.journal.port import (
     Journal,
     Owner,
     RunEnded,
+    Sum,
     fan_out_id,
 )
 from tests.journal.conftest import FAR_AWAY, a_run, write
@@ -163,6 +165,46 @@ def test_items_statuses_and_attempts_can_be_asked_for_by_key(journal: Journal) -
     assert [item.key for item in journal.items(F, ["b", "c", "no"])] == ["c", "b"]
     assert [attempt.key for attempt in journal.attempts(F, ["a"])] == ["a"]
     assert list(journal.items(F, [])) == []
+
+
+def test_all_that_is_known_of_an_attempt_is_read_back(journal: Journal) -> None:
+    known = an_attempt(
+        "a", call="m", error="{}", requests=1.0, tokens=30.0, usd=0.5, input_tokens=20,
+        output_tokens=10, cached_tokens=5, first_token_s=0.25,
+    )  # fmt: skip
+    write(journal, ItemStarted(F, "a", 0, 1.0), known, an_attempt("a"))
+    told, untold = (msgspec.structs.asdict(attempt) for attempt in journal.attempts(F))
+    assert told == {"number": 1, **msgspec.structs.asdict(known)}
+    assert untold == {"number": 2, **msgspec.structs.asdict(an_attempt("a"))}
+
+
+def test_calls_are_summed_over_a_run_and_what_is_unknown_is_counted(journal: Journal) -> None:
+    other, alien = fan_out_id(1, 2), fan_out_id(2, 1)
+    for fan_out, run_id in ((F, "r"), (other, "r"), (alien, "s")):
+        write(journal, FanOutRecord(fan_out, run_id, f"#{fan_out}", 1, "never", 1.0))
+        write(journal, ItemStarted(fan_out, "a", 0, 1.0))
+    known: dict[str, object] = {"call": "m", "requests": 1.0, "tokens": 30.0, "usd": 0.5}
+    split: dict[str, object] = {"input_tokens": 20, "output_tokens": 10, "cached_tokens": 5}
+    write(
+        journal,
+        an_attempt("a", **known, **split, first_token_s=0.3),
+        an_attempt("a", **known, fan_out=other, first_token_s=0.1),
+        an_attempt("a", call="m", error="{}", fan_out=other, first_token_s=0.2),
+        an_attempt("a", **(known | {"usd": None})),
+        an_attempt("a", tokens=1000.0, first_token_s=9.0),
+        an_attempt("a", **known, **split, fan_out=alien, first_token_s=9.0),
+    )
+    assert journal.call_totals("r") == CallTotals(
+        attempts=4, failed=1, tokens=Sum(90, 1), input_tokens=Sum(20, 3),
+        output_tokens=Sum(10, 3), cached_tokens=Sum(5, 3), usd=Sum(1.0, 2),
+        first_token_p50=0.2, first_token_p95=0.3,
+    )  # fmt: skip
+    assert (Sum(1.0, 2).total, Sum(1.0, 0).total) == (None, 1.0)
+
+
+def test_a_run_without_calls_has_totals_of_nothing(journal: Journal) -> None:
+    write(journal, FanOutRecord(F, "r", "#0", 1, "never", 1.0), an_attempt("a"))
+    assert journal.call_totals("r") == journal.call_totals("no such run") == CallTotals()
 
 
 def test_items_come_in_item_order_whatever_their_keys(journal: Journal) -> None:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
+from fanwise import Budget, Outcome, Usage, call, fan_out, open_run
 from fanwise.errors import JournalUnreadable
 from fanwise.journal import migrate, schema
 from fanwise.journal.migrate import HISTORY, History
 from fanwise.journal.sqlite import ReadOnlyJournal, SqliteJournal
 from tests.journal.conftest import Child, a_run
 
-NEXT_VERSION = '''
+NEXT = f"{int(schema.HEAD) + 1:04}"
+NEXT_VERSION = f'''
 """A version that is not there yet."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "{NEXT}"
+down_revision = "{schema.HEAD}"
 
 
 def upgrade() -> None:
@@ -39,8 +43,18 @@ def later(tmp_path: Path) -> History:
     (migrations / "versions").mkdir(parents=True)
     for file in [HISTORY.migrations / "env.py", *(HISTORY.migrations / "versions").glob("*.py")]:
         (migrations / file.relative_to(HISTORY.migrations)).write_text(file.read_text())
-    (migrations / "versions" / "0002_next.py").write_text(NEXT_VERSION)
-    return History(head="0002", migrations=migrations)
+    (migrations / "versions" / f"{NEXT}_next.py").write_text(NEXT_VERSION)
+    return History(head=NEXT, migrations=migrations)
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    """A journal as the fanwise of schema 0001 left it."""
+    path = tmp_path / "first.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(Path(__file__).with_name("journal-0001.sql").read_text())
+    return path
 
 
 def query(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -88,10 +102,54 @@ def test_an_older_journal_is_migrated_and_a_copy_of_it_is_kept(
     assert [run.id for run in new.runs()] == ["r"]
     new.close()
     assert query(path, "SELECT id, colour FROM runs") == [("r", "red")]
-    assert query(path, "SELECT * FROM alembic_version") == [("0002",)]
+    assert query(path, "SELECT * FROM alembic_version") == [(NEXT,)]
     assert query(path, "PRAGMA journal_mode") == [("wal",)]
-    assert query(Path(f"{path}.version-0001"), "SELECT id FROM runs") == [("r",)]
-    assert query(Path(f"{path}.version-0001"), "SELECT * FROM alembic_version") == [("0001",)]
+    kept = Path(f"{path}.version-{schema.HEAD}")
+    assert query(kept, "SELECT id FROM runs") == [("r",)]
+    assert query(kept, "SELECT * FROM alembic_version") == [(schema.HEAD,)]
+
+
+def test_a_journal_of_the_first_schema_has_the_structure_of_a_new_one_afterwards(
+    tmp_path: Path, first: Path
+) -> None:
+    SqliteJournal(first).close()
+    SqliteJournal(tmp_path / "new.db").close()
+    assert structure(first) == structure(tmp_path / "new.db")
+    assert query(first, "SELECT * FROM alembic_version") == [(schema.HEAD,)]
+    kept = Path(f"{first}.version-0001")
+    assert query(kept, "SELECT count(*) FROM attempts") == [(8,)]
+    assert query(kept, "SELECT * FROM alembic_version") == [("0001",)]
+
+
+def test_attempts_of_the_first_schema_are_read_back_and_what_they_lack_is_unknown(
+    first: Path,
+) -> None:
+    before = query(first, "SELECT * FROM attempts")
+    journal = SqliteJournal(first)
+    [fan_out] = journal.fan_outs("old")
+    rows = list(journal.attempts(fan_out.id))
+    journal.close()
+    assert [msgspec.structs.astuple(row)[:11] for row in rows] == before
+    assert {msgspec.structs.astuple(row)[11:] for row in rows} == {(None,) * 4}
+
+
+def test_a_run_of_the_first_schema_goes_on_and_counts_what_it_had_spent(first: Path) -> None:
+    async def item(n: int) -> int:
+        return await call(asyncio.sleep, 0, n, usage=lambda _: new)
+
+    async def main() -> list[Outcome[int]]:
+        async with open_run("old", journal=first, budget=budget) as run:
+            return list(await fan_out(item, range(6), run=run, key=lambda n: f"k{n}"))
+
+    new = Usage(1, 100, 0.5, input_tokens=60, output_tokens=40, cached_tokens=0)
+    budget = Budget(tokens=1000)
+    *old, last = asyncio.run(main())
+    assert [outcome.unwrap() for outcome in old] == [0, 1, 2, 3, 4]
+    assert all(outcome.recorded for outcome in old)
+    spent = [a.usage for outcome in old for a in outcome.attempts if a.call and a.usage]
+    assert spent[0] == Usage(1, 10, 0.25)
+    assert [a.usage for a in last.attempts if a.call] == [new]
+    assert budget.spent["tokens"] == 10 + 0 + 11 + 12 + 13 + 100
 
 
 def test_a_migration_that_fails_leaves_the_journal_as_it_was(
@@ -99,13 +157,25 @@ def test_a_migration_that_fails_leaves_the_journal_as_it_was(
 ) -> None:
     path = tmp_path / "j.db"
     SqliteJournal(path).close()
-    script = later.migrations / "versions" / "0002_next.py"
+    script = later.migrations / "versions" / f"{NEXT}_next.py"
     script.write_text(NEXT_VERSION + "    raise ZeroDivisionError('half way')\n")
     before = structure(path)
     with pytest.raises(ZeroDivisionError):
         SqliteJournal(path, history=later)
     assert structure(path) == before
-    assert query(path, "SELECT * FROM alembic_version") == [("0001",)]
+    assert query(path, "SELECT * FROM alembic_version") == [(schema.HEAD,)]
+
+
+def test_a_journal_of_the_first_schema_survives_a_migration_that_fails(
+    first: Path, later: History
+) -> None:
+    script = later.migrations / "versions" / "0002_tokens.py"
+    script.write_text(script.read_text() + "    raise ZeroDivisionError('half way')\n")
+    before = structure(first), query(first, "SELECT * FROM attempts")
+    with pytest.raises(ZeroDivisionError):
+        SqliteJournal(first, history=later)
+    assert (structure(first), query(first, "SELECT * FROM attempts")) == before
+    assert query(first, "SELECT * FROM alembic_version") == [("0001",)]
 
 
 def test_an_older_journal_is_not_migrated_by_looking_at_it(

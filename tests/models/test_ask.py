@@ -81,7 +81,7 @@ async def test_what_may_pass_is_tried_again_and_every_attempt_is_recorded() -> N
     model = ScriptedModel([busy, ModelOverloaded("down"), "at last"], price=CHEAP)
     [outcome] = await fan_out(lambda _: ask(model, "one two"), range(1))
     assert outcome.unwrap().text == "at last"
-    assert calls(outcome) == [Usage(1, 0, 0.0), None, Usage(1, 4, 22e-6)]
+    assert calls(outcome) == [Usage(1, 0, 0.0, 0, 0, 0), None, Usage(1, 4, 22e-6, 2, 2, 0)]
     assert [a for a in outcome.attempts if a.call][1].backoff_s == 3.0
 
 
@@ -109,7 +109,22 @@ async def test_bad_output_is_paid_for_and_carries_its_text() -> None:
     assert isinstance(outcome.error, BadOutput)
     assert outcome.error.text == '{"mood": "meh"}'
     assert "$.mood" in str(outcome.error)
-    assert calls(outcome) == [Usage(1, 3, 21e-6)]
+    assert calls(outcome) == [Usage(1, 3, 21e-6, 1, 2, 0)]
+
+
+@virtual_time
+async def test_an_attempt_has_the_tokens_and_the_first_token_that_the_reply_tells() -> None:
+    told = Reply("hi", "tiny", usage=Tokens(9, 4, 6), usd=0.5, first_token_s=1.5)
+
+    async def answer(_: Request) -> Reply:
+        await asyncio.sleep(2)
+        return told
+
+    model = ScriptedModel(answer)
+    [outcome] = await fan_out(lambda _: ask(model, "?"), range(1))
+    [attempt] = [a for a in outcome.attempts if a.call]
+    assert attempt.usage == Usage(1, 13, 0.5, input_tokens=9, output_tokens=4, cached_tokens=6)
+    assert (attempt.first_token_s, attempt.ran_s) == (1.5, 2.0)
 
 
 @virtual_time

@@ -1,4 +1,4 @@
-"""What every model does, real or fake: the openai provider, scripted, recording, replay, sim."""
+"""What every model does, real or fake: openai, local, scripted, recording, replay, sim."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from fanwise.models import Model, Reply, Request, connect, record
 from fanwise.testing import Answer, ScriptedModel, ScriptedServer
 
 from .support import model_of, prompt, run
+from .tiny_gguf import tiny_gguf
 
 Told = str | ModelError
 Open = Callable[[list[Told], list[Request], Path], AbstractAsyncContextManager[Model]]
@@ -70,8 +71,15 @@ async def sim(_: list[Told], __: list[Request], ___: Path) -> AsyncIterator[Mode
     yield connect("sim:quick?median_s=0.0001")
 
 
+@asynccontextmanager
+async def local(_: list[Told], __: list[Request], ___: Path) -> AsyncIterator[Model]:
+    """A real llama.cpp, which says what it likes. It goes on from one test to the next."""
+    yield connect(f"local:{tiny_gguf()}?threads=1")
+
+
 TELLABLE = [provider, scripted, recording, replay]
-EVERY = [*TELLABLE, sim]
+SAYS_WHAT_IT_LIKES = [sim, local]
+EVERY = [*TELLABLE, *SAYS_WHAT_IT_LIKES]
 
 
 @pytest.mark.parametrize("opened", EVERY)
@@ -158,7 +166,7 @@ def test_calls_at_once_do_not_mix(opened: Open, tmp_path: Path) -> None:
             replies = await asyncio.gather(*(model.reply(request) for request in requests))
         if opened is replay:
             assert [reply.text for reply in replies] == told
-        elif opened is not sim:
+        elif opened not in SAYS_WHAT_IT_LIKES:
             assert sorted(reply.text for reply in replies) == told
 
     run(main())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import AsyncIterator
 
 import pytest
+from pydantic_ai.models.function import FunctionModel
 
 from fanwise import Adaptive, Budget, Caps, Halt, Retry, fan_out, open_run
 from fanwise.errors import (
@@ -22,8 +25,9 @@ from fanwise.errors import (
 )
 from fanwise.journal.codec import encode_error
 from fanwise.models import MODEL_RETRY, Message, Options, Reply, Request, Tokens, ask, connect
-from fanwise.models.clients import build
+from fanwise.models.clients import build, endpoint_of
 from fanwise.models.names import Spec
+from fanwise.models.stream import Reading
 from fanwise.testing import Answer, MemoryJournal, ScriptedServer
 
 from .support import model_of, prompt, run
@@ -292,6 +296,67 @@ def test_cancelled_streams_are_within_the_budget_too() -> None:
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("gate", "known"), [("gate", (False, False)), ("midway", (True, False)), ("last", (True, True))]
+)
+def test_a_cancelled_stream_is_recorded_with_what_the_provider_had_told(
+    gate: str, known: tuple[bool, bool]
+) -> None:
+    """Nothing yet; its first token, but no count of them; all of it."""
+    journal = MemoryJournal()
+
+    async def main() -> float:
+        async with ScriptedServer(lambda _: "word " * 5 + "end") as server:
+            model, budget = model_of(server), Budget(tokens=400)
+            where = getattr(server, gate)
+            where.close()
+            async with open_run("r", journal=journal, budget=budget) as opened:
+                fanned = asyncio.create_task(
+                    fan_out(lambda _: ask(model, prompt()), range(1), run=opened)
+                )
+                await where.held(1)
+                for _ in range(1000):  # what the server sent is on its way: turns of the loop
+                    await asyncio.sleep(0)
+                fanned.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await fanned
+            estimate = model.estimate(prompt()).tokens
+            assert budget.spent["tokens"] == (9 if known[1] else estimate)
+            return budget.spent["tokens"]
+
+    spent = run(main())
+    [row] = [row for row in journal.attempts(journal.fan_outs("r")[0].id) if row.call]
+    assert (row.first_token_s is not None, row.tokens is not None) == known
+    if known[1]:
+        assert (row.input_tokens, row.output_tokens, row.cached_tokens) == (3, 6, 0)
+        assert row.tokens == spent == 9
+        assert row.usd == pytest.approx((3 * 0.25 + 6 * 2) / 1e6)
+
+
+def test_a_count_of_the_output_so_far_is_not_taken_for_all_of_it() -> None:
+    """Some providers count as they go: of a stream that broke, that is the least it cost."""
+
+    async def words(_: object, __: object) -> AsyncIterator[str]:
+        yield "one "
+        yield "two"
+        if broken:
+            raise ZeroDivisionError
+
+    async def main() -> Reading:
+        reading = Reading()
+        with contextlib.suppress(ZeroDivisionError):
+            await reading.read(FunctionModel(stream_function=words), prompt())
+        return reading
+
+    broken = False
+    whole = run(main())
+    broken = True
+    part = run(main())
+    assert (whole.text, part.text) == ("one two", "one two")
+    assert whole.tokens.output
+    assert part.tokens == Tokens(whole.tokens.input, None)
+
+
 def test_a_model_can_be_used_from_one_loop_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pooled connections belong to a loop; the warnings of a leaked one would be errors here."""
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
@@ -415,7 +480,7 @@ def test_every_client_goes_to_its_provider_and_retries_nothing(
 ) -> None:
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY"):
         monkeypatch.setenv(variable, CANARY)
-    model, close = build(Spec(name))
+    model, close = build(endpoint_of(Spec(name)))
     assert model.client.max_retries == 0
     assert str(model.client.base_url).rstrip("/") == url.rstrip("/")
     asyncio.run(close())

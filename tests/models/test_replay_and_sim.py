@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fanwise import Caps, Halt, Outcomes, Retry, fan_out
+from fanwise import Attempt, Caps, Halt, Outcomes, Retry, Usage, fan_out
 from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited, NotRecorded, UsageError
 from fanwise.models import (
     MODEL_RETRY,
@@ -20,7 +20,9 @@ from fanwise.models import (
     ask,
     connect,
     record,
+    tape,
 )
+from fanwise.models.ask import spent
 from fanwise.testing import Answer, ScriptedModel, ScriptedServer, run_virtual, virtual_time
 
 from .support import model_of, prompt, run
@@ -278,6 +280,31 @@ def test_simulated_errors_are_those_of_a_real_provider() -> None:
         return kinds
 
     assert run_virtual(main()) == {ModelOverloaded, ModelRateLimited}
+
+
+@pytest.mark.parametrize(("timeout", "told"), [(0.2, False), (0.9, True), (None, True)])
+def test_a_simulated_call_that_is_cut_off_had_its_first_token_if_it_was_due(
+    timeout: float | None, told: bool
+) -> None:
+    async def main() -> Attempt:
+        model, retry = connect("sim:x?sigma=0&first_token=0.5"), Retry.none()
+
+        async def item(_: int) -> Reply:
+            return await ask(model, "?", timeout=timeout, retry=retry)
+
+        [outcome] = await fan_out(item, range(1))
+        return outcome.attempts[-1]
+
+    attempt = run_virtual(main())
+    assert attempt.first_token_s == (pytest.approx(0.5) if told else None)
+    assert (attempt.usage is None) == (timeout is not None)
+
+
+def test_an_error_of_an_older_recording_has_no_cached_tokens() -> None:
+    recorded = tape.Failed(
+        "ModelRefused", "no", {"input_tokens": 3, "output_tokens": 1, "usd": 0.5}
+    )
+    assert spent(tape.revived(recorded)) == Usage(1, 4, 0.5, 3, 1, 0)
 
 
 def test_a_price_makes_the_simulation_count_dollars() -> None:

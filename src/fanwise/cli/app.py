@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from fanwise import __version__
-from fanwise.cli import cancel, export, map, resume, runs, show  # noqa: A004 - the command's name
+from fanwise.cli import cancel, check, export, map, pull, resume, runs, show  # noqa: A004
+from fanwise.cli import run as run_file
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
 from fanwise.cli.say import report_error
 from fanwise.cli.streams import give_up_stdout, prepare_streams
@@ -22,6 +23,7 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
 
 \b
   ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
+  fanwise run FILE             what the file says; fanwise check FILE only looks
   fanwise runs                 what ran here, and how it went
   fanwise resume RUN           go on with a run that was interrupted
 """
@@ -52,7 +54,7 @@ def fanwise(
     """Options that come before the command."""
 
 
-for command in (map, runs, show, resume, cancel, export):
+for command in (map, run_file, check, runs, show, resume, cancel, export, pull):
     command.register(app)
 
 

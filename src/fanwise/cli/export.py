@@ -29,6 +29,10 @@ HELP = """Write one row for each item of a run, in item order.
 Bytes that are not UTF-8 are in base64, under input_base64, stdout_base64 or
 stderr_base64. Of an output that is too long for the journal a row has the
 beginning, the end, and the file that has it all (stdout_path, stderr_path).
+
+An item that made calls has their number (calls: all attempts), tokens and
+dollars (usd). A sum is empty if a part of it is unknown; usd_unknown says of
+how many attempts the price is.
 """
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from fanwise.cli.input_file import open_input
 from fanwise.cli.map_end import exit_code, tell
 from fanwise.cli.map_run import MapPlan, execute
 from fanwise.cli.map_spec import MapSpec
@@ -90,9 +91,10 @@ def map_lines(
     spec.check()
     if run_id is not None:
         check_run_id(run_id)
-    if os.isatty(0):
+    lines = open_input()
+    if os.isatty(lines):
         say("reading lines from the terminal; Ctrl-D ends them")
-    plan = MapPlan(spec, run_id, journal, fd=0, quiet=as_json)
+    plan = MapPlan(spec, run_id, journal, fd=lines, quiet=as_json)
     end = asyncio.run(execute(plan))
     tell(end, journal, as_json=as_json)
     return exit_code(end)

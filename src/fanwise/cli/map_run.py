@@ -8,18 +8,19 @@ stdin -> RecordedLines -> fan_out_stream -> OrderedOutput -> stdout
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import msgspec
 
 from fanwise.cli.fd_writer import FdWriter
+from fanwise.cli.going_on import resume_command, say_how_to_go_on
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.map_spec import MapSpec, line_key
 from fanwise.cli.ordered_output import OrderedOutput
 from fanwise.cli.position import Position
 from fanwise.cli.progress_line import ProgressLine
 from fanwise.cli.recorded_lines import RecordedLines
+from fanwise.cli.spill_files import SpillFiles
 from fanwise.cli.tally import Tally
 from fanwise.core.outcome import Outcome
 from fanwise.errors import (
@@ -36,7 +37,6 @@ from fanwise.processes import CommandResult
 from fanwise.view.progress import Progress
 
 KIND = "map"
-NOTHING_STARTED = "Nothing was started; free space or permissions, or name another with --journal"
 
 
 class MapPlan(msgspec.Struct, frozen=True):
@@ -62,8 +62,7 @@ class MapPlan(msgspec.Struct, frozen=True):
 
     def resume_command(self, run_id: str) -> str:
         """What the person types to go on with it."""
-        where = "" if self.journal is None else f" --journal {shlex.quote(self.journal)}"
-        return f"fanwise resume {run_id}{where}"
+        return resume_command(run_id, self.journal)
 
     @property
     def edited(self) -> bool:
@@ -119,13 +118,7 @@ async def execute(plan: MapPlan) -> MapEnd:
             async with run:
                 return await _Execution(plan, run, files, progress, screen, signals).go()
     except (JournalNotWritable, OutputNotWritable) as error:
-        if run.record is None:
-            error.next_step = NOTHING_STARTED
-        else:
-            command = plan.resume_command(run.id)
-            error.next_step = (
-                f"What was recorded is safe; free space or permissions, then: {command}"
-            )
+        say_how_to_go_on(error, run, plan.journal)
         raise
 
 
@@ -146,6 +139,7 @@ class _Execution:
         self.progress = progress
         self.tally = Tally()
         self.files = files
+        self.spilled = SpillFiles(files)
         self.broken_pipe = False
 
     async def go(self) -> MapEnd:
@@ -154,6 +148,8 @@ class _Execution:
             await self._fan_out(lines)
         finally:
             await lines.finish()
+        assert self.run.journal is not None
+        self.spilled.remove_forgotten(self.run.journal, self.run.id)
         return self._end(lines)
 
     def _lines(self) -> RecordedLines:
@@ -186,6 +182,7 @@ class _Execution:
             async with stream:
                 async for outcome in stream:
                     self.tally.add(outcome)
+                    self.spilled.add(outcome)
                     if output is not None and not self.broken_pipe:
                         await self._write(output, outcome)
         except DuplicateKey as error:

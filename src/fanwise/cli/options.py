@@ -21,3 +21,4 @@ JsonOption = Annotated[
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="The run's id; `fanwise runs` lists them.")
 ]
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A YAML or JSON file.")]

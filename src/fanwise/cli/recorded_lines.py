@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from itertools import islice
 
 from fanwise.errors import UsageError
 from fanwise.journal.port import InputRecord, Journal
+from fanwise.journal.take import take
 from fanwise.kernel.lines import LineReader
 from fanwise.kernel.recorder import Landing
 from fanwise.kernel.run import Run
@@ -61,7 +61,8 @@ class RecordedLines:
         self._news = asyncio.Event()
         earlier = known_inputs(self._journal, run.id)
         self._known = 0 if edited else earlier.count
-        self._recorded = self._journal.inputs(run.id)
+        self._recorded: deque[bytes] = deque()
+        """Of the lines that are known, the next: those that come are compared with them."""
         self.complete = earlier.complete
         self.count = 0
         """Lines that are known by now."""
@@ -162,12 +163,18 @@ class RecordedLines:
         self._on_complete(self.count)
 
     def _check_same(self, line: bytes) -> None:
-        if next(self._recorded).data != line:
+        if not self._recorded:
+            self._recorded.extend(self._lines(self.count))
+        if self._recorded.popleft() != line:
             raise _other_input(self.count, "is not the line that was recorded")
 
     def _load(self) -> None:
-        records = self._journal.inputs(self._run.id, self._pulled)
-        self._memory.extend(record.data for record in islice(records, IN_MEMORY))
+        self._memory.extend(self._lines(self._pulled))
+
+    def _lines(self, start: int) -> list[bytes]:
+        return [
+            record.data for record in take(self._journal.inputs(self._run.id, start), IN_MEMORY)
+        ]
 
 
 def _other_input(index: int, problem: str) -> UsageError:

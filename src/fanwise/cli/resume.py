@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
 import typer
 
+from fanwise.cli.input_file import open_input
 from fanwise.cli.map_end import exit_code, tell
 from fanwise.cli.map_run import KIND, MapPlan, execute
 from fanwise.cli.map_spec import MapSpec
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.errors import UsageError
+from fanwise.journal.codec import JSON
 from fanwise.journal.port import RunRecord
 
 HELP = """Go on with a run that was interrupted, halted, cancelled or killed.
@@ -28,13 +28,14 @@ are named at the end. The output goes on where it had stopped.
   fanwise resume RUN --retry-failed > all.txt    what failed, once more
   fanwise resume RUN --input lines.txt           when the input had not been read to its end
 
-With --retry-failed all outputs are written again from the first line on, for
-those of before had gaps. The same holds for --input with a run that was started
-with --key: there the input may have been edited, and lines are known by content.
-"""
+A `fanwise run` goes on with the file as it was when the run began: it may have
+been edited since, or be gone.
 
-GROUP = "fanwise.resume"
-"""Entry points of this group are resumers of other kinds of runs: name = kind."""
+Of a `fanwise map`, with --retry-failed all outputs are written again from the
+first line on, for those of before had gaps. The same holds for --input (only of
+a map) with a run that was started with --key: there the input may have been
+edited, and lines are known by content.
+"""
 
 
 class Resume(msgspec.Struct, frozen=True):
@@ -45,9 +46,6 @@ class Resume(msgspec.Struct, frozen=True):
     take_over: bool
     input: str | None
     as_json: bool
-
-
-Resumer = Callable[[RunRecord, Resume], int]
 
 
 def register(app: typer.Typer) -> None:
@@ -74,21 +72,32 @@ def resume(
     """Go on with a run."""
     with reading(journal, run_id) as (_, run):
         pass
-    return _resumer(run)(run, Resume(journal, retry_failed, take_over, input, as_json))
+    asked = Resume(journal, retry_failed, take_over, input, as_json)
+    return resume_map(run, asked) if run.kind == KIND else resume_system(run, asked)
 
 
-def _resumer(run: RunRecord) -> Resumer:
-    built_in: dict[str, Resumer] = {KIND: resume_map}
-    if run.kind in built_in:
-        return built_in[run.kind]
-    from importlib.metadata import entry_points
+def resume_system(run: RunRecord, asked: Resume) -> int:
+    """Go on with a `fanwise run`, from what the journal kept of its file."""
+    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.specs import names, system
 
-    for point in entry_points(group=GROUP, name=run.kind):
-        loaded: Resumer = point.load()
-        return loaded
-    raise UsageError(
-        f"run {run.id!r} was made by a program ({run.kind})",
-        f"Run that program again: with open_run({run.id!r}) it goes on",
+    if run.kind not in names():
+        step = f"Run that program again: with open_run({run.id!r}) it goes on"
+        raise UsageError(f"run {run.id!r} was made by a program ({run.kind})", step)
+    if asked.input is not None:
+        raise UsageError(f"run {run.id!r} has no lines ({run.kind})", "Leave --input out")
+    plan = system(run.kind).again(JSON.decode(run.spec))
+    return run_to_its_end(
+        Execution(
+            run.kind,
+            plan,
+            run.id,
+            asked.journal,
+            resume=True,
+            retry_failed=asked.retry_failed,
+            take_over=asked.take_over,
+            as_json=asked.as_json,
+        )
     )
 
 
@@ -99,7 +108,7 @@ def resume_map(run: RunRecord, asked: Resume) -> int:
         spec,
         run.id,
         asked.journal,
-        fd=_open(asked.input),
+        fd=None if asked.input is None else open_input(asked.input),
         resume=True,
         retry_failed=asked.retry_failed,
         take_over=asked.take_over,
@@ -109,14 +118,3 @@ def resume_map(run: RunRecord, asked: Resume) -> int:
     end = asyncio.run(execute(plan))
     tell(end, asked.journal, as_json=asked.as_json)
     return exit_code(end)
-
-
-def _open(path: str | None) -> int | None:
-    if path is None or path == "-":
-        return None if path is None else 0
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        os.read(fd, 0)  # a directory can be opened, and not read
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    return fd

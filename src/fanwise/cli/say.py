@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fanwise.cli.streams import write_stderr
-from fanwise.errors import FanwiseError, OutputNotWritable
+from fanwise.errors import BadSpec, FanwiseError, OutputNotWritable
 
 
 def say(text: str) -> None:
@@ -38,7 +38,12 @@ def report_error(error: FanwiseError, *, as_json: bool) -> None:
     """An error: what is wrong, and what to do."""
     if as_json:
         name = type(error).__name__
-        fields = {"type": name, "message": error.message, "next_step": error.next_step}
+        fields: dict[str, Any] = {
+            "type": name, "message": error.message, "next_step": error.next_step,
+        }  # fmt: skip
+        if isinstance(error, BadSpec):
+            fields["file"] = error.file
+            fields["problems"] = [problem._asdict() for problem in error.problems]
         with suppress(OutputNotWritable):
             print_json({"error": fields})
             return

@@ -9,11 +9,14 @@ import typer
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 
-HELP = """Show one run: its status, its fan-outs, what failed and why.
+HELP = """Show one run: its status, its fan-outs, what failed and why, what its calls cost.
 
 \b
   fanwise show RUN
-  fanwise show RUN --items       each item, with its times
+  fanwise show RUN --items       each item, with its times and calls
+
+A sum of tokens or dollars of which a part is unknown is unknown: it is told of
+how many attempts, and what the others came to.
 """
 
 
@@ -24,7 +27,9 @@ def register(app: typer.Typer) -> None:
 
 def show(
     run_id: RunArgument,
-    items: Annotated[bool, typer.Option("--items", help="Each item, with its times.")] = False,
+    items: Annotated[
+        bool, typer.Option("--items", help="Each item, with its times and calls.")
+    ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> None:

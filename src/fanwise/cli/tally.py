@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import insort
-from itertools import islice
 
 import msgspec
 
 from fanwise.core.outcome import Outcome
 from fanwise.errors import RecordedError
 from fanwise.journal.port import Journal
+from fanwise.journal.take import take
 from fanwise.processes import CommandResult
 
 MOST = 10
@@ -78,7 +78,7 @@ def why(outcome: Outcome[CommandResult]) -> str:
 
 
 def _line(journal: Journal, run_id: str, index: int, most: int = 60) -> str:
-    for record in islice(journal.inputs(run_id, index), 1):
+    for record in take(journal.inputs(run_id, index), 1):
         text = ascii_if_needed(record.data)
         return f"line {index + 1} ({text if len(text) <= most else text[: most - 1] + '…'})"
     return f"line {index + 1}"

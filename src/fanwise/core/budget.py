@@ -60,10 +60,13 @@ class Budget:
         inside = ", ".join(f"{k}={self.spent[k]:g}/{most:g}" for k, most in self.limits.items())
         return f"Budget({inside})"
 
-    def already_spent(self, run_id: str, usages: Iterable[Usage]) -> None:
-        """What earlier executions of a run spent; counted once, however often it is opened."""
-        if run_id not in self._counted:
-            self._counted.add(run_id)
+    def already_spent(self, path: str, usages: Iterable[Usage]) -> None:
+        """What earlier executions of a run (`r`) or of a fan-out in it (`r/a`) spent.
+
+        Counted once, however often it is opened, and not again for a part of it.
+        """
+        if not any(f"{path}/".startswith(f"{counted}/") for counted in self._counted):
+            self._counted.add(path)
             for usage in usages:
                 self._add(self.spent, usage, +1)
 

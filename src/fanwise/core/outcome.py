@@ -25,6 +25,12 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     tokens: float = 0
     usd: float | None = 0.0
     """None: the price is unknown. A budget of dollars refuses that; it never counts as 0."""
+    input_tokens: int | None = None
+    """Of the tokens, those that were sent; None: unknown. Budgets and rates count `tokens`."""
+    output_tokens: int | None = None
+    """Of the tokens, those that were generated; None: unknown."""
+    cached_tokens: int | None = None
+    """Of the input, those that came from the provider's cache; None: unknown."""
 
 
 class Attempt(msgspec.Struct, frozen=True, gc=False):
@@ -33,6 +39,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     `queued_s` is the wait for permits, rates and the journal, since the item was pulled (items are
     pulled lazily: one that would wait only for the fan-out's own cap is not pulled yet); `ran_s`
     the work and nothing else; `backoff_s` the pause *before* this attempt, without a permit.
+    `first_token_s` is how long a model took to begin to answer, also where the answer never came.
     """
 
     queued_s: float
@@ -41,6 +48,8 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     error: BaseException | None = None
     call: str | None = None
     usage: Usage | None = None
+    """What a call cost; None: nobody knows."""
+    first_token_s: float | None = None
 
 
 class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):

@@ -104,6 +104,40 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     requests: float | None = None
     tokens: float | None = None
     usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    first_token_s: float | None = None
+
+
+class Sum(msgspec.Struct, frozen=True):
+    """A sum over attempts."""
+
+    known: float = 0
+    """Of those of which it is known."""
+    unknown: int = 0
+    """How many attempts there are of which it is not."""
+
+    @property
+    def total(self) -> float | None:
+        """None where something is unknown: that is never 0."""
+        return None if self.unknown else self.known
+
+
+class CallTotals(msgspec.Struct, frozen=True):
+    """What calls came to: all their attempts, over all executions."""
+
+    attempts: int = 0
+    failed: int = 0
+    """Of these, how many failed or were cancelled."""
+    tokens: Sum = Sum()
+    input_tokens: Sum = Sum()
+    output_tokens: Sum = Sum()
+    cached_tokens: Sum = Sum()
+    usd: Sum = Sum()
+    first_token_p50: float | None = None
+    """Of the attempts that had a first token; None: there are none."""
+    first_token_p95: float | None = None
 
 
 class EventRecord(msgspec.Struct, frozen=True):
@@ -164,6 +198,10 @@ class AttemptEnded(msgspec.Struct, frozen=True, gc=False):
     requests: float | None = None
     tokens: float | None = None
     usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    first_token_s: float | None = None
 
 
 class FanOutEnded(msgspec.Struct, frozen=True):
@@ -233,6 +271,9 @@ class Journal(Protocol):
 
     def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
         """By item, then number; of all items, or of (a few hundred) `keys`."""
+
+    def call_totals(self, run_id: str) -> CallTotals:
+        """What the calls of the run came to, without reading them one by one."""
 
     def events(self, run_id: str) -> Iterator[EventRecord]:
         """In the order in which they were submitted."""

@@ -20,6 +20,7 @@ from fanwise.journal import runs, schema
 from fanwise.journal.connect import journal_errors
 from fanwise.journal.port import (
     AttemptRecord,
+    CallTotals,
     EventRecord,
     FanOutRecord,
     InputRecord,
@@ -27,6 +28,7 @@ from fanwise.journal.port import (
     ItemStatus,
     RunRecord,
 )
+from fanwise.journal.read_call_totals import read_total
 
 R = TypeVar("R", bound=msgspec.Struct)
 ROWS_AT_ONCE = 1000
@@ -94,6 +96,11 @@ class Reads:
             .order_by(items.c.item_index, table.c.key, table.c.number)
         )
         return self._stream(_only(query, table, keys), AttemptRecord)
+
+    def call_totals(self, run_id: str) -> CallTotals:
+        """What the calls of the run came to, without reading them one by one."""
+        with journal_errors(self._path), self._engine.connect() as connection:
+            return read_total(connection, run_id)
 
     def events(self, run_id: str) -> Iterator[EventRecord]:
         """In the order in which they were submitted."""

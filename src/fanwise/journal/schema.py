@@ -30,7 +30,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest schema version. Versions are counted, so that older and newer can be told apart."""
 
 metadata = MetaData(
@@ -107,6 +107,10 @@ attempts = Table(
     Column("requests", Float),
     Column("tokens", Float),
     Column("usd", Float),
+    Column("input_tokens", Integer),
+    Column("output_tokens", Integer),
+    Column("cached_tokens", Integer),
+    Column("first_token_s", Float),
     sqlite_with_rowid=False,
 )
 

@@ -17,7 +17,7 @@ from fanwise.core.ledger import Ledger, Ticket
 from fanwise.core.outcome import Attempt, Usage
 from fanwise.core.retry import Retry
 from fanwise.errors import BadPredicate, RateLimited, UsageError
-from fanwise.kernel import events
+from fanwise.kernel import events, meter
 from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.recorder import new_promise
 from fanwise.kernel.scope import Scope, current
@@ -61,7 +61,8 @@ async def call(
     after it with what `usage` makes of the value (or of the error: a failed attempt may cost
     too). Without `usage` the estimate counts. None from `usage` means that nobody knows: the
     budget counts the estimate, for it may have been spent, and the attempt is recorded without a
-    usage. `name`: under which its attempts are recorded.
+    usage. What the work itself tells while it runs (`fanwise.kernel.meter`) is known also of an
+    attempt that is cancelled. `name`: under which its attempts are recorded.
     """
     scope = current.get()
     if estimate is not None and not isinstance(estimate, Usage):
@@ -100,11 +101,12 @@ class _Wait:
         self.future = asyncio.get_running_loop().create_future()
 
 
-async def _outcome_of(attempt: Attempter) -> tuple[Any, BaseException | None]:
-    try:
-        return await attempt(None), None
-    except BaseException as error:
-        return None, error
+async def _outcome_of(attempt: Attempter, reading: meter.Meter) -> tuple[Any, BaseException | None]:
+    with meter.running(reading):
+        try:
+            return await attempt(None), None
+        except BaseException as error:
+            return None, error
 
 
 class _Leaf:
@@ -152,20 +154,25 @@ class _Leaf:
         spent: Usage | None = None
         problem: BadPredicate | None = None
         attempted = False
-        began = self._loop.time()
+        reading = meter.Meter(self._loop.time)
         try:
             if reservation is not None:
                 await self._promise(promise, reservation.amount)
-            began = self._loop.time()
+            reading = meter.Meter(self._loop.time)
             attempted = True
-            value, error = await _outcome_of(attempt)
-            spent, problem = self._spent(value if error is None else error)
+            value, error = await _outcome_of(attempt, reading)
+            spent, problem = self._spent(value if error is None else error, reading.usage)
         except BaseException as caught:  # before the attempt: nothing was spent
             value, error = None, caught
-        ran_s = self._loop.time() - began
+        ran_s = reading.since()
         self._give_back(ticket, error, ran_s, spent)
         self._made += 1
-        self._record(Attempt(began - asked, ran_s, backoff_s, error, self._name, spent))
+        self._record(
+            Attempt(
+                reading.began - asked, ran_s, backoff_s, error, self._name, spent,
+                reading.first_token_s,
+            )
+        )  # fmt: skip
         if reservation is not None:
             # What nobody knows counts as estimated, now and (the promise stays) after a resume.
             unknown = attempted and spent is None
@@ -212,12 +219,13 @@ class _Leaf:
             assert isinstance(worth_a_try.tag, _Wait)
             worth_a_try.tag.granted()
 
-    def _spent(self, result: Any) -> tuple[Usage | None, BadPredicate | None]:
-        """What it cost; without a better word, the estimate."""
+    def _spent(self, result: Any, told: Usage | None) -> tuple[Usage | None, BadPredicate | None]:
+        """What it cost: by `usage`, else as the work told; without a better word, the estimate."""
         if self._usage is None:
-            return self._estimate or (Usage() if self._budget is not None else None), None
+            nothing_said = self._estimate or (Usage() if self._budget is not None else None)
+            return told or nothing_said, None
         try:
-            return self._usage(result), None
+            return self._usage(result) or told, None
         except Exception as error:
             problem = BadPredicate("usage", self._made + 1, "raised", "attempt")
             problem.__cause__ = error

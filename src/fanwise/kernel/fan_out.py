@@ -59,7 +59,8 @@ async def fan_out(
     needs. `halt`: when to start nothing more. `retry` and `timeout`: for each item and attempt.
     `key`: an item's identity across resumes; default: its index. `run`: a durable run from
     `open_run`; default: that of the item around, or none. `name`: its place in the run. `budget`:
-    for the calls inside; default: the run's.
+    for the calls inside; default: the run's. In a durable run it counts what this fan-out spent
+    before, in earlier executions too.
     """
     got: dict[int, Outcome[Any]] = {}
 

@@ -76,12 +76,26 @@ class Past:
 
 
 def _attempt(row: port.AttemptRecord) -> Attempt:
-    spent = row.requests is not None
     return Attempt(
         row.queued_s,
         row.ran_s,
         row.backoff_s,
         None if row.error is None else decode_error(row.error),
         row.call,
-        Usage(row.requests or 0, row.tokens or 0, row.usd) if spent else None,
+        usage_of(row),
+        row.first_token_s,
+    )
+
+
+def usage_of(row: port.AttemptRecord) -> Usage | None:
+    """What an attempt cost; None: nobody knows."""
+    if row.requests is None:
+        return None
+    return Usage(
+        row.requests,
+        row.tokens or 0,
+        row.usd,
+        row.input_tokens,
+        row.output_tokens,
+        row.cached_tokens,
     )

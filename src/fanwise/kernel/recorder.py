@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from fanwise.core.budget import KINDS
 from fanwise.core.outcome import Attempt, Outcome, Usage
 from fanwise.crashpoint import crash_point
 from fanwise.errors import NotStorable
@@ -97,13 +98,17 @@ def _resolve(landed: asyncio.Future[None], error: BaseException | None) -> None:
         landed.set_exception(error)
 
 
-def unkept(events: Iterable[port.EventRecord]) -> Iterator[Usage]:
-    """Reservations that were never settled: the process died, and they may have been spent."""
+def unkept(events: Iterable[port.EventRecord], fan_outs: Collection[int]) -> Iterator[Usage]:
+    """Reservations that were never settled: the process died, and they may have been spent.
+
+    Those of these fan-outs, and those that do not say whose they are: older ones.
+    """
     open_: dict[str, Usage] = {}
     for event in events:
         if event.kind == "reserve":
             data = msgspec.json.decode(event.data)
-            open_[data.pop("id")] = msgspec.convert(data, Usage)
+            if data.get("fan_out") is None or data["fan_out"] in fan_outs:
+                open_[data["id"]] = msgspec.convert(data, Usage)
         elif event.kind == "settle":
             open_.pop(msgspec.json.decode(event.data)["id"], None)
     yield from open_.values()
@@ -177,7 +182,9 @@ class Recorder:
 
     def attempted(self, key: str, attempt: Attempt) -> None:
         """An attempt of an item with several, or of a call inside it."""
-        usage = attempt.usage
+        error = None if attempt.error is None else encode_error(attempt.error)
+        # Its fields have the names of the columns.
+        spent = {} if attempt.usage is None else msgspec.structs.asdict(attempt.usage)
         write = port.AttemptEnded(
             self._fan_out,
             key,
@@ -185,17 +192,17 @@ class Recorder:
             attempt.queued_s,
             attempt.ran_s,
             attempt.backoff_s,
-            None if attempt.error is None else encode_error(attempt.error),
-            None if usage is None else usage.requests,
-            None if usage is None else usage.tokens,
-            None if usage is None else usage.usd,
+            error,
+            **spent,
+            first_token_s=attempt.first_token_s,
         )
         self._journal.submit(write)
 
     async def promise(self, promise: str, amount: Usage) -> None:
         """What an attempt may spend at most, on disk before it is spent."""
         landed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        data = {"id": promise, **msgspec.structs.asdict(amount)}
+        data = {"id": promise, "fan_out": self._fan_out}
+        data |= {kind: getattr(amount, kind) for kind in KINDS}
         then = self._landing.expect(_resolve, landed)
         self._journal.submit(self._event("reserve", data), then)
         await landed

@@ -13,7 +13,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +27,7 @@ from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged, UsageE
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
+from fanwise.kernel.past import usage_of
 from fanwise.kernel.recorder import Recorder, unkept
 from fanwise.kernel.scope import Places
 
@@ -204,6 +205,16 @@ class Run:
             self._journal, self.id, self._known[path], codec, self.wall, known=known, again=again
         )
 
+    def count_earlier(self, budget: Budget, path: str) -> None:
+        """A fan-out with a budget of its own begins: what it and all inside it spent before counts.
+
+        Asked before it has its recorder: a path that is not known then has spent nothing.
+        """
+        if self._journal is not None:
+            inside = {n for at, n in self._known.items() if f"{at}/".startswith(f"{path}/")}
+            earlier = self._spent(self._journal, inside) if inside else ()
+            budget.already_spent(f"{self.id}/{path}", earlier)
+
     def joined(self, engine: Engine[Any, Any]) -> None:
         """A fan-out of this run begins (not one inside an item: that is its item's business)."""
         self._engines.add(engine)
@@ -255,7 +266,7 @@ class Run:
         self._owns_journal = own
         self._known = {f.path: f.id for f in journal.fan_outs(self.id)}
         if self.budget is not None:
-            self.budget.already_spent(self.id, self._spent(journal))
+            self.budget.already_spent(self.id, self._spent(journal, self._known.values()))
         crash_point("run.created")
 
     def _create_or_claim(self, journal: port.Journal, owner: port.Owner) -> port.RunRecord:
@@ -277,12 +288,12 @@ class Run:
         self.resumed = True
         return journal.claim_run(self.id, owner, force=self._take_over)
 
-    def _spent(self, journal: port.Journal) -> Iterable[Usage]:
-        for fan_out in self._known.values():
+    def _spent(self, journal: port.Journal, fan_outs: Collection[int]) -> Iterable[Usage]:
+        for fan_out in fan_outs:
             for row in journal.attempts(fan_out):
-                if row.requests is not None:
-                    yield Usage(row.requests, row.tokens or 0, row.usd)
-        yield from unkept(journal.events(self.id))
+                if (usage := usage_of(row)) is not None:
+                    yield usage
+        yield from unkept(journal.events(self.id), fan_outs)
 
     def _final_status(self, error: BaseException | None) -> port.RunStatus:
         if self.halting is not None:

@@ -89,6 +89,11 @@ def path_part(text: str) -> str:
     return text.replace("%", "%25").replace("/", "%2F") if "/" in text or "%" in text else text
 
 
+def is_top(path: str) -> bool:
+    """Whether the fan-out at this path stands in no item."""
+    return "/" not in path
+
+
 class Places:
     """The names of the fan-outs inside one item, or of those at the top of a run."""
 

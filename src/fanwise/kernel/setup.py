@@ -104,6 +104,8 @@ class FanOut(Generic[I, T]):
         )
         self.recorder: Recorder | None = None
         if self.run is not None:
+            if budget is not None:
+                self.run.count_earlier(budget, self.path)
             codec = codec_for(work, self.run.codec)
             self.recorder = self.run.recorder(
                 self.path, cap, halt.kind, codec, again=self.scope.again

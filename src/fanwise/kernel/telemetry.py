@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from fanwise.core.outcome import Attempt
 from fanwise.kernel import events
 from fanwise.kernel.scope import path_part
 
@@ -88,10 +89,7 @@ class Spans:
             "fanwise.ran_s": attempt.ran_s,
             "fanwise.backoff_s": attempt.backoff_s,
         }
-        if attempt.usage is not None:
-            attributes["gen_ai.usage.total_tokens"] = attempt.usage.tokens
-            if attempt.usage.usd is not None:
-                attributes["fanwise.usd"] = attempt.usage.usd
+        attributes |= _cost(attempt)
         now = time.time_ns()
         context = self._trace.set_span_in_context(item) if item is not None else None
         span = self._tracer.start_span(
@@ -131,3 +129,18 @@ class Spans:
         kind = type(error).__name__
         span.set_status(self._trace.StatusCode.ERROR, kind)
         span.set_attribute("error.type", kind)
+
+
+def _cost(attempt: Attempt) -> dict[str, Any]:
+    """What is known of it, by the names of the GenAI conventions where they have one."""
+    usage = attempt.usage
+    known = {"gen_ai.response.time_to_first_chunk": attempt.first_token_s}
+    if usage is not None:
+        known |= {
+            "gen_ai.usage.total_tokens": usage.tokens,
+            "gen_ai.usage.input_tokens": usage.input_tokens,
+            "gen_ai.usage.output_tokens": usage.output_tokens,
+            "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+            "fanwise.usd": usage.usd,
+        }
+    return {name: value for name, value in known.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Language models: one port, real providers, replay and simulation.
+"""Language models: one port, real providers, a local model, replay and simulation.
 
 `connect` makes a model of a name, `ask` calls it within the caps and the budget around.
 """

@@ -12,10 +12,12 @@ from typing import Any
 from fanwise.core.outcome import Usage
 from fanwise.core.retry import Retry
 from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited, ModelUnreachable
+from fanwise.kernel import meter
 from fanwise.kernel.call import call
 from fanwise.kernel.scope import declared_caps
 from fanwise.models.output import check_schema
-from fanwise.models.port import Model, Prompt, Reply, as_request
+from fanwise.models.port import Model, Prompt, Reply, Request, Tokens, as_request
+from fanwise.models.prices import counted
 
 ALL = "all"
 
@@ -48,7 +50,8 @@ async def ask(
     request = as_request(prompt)
     check_schema(request.schema)
     return await call(
-        model.reply,
+        _reply,
+        model,
         request,
         needs=caps_of(model),
         retry=retry,
@@ -57,6 +60,14 @@ async def ask(
         usage=spent,
         name=name or model.name,
     )
+
+
+async def _reply(model: Model, request: Request) -> Reply:
+    """One attempt. A model that does not tell of its first token by itself has it in the reply."""
+    reply = await model.reply(request)
+    if reply.first_token_s is not None:
+        meter.first_token(reply.first_token_s)
+    return reply
 
 
 def caps_of(model: Model) -> list[str]:
@@ -70,16 +81,12 @@ def caps_of(model: Model) -> list[str]:
 def spent(result: Any) -> Usage | None:
     """What an attempt cost, by its reply or its error; None: nobody knows, so it may be all.
 
-    A cancelled attempt is of that kind: the provider says how much only at the end.
+    A cancelled attempt is of that kind, for most providers say how much only at the end. Where it
+    had been said, the model told the meter.
     """
     if isinstance(result, Reply):
-        return _usage(result.usage.input, result.usage.output, result.usd)
+        return counted(result.usage, result.usd)
     if isinstance(result, ModelError):
-        return _usage(result.input_tokens, result.output_tokens, result.usd)
+        tokens = Tokens(result.input_tokens, result.output_tokens, result.cached_tokens)
+        return counted(tokens, result.usd)
     return None
-
-
-def _usage(inside: int | None, outside: int | None, usd: float | None) -> Usage | None:
-    if inside is None or outside is None:
-        return None
-    return Usage(1, inside + outside, usd)

@@ -26,7 +26,17 @@ NO_KEY = "no-key"
 """Sent to servers that need none: the SDKs refuse to send nothing."""
 
 
-Identity = tuple[Spec, str | None, str | None]
+class Endpoint(NamedTuple):
+    """Where a model is, and by which key it is reached."""
+
+    scheme: str
+    model: str
+    base_url: str | None
+    key: str | None
+
+    def __repr__(self) -> str:
+        """Without the key: a traceback with its locals may go anywhere."""
+        return f"<Endpoint {self.scheme}:{self.model} at {self.base_url}>"
 
 
 class Shared(NamedTuple):
@@ -36,42 +46,42 @@ class Shared(NamedTuple):
     life: AsyncGenerator[None, None]
 
 
-_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Identity, Shared]]
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Endpoint, Shared]]
 _shared = WeakKeyDictionary()
 
 
-async def client_for(spec: Spec) -> Any:
-    """The pydantic-ai model of this spec in this loop: made once, so that connections are kept."""
+async def client_for(endpoint: Endpoint) -> Any:
+    """Its pydantic-ai model in this loop: made once, so that connections are kept."""
     here = _shared.setdefault(asyncio.get_running_loop(), {})
-    identity = _identity(spec)
-    if identity not in here:
-        model, close = build(spec)
-        life = _life(here, identity, close)
+    if endpoint not in here:
+        model, close = build(endpoint)
+        life = _life(here, endpoint, close)
         await anext(life)
-        here[identity] = Shared(model, life)
-    return here[identity].model
+        here[endpoint] = Shared(model, life)
+    return here[endpoint].model
 
 
-async def close_client(spec: Spec) -> None:
+async def close_client(endpoint: Endpoint) -> None:
     """Close its connections of this loop now, and not at the loop's end."""
     here = _shared.get(asyncio.get_running_loop(), {})
-    found = here.get(_identity(spec))
+    found = here.get(endpoint)
     if found is not None:
         await found.life.aclose()
 
 
-def _identity(spec: Spec) -> Identity:
-    return spec, base_url_of(spec), key_of(spec)
-
-
 async def _life(
-    here: dict[Identity, Shared], identity: Identity, close: Callable[[], Any]
+    here: dict[Endpoint, Shared], endpoint: Endpoint, close: Callable[[], Any]
 ) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:
-        here.pop(identity, None)
+        here.pop(endpoint, None)
         await close()
+
+
+def endpoint_of(spec: Spec) -> Endpoint:
+    """A provider's, as the spec and the environment have it now."""
+    return Endpoint(*split(spec.name), base_url_of(spec), key_of(spec))
 
 
 def key_variable(spec: Spec) -> str:
@@ -108,20 +118,23 @@ def preload(spec: Spec) -> None:
     """
     check_ready(spec)
     scheme, _ = split(spec.name)
+    import_sdk(spec.name, scheme, key_variable(spec), PROVIDERS[scheme].extra)
+
+
+def import_sdk(name: str, scheme: str, variable: str | None, extra: str) -> None:
+    """Import what `build` needs; `ModelNotReady` with the extra's name if it is not there."""
     try:
         for module in ("pydantic_ai.direct", *_MODULES.get(scheme, _OPENAI_MODULES)):
             import_module(module)
     except ImportError as error:
-        extra, variable = PROVIDERS[scheme].extra, key_variable(spec)
         missing = f"{error.name or 'a package of it'} is not installed"
-        raise ModelNotReady(spec.name, missing, variable, extra) from None
+        raise ModelNotReady(name, missing, variable, extra) from None
 
 
-def build(spec: Spec) -> tuple[Any, Callable[[], Any]]:
+def build(endpoint: Endpoint) -> tuple[Any, Callable[[], Any]]:
     """The pydantic-ai model, and a function that closes its connections."""
-    scheme, model = split(spec.name)
-    key = key_of(spec) or NO_KEY
-    return _BUILDERS.get(scheme, _openai)(scheme, model, key, base_url_of(spec))
+    scheme, model, url, key = endpoint
+    return _BUILDERS.get(scheme, _openai)(scheme, model, key or NO_KEY, url)
 
 
 def _openai(scheme: str, model: str, key: str, url: str | None) -> tuple[Any, Callable[[], Any]]:

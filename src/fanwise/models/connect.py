@@ -11,9 +11,10 @@ from fanwise.models.port import Model
 
 
 def connect(spec: str | Mapping[str, Any] | Spec | Model) -> Model:
-    """`openai:gpt-5-mini`, `replay:FILE`, `sim:…`, or `{name, base_url, api_key_env, price}`.
+    """`openai:gpt-5-mini`, `local:smollm2`, `replay:FILE`, `sim:…`, or a mapping.
 
-    Nothing is sent. A missing key or a missing extra is a `ModelNotReady` that names both.
+    That is `{name, base_url, api_key_env, price}`. Nothing is sent, and nothing is started. A
+    missing key, extra or file is a `ModelNotReady` that says what to do.
     """
     if not isinstance(spec, str | Mapping | Spec):
         return spec

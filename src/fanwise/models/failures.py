@@ -66,6 +66,7 @@ class Failure:
             "status": getattr(error, "status_code", None),
             "input_tokens": tokens.input,
             "output_tokens": tokens.output,
+            "cached_tokens": tokens.cached,
             "usd": usd,
         }
         if issubclass(kind, ModelRateLimited | ModelOverloaded):

@@ -24,6 +24,7 @@ def finish(model: Model, request: Request, reply: Reply) -> Reply:
             model=model.name,
             input_tokens=reply.usage.input,
             output_tokens=reply.usage.output,
+            cached_tokens=reply.usage.cached,
             usd=reply.usd,
         )
     try:
@@ -40,6 +41,7 @@ def finish(model: Model, request: Request, reply: Reply) -> Reply:
             model=model.name,
             input_tokens=reply.usage.input,
             output_tokens=reply.usage.output,
+            cached_tokens=reply.usage.cached,
             usd=reply.usd,
         ) from None
     return reply if request.schema is None else replace(reply, value=value)

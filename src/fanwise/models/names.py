@@ -54,6 +54,7 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 
 BUILT_IN: Mapping[str, str] = {
+    "local": "fanwise.models.local.model",
     "replay": "fanwise.models.replay",
     "sim": "fanwise.models.sim",
 }

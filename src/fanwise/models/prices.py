@@ -41,10 +41,10 @@ def dollars(provider: str, model: str, tokens: Tokens, price: Price | None = Non
         return None
     from genai_prices import Usage as Counted
 
-    counted = Counted(
+    told = Counted(
         input_tokens=tokens.input, output_tokens=tokens.output, cache_read_tokens=tokens.cached
     )
-    return float(found.calc_price(counted, _provider(provider)).total_price)
+    return float(found.calc_price(told, _provider(provider)).total_price)
 
 
 def at_price(tokens: Tokens, price: Price | None) -> float | None:
@@ -52,6 +52,13 @@ def at_price(tokens: Tokens, price: Price | None) -> float | None:
     if price is None or tokens.input is None or tokens.output is None:
         return None
     return (tokens.input * price.input + tokens.output * price.output) / 1_000_000
+
+
+def counted(tokens: Tokens, usd: float | None) -> Usage | None:
+    """What an attempt cost; None where the provider did not say how many tokens it took."""
+    if tokens.total is None:
+        return None
+    return Usage(1, tokens.total, usd, tokens.input, tokens.output, tokens.cached)
 
 
 def most(provider: str, model: str, request: Request, price: Price | None = None) -> Usage:

@@ -1,17 +1,13 @@
-"""Real models, through pydantic-ai: one attempt, streamed, without retries of the SDK."""
+"""Real models, through pydantic-ai."""
 
 from __future__ import annotations
 
-import asyncio
-
 from fanwise.core.outcome import Usage
-from fanwise.models.clients import client_for, close_client, key_of, key_variable, preload
-from fanwise.models.failures import Failure
-from fanwise.models.finish import finish
+from fanwise.models.attempt import attempt
+from fanwise.models.clients import close_client, endpoint_of, key_of, key_variable, preload
 from fanwise.models.names import Spec, split
-from fanwise.models.port import Reply, Request
+from fanwise.models.port import Reply, Request, Tokens
 from fanwise.models.prices import dollars, most
-from fanwise.models.stream import Reading
 
 
 class ProviderModel:
@@ -33,36 +29,11 @@ class ProviderModel:
 
     async def reply(self, request: Request) -> Reply:
         """One attempt."""
-        model = await client_for(self._spec)
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        reading = Reading()
-        try:
-            await reading.read(model, request)
-        except Exception as error:
-            failure = Failure(self.provider, self.name, key_of(self._spec))
-            ours = failure.of(error, reading.tokens, self._dollars(reading))
-            if ours is None:
-                raise
-            raise ours from None
-        ran_s = clock() - began
-        return finish(self, request, self._complete(reading, ran_s))
+        return await attempt(self, endpoint_of(self._spec), request, self._dollars)
 
     async def close(self) -> None:
         """Close the connections of this loop now; else they close with the loop."""
-        await close_client(self._spec)
+        await close_client(endpoint_of(self._spec))
 
-    def _complete(self, reading: Reading, ran_s: float) -> Reply:
-        return Reply(
-            reading.text,
-            reading.model or self._model,
-            None,
-            reading.tokens,
-            self._dollars(reading),
-            reading.first_token_s,
-            ran_s,
-            reading.finish_reason,
-        )
-
-    def _dollars(self, reading: Reading) -> float | None:
-        return dollars(self.provider, self._model, reading.tokens, self._spec.price)
+    def _dollars(self, tokens: Tokens) -> float | None:
+        return dollars(self.provider, self._model, tokens, self._spec.price)

@@ -21,6 +21,7 @@ import msgspec
 
 from fanwise.core.outcome import Usage
 from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited, UsageError
+from fanwise.kernel import meter
 from fanwise.models.finish import finish
 from fanwise.models.made_up import made_up
 from fanwise.models.names import Price, Spec
@@ -75,10 +76,20 @@ class SimModel:
         if kind < profile.rate_limited:
             await asyncio.sleep(0)
             raise self._failure(ModelRateLimited, 429, retry_after=profile.retry_after)
-        await asyncio.sleep(latency)
         if kind < profile.rate_limited + profile.errors:
+            await asyncio.sleep(latency)
             raise self._failure(ModelOverloaded, 500)
+        await self._generate(latency)
         return finish(self, request, self._completed(request, chance, latency))
+
+    async def _generate(self, latency: float) -> None:
+        clock, first = asyncio.get_running_loop().time, latency * self.profile.first_token
+        began = clock()
+        try:
+            await asyncio.sleep(latency)
+        finally:  # also when it is cancelled: without a timer of its own, which would cost more
+            if clock() - began >= first:
+                meter.first_token(first)
 
     def _failure(self, kind: type[ModelError], status: int, **fields: Any) -> ModelError:
         return kind(

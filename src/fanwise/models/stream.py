@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from fanwise.kernel import meter
 from fanwise.models.port import Message, Request, Tokens
 
 
@@ -19,6 +20,7 @@ class Reading:
     def __init__(self) -> None:
         self.text = ""
         self.tokens = Tokens()
+        """Of a stream that broke, the output is unknown: what was told is what it was so far."""
         self.first_token_s: float | None = None
         self.finish_reason: str | None = None
         self.model: str | None = None
@@ -38,21 +40,25 @@ class Reading:
             model_request_parameters=parameters,
             instrument=False,
         ) as stream:
+            to_the_end = False
             try:
                 async for _ in stream:
                     if self.first_token_s is None:
                         self.first_token_s = clock() - began
+                        meter.first_token(self.first_token_s)
+                to_the_end = True
             finally:
-                self._take(stream)
+                self._take(stream.get(), to_the_end=to_the_end)
 
-    def _take(self, stream: Any) -> None:
-        response = stream.get()
+    def _take(self, response: Any, *, to_the_end: bool) -> None:
         self.text = _text(response)
         self.finish_reason = response.finish_reason
         self.model = response.model_name
         usage = response.usage
         if usage.input_tokens or usage.output_tokens:
-            self.tokens = Tokens(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
+            final = to_the_end or response.finish_reason is not None
+            output = usage.output_tokens if final else None
+            self.tokens = Tokens(usage.input_tokens, output, usage.cache_read_tokens)
 
 
 def _text(response: Any) -> str:

@@ -122,7 +122,7 @@ class HasSchema(msgspec.Struct, frozen=True):
 
     def _problem(self, draft: Draft) -> str | None:
         try:
-            value = parse(draft, self.schema)
+            value = parse(str(draft), self.schema)
         except Mismatch as mismatch:
             return f"it is {mismatch}"
         return None if self.model is None else _pydantic_problem(self.model, value)

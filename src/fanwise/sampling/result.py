@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -11,6 +11,8 @@ from fanwise.core.outcome import Attempt
 from fanwise.journal.codec import decode_error, encode_error
 from fanwise.models.port import Message, Reply
 from fanwise.sampling.requirement import Verdict
+
+T = TypeVar("T")
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +117,12 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
     def value(self) -> Any:
         """The text parsed by the schema."""
         return self.sample.value
+
+    def parsed(self, type_: type[T]) -> T:
+        """The value as a type that pydantic knows."""
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(type_).validate_python(self.value)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data. The same from a replay as from the run that was recorded.

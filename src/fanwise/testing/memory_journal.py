@@ -15,10 +15,12 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from fanwise.errors import JournalNotWritable, RunExists, RunNotFound
+from fanwise.journal.call_totals import total
 from fanwise.journal.owner import reclaimed, refuse_if_live
 from fanwise.journal.port import (
     AttemptEnded,
     AttemptRecord,
+    CallTotals,
     EventRecord,
     FanOutEnded,
     FanOutRecord,
@@ -126,6 +128,12 @@ class MemoryJournal:
         for key in sorted(found, key=lambda key: (place.get(key, -1), key)):
             if keys is None or key in keys:
                 yield from found[key]
+
+    def call_totals(self, run_id: str) -> CallTotals:
+        """What the calls of the run came to."""
+        return total(
+            attempt for fan_out in self.fan_outs(run_id) for attempt in self.attempts(fan_out.id)
+        )
 
     def events(self, run_id: str) -> Iterator[EventRecord]:
         """In the order in which they were submitted."""

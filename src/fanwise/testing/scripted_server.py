@@ -58,6 +58,8 @@ class ScriptedServer:
         """Closed: requests wait in it before the first byte of their answer."""
         self.midway = Gate()
         """Closed: streams wait in it after their first word."""
+        self.last = Gate()
+        """Closed: streams wait in it when all is said, also the tokens, before they end."""
         self.requests: list[HttpRequest] = []
         self.connections = 0
         """How many were opened, in all."""
@@ -201,6 +203,7 @@ class ScriptedServer:
         if answer.usage:
             last = _completion(body, "chat.completion.chunk", [])
             await connection.send_event(last | {"usage": _usage(answer, body, len(words))})
+        await self.last.pass_through()
         await connection.end_events()
         return True
 

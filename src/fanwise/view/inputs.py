@@ -1,4 +1,4 @@
-"""Which inputs of a run are in the journal, and whether they are all."""
+"""How many items a run will have, as far as its journal knows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from fanwise.journal.port import Journal
 
 COMPLETE = "input complete"
 """The kind of the event that says so; its data has the number of lines."""
+PLANNED = "planned"
+"""The kind of the event that says how many items a run will have; its data has the number."""
 
 
 class Inputs(msgspec.Struct, frozen=True):
@@ -23,3 +25,11 @@ def known_inputs(journal: Journal, run_id: str) -> Inputs:
         if event.kind == COMPLETE:
             return Inputs(msgspec.json.decode(event.data)["lines"], complete=True)
     return Inputs(sum(1 for _ in journal.inputs(run_id)), complete=False)
+
+
+def planned_items(journal: Journal, run_id: str) -> int | None:
+    """How many items the run said that it would have; None: it did not say."""
+    for event in journal.events(run_id):
+        if event.kind == PLANNED:
+            return int(msgspec.json.decode(event.data)["items"])
+    return None

@@ -1,26 +1,33 @@
 """One row for each item of a run, in item order: what `export` writes and `map --json` prints.
 
 Bytes that are not UTF-8 stand in base64 under another name, as in the journal. Items that the
-journal knows only from the input are rows too, with the status `waiting`.
+journal knows only from the input are rows too, with the status `waiting`. An item that made calls
+has what they came to, over all its attempts and executions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
+from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
-from fanwise.journal.port import FanOutRecord, InputRecord, ItemRecord, Journal
+from fanwise.journal.port import AttemptRecord, FanOutRecord, InputRecord, ItemRecord, Journal
 from fanwise.processes import CommandResult
 from fanwise.processes.result import bytes_to_json
+from fanwise.view.calls import COLUMNS as CALL_COLUMNS
+from fanwise.view.calls import call_columns
 
 Row = dict[str, Any]
+PAGE = 500
+"""Items whose attempts are read at once."""
 
 COLUMNS = (
     "path", "index", "key", "input", "input_base64", "status", "value", "stdout", "stdout_base64",
     "stdout_path", "stderr", "stderr_base64", "stderr_path", "exit_code", "signal", "error",
-    "starts", "queued_s", "ran_s", "backoff_s", "started_at", "ended_at",
+    "starts", "queued_s", "ran_s", "backoff_s", *CALL_COLUMNS, "started_at", "ended_at",
 )  # fmt: skip
 """All that a row can have, in the order of a table."""
 
@@ -38,8 +45,14 @@ def item_rows(journal: Journal, run_id: str) -> Iterator[Row]:
 
 
 def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[Row]:
-    for item in journal.items(fan_out.id):
-        yield {"path": fan_out.path, **_row(item), **_value(item)}
+    items = journal.items(fan_out.id)
+    while page := list(islice(items, PAGE)):
+        made: dict[str, list[AttemptRecord]] = {}
+        for attempt in journal.attempts(fan_out.id, [item.key for item in page]):
+            made.setdefault(attempt.key, []).append(attempt)
+        for item in page:
+            calls = call_columns(total(made.get(item.key, ())))
+            yield {"path": fan_out.path, **_row(item), **calls, **_value(item)}
 
 
 def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[Row]:

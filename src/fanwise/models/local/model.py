@@ -1,0 +1,118 @@
+"""A model on this machine, asked as any other that speaks as OpenAI does."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from fanwise.core.outcome import Usage
+from fanwise.errors import ModelNotReady, ModelUnreachable
+from fanwise.models.attempt import attempt
+from fanwise.models.clients import client_for, close_client, import_sdk
+from fanwise.models.local import servers
+from fanwise.models.local.server import Server
+from fanwise.models.local.settings import Place, place_of
+from fanwise.models.names import Price, Spec
+from fanwise.models.port import Reply, Request, Tokens
+from fanwise.models.prices import TOKENS_A_MESSAGE, at_price
+
+EXTRA = "local"
+TEMPLATE_TOKENS = 256
+"""Chat templates may say more than the messages: a system prompt where none is given."""
+
+
+class LocalModel:
+    """Weights in a file, served by llama.cpp. The first reply starts its server."""
+
+    provider = "local"
+    key: str | None = None
+
+    def __init__(self, name: str, place: Place, price: Price | None = None) -> None:
+        self.name = name
+        self._place = place
+        self._price = price
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name}>"
+
+    @property
+    def server_url(self) -> str | None:
+        """Where its server answers now: `http://127.0.0.1:PORT`; None while there is none."""
+        server = servers.running(self._place)
+        return None if server is None else server.address
+
+    @property
+    def server_pid(self) -> int | None:
+        """The process number of its server; None while there is none."""
+        server = servers.running(self._place)
+        return None if server is None else server.pid
+
+    def estimate(self, request: Request) -> Usage:
+        """The most that one attempt may take: the context bounds prompt and reply together.
+
+        A token for every byte: a small vocabulary has no more than bytes for what is rare in it.
+        A schema takes none, for it becomes a grammar.
+        """
+        size = sum(len(m.content.encode("utf-8", "surrogatepass")) for m in request.messages)
+        around = TOKENS_A_MESSAGE * len(request.messages) + TEMPLATE_TOKENS
+        room = self._place.settings.ctx
+        inside = min(room, size + around)
+        wanted = request.options.max_tokens
+        outside = room if wanted is None else min(room, wanted)
+        usd = self._dollars(Tokens(inside, outside))
+        return Usage(1, min(room, inside + outside), usd)
+
+    async def reply(self, request: Request) -> Reply:
+        """One attempt, on the server of this process."""
+        server = servers.server_for(self.name, self._place)
+        endpoint = await server.ready()
+        try:
+            return await attempt(self, endpoint, request, self._dollars)
+        except ModelUnreachable as error:
+            if not server.is_gone():
+                raise
+            raise self._died(server, error) from None
+
+    async def busy_slots(self) -> int:
+        """How many requests its server works on now; 0 if there is no server."""
+        server = servers.running(self._place)
+        if server is None:
+            return 0
+        client = (await client_for(await server.ready())).client
+        slots = await client.get(f"{server.address}/slots", cast_to=object)
+        return sum(slot["is_processing"] for slot in slots)
+
+    async def close(self) -> None:
+        """Close the connections of this loop now; else they close with the loop."""
+        server = servers.running(self._place)
+        if server is not None and server.address is not None:
+            await close_client(await server.ready())
+
+    def stop(self) -> None:
+        """End its server now, and not with the process. Another reply starts another."""
+        servers.stop(self._place)
+
+    def _dollars(self, tokens: Tokens) -> float | None:
+        """It is known to cost nothing, also where the tokens are not known."""
+        return 0.0 if self._price is None else at_price(tokens, self._price)
+
+    def _died(self, server: Server, error: ModelUnreachable) -> ModelUnreachable:
+        how = server.how_it_ended()
+        log = server.log_tail()
+        return ModelUnreachable(
+            f"{self.name}: its server {how}" + (f" and said: {log}" if log else ""),
+            provider=self.provider,
+            model=self.name,
+            input_tokens=error.input_tokens,
+            output_tokens=error.output_tokens,
+            usd=error.usd,
+            next_step="The next request starts another",
+        )
+
+
+def open_model(spec: Spec) -> LocalModel:
+    """`local:smollm2`, `local:PATH`, each with `?slots=4&ctx=4096&threads=2` if need be."""
+    place = place_of(spec)
+    if find_spec("xllamacpp") is None:
+        raise ModelNotReady(spec.name, "xllamacpp is not installed", None, EXTRA)
+    import_sdk(spec.name, LocalModel.provider, None, EXTRA)
+    return LocalModel(spec.name, place, spec.price)

@@ -1,0 +1,149 @@
+"""Builds data and places out of the steps of a parser: this begins, a word, that ends.
+
+Built from events and not from PyYAML's nodes, because its composer recurses (a file of brackets
+ends the process), and its constructor unfolds aliases. Here nothing recurses, and what an alias
+would unfold to is counted before anybody does it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fanwise.specs.places import Branch, FieldPath, Place
+from fanwise.specs.scalars import Scalar
+
+MOST_DEPTH = 100
+MOST_UNFOLDED = 1 << 20
+"""Characters that all aliases together may stand for: as many as a file may have."""
+
+
+class Wrong(Exception):
+    """What is wrong at an offset of the text."""
+
+    def __init__(
+        self, at: int, message: str, path: FieldPath = (), first: int | None = None
+    ) -> None:
+        self.at = at
+        self.message = message
+        self.path = path
+        self.first = first
+        """What it clashes with."""
+        super().__init__(message)
+
+
+class Made:
+    """A value that is complete, with the size that it has when written out."""
+
+    __slots__ = ("place", "size", "value")
+
+    def __init__(self, value: Any, place: Place, size: int) -> None:
+        self.value = value
+        self.place = place
+        self.size = size
+
+
+class _Open:
+    """A mapping or list that is being filled."""
+
+    __slots__ = ("anchor", "key", "place", "size", "value")
+
+    def __init__(self, value: dict[str, Any] | list[Any], at: int, anchor: str | None) -> None:
+        self.value: Any = value
+        self.place = Branch(at, {} if isinstance(value, dict) else [])
+        self.anchor = anchor
+        self.key: str | None = None
+        self.size = 1
+
+
+class Builder:
+    """Told what a parser finds, in its order. `made` is the whole, at the end."""
+
+    def __init__(self) -> None:
+        self.made: Made | None = None
+        self._open: list[_Open] = []
+        self._anchors: dict[str, Made] = {}
+        self._unfolded = 0
+
+    @property
+    def path(self) -> FieldPath:
+        """Where it stands now."""
+        parts: list[str | int] = []
+        for each in self._open:
+            if isinstance(each.value, list):
+                parts.append(len(each.value))
+            elif each.key is not None:
+                parts.append(each.key)
+        return tuple(parts)
+
+    def begin(self, value: dict[str, Any] | list[Any], at: int, anchor: str | None = None) -> None:
+        """A mapping or list begins, which is empty still."""
+        if self._wants_key:
+            raise self._wrong(at, "a key must be a word, not a mapping or a list")
+        if len(self._open) == MOST_DEPTH:
+            raise Wrong(at, f"more than {MOST_DEPTH} levels, one inside the other")
+        self._open.append(_Open(value, at, anchor))
+
+    def end(self) -> None:
+        """The one that began last ends."""
+        over = self._open.pop()
+        self._put(Made(over.value, over.place, over.size), over.anchor)
+
+    def scalar(self, text: str, value: Scalar, at: int, anchor: str | None = None) -> None:
+        """A word: as a key it is its text, whatever it could mean as a value."""
+        if self._wants_key:
+            self._add_key(text, at)
+            if anchor is not None:
+                self._anchors[anchor] = Made(text, at, 1 + len(text))
+        else:
+            self._put(Made(value, at, 1 + len(text)), anchor)
+
+    def alias(self, name: str, at: int) -> None:
+        """The value of an anchor once more."""
+        if any(each.anchor == name for each in self._open):
+            raise self._wrong(at, f"*{name} stands inside &{name}, so it would hold itself")
+        if name not in self._anchors:
+            raise self._wrong(at, f"there is no anchor &{name} above")
+        made = self._anchors[name]
+        self._unfolded += made.size
+        if self._unfolded > MOST_UNFOLDED:
+            raise self._wrong(at, f"the aliases unfold to more than {MOST_UNFOLDED >> 20} MB")
+        if not self._wants_key:
+            self._put(Made(made.value, made.place, made.size), None)
+        elif isinstance(made.value, str):
+            self._add_key(made.value, at)
+        else:
+            raise self._wrong(at, "a key must be a word")
+
+    @property
+    def _wants_key(self) -> bool:
+        top = self._open[-1] if self._open else None
+        return top is not None and top.key is None and isinstance(top.value, dict)
+
+    def _add_key(self, text: str, at: int) -> None:
+        top = self._open[-1]
+        if text == "<<":
+            raise self._wrong(at, "merging with << is not known here; write the keys out")
+        if text in top.value:
+            path = (*self.path, text)
+            raise Wrong(at, "this key is there twice", path, first=top.place.keys[text])
+        top.key = text
+        top.place.keys[text] = at
+
+    def _put(self, made: Made, anchor: str | None) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = made
+        if not self._open:
+            self.made = made
+            return
+        top = self._open[-1]
+        top.size += made.size
+        if isinstance(top.value, list):
+            top.value.append(made.value)
+            top.place.inside.append(made.place)
+        else:
+            top.value[top.key] = made.value
+            top.place.inside[top.key] = made.place
+            top.key = None
+
+    def _wrong(self, at: int, message: str) -> Wrong:
+        return Wrong(at, message, self.path)

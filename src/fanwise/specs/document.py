@@ -1,0 +1,102 @@
+"""A file that somebody wrote, as plain data, with the place of everything in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fanwise.errors import BadSpec, Problem
+from fanwise.specs.places import FieldPath, Place, field, find
+
+
+class Document:
+    """What `read` gives. `data` is plain, and must not be changed."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        data: dict[str, Any],
+        text: str = "",
+        places: Place | None = None,
+    ) -> None:
+        self.name = name
+        """The file, as it was named."""
+        self.folder = folder
+        """Absolute: paths in the file are relative to it."""
+        self.data = data
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
+        self._text = text
+        self._places = places
+
+    def __repr__(self) -> str:
+        return f"<Document {self.name}: {', '.join(self.data)}>"
+
+    def at(self, *path: str | int) -> Where:
+        """A value in it, as something to complain about."""
+        return Where(self, path)
+
+    def value(self, path: FieldPath) -> Any:
+        """The value at `path`; `LookupError`."""
+        found: Any = self.data
+        for part in path:
+            found = found[part]
+        return found
+
+    def problem(self, path: FieldPath, message: str, *, key: bool = False) -> Problem:
+        """Something that is wrong at `path`, or with the key that stands there."""
+        line, column = self.position(path, key=key)
+        return Problem(line, column, field(path), message)
+
+    def position(self, path: FieldPath, *, key: bool = False) -> tuple[int | None, int | None]:
+        """Line and column of a value; (None, None) when the file itself is gone."""
+        if self._places is None:
+            return None, None
+        return line_and_column(self._text, find(self._places, path, key=key))
+
+    def begins_below(self, path: FieldPath) -> bool:
+        """Whether the value is a block of lines (`|`), that begins on the line below its place."""
+        return self._places is not None and self._text[find(self._places, path)] == "|"
+
+    # -- for a resume -----------------------------------------------------------------------------
+
+    def keep(self) -> dict[str, Any]:
+        """As plain data, so that a resume needs no file."""
+        return {"file": self.name, "folder": str(self.folder), "data": self.data}
+
+    @staticmethod
+    def again(kept: Mapping[str, Any]) -> Document:
+        """What `keep` gave; without lines and columns, for the file may have changed."""
+        return Document(kept["file"], Path(kept["folder"]), kept["data"])
+
+
+class Where:
+    """A place in a document: what errors of templates, inputs and calls are made of."""
+
+    def __init__(self, document: Document, path: FieldPath) -> None:
+        self.document = document
+        self.path = path
+
+    def at(self, *path: str | int) -> Where:
+        """A place inside it."""
+        return Where(self.document, self.path + path)
+
+    @property
+    def field(self) -> str:
+        """As in `sample.requirements[2].check`."""
+        return field(self.path)
+
+    def bad(self, message: str, *, line: int | None = None) -> BadSpec:
+        """An error at this place; `line`: in this line of a text, counted from 1."""
+        problem = self.document.problem(self.path, message)
+        if line is not None and problem.line is not None and self.document.begins_below(self.path):
+            problem = problem._replace(line=problem.line + line, column=None)
+        return BadSpec(self.document.name, [problem])
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Both counted from 1."""
+    line = text.count("\n", 0, offset)
+    return line + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1

@@ -1,0 +1,225 @@
+"""Inputs: what a file's work is done on, in the file itself or in others beside it.
+
+    inputs: [{id: a, text: …}, …]                 here; text alone is {text: …}
+    inputs: {file: reviews.jsonl, id: number}     rows of a .jsonl or .csv
+    inputs: {folder: texts, glob: "*.txt"}        files: {text, path, name}
+
+Every input has an id that is stable over resumes: its column `id` (or the one that is named), the
+path of its file, or its index. They are all read at once: what is wrong shall be known before
+anything is spent.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pydantic import Field, model_validator
+
+from fanwise.errors import BadSpec, Problem
+from fanwise.specs.document import Document, Where
+from fanwise.specs.model import Many, SpecModel
+from fanwise.specs.nearest import did_you_mean
+from fanwise.specs.rows import Row, read_rows, read_text
+
+MOST_KEPT = 1 << 20
+"""Bytes of inputs that a run keeps; of more it keeps where they are, and their digest."""
+
+
+class Input(msgspec.Struct, frozen=True):
+    """One input: `data` is what templates see, its id among it."""
+
+    id: str
+    data: dict[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Of its content: equal for equal data."""
+        return hashlib.sha256(msgspec.json.encode(self.data, order="sorted")).hexdigest()
+
+
+class Inputs:
+    """All of them, in order."""
+
+    def __init__(self, rows: tuple[Input, ...], source: Mapping[str, Any]) -> None:
+        self.rows = rows
+        self._source = dict(source)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Input]:
+        return iter(self.rows)
+
+    def __getitem__(self, index: int) -> Input:
+        return self.rows[index]
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that they hold."""
+        whole = hashlib.sha256()
+        for row in self.rows:
+            whole.update(row.digest.encode())
+        return whole.hexdigest()
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The names that every input has: those that a template may use."""
+        every = [frozenset(row.data) for row in self.rows]
+        return frozenset.intersection(*every) if every else frozenset()
+
+    def keep(self) -> dict[str, Any]:
+        """As plain data for a run's spec. Many stay where they are, and must not change."""
+        rows = [[row.id, row.data] for row in self.rows]
+        if len(msgspec.json.encode(rows)) <= MOST_KEPT:
+            return {"rows": rows}
+        return {**self._source, "digest": self.digest}
+
+    @staticmethod
+    def again(kept: Mapping[str, Any]) -> Inputs:
+        """What `keep` gave. `BadSpec` if they were read from a file that is another now."""
+        if "rows" in kept:
+            return Inputs(tuple(Input(name, data) for name, data in kept["rows"]), {})
+        document = Document(kept["name"], Path(kept["folder"]), {})
+        where = document.at(*kept["path"])
+        found = InputsSpec.model_validate(kept["inputs"]).load(where)
+        if found.digest != kept["digest"]:
+            raise where.bad("these inputs have changed since the run began")
+        return found
+
+
+class InputsSpec(SpecModel):
+    """A list, or a mapping that says where they are."""
+
+    items: Many[Any] | None = None
+    file: str | None = None
+    folder: str | None = None
+    glob: str | None = None
+    id: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list_alone(cls, given: Any) -> Any:
+        return {"items": given} if isinstance(given, list) else given
+
+    @model_validator(mode="after")
+    def _one_source(self) -> InputsSpec:
+        files = self.folder is not None or self.glob is not None
+        if (self.items is not None) + (self.file is not None) + files != 1:
+            raise ValueError("give a list, or one of `items`, `file` and `glob` (with `folder`)")
+        if files and self.id is not None:
+            raise ValueError("the id of a file is its path; leave `id` out")
+        return self
+
+    def load(self, where: Where) -> Inputs:
+        """Read them; `where` is the place of this spec in its document. `BadSpec`."""
+        if self.items is not None:
+            rows = _listed(self.items, self.id, where)
+        elif self.file is not None:
+            rows = _of_file(self.file, self.id, where)
+        else:
+            rows = _of_folder(self.folder or ".", self.glob or "*", where)
+        return Inputs(tuple(rows), self._source(where))
+
+    def _source(self, where: Where) -> dict[str, Any]:
+        return {
+            "name": where.document.name,
+            "folder": str(where.document.folder),
+            "path": list(where.path),
+            "inputs": self.model_dump(mode="json", exclude_unset=True),
+        }
+
+
+def _listed(items: tuple[Any, ...], column: str | None, where: Where) -> list[Input]:
+    shorthand = isinstance(_value(where), list)
+    inside = where if shorthand else where.at("items")
+    if not items:
+        raise inside.bad("there are no inputs")
+
+    def problem(index: int, name: str, message: str) -> Problem:
+        path = (*inside.path, index, *([name] if name else []))
+        return where.document.problem(path, message)
+
+    rows, problems = _identified([Row(0, item) for item in items], column, problem)
+    if problems:
+        raise BadSpec(where.document.name, problems)
+    return rows
+
+
+def _of_file(file: str, column: str | None, where: Where) -> list[Input]:
+    name = _shown(where, file)
+    found = read_rows(where.document.folder / file, name)
+
+    def problem(index: int, name: str, message: str) -> Problem:
+        return Problem(found[index].line, None, name, message)
+
+    rows, problems = _identified(found, column, problem)
+    if problems:
+        raise BadSpec(name, problems)
+    return rows
+
+
+def _of_folder(folder: str, pattern: str, where: Where) -> list[Input]:
+    base = where.document.folder / folder
+    if not base.is_dir():
+        raise where.at("folder").bad(f"there is no folder {folder!r}")
+    found = sorted(glob.glob(pattern, root_dir=base, recursive=True))  # noqa: PTH207 - `root_dir`
+    files = [name for name in found if (base / name).is_file()]
+    if not files:
+        raise where.at("glob").bad(f"no file matches {pattern!r}")
+    return [_of_text(base, name, _shown(where, str(Path(folder) / name))) for name in files]
+
+
+def _of_text(base: Path, name: str, shown: str) -> Input:
+    text = read_text(base / name, shown)
+    path = Path(name)
+    return Input(path.as_posix(), {"text": text, "path": name, "name": path.stem, "id": name})
+
+
+def _identified(rows: list[Row], column: str | None, problem: Any) -> tuple[list[Input], list[Any]]:
+    """Rows as inputs, with the ids that they say or their index; and all that is wrong."""
+    made: list[Input] = []
+    problems: list[Problem] = []
+    first: dict[str, int] = {}
+    for index, row in enumerate(rows):
+        data = {"text": row.value} if isinstance(row.value, str) else row.value
+        if not isinstance(data, dict):
+            problems.append(problem(index, "", "an input is a mapping, or text"))
+            continue
+        name = data.get(column or "id", None if column else str(index))
+        wrong = _wrong_id(name, data, column)
+        if wrong:
+            problems.append(problem(index, column or "id", wrong))
+        elif str(name) in first:
+            before = first[str(name)]
+            where = f"line {rows[before].line}" if rows[before].line else f"input {before}"
+            problems.append(problem(index, column or "id", f"{name!r} is the id of {where} too"))
+        else:
+            first[str(name)] = index
+            made.append(Input(str(name), {**data, "id": str(name)}))
+    return made, problems
+
+
+def _wrong_id(name: Any, data: Mapping[str, Any], column: str | None) -> str:
+    if column is not None and column not in data:
+        return f"is missing{did_you_mean(column, data)}"
+    if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
+        return f"an id is text or a whole number, not {name!r}"
+    return ""
+
+
+def _shown(where: Where, file: str) -> str:
+    """A file beside the document, as the document itself was named."""
+    return str(Path(where.document.name).parent / file)
+
+
+def _value(where: Where) -> Any:
+    try:
+        return where.document.value(where.path)
+    except LookupError:
+        return None  # a document that was kept without its data

@@ -1,0 +1,112 @@
+"""Limits in files: caps, rates, the budget, retries.
+
+They are data here. `make_caps` and `make_budget` make the objects that count: new ones each time,
+for those that share such an object share what it counts.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Adaptive, Caps, Limit, Rate, resource
+from fanwise.core.retry import OnError, Retry
+from fanwise.specs.durations import Pause
+from fanwise.specs.model import SpecModel
+
+
+def _name(name: str) -> str:
+    resource(name, 1)  # says which names cannot be
+    return name
+
+
+Name = Annotated[str, AfterValidator(_name)]
+
+
+class AdaptiveSpec(SpecModel):
+    """`{start: 4, least: 1, most: 16}`: a cap that finds its own height."""
+
+    start: int = Field(default=8, ge=1)
+    least: int = Field(default=1, ge=1)
+    most: int = Field(default=256, ge=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> AdaptiveSpec:
+        if not self.least <= self.start <= self.most:
+            numbers = f"{self.least}, {self.start} and {self.most}"
+            raise ValueError(f"least, start and most must not fall; they are {numbers}")
+        return self
+
+
+CapSpec = Annotated[int, Field(ge=1)] | AdaptiveSpec
+
+
+class RateSpec(SpecModel):
+    """`{rpm: 500, tpm: 200000}`: requests and tokens a minute."""
+
+    rpm: float | None = Field(default=None, gt=0)
+    tpm: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _something(self) -> RateSpec:
+        if self.rpm is None and self.tpm is None:
+            raise ValueError("a rate has rpm, tpm or both")
+        return self
+
+
+class BudgetSpec(SpecModel):
+    """`{usd: 5, tokens: 1000000, requests: 1000}`: the most that a run may spend in all."""
+
+    usd: float | None = Field(default=None, gt=0)
+    tokens: float | None = Field(default=None, gt=0)
+    requests: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _something(self) -> BudgetSpec:
+        if self.usd is None and self.tokens is None and self.requests is None:
+            raise ValueError("a budget has usd, tokens or requests")
+        return self
+
+
+class LimitsSpec(SpecModel):
+    """`caps`, `rates` and `budget`: to be derived from by what has these three keys."""
+
+    caps: dict[Name, CapSpec] = Field(default_factory=dict)
+    rates: dict[Name, RateSpec] = Field(default_factory=dict)
+    budget: BudgetSpec | None = None
+
+    def make_caps(self) -> Caps | None:
+        """One object of caps and rates; None if there are none."""
+        limits: dict[str, list[Limit]] = {}
+        for name, cap in self.caps.items():
+            number = cap if isinstance(cap, int) else Adaptive(cap.start, cap.least, cap.most)
+            limits.setdefault(name, []).append(number)
+        for name, rate in self.rates.items():
+            limits.setdefault(name, []).append(Rate(rate.rpm, rate.tpm))
+        return Caps(limits) if limits else None
+
+    def make_budget(self) -> Budget | None:
+        """None if there is none."""
+        given = self.budget
+        if given is None:
+            return None
+        return Budget(requests=given.requests, tokens=given.tokens, usd=given.usd)
+
+
+class RetrySpec(SpecModel):
+    """`3`, or `{times: 3, base: 500ms, most: 1m}`: attempts more after the first, and pauses."""
+
+    times: int = Field(ge=0)
+    base: Pause = 0.5
+    most: Pause = 60.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _number_alone(cls, given: Any) -> Any:
+        return given if isinstance(given, dict) else {"times": given}
+
+    def retry(self, on: OnError | type[BaseException] | None = None) -> Retry:
+        """As `fan_out` takes it; `on`: which errors, as for `Retry`."""
+        return Retry(self.times, self.base, self.most, on)

@@ -1,0 +1,65 @@
+"""Models in files: which one, and how it shall answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from fanwise.models.names import Price, Spec, split
+from fanwise.models.port import Options
+from fanwise.specs.model import Many, SpecModel
+
+
+class PriceSpec(SpecModel):
+    """Dollars for a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class ModelSpec(SpecModel):
+    """`openai:gpt-5-mini`, or `{name, base_url, api_key_env, price}`."""
+
+    name: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+    price: PriceSpec | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, given: Any) -> Any:
+        if not isinstance(given, str | dict):
+            problem = "must be a name such as `openai:gpt-5-mini`, or a mapping"
+            raise ValueError(problem)  # noqa: TRY004 - pydantic takes no TypeError
+        return {"name": given} if isinstance(given, str) else given
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        split(name)
+        return name
+
+    def spec(self) -> Spec:
+        """As `fanwise.models.connect` takes it."""
+        price = None if self.price is None else Price(self.price.input, self.price.output)
+        return Spec(self.name, self.base_url, self.api_key_env, price)
+
+
+class OptionsSpec(SpecModel):
+    """`{temperature, top_p, max_tokens, stop, extra}`."""
+
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    stop: Many[str] = ()
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("stop", mode="before")
+    @classmethod
+    def _one(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str) else given
+
+    def options(self) -> Options:
+        """As `fanwise.models.ask` takes them."""
+        return Options(self.temperature, self.top_p, self.max_tokens, self.stop, dict(self.extra))

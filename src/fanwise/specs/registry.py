@@ -1,0 +1,101 @@
+"""Which systems there are, by name: those of fanwise, and those that other packages register.
+
+A system is imported only when a file or a run needs it. Systems do not import one another: one that
+runs another finds it here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, cast
+
+from fanwise.errors import BadSpec, UsageError
+from fanwise.specs.document import Document
+from fanwise.specs.nearest import did_you_mean
+from fanwise.specs.system import System
+
+GROUP = "fanwise.systems"
+"""The group of entry points: the name is the system's, the value `package.module:SYSTEM`."""
+
+BUILT_IN = {
+    "sample": "fanwise.sampling.system:SYSTEM",
+    "matrix": "fanwise.matrix.system:SYSTEM",
+    "workflow": "fanwise.workflow.system:SYSTEM",
+    "plan": "fanwise.plan.system:SYSTEM",
+    "optimize": "fanwise.optimize.system:SYSTEM",
+}
+
+
+def names() -> list[str]:
+    """The names of all systems, whether they can be loaded or not."""
+    return sorted({*BUILT_IN, *_registered()})
+
+
+def system(name: str) -> System:
+    """The system of that name. `UsageError` if there is none, or it cannot be loaded."""
+    values = {BUILT_IN[name]} if name in BUILT_IN else _registered().get(name, set())
+    if not values:
+        raise UsageError(f"there is no system {name!r}{did_you_mean(name, names())}")
+    if len(values) > 1:
+        raise UsageError(
+            f"two packages register a system {name!r}: {', '.join(sorted(values))}",
+            "Uninstall one of them",
+        )
+    return _load(name, values.pop())
+
+
+def system_of(document: Document) -> System:
+    """The one whose name is a top-level key of the document. `BadSpec`."""
+    known = names()
+    found = [key for key in document.data if key in known]
+    if len(found) > 1:
+        message = f"a file is for one system, and `{found[0]}` stands there too"
+        raise BadSpec(document.name, [document.problem((found[1],), message, key=True)])
+    if not found:
+        raise _nothing_known(document, known)
+    try:
+        return system(found[0])
+    except UsageError as error:
+        problem = document.problem((found[0],), str(error), key=True)
+        raise BadSpec(document.name, [problem]) from error
+
+
+def _nothing_known(document: Document, known: list[str]) -> BadSpec:
+    for key in document.data:
+        hint = did_you_mean(key, known)
+        if "did you mean" in hint:
+            problem = document.problem((key,), f"is not known here{hint}", key=True)
+            return BadSpec(document.name, [problem])
+    message = f"no top-level key says what to run; known: {', '.join(known)}"
+    return BadSpec(document.name, [document.problem((), message)])
+
+
+def _registered() -> dict[str, set[str]]:
+    from importlib.metadata import entry_points
+
+    found: dict[str, set[str]] = {}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, set()).add(point.value)
+    return found
+
+
+def _load(name: str, value: str) -> System:
+    module, _, attribute = value.partition(":")
+    try:
+        loaded: Any = getattr(import_module(module), attribute)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and name in BUILT_IN:
+            package = module.rpartition(".")[0]
+            if error.name in (package, module):
+                raise UsageError(f"this fanwise has no system {name!r} yet") from error
+        why = f"{type(error).__name__}: {error}"
+        raise UsageError(f"the system {name!r} ({value}) cannot be loaded: {why}") from error
+    if getattr(loaded, "name", None) != name or not _is_system(loaded):
+        raise UsageError(
+            f"{value} is no system {name!r}", "It needs the name, `plan` and `again`: see Systems"
+        )
+    return cast("System", loaded)
+
+
+def _is_system(loaded: Any) -> bool:
+    return all(callable(getattr(loaded, method, None)) for method in ("plan", "again"))

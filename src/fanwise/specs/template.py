@@ -1,0 +1,123 @@
+"""Templates: Jinja in its sandbox, where everything that is used must be there.
+
+Compiled once, before anything is spent. `names` tells what a template uses, so that a system can
+compare that with what it will have. Values are data: what a model or a file says is put in as it
+is, and never read as a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from fanwise.errors import BadSpec
+from fanwise.specs.document import Where
+from fanwise.specs.nearest import did_you_mean
+
+
+class Environment(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, in which `input.items` is what the data has under that name."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """A key of a mapping comes before its methods."""
+        if isinstance(obj, Mapping) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+ENVIRONMENT = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+LOADS = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
+
+
+class Template:
+    """A text with `{{ input.text }}` in it; `where` is its place in a document. `BadSpec`."""
+
+    def __init__(self, text: str, where: Where) -> None:
+        self.text = text
+        self.where = where
+        try:
+            self._tree = ENVIRONMENT.parse(text)
+            self._compiled = ENVIRONMENT.from_string(text)
+        except TemplateSyntaxError as error:
+            message = f"the template cannot be read: {error.message}"
+            raise where.bad(message, line=error.lineno) from None
+        for node in self._tree.find_all(LOADS):
+            raise where.bad("a template cannot load others", line=node.lineno)
+
+    def __repr__(self) -> str:
+        return f"<Template {self.where.field}>"
+
+    def names(self) -> dict[str, int]:
+        """What it uses, as `input.text` or `model`, and in which of its lines first.
+
+        Left out is what it guards itself: `input.note is defined`, `input.note | default("")`.
+        """
+        free = meta.find_undeclared_variables(self._tree) - ENVIRONMENT.globals.keys()
+        found: dict[str, int] = {}
+        guarded: set[str] = set()
+        for name, line, safe in _used(self._tree):
+            if name.partition(".")[0] in free:
+                found.setdefault(name, line)
+                guarded |= {name} if safe else set()
+        return {name: line for name, line in found.items() if name not in guarded}
+
+    def require(self, known: Iterable[str]) -> None:
+        """`BadSpec` unless all that it uses is known. `input` stands for all that is in it."""
+        known = frozenset(known)
+        problems = []
+        for name, line in self.names().items():
+            if not _is_known(name, known):
+                message = f"there is no `{name}`{did_you_mean(name, known)}"
+                problems += self.where.bad(message, line=line).problems
+        if problems:
+            raise BadSpec(self.where.document.name, problems)
+
+    def render(self, **values: Any) -> str:
+        """The text with the values in it. `BadSpec` for what is not there."""
+        try:
+            return self._compiled.render(values)
+        except TemplateError as error:
+            raise self.where.bad(f"the template cannot be filled: {error.message}") from error
+        except Exception as error:  # a filter or an operator that does not suit the value
+            why = f"{type(error).__name__}: {error}"
+            raise self.where.bad(f"the template cannot be filled: {why}") from error
+
+
+def _is_known(name: str, known: frozenset[str]) -> bool:
+    parts = name.split(".")
+    beginnings = {".".join(parts[: n + 1]) for n in range(len(parts))}
+    return bool(beginnings & known) or any(each.startswith(f"{name}.") for each in known)
+
+
+def _used(node: nodes.Node, safe: bool = False) -> Iterator[tuple[str, int, bool]]:
+    """The names with their attributes, the line, and whether it does not matter if it is there."""
+    name = _dotted(node)
+    if name is not None:
+        yield name, node.lineno, safe
+        return
+    for child in node.iter_child_nodes():
+        called = isinstance(node, nodes.Call) and child is node.node
+        if called and isinstance(child, nodes.Getattr):
+            child = child.node  # a method: what counts is whose
+        yield from _used(child, _guards(node))
+
+
+def _dotted(node: nodes.Node) -> str | None:
+    if isinstance(node, nodes.Name):
+        return node.name if node.ctx == "load" else None
+    if isinstance(node, nodes.Getattr):
+        base, part = _dotted(node.node), node.attr
+    elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
+        base, part = _dotted(node.node), str(node.arg.value)
+    else:
+        return None
+    return None if base is None else f"{base}.{part}"
+
+
+def _guards(node: nodes.Node) -> bool:
+    if isinstance(node, nodes.Test):
+        return node.name in ("defined", "undefined")
+    return isinstance(node, nodes.Filter) and node.name in ("default", "d")

@@ -1,0 +1,85 @@
+"""What the calls of a run, or of an item, came to, as people and programs see it.
+
+A sum in which something is unknown is unknown: what is known of it is told beside it, with how
+many attempts it lacks. It is never printed as if it were all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fanwise.journal.port import CallTotals, Sum
+
+COLUMNS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "usd", "usd_unknown")
+"""Of an item that made calls. `calls` counts attempts; a sum is empty if a part is unknown."""
+
+
+def call_detail(totals: CallTotals) -> dict[str, Any]:
+    """As data; `total` is None where `unknown` attempts are missing from what is `known`."""
+    detail: dict[str, Any] = {"attempts": totals.attempts, "failed": totals.failed}
+    for name in ("tokens", "input_tokens", "output_tokens", "cached_tokens", "usd"):
+        part: Sum = getattr(totals, name)
+        detail[name] = {"total": part.total, "known": part.known, "unknown": part.unknown}
+    detail["first_token_s"] = {"p50": totals.first_token_p50, "p95": totals.first_token_p95}
+    return detail
+
+
+def call_columns(totals: CallTotals) -> dict[str, Any]:
+    """As columns of an item's row; none for an item that made no calls."""
+    if not totals.attempts:
+        return {}
+    return {
+        "calls": totals.attempts,
+        "input_tokens": totals.input_tokens.total,
+        "output_tokens": totals.output_tokens.total,
+        "cached_tokens": totals.cached_tokens.total,
+        "usd": totals.usd.total,
+        "usd_unknown": totals.usd.unknown,
+    }
+
+
+def call_lines(calls: dict[str, Any]) -> Iterator[str]:
+    """For a person; nothing where there were none."""
+    if not calls["attempts"]:
+        return
+    failed = f", {calls['failed']} failed or cancelled" if calls["failed"] else ""
+    yield f"calls     {_attempts(calls['attempts'])}{failed}"
+    names = ("tokens", "input_tokens", "output_tokens")
+    every, sent, given = (_amount(calls["attempts"], calls[name], _number) for name in names)
+    yield f"tokens    {every}; in: {sent}; out: {given}"
+    yield f"dollars   {_amount(calls['attempts'], calls['usd'], dollars)}"
+    first = calls["first_token_s"]
+    if first["p50"] is not None:
+        yield f"answers   began after {first['p50']:.3f} s (median), {first['p95']:.3f} s (p95)"
+
+
+def item_calls(row: dict[str, Any]) -> str:
+    """The calls of an item, at the end of its line."""
+    if "calls" not in row:
+        return ""
+    tokens = [row["input_tokens"], row["output_tokens"]]
+    sent, given = ("?" if each is None else _number(each) for each in tokens)
+    cost = "unknown" if row["usd"] is None else dollars(row["usd"])
+    return f"calls {row['calls']}  tokens {sent} in {given} out  dollars {cost}"
+
+
+def dollars(usd: float) -> str:
+    """With as many digits as a cheap call needs."""
+    return f"{usd:,.6f}".rstrip("0").rstrip(".")
+
+
+def _number(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _amount(attempts: int, part: dict[str, Any], shown: Callable[[float], str]) -> str:
+    if not part["unknown"]:
+        return shown(part["known"])
+    if part["unknown"] == attempts:
+        return "unknown"
+    return f"unknown of {_attempts(part['unknown'])}, {shown(part['known'])} of the others"
+
+
+def _attempts(number: int) -> str:
+    return f"{number:,} attempt{'' if number == 1 else 's'}"

@@ -1,0 +1,24 @@
+"""What tests of several parts share: a real language model."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> str:
+    """The name of a real model: pulled once, into the user's cache; without a network: skipped.
+
+    Two workers may ask at once: one pulls and the other waits.
+    """
+    from fanwise.errors import PullFailed, WrongDigest
+    from fanwise.models.local.pull import pull
+    from fanwise.models.local.weights import KNOWN
+
+    try:
+        pull(KNOWN["smollm2"])
+    except WrongDigest:
+        raise
+    except PullFailed as error:
+        pytest.skip(str(error))
+    return "local:smollm2?threads=1"

@@ -1,0 +1,109 @@
+"""A budget that is given to one fan-out of a durable run is one over all its executions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fanwise import Budget, Retry, Usage, call, fan_out, fan_out_sync, open_run
+from fanwise.errors import BudgetExceeded
+from fanwise.testing import MemoryJournal, virtual_time
+
+
+async def leaf() -> str:
+    return "x"
+
+
+async def item(_: int) -> str:
+    return await call(leaf, estimate=Usage(tokens=40))
+
+
+@virtual_time
+async def test_it_counts_what_earlier_executions_of_that_fan_out_spent() -> None:
+    async def execute(items: range, budget: Budget) -> list[str]:
+        async with open_run("r", journal=journal) as run:
+            await fan_out(item, range(2), run=run, name="another, with a purse of its own")
+            outcomes = await fan_out(item, items, cap=1, run=run, name="one", budget=budget)
+        return [outcome.status for outcome in outcomes]
+
+    journal = MemoryJournal()
+    assert await execute(range(1), Budget(tokens=100)) == ["done"]
+    assert await execute(range(4), Budget(tokens=100)) == ["done", "done", "failed", "failed"]
+    spent = Budget(tokens=100)
+    assert await execute(range(1), spent) == ["done"]
+    assert spent.spent["tokens"] == 80
+
+
+@virtual_time
+async def test_what_fan_outs_inside_its_items_spent_counts_too_and_once() -> None:
+    async def outer(n: int) -> int:
+        inner = await fan_out(item, range(2), name="inner", budget=budget)
+        return len(inner.values())
+
+    journal = MemoryJournal()
+    for size, spent in ((1, 80), (2, 160), (2, 160)):
+        budget = Budget(tokens=1000)
+        async with open_run("r", journal=journal) as run:
+            await fan_out(outer, range(size), run=run, name="outer", budget=budget)
+        assert budget.spent["tokens"] == spent
+
+
+@virtual_time
+async def test_a_budget_may_be_shared_with_the_run_and_an_object_may_be_used_again() -> None:
+    journal, shared, own = MemoryJournal(), Budget(tokens=1000), Budget(tokens=1000)
+    for _ in range(3):
+        async with open_run("r", journal=journal, budget=shared) as run:
+            await fan_out(item, range(1), run=run, name="a", budget=shared)
+            await fan_out(item, range(1), run=run, name="b", budget=own)
+        assert (shared.spent["tokens"], own.spent["tokens"]) == (40, 40)
+    async with open_run("r", journal=journal, budget=(new := Budget(tokens=1000))) as run:
+        await fan_out(item, range(1), run=run, name="a", budget=new)
+    assert new.spent["tokens"] == 80
+
+
+@virtual_time
+async def test_another_try_at_the_item_around_has_no_new_purse() -> None:
+    async def in_vain(n: int) -> None:
+        await item(n)
+        raise ValueError("after it was paid for")
+
+    async def outer(_: int) -> None:
+        (await fan_out(in_vain, range(2), name="inner", budget=Budget(tokens=100))).values()
+
+    journal = MemoryJournal()
+    async with open_run("r", journal=journal) as run:
+        await fan_out(outer, [0], run=run, retry=Retry(1, base_s=0.0))
+    rows = [row for each in journal.fan_outs("r") for row in journal.attempts(each.id) if row.call]
+    assert sum(row.tokens or 0 for row in rows) == 80
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from fanwise import Budget, Usage, call, fan_out, open_run
+async def leaf(): os.kill(os.getpid(), signal.SIGKILL)
+async def item(_): await call(leaf, estimate=Usage(tokens=40))
+async def fine(_): pass
+async def main(run):
+    await fan_out(fine, range(1), run=run, name="other", budget=Budget(tokens=100))
+    await fan_out(item, range(1), run=run, name="one", budget=Budget(tokens=100))
+with open_run("r", journal=sys.argv[1]) as run:
+    asyncio.run(main(run))
+"""
+
+
+def test_what_a_killed_process_may_have_spent_counts_for_the_fan_out_that_spent_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "j.db"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False, timeout=60)
+    assert killed.returncode < 0
+    one, other = Budget(tokens=79), Budget(tokens=79)
+    with open_run("r", journal=path) as run:
+        fan_out_sync(item, range(1), run=run, name="other", budget=other)
+        outcomes = fan_out_sync(item, range(1), run=run, name="one", budget=one)
+    assert (one.spent["tokens"], other.spent["tokens"]) == (40, 0)
+    with pytest.raises(BudgetExceeded):
+        outcomes[0].unwrap()

@@ -1,0 +1,187 @@
+"""The kinds of requirements, real commands and real pydantic types included."""
+
+from __future__ import annotations
+
+import enum
+import os
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+import pytest
+
+from fanwise.errors import BadOutput, BadVerdict, CommandFailed, UsageError
+from fanwise.models.port import Options
+from fanwise.sampling import command, judge, matches, require, reward, sample, schema
+from fanwise.testing import ScriptedModel, virtual_time
+from tests.models.support import run
+
+from .support import BAD, GOOD, by_turn, judge_says
+
+
+class Review(pydantic.BaseModel):
+    label: Literal["positive", "negative"]
+    stars: int
+
+    @pydantic.field_validator("stars")
+    @classmethod
+    def _few(cls, stars: int) -> int:
+        if not 1 <= stars <= 5:
+            raise ValueError("from 1 to 5")
+        return stars
+
+
+class Mood(enum.Enum):
+    GLAD = "glad"
+    SAD = "sad"
+
+
+@virtual_time
+async def test_a_schema_is_asked_for_and_held_to() -> None:
+    model = by_turn(["not JSON", '"c"', '```json\n"b"\n```'])
+    result = await sample(model, "x", [schema({"enum": ["a", "b"]})], concurrency_budget=1)
+    assert (result.success, result.value) == (True, "b")
+    assert all(request.schema == {"enum": ["a", "b"]} for request in model.requests)
+    first, second, _ = result.samples
+    assert "not JSON" in first.failures[0]
+    assert "'c' is not one of" in second.failures[0]
+    # What did not match came all the same, and was paid for.
+    assert first.reply.usage.output == 2
+    assert result.totals.tokens == sum(s.reply.usage.total or 0 for s in result.samples)
+
+
+@virtual_time
+async def test_a_pydantic_type_checks_what_its_schema_cannot_say() -> None:
+    model = by_turn(['{"label": "positive", "stars": 9}', '{"label": "positive", "stars": 4}'])
+    result = await sample(model, "x", [Review], concurrency_budget=1)
+    assert result.value == {"label": "positive", "stars": 4}
+    assert result.parsed(Review) == Review(label="positive", stars=4)
+    assert result.samples[0].failures == ["stars: Value error, from 1 to 5"]
+
+
+@virtual_time
+async def test_an_enum_is_a_schema_too() -> None:
+    result = await sample(by_turn(['"mad"', '"sad"']), "x", [Mood], concurrency_budget=1)
+    assert result.parsed(Mood) is Mood.SAD
+
+
+@virtual_time
+async def test_a_pattern_is_searched_for_and_may_be_anchored() -> None:
+    model = by_turn(["tel 12", "1234", "123"])
+    result = await sample(model, "x", [matches(r"^\d{3}$")], concurrency_budget=1)
+    assert (result.text, len(model.requests)) == ("123", 3)
+    assert result.samples[0].failures == [r"it does not match the pattern ^\d{3}$"]
+    with pytest.raises(UsageError, match="no regular expression"):
+        matches("(")
+
+
+def test_a_command_reads_the_text_and_says_by_its_exit_code_and_stderr(tmp_path: Path) -> None:
+    program = tmp_path / "check.py"
+    program.write_text(
+        "import os, sys\n"
+        "text = sys.stdin.read()\n"
+        "assert not os.environ.get('SECRET_KEY'), 'the key is none of its business'\n"
+        "sys.exit(f'{text!r} is too long' if len(text) > 3 else 0)\n"
+    )
+    os.environ["SECRET_KEY"] = "hidden"
+    try:
+        model = ScriptedModel(iter(["long one", "ok"]), key="SECRET_KEY")
+        check = command(sys.executable, str(program), description="short", check_only=True)
+        result = run(sample(model, "x", [check], concurrency_budget=1))
+    finally:
+        del os.environ["SECRET_KEY"]
+    assert result.text == "ok"
+    assert result.samples[0].failures == [
+        "the command exited with code 1: 'long one' is too long\n'long one' is too long"
+    ]
+
+
+def test_a_command_may_have_the_text_as_an_argument_whatever_is_in_it(tmp_path: Path) -> None:
+    trap = f"$(touch {tmp_path}/gone); '\" -n"
+    check = command(sys.executable, "-c", "import sys; sys.exit(sys.argv[1] != sys.argv[2])", trap,
+                    "{}")  # fmt: skip
+    result = run(sample(ScriptedModel([trap]), "x", [check], concurrency_budget=1))
+    assert result.success
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_command_that_takes_too_long_is_killed_and_fails_the_sample() -> None:
+    check = command("sleep", "1000", timeout=0.2)
+    model = ScriptedModel(lambda _: "x")
+    result = run(sample(model, "x", [check], concurrency_budget=1, loop_budget=1))
+    assert "timed out" in result.sample.failures[0]
+
+
+def test_a_command_that_is_not_there_is_an_error_and_not_a_failed_sample() -> None:
+    model = ScriptedModel(lambda _: "x")
+    result = run(sample(model, "x", [command("no-such-program-here")], concurrency_budget=1))
+    assert not result.success
+    assert [type(error) for error in result.errors] == [CommandFailed]
+    assert not result.sample.checked
+
+
+@virtual_time
+async def test_a_text_is_judged_by_the_model_that_is_sampled() -> None:
+    def answer(request: Any) -> str:
+        if "Judge whether" not in request.messages[-1].content:
+            return f"draft {request.seed}"
+        assert "Requirement: is polite" in request.messages[-1].content
+        assert request.options == Options(max_tokens=99)
+        return judge_says(lambda _: True)(request)
+
+    model = ScriptedModel(answer)
+    result = await sample(
+        model, "say hello", ["is polite"], concurrency_budget=1, options=Options(max_tokens=99)
+    )
+    assert result.success
+    assert len(model.requests) == 2
+    assert model.requests[0].messages[0].content == "say hello\n\nRequirements:\n- is polite"
+    assert "<task>\nsay hello" in model.requests[1].messages[0].content
+
+
+@virtual_time
+async def test_a_judge_may_give_a_score() -> None:
+    judging = ScriptedModel(['{"reason": "meh", "score": 0.4}', '{"reason": "ok", "score": 0.8}'])
+    wanted = judge("is funny", model=judging, at_least=0.7, check_only=True)
+    result = await sample(by_turn([BAD, GOOD]), "x", [wanted], concurrency_budget=1)
+    assert [s.score for s in result.samples] == [0.4, 0.8]
+    assert result.samples[0].failures == ["meh"]
+
+
+@virtual_time
+async def test_a_judge_that_gives_no_verdict_ends_the_chain_with_its_error() -> None:
+    judging = ScriptedModel(lambda _: "I would say yes")
+    result = await sample(by_turn([GOOD]), "x", [judge("j", model=judging)], concurrency_budget=1)
+    assert not result.success
+    assert [type(error) for error in result.errors] == [BadOutput]
+
+
+@virtual_time
+async def test_check_only_requirements_stay_out_of_the_prompt_and_nameless_ones_too() -> None:
+    model = ScriptedModel(lambda _: GOOD)
+    wanted = [
+        require(lambda d: True, "seen"),
+        require(lambda d: True, "unseen", check_only=True),
+        matches("g", "has a g", check_only=True),
+        lambda d: True,
+    ]
+    await sample(model, "x", wanted, concurrency_budget=1)
+    assert model.requests[0].messages[0].content == "x\n\nRequirements:\n- seen"
+
+
+@pytest.mark.parametrize("answer", [None, "3", float("nan"), [1]])
+@virtual_time
+async def test_a_reward_that_is_no_number_is_an_error(answer: Any) -> None:
+    with pytest.raises(BadVerdict, match="a number"):
+        await sample(ScriptedModel(lambda _: "x"), "x", [reward(lambda _: answer, 1)])
+
+
+def test_what_cannot_be_a_requirement_is_refused() -> None:
+    for bad in (lambda: judge(" "), lambda: judge("x", at_least=2), lambda: command()):
+        with pytest.raises(UsageError):
+            bad()
+    with pytest.raises(UsageError, match="a check is 3"):
+        require(3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no schema"):
+        schema(object())

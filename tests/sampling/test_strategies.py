@@ -1,0 +1,216 @@
+"""What each strategy asks next, and which sample it chooses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanwise.errors import UsageError
+from fanwise.models import Message
+from fanwise.sampling import (
+    Advice,
+    BestOf,
+    Escalate,
+    Majority,
+    MinimumBayesRisk,
+    MultiTurn,
+    Repair,
+    Strategy,
+    Turn,
+    add_to_prompt,
+    require,
+    reward,
+    sample,
+    schema,
+)
+from fanwise.sampling.choose import words_in_common
+from fanwise.testing import ScriptedModel, virtual_time
+
+from .support import BAD, GOOD, by_turn, good
+
+
+def asked(model: ScriptedModel, number: int) -> str:
+    return model.requests[number].messages[-1].content
+
+
+@virtual_time
+async def test_rejection_asks_the_same_again_with_another_seed() -> None:
+    model = by_turn([BAD, BAD, GOOD])
+    await sample(model, "x", [good], concurrency_budget=1, strategy="rejection")
+    assert len({request.messages for request in model.requests}) == 1
+    assert len({request.seed for request in model.requests}) == 3
+
+
+@virtual_time
+async def test_repair_puts_the_reasons_of_the_last_failure_into_the_prompt() -> None:
+    model = by_turn(["first", "second", GOOD])
+    why = require(lambda d: (GOOD in d, f"{d} is not good"), "w", check_only=True)
+    await sample(model, "the task", [why], concurrency_budget=1, strategy=Repair())
+    assert asked(model, 0) == "the task"
+    assert asked(model, 1).startswith("the task\n\n")
+    assert "- first is not good" in asked(model, 1)
+    assert "<answer>\nfirst\n</answer>" in asked(model, 1)
+    # Only the last failure: the prompt does not grow.
+    assert "second is not good" in asked(model, 2)
+    assert "first" not in asked(model, 2)
+
+
+@virtual_time
+async def test_repair_takes_a_template_of_ones_own() -> None:
+    model = by_turn(["{odd} {0}", GOOD])
+    mine = Repair("Not {answer}, because:\n{failures}")
+    await sample(model, "t", [good], concurrency_budget=1, strategy=mine)
+    assert asked(model, 1) == "t\n\nNot {odd} {0}, because:\n- it fails: says good"
+    with pytest.raises(UsageError, match="reasons"):
+        Repair("{reasons}")
+
+
+@virtual_time
+async def test_multi_turn_repair_is_a_conversation() -> None:
+    model = by_turn(["first", "second", GOOD])
+    await sample(model, "t", [good], concurrency_budget=1, strategy="multi_turn")
+    roles = [[message.role for message in request.messages] for request in model.requests]
+    assert roles == [
+        ["user"],
+        ["user", "assistant", "user"],
+        ["user", "assistant", "user", "assistant", "user"],
+    ]
+    assert [m.content for m in model.requests[2].messages[1::2]] == ["first", "second"]
+    assert "it fails: says good" in model.requests[2].messages[2].content
+
+
+@virtual_time
+async def test_advice_is_written_by_a_model_and_goes_into_the_prompt() -> None:
+    adviser = ScriptedModel(["Say good."], name="other:adviser")
+    model = by_turn([BAD, GOOD])
+    await sample(model, "the task", [good], concurrency_budget=1, strategy=Advice(adviser))
+    (question,) = adviser.requests
+    assert "the task" in question.messages[0].content
+    assert "it fails: says good" in question.messages[0].content
+    assert asked(model, 1) == (
+        "the task\n\nAdvice for your answer, after an attempt that failed:\nSay good."
+    )
+
+
+@virtual_time
+async def test_best_of_takes_the_highest_reward_of_the_valid_ones() -> None:
+    model = by_turn(["good 1"], ["good 3"], ["bad 9"], ["good 2"])
+    best = BestOf(lambda draft: float(draft[-1]))
+    result = await sample(model, "x", [good], strategy=best, loop_budget=1)
+    assert (result.success, result.text, len(model.requests)) == (True, "good 3", 4)
+
+
+@virtual_time
+async def test_best_of_with_a_threshold_ends_at_the_first_that_is_good_enough() -> None:
+    model = by_turn(["1", "9", "10"])
+    best = BestOf(lambda draft: float(draft), at_least=8)
+    result = await sample(model, "x", strategy=best, concurrency_budget=1)
+    assert (result.text, len(model.requests)) == ("9", 2)
+    low = await sample(by_turn(["1", "3", "2"]), "x", strategy=best, concurrency_budget=1)
+    assert (low.success, low.text) == (False, "3")
+
+
+@virtual_time
+async def test_the_majority_of_values_wins_and_of_equal_ones_the_first() -> None:
+    wanted = schema({"enum": ["a", "b", "c"]})
+    rows: list[list[Any]] = [['"a"'], [' "b"'], ['"b" '], ['"nothing"', '"c"']]
+    result = await sample(by_turn(*rows), "x", [wanted], strategy=Majority(), loop_budget=2)
+    assert (result.value, result.sample.chain) == ("b", 1)
+    tie = await sample(by_turn(["y"], ["z"], ["z"], ["y"]), "x", strategy="majority")
+    assert tie.text == "y"
+    keyed = Majority(lambda each: len(each.text))
+    by_length = await sample(by_turn(["abc"], ["xy"], ["z"], ["uv"]), "x", strategy=keyed)
+    assert by_length.text == "xy"
+
+
+@virtual_time
+async def test_a_vote_repairs_as_it_is_told_to() -> None:
+    model = by_turn([BAD, GOOD])
+    voting = Majority(repair=MultiTurn())
+    result = await sample(model, "x", [good], strategy=voting, concurrency_budget=1)
+    assert result.success
+    assert len(model.requests[1].messages) == 3
+
+
+@virtual_time
+async def test_minimum_bayes_risk_takes_what_is_most_like_the_others() -> None:
+    rows: list[list[Any]] = [
+        ["the cat sat"],
+        ["a dog ran far"],
+        ["the cat sat down"],
+        ["the cat lay down"],
+    ]
+    result = await sample(by_turn(*rows), "x", strategy=MinimumBayesRisk())
+    assert result.text == "the cat sat down"
+    longest = MinimumBayesRisk(lambda one, other: len(one))
+    assert (await sample(by_turn(*rows), "x", strategy=longest)).text == ("the cat sat down")
+
+
+@given(st.text(), st.text())
+def test_words_in_common_is_a_similarity(one: str, other: str) -> None:
+    assert 0 <= words_in_common(one, other) <= 1
+    assert words_in_common(one, other) == words_in_common(other, one)
+    assert words_in_common(one, one) == 1
+
+
+@virtual_time
+async def test_none_valid_a_vote_returns_the_best_failure_and_says_so() -> None:
+    two = [good, require(lambda d: "x" in d, "x", check_only=True)]
+    for strategy in (Majority(), BestOf(lambda _: 1.0), MinimumBayesRisk()):
+        model = by_turn(["a"], ["a"], ["a x"])
+        result = await sample(
+            model, "p", two, strategy=strategy, loop_budget=1, concurrency_budget=3
+        )
+        assert (result.success, result.text) == (False, "a x")
+
+
+@virtual_time
+async def test_escalation_asks_the_strong_model_after_some_failures() -> None:
+    cheap, strong = by_turn([f"{BAD} 1", f"{BAD} 22"]), ScriptedModel([GOOD], name="big:strong")
+    growing = reward(lambda draft: float(len(draft)), at_least=99)
+
+    result = await sample(
+        cheap, "x", [growing], concurrency_budget=1, strategy=Escalate(strong, after=2)
+    )
+    assert (len(cheap.requests), len(strong.requests)) == (2, 1)
+    assert [each.model for each in result.samples] == ["scripted:model"] * 2 + ["big:strong"]
+
+
+@virtual_time
+async def test_escalation_comes_at_once_when_there_is_no_progress() -> None:
+    cheap, strong = by_turn([BAD]), ScriptedModel([BAD, GOOD], name="big:strong")
+    result = await sample(
+        cheap, "x", [good], concurrency_budget=1, loop_budget=9,
+        strategy=Escalate(strong, after=5, repair=MultiTurn()),
+    )  # fmt: skip
+    assert result.success
+    # Two equal failures are no progress; the strong model keeps the chain from then on.
+    assert (len(cheap.requests), len(strong.requests)) == (2, 2)
+    assert len(strong.requests[0].messages) == 5
+
+
+@virtual_time
+async def test_a_strategy_of_ones_own_has_repair_and_select() -> None:
+    class Mine(Strategy):
+        gathers = True
+
+        def repair(self, turn: Turn, history: Any) -> Any:
+            return add_to_prompt(turn.request, "Louder!" * len(history))
+
+        def select(self, samples: Any) -> Any:
+            return samples[-1]
+
+    model = by_turn([BAD, BAD, GOOD], [GOOD])
+    result = await sample(model, "x", [good], strategy=Mine(), concurrency_budget=2)
+    assert result.sample.chain == 1
+    assert [asked(model, n) for n in range(4)] == ["x", "x", "x\n\nLouder!", "x\n\nLouder!Louder!"]
+
+
+def test_adding_to_a_prompt_that_ends_with_the_model_is_a_new_message() -> None:
+    from fanwise.models.port import as_request
+
+    request = as_request([Message("user", "a"), Message("assistant", "b")])
+    assert add_to_prompt(request, "c").messages[-1] == Message("user", "c")
