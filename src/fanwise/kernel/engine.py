@@ -229,7 +229,7 @@ class Engine(Generic[I, T]):
             ticket = self.schedule.ticket(entry.index)
             ledger.refused(ticket, error.retry_after, self._loop.time())
         elif error is None and ledger.resources:
-            ledger.accepted(self.schedule.ticket(entry.index))
+            ledger.accepted(self.schedule.ticket(entry.index), self._loop.time())
         if ledger.moves:
             self.scope.report_moves()
         made = len(entry.attempts)
