@@ -20,7 +20,7 @@ from fanwise.errors import (
     ModelRejected,
 )
 from fanwise.models import Message, Options, Price, Request
-from fanwise.sampling import Draft, Majority, Strategy, judge, require, sample
+from fanwise.sampling import Draft, Majority, Strategy, Verdict, judge, require, sample
 from fanwise.testing import Answer, ScriptedModel, ScriptedServer, virtual_time
 from tests.models.support import model_of, run
 
@@ -147,7 +147,7 @@ async def test_5_an_async_validator_that_says_no_is_a_no(check: Any) -> None:
     assert [v.passed for v in result.sample.verdicts] == [False]
 
 
-@pytest.mark.parametrize("answer", [None, 1, "yes", (1, "x"), ()])
+@pytest.mark.parametrize("answer", [None, 1, "yes", (1, "x"), (), Verdict("no")])  # type: ignore[arg-type]
 @virtual_time
 async def test_5_what_is_no_verdict_is_an_error_and_not_a_yes(answer: Any) -> None:
     with pytest.raises(BadVerdict, match="Return True, False"):

@@ -66,6 +66,32 @@ async def test_an_enum_is_a_schema_too() -> None:
     assert result.parsed(Mood) is Mood.SAD
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"), [(Literal["a", "b"], '"a"'), (list[int], "[1]"), (int | None, "1")]
+)
+@virtual_time
+async def test_any_type_that_pydantic_knows_is_a_schema_alone_or_in_a_list(
+    kind: Any, text: str
+) -> None:
+    for given in (kind, [kind]):
+        result = await sample(by_turn(["{}", text]), "x", given, concurrency_budget=1)
+        assert (result.success, result.sample.iteration) == (True, 1)
+
+
+@virtual_time
+async def test_requirements_may_be_any_iterable() -> None:
+    for given in ({matches("g")}, (each for each in [matches("g")]), iter([matches("g")])):
+        result = await sample(by_turn([BAD, GOOD]), "x", given, concurrency_budget=1)
+        assert result.text == GOOD
+
+
+@virtual_time
+async def test_what_a_schema_says_of_a_huge_answer_is_short() -> None:
+    model = ScriptedModel(lambda _: f'"{"x" * 100_000}"')
+    result = await sample(model, "x", [schema({"enum": ["a"]})], loop_budget=1)
+    assert len(result.sample.failures[0]) <= 2_000
+
+
 @virtual_time
 async def test_a_pattern_is_searched_for_and_may_be_anchored() -> None:
     model = by_turn(["tel 12", "1234", "123"])
@@ -170,7 +196,7 @@ async def test_check_only_requirements_stay_out_of_the_prompt_and_nameless_ones_
     assert model.requests[0].messages[0].content == "x\n\nRequirements:\n- seen"
 
 
-@pytest.mark.parametrize("answer", [None, "3", float("nan"), [1]])
+@pytest.mark.parametrize("answer", [None, "3", float("nan"), float("inf"), [1]])
 @virtual_time
 async def test_a_reward_that_is_no_number_is_an_error(answer: Any) -> None:
     with pytest.raises(BadVerdict, match="a number"):
