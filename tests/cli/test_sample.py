@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Coroutine
@@ -230,7 +231,8 @@ def test_ctrl_c_twice_closes_the_requests_and_says_how_to_go_on(
         assert err.endswith(b"fanwise: interrupted; to go on: fanwise resume r\n")
         server.gate.open()
         done = await command(place, "resume", "r")
-        assert (done.returncode, done.stdout[:2]) == (0, b"0 ") or done.returncode == 0
+        assert done.returncode == 0
+        assert done.stdout in (b"0 0\n", b"1 0\n", b"2 0\n", b"3 0\n")
 
     serving(by_place, main, monkeypatch)
 
@@ -284,6 +286,48 @@ def test_without_a_key_it_says_which_one_and_starts_nothing(
     assert done.returncode == 2
     assert b"OPENAI_API_KEY" in done.stderr
     assert not list(place.path.iterdir())
+
+
+def test_what_a_model_says_does_not_steer_the_terminal(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "a\tb\x1b]0;title\x07\x1b[2J\x9b31m\r"
+
+    async def main(server: ScriptedServer) -> None:
+        args = ["sample", "x", "-m", "openai:gpt-5-mini", "--wide", "1", "--loop", "1"]
+        piped = await command(place, *args)
+        assert piped.stdout.decode() == f"{said}\n"
+        primary, secondary = os.openpty()
+        process = await asyncio.to_thread(place.start, *args, stdout=secondary)
+        await asyncio.to_thread(process.communicate)
+        shown = os.read(primary, 1 << 16).decode()
+        os.close(secondary)
+        os.close(primary)
+        assert shown == "a\tb\\x1b]0;title\\x07\\x1b[2J\\x9b31m\\x0d\r\n"
+
+    serving(lambda _: said, main, monkeypatch)
+
+
+def test_why_it_is_not_valid_is_told_without_control_characters_and_in_a_line(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        args = ["sample", "x", "-m", "openai:gpt-5-mini", "--wide", "1", "--loop", "1"]
+        done = await command(place, *args, "--command", "sh -c 'cat >&2; exit 1'")
+        note = done.stderr.decode().splitlines()[1]
+        assert note.startswith("  not valid: the command exited with code 1: ")
+        assert "two \\x1b[2J" in note
+        assert len(note) < 600
+        assert b"\x1b" not in done.stderr
+
+    serving(lambda _: "one\ntwo \x1b[2J" + "x" * 10_000, main, monkeypatch)
+
+
+@pytest.mark.parametrize("args", [[b"sample", b"a\xff"], [b"sample", b"-"]])
+def test_a_prompt_that_is_no_text_is_refused(place: Place, args: list[str | bytes]) -> None:
+    done = place.run(*args, "-m", "sim:", given=b"a\xff")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"fanwise: the prompt is not UTF-8: character 2")
 
 
 def test_what_is_simulated_says_so(place: Place) -> None:

@@ -21,7 +21,8 @@ PLACES = seeds(3, 3)
 def script(body: dict[str, Any]) -> Answer | str:
     """Chain 1 wins in its second sample; the others are slow, refused or broken."""
     if is_judge(body):
-        return verdict("\n1 1\n</quote" in body["messages"][-1]["content"])
+        quoted = body["messages"][-1]["content"].partition("\n\nRequirement:")[0]
+        return verdict(">\n1 1\n</answer" in quoted[-30:])
     chain, iteration = PLACES[body["seed"]]
     text = f"{chain} {iteration}"
     if chain == 0:
@@ -72,8 +73,11 @@ def test_the_first_in_order_is_the_same_at_any_speed(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
 
     def quick(body: dict[str, Any]) -> Answer | str:
+        """Chain 0 is quick, but for its last sample: that one comes after the winner."""
         answer = script(body)
-        return "0 quick" if isinstance(answer, Answer) and answer.chunk_s else answer
+        if isinstance(answer, str) or not answer.chunk_s or PLACES[body["seed"]] == (0, 2):
+            return answer
+        return "0 quick"
 
     async def main() -> SampleResult:
         async with ScriptedServer(quick) as server:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
@@ -120,7 +121,7 @@ class HasSchema(msgspec.Struct, frozen=True):
         try:
             value = parse(str(draft), self.schema)
         except Mismatch as mismatch:
-            return f"it is {mismatch}"
+            return f"it is {mismatch}"[:MOST_REASON]  # it may quote all that the model said
         return None if self.model is None else _pydantic_problem(self.model, value)
 
 
@@ -162,7 +163,9 @@ class Runs(msgspec.Struct, frozen=True):
 def as_verdict(name: str, answer: Any) -> Verdict:
     """What a function said, as a verdict; `BadVerdict` if it said none."""
     match answer:
-        case Verdict():
+        case Verdict(passed=bool(), score=score):
+            if score is not None:
+                as_score(name, score)
             return msgspec.structs.replace(answer, requirement=answer.requirement or name)
         case bool():
             return Verdict(answer, None if answer else f"it fails: {name}", None, name)
@@ -173,7 +176,7 @@ def as_verdict(name: str, answer: Any) -> Verdict:
 
 def as_score(name: str, answer: Any) -> float:
     """What a reward gave; `BadVerdict` if it is no number."""
-    if isinstance(answer, bool | int | float) and answer == answer:  # not NaN
+    if isinstance(answer, bool | int | float) and math.isfinite(answer):  # JSON has no others
         return float(answer)
     raise BadVerdict(name, answer, "a number")
 

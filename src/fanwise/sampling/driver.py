@@ -129,7 +129,9 @@ class Driver:
             except TimeoutError:
                 if not limit.expired() or self._setup.deadline is None:
                     raise
-                self._errors.append((len(self._histories), DeadlinePassed(self._setup.deadline)))
+                if self._loop.winner is None:  # else it only took long to cancel the rest
+                    passed = DeadlinePassed(self._setup.deadline)
+                    self._errors.append((len(self._histories), passed))
         for outcome in stream.unread:
             await self._late(outcome)
         return self._result(clock() - began)
@@ -263,6 +265,8 @@ class Driver:
             self._setup.turn.model,
             self._setup.turn.request.options,
             replace(self._setup.turn.request, seed=sample.seed),
+            self._setup.retry,
+            self._setup.timeout,
         )
         verdicts: list[Verdict] = []
         for requirement in in_checking_order(self._setup.requirements):

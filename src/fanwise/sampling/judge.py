@@ -46,5 +46,7 @@ class Judge(msgspec.Struct, frozen=True):
             at_least=self.at_least,
             max_tokens=setting.options.max_tokens,
             seed=setting.request.seed,
+            retry=setting.retry,
+            timeout=setting.timeout,
         )
         return Verdict(found.passed, None if found.passed else found.reason, found.score, self.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fanwise.core.outcome import Outcome
@@ -11,6 +11,7 @@ from fanwise.sampling.result import SampleResult
 from fanwise.specs.system import End
 
 MOST_NAMED = 10
+MOST_NOTE = 500
 
 
 def end_of(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> End:
@@ -39,26 +40,42 @@ def _error(outcome: Outcome[Any]) -> str | None:
 def _notes(
     outcomes: Sequence[Outcome[Any]], done: list[tuple[str, SampleResult]], *, alone: bool
 ) -> list[str]:
-    notes = []
     valid = sum(result.success for _, result in done)
-    if not alone or valid < len(outcomes):
-        notes.append(f"{valid} of {len(outcomes)} valid")
-    bad = [(key, result) for key, result in done if not result.success]
-    for key, result in bad[:MOST_NAMED]:
-        why = "; ".join(result.sample.failures) or "it was not checked to the end"
-        notes.append(f"  {'not valid' if alone else key}: {why}")
-    failed = [o for o in outcomes if o.error is not None]
-    notes += [f"  {outcome.key}: {_error(outcome)}" for outcome in failed[:MOST_NAMED]]
-    more = max(0, len(bad) - MOST_NAMED) + max(0, len(failed) - MOST_NAMED)
-    if more:
-        notes.append(f"  … and {more} more")
-    for key, result in done:
-        for error in result.errors:
-            notes.append(f"  {'a chain' if alone else key} had an error: {one_line(error)}")
-            break
+    notes = [] if alone and valid else [f"{valid} of {len(outcomes)} valid"]
+    notes += _some(
+        f"{'not valid' if alone else key}: {_why(result)}"
+        for key, result in done
+        if not result.success
+    )
+    notes += _some(
+        f"{'failed' if alone else o.key}: {one_line(o.error)}"
+        for o in outcomes
+        if o.error is not None
+    )
+    notes += _some(
+        f"{'a chain' if alone else key} had an error: {words}"
+        for key, result in done
+        for words in dict.fromkeys(map(one_line, result.errors))
+    )
     if any(s.reply.finish_reason == "simulated" for _, r in done for s in r.samples):
         notes.append("simulated: no model was asked")
     return notes
+
+
+def _some(lines: Iterable[str]) -> list[str]:
+    """The first ones, each in a line, and how many more there are."""
+    found = list(lines)
+    named = [f"  {_cut(' '.join(line.split()))}" for line in found[:MOST_NAMED]]
+    more = len(found) - len(named)
+    return [*named, f"  … and {more} more"] if more else named
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MOST_NOTE else f"{line[: MOST_NOTE - 1]}…"
+
+
+def _why(result: SampleResult) -> str:
+    return "; ".join(result.sample.failures) or "it was not checked to the end"
 
 
 def _one_line(result: SampleResult) -> str:

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fanwise.core.retry import Retry
+from fanwise.models.ask import MODEL_RETRY
 from fanwise.models.port import Message, Model, Options, Reply, Request
 
 
@@ -64,6 +66,9 @@ class Setting(msgspec.Struct, frozen=True):
     model: Model
     options: Options
     request: Request
+    retry: Retry = MODEL_RETRY
+    timeout: float | None = None
+    """For each call that it makes."""
 
 
 class Requirement(Protocol):
