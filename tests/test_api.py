@@ -26,12 +26,83 @@ def test_the_package_exports_exactly_this() -> None:
     assert all(hasattr(fanwise, name) for name in EXPORTS)
 
 
+def package_module() -> list[ast.stmt]:
+    return ast.parse(Path(fanwise.__file__).read_text()).body
+
+
 def test_the_package_module_re_exports_and_does_nothing_else() -> None:
-    tree = ast.parse(Path(fanwise.__file__).read_text())
-    for node in tree.body:
-        constant = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.List)
+    allowed = 0
+    for node in package_module():
+        plain = ast.Constant | ast.List | ast.Dict
+        constant = isinstance(node, ast.Assign) and isinstance(node.value, plain)
         docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        assert isinstance(node, ast.ImportFrom) or constant or docstring
+        hook = isinstance(node, ast.FunctionDef) and node.name == "__dir__"
+        assert constant or docstring or hook or isinstance(node, ast.If)
+        allowed += isinstance(node, ast.If)
+    assert allowed == 2, "what type checkers see, and what they do not"
+
+
+def test_type_checkers_see_the_names_where_they_are_imported_from() -> None:
+    seen, unseen = (node for node in package_module() if isinstance(node, ast.If))
+    assert (ast.unparse(seen.test), ast.unparse(unseen.test)) == (
+        "TYPE_CHECKING", "not TYPE_CHECKING",
+    )  # fmt: skip
+    homes: dict[str, str | None] = {}
+    for node in seen.body:
+        assert isinstance(node, ast.ImportFrom)
+        homes |= {alias.name: node.module for alias in node.names}
+    assert homes == fanwise._HOMES
+    assert sorted(homes) == sorted(fanwise.__all__)
+    assert [node.name for node in unseen.body if isinstance(node, ast.FunctionDef)] == [
+        "__getattr__"
+    ]
+
+
+USER = """
+import fanwise
+from fanwise import Outcomes, Usage, fan_out
+
+async def work(n: int) -> str:
+    return str(n)
+
+async def main() -> None:
+    outcomes: Outcomes[str] = await fan_out(work, [1])
+    reveal_type(outcomes[0].value)
+    Usage(tokens="many")
+    fanwise.misspelt
+"""
+
+
+def test_a_program_that_uses_the_names_is_checked_as_strictly_as_ever(tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text(USER)
+    argv = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "user.py"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    told = [line.partition(": ")[2] for line in done.stdout.splitlines()]
+    assert told[0].startswith('note: Revealed type is "') and "str | None" in told[0]
+    assert told[1].startswith('error: Argument "tokens" to "Usage" has incompatible type "str"')
+    assert told[2].startswith('error: Module has no attribute "misspelt"')
+
+
+def test_names_are_there_for_everyone_and_others_are_not() -> None:
+    code = (
+        "import fanwise; assert set(fanwise.__all__) <= set(dir(fanwise)); "
+        "from fanwise import *; from fanwise import Outcome, errors, fan_out as again; "
+        "assert fan_out is again is fanwise.fan_out and errors.FanwiseError is FanwiseError; "
+        "assert not hasattr(fanwise, 'no_such_name')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_command_line_begins_before_anything_else_is_imported() -> None:
+    """What is imported before its first line could be interrupted with a traceback."""
+    code = (
+        "import sys; before = set(sys.modules); import fanwise.cli.main; "
+        "print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "['fanwise', 'fanwise.cli', 'fanwise.cli.main']"
 
 
 def test_fan_out_has_the_signature_of_the_design() -> None:
@@ -93,7 +164,10 @@ def test_importing_fanwise_imports_nothing_heavy() -> None:
     heavy = ["sqlalchemy", "alembic", "rich", "typer", "opentelemetry", "hypothesis", "numpy",
              "pydantic_ai", "openai", "genai_prices", "jsonschema", "pydantic", "yaml", "jinja2",
              "fanwise.models", "fanwise.specs"]  # fmt: skip
-    code = f"import fanwise, sys; print([m for m in {heavy} if m in sys.modules])"
+    code = (
+        "import fanwise, sys; [getattr(fanwise, name) for name in fanwise.__all__]; "
+        f"print([m for m in {heavy} if m in sys.modules])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )

@@ -3,20 +3,25 @@
 In order, on disk, with nothing lost, leaked or hidden.
 """
 
-from fanwise.core.budget import Budget
-from fanwise.core.caps import Adaptive, Caps, Rate
-from fanwise.core.halt import Halt
-from fanwise.core.outcome import Attempt, Outcome, Outcomes, Usage
-from fanwise.core.retry import Retry
-from fanwise.core.stats import Stats
-from fanwise.errors import FanwiseError, RateLimited
-from fanwise.kernel.call import call
-from fanwise.kernel.fan_out import fan_out, fan_out_sync
-from fanwise.kernel.feed import Feed
-from fanwise.kernel.run import Run, open_run
-from fanwise.kernel.stream import fan_out_stream
-from fanwise.kernel.threads import cancelled
-from fanwise.processes import Command, CommandResult
+# Each name is imported when it is first asked for. The command line is inside this package, so
+# what is imported here runs before its first line: a Ctrl-C in that time would be a traceback.
+# Type checkers and editors read the imports; a test sees that both say the same.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fanwise.core.budget import Budget
+    from fanwise.core.caps import Adaptive, Caps, Rate
+    from fanwise.core.halt import Halt
+    from fanwise.core.outcome import Attempt, Outcome, Outcomes, Usage
+    from fanwise.core.retry import Retry
+    from fanwise.core.stats import Stats
+    from fanwise.errors import FanwiseError, RateLimited
+    from fanwise.kernel.call import call
+    from fanwise.kernel.fan_out import fan_out, fan_out_sync
+    from fanwise.kernel.feed import Feed
+    from fanwise.kernel.run import Run, open_run
+    from fanwise.kernel.stream import fan_out_stream
+    from fanwise.kernel.threads import cancelled
+    from fanwise.processes import Command, CommandResult
 
 __version__ = "0.1.0"
 
@@ -45,3 +50,47 @@ __all__ = [
     "fan_out_sync",
     "open_run",
 ]
+
+_HOMES = {
+    "Adaptive": "fanwise.core.caps",
+    "Attempt": "fanwise.core.outcome",
+    "Budget": "fanwise.core.budget",
+    "Caps": "fanwise.core.caps",
+    "Command": "fanwise.processes",
+    "CommandResult": "fanwise.processes",
+    "FanwiseError": "fanwise.errors",
+    "Feed": "fanwise.kernel.feed",
+    "Halt": "fanwise.core.halt",
+    "Outcome": "fanwise.core.outcome",
+    "Outcomes": "fanwise.core.outcome",
+    "Rate": "fanwise.core.caps",
+    "RateLimited": "fanwise.errors",
+    "Retry": "fanwise.core.retry",
+    "Run": "fanwise.kernel.run",
+    "Stats": "fanwise.core.stats",
+    "Usage": "fanwise.core.outcome",
+    "call": "fanwise.kernel.call",
+    "cancelled": "fanwise.kernel.threads",
+    "fan_out": "fanwise.kernel.fan_out",
+    "fan_out_stream": "fanwise.kernel.stream",
+    "fan_out_sync": "fanwise.kernel.fan_out",
+    "open_run": "fanwise.kernel.run",
+}
+
+
+if not TYPE_CHECKING:  # else every name that is misspelt would be an `object` to mypy
+
+    def __getattr__(name: str) -> object:
+        """A public name, from where it lives."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value: object = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """What there is, whether it was asked for or not."""
+    return sorted({*globals(), *__all__})

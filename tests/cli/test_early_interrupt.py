@@ -22,6 +22,17 @@ def look(name, *rest):
 builtins.__import__ = look
 main()
 """
+FROM_THE_START = """
+import builtins, os, signal, sys
+there = builtins.__import__
+def look(name, *rest):
+    if name == {name!r}:
+        os.kill(os.getpid(), signal.SIGINT)
+    return there(name, *rest)
+builtins.__import__ = look
+from fanwise.cli.main import main
+main()
+"""
 AT_CALL = """
 import os, signal
 import {module} as module
@@ -49,6 +60,13 @@ def run(place: Place, code: str, *args: str) -> subprocess.CompletedProcess[byte
 @pytest.mark.parametrize("name", ["typer", "fanwise.cli.map_run"])
 def test_while_importing_it_is_a_line(place: Place, name: str) -> None:
     done = run(place, AT_IMPORT.format(name=name), "map", "--", "true")
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"fanwise: interrupted\n")
+    assert list(place.path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["msgspec", "fanwise.core.outcome", "asyncio"])
+def test_while_importing_what_the_library_needs_it_is_a_line_too(place: Place, name: str) -> None:
+    done = run(place, FROM_THE_START.format(name=name), "map", "--", "true")
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"fanwise: interrupted\n")
     assert list(place.path.iterdir()) == []
 

@@ -63,7 +63,7 @@ def test_those_of_what_failed_before_are_removed_when_it_has_run_again(place: Pl
 
 @pytest.mark.parametrize("more", [[], ["--retry", "1"]])
 def test_those_of_outcomes_behind_a_halt_stay(place: Place, more: list[str]) -> None:
-    """Line 2 has ended when line 1 fails: it is recorded, and nobody is told of it."""
+    """Line 2 had ended when line 1 failed: it is recorded, and a resume does not get so far."""
     gate = place.fifo("gate")
     script = f"{LONG}; [ $1 = 2 ] && exit; [ -e failed ] || cat gate; touch failed; exit 1"
     process = place.start(
@@ -74,4 +74,6 @@ def test_those_of_outcomes_behind_a_halt_stay(place: Place, more: list[str]) -> 
     release(gate)
     end(process)
     assert len(recorded(place)) == 2
-    assert [path.name for path in spilled(place)] == recorded(place)
+    for _ in range(2):
+        assert [path.name for path in spilled(place)] == recorded(place)
+        assert place.run("resume", "r").returncode == 1

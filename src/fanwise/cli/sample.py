@@ -1,0 +1,150 @@
+"""`fanwise sample`: one prompt, sampled until the answer is valid."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from fanwise.cli.options import JournalOption, JsonOption
+from fanwise.core.caps import whole
+from fanwise.errors import UsageError
+from fanwise.kernel.run import check_run_id
+
+MOST_TITLE = 60
+HELP = """Ask a model until its answer meets all requirements, and print it.
+
+\b
+  fanwise sample 'Name a colour.' --model local:smollm2
+  fanwise sample 'Write a haiku.' --model openai:gpt-5-mini \\
+      --require 'It is about the sea' --loop 3 --wide 4
+  fanwise sample - --model local:smollm2 --schema label.json < question.txt
+  fanwise sample 'Write a Python function f.' --model openai:gpt-5-mini \\
+      --command 'python -m py_compile /dev/stdin'
+
+--wide chains ask at once, each up to --loop times; after a failure a chain is
+told what was wrong (--strategy). The first valid answer wins, the other
+requests are closed. Everything is recorded: `fanwise show RUN` has all samples,
+`fanwise resume RUN` goes on after a crash without paying twice.
+
+Without a valid answer the best one is printed, with what is wrong on stderr,
+and the exit code is 1.
+
+Exit codes: 0 valid, 1 not valid or failed, 2 bad usage, 130 interrupted.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sample", help=HELP)(sample)
+
+
+def sample(
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt; - is stdin.")],
+    model: Annotated[
+        str, typer.Option("--model", "-m", metavar="PROVIDER:MODEL", help="Who is asked.")
+    ],
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--require", "-r", metavar="TEXT", help="In words; the model judges it. Repeatable."
+        ),
+    ] = None,
+    regex: Annotated[
+        list[str] | None,
+        typer.Option("--regex", metavar="PATTERN", help="Is found in the answer. Repeatable."),
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option("--schema", metavar="FILE", help="A JSON schema that the answer matches."),
+    ] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command", metavar="CMD", help="Exits with 0, the answer on its stdin. Repeatable."
+        ),
+    ] = None,
+    loop: Annotated[int, typer.Option("--loop", help="Samples that a chain makes at most.")] = 3,
+    wide: Annotated[int, typer.Option("--wide", help="Chains at once.")] = 4,
+    strategy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="rejection, repair, multi_turn, advice, best_of, majority or minimum_bayes_risk.",
+        ),
+    ] = "repair",
+    winner: Annotated[
+        Literal["fastest", "first"],
+        typer.Option(help="`first`: by order and not by speed, so the same each time."),
+    ] = "fastest",
+    seed: Annotated[int, typer.Option(help="Another seed gives other samples.")] = 0,
+    temperature: Annotated[float | None, typer.Option(help="Default: the provider's.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Of an answer. Give it where a budget counts.")
+    ] = None,
+    usd: Annotated[
+        float | None, typer.Option("--usd", metavar="DOLLARS", help="Spend no more than this.")
+    ] = None,
+    deadline: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="For all of it; then the best so far.")
+    ] = None,
+    record: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write every call to FILE, for --model replay:FILE."),
+    ] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
+    ] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Sample one prompt."""
+    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.sampling.system import SYSTEM
+
+    if run_id is not None:
+        check_run_id(run_id)
+    whole("--loop", loop)
+    whole("--wide", wide)
+    requirements: list[Any] = [{"regex": each, "check_only": True} for each in regex or ()]
+    requirements += [{"command": _words(each), "check_only": True} for each in command or ()]
+    requirements += require or []
+    text = sys.stdin.read() if prompt == "-" else prompt
+    given: dict[str, Any] = {
+        "name": " ".join(text.split())[:MOST_TITLE] or "sample",
+        "model": model,
+        "prompt": text,
+        "requirements": requirements,
+        "schema": None if schema is None else _schema(schema),
+        "strategy": strategy,
+        "loop_budget": loop,
+        "concurrency_budget": wide,
+        "winner": winner,
+        "seed": seed,
+        "options": _given(temperature=temperature, max_tokens=max_tokens),
+        "budget": None if usd is None else {"usd": usd},
+        "deadline": deadline,
+        "record": record,
+    }
+    plan = SYSTEM.literally(_given(**given), Path.cwd())
+    return run_to_its_end(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"--command {line!r} cannot be read: {error}") from None
+
+
+def _schema(file: str) -> Any:
+    from fanwise.specs import read
+
+    return read(file).data

@@ -1,0 +1,171 @@
+"""Sampling from a file: one prompt for each input, each sampled until it is valid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps
+from fanwise.core.outcome import Outcome
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.run import Run
+from fanwise.models.connect import connect
+from fanwise.models.port import Message, Model, Request
+from fanwise.models.replay import record
+from fanwise.sampling.report import end_of
+from fanwise.sampling.sampler import sample
+from fanwise.sampling.spec import LoopSpec, SampleSpec
+from fanwise.specs import Document, End, Plan, Template, Where, check
+from fanwise.specs.inputs import Input, Inputs
+from fanwise.specs.system import Answerer
+
+KEY = "sample"
+ALONE = Input("0", {})
+"""Without inputs there is one prompt."""
+
+
+class SamplePlan:
+    """A file that can be run. Making one checks all of it."""
+
+    def __init__(self, document: Document, inputs: Inputs | None, *, literal: bool) -> None:
+        self._document = document
+        self._where = document.at(KEY)
+        self._spec = check(document, SampleSpec, KEY)
+        self._literal = literal
+        """The prompt is text, and no template: it came from a command line."""
+        self._inputs = inputs if inputs is not None else self._load()
+        self._loop = self._spec.loop(self._where)
+        self._messages = self._templates()
+        self._model = connect(self._spec.model.spec())
+
+    @property
+    def title(self) -> str:
+        """The name in the file."""
+        return self._spec.name
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The whole file, and its inputs as they were."""
+        kept = None if self._inputs is None else self._inputs.keep()
+        return {**self._document.keep(), "inputs": kept, "literal": self._literal}
+
+    @cached_property
+    def caps(self) -> Caps | None:
+        """Those of the file."""
+        return self._spec.make_caps()
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        """That of the file."""
+        return self._spec.make_budget()
+
+    @property
+    def total(self) -> int:
+        """How many prompts."""
+        return 1 if self._inputs is None else len(self._inputs)
+
+    def describe(self) -> Sequence[str]:
+        """What would run, at most."""
+        spec = self._spec
+        deep, wide = spec.loop_budget, spec.concurrency_budget
+        lines = [
+            f"{self.total} prompt{'s' if self.total > 1 else ''} to {self._model.name}",
+            f"at most {deep * wide} samples each, {wide} wide and {deep} deep: "
+            f"{self.total * deep * wide} in all",
+        ]
+        if spec.schema_ is not None:
+            lines.append("requirement: matches the schema")
+        lines += [f"requirement: {each.name}" for each in self._loop["requirements"]]
+        return lines
+
+    async def execute(self, run: Run) -> End:
+        """One sample for each input, in the order of the inputs."""
+        items = [ALONE] if self._inputs is None else list(self._inputs)
+        with self._recorded() as model:
+            outcomes = await fan_out(
+                lambda item: self._sample(model, item),
+                items,
+                cap=self._spec.cap,
+                run=run,
+                name="prompts",
+                key=lambda item: item.id,
+            )
+        found: list[Outcome[Any]] = [*outcomes]
+        return end_of(found, alone=self._inputs is None)
+
+    async def _sample(self, model: Model, item: Input) -> dict[str, Any]:
+        messages = [Message(role, self._filled(text, item)) for role, text in self._messages]
+        request = Request(
+            tuple(messages), self._spec.options.options(), self._spec.schema_, self._spec.seed
+        )
+        return await _sampled(model, request, self._loop)
+
+    def _filled(self, template: Template | str, item: Input) -> str:
+        if isinstance(template, str):
+            return template
+        return template.render(input=item.data)
+
+    def _load(self) -> Inputs | None:
+        spec = self._spec.inputs
+        return None if spec is None else spec.load(self._where.at("inputs"))
+
+    def _templates(self) -> list[tuple[Any, Template | str]]:
+        texts: list[tuple[Any, str, tuple[str | int, ...]]]
+        if self._spec.prompt is not None:
+            texts = [("user", self._spec.prompt, ("prompt",))]
+        else:
+            texts = [
+                (message.role, message.content, ("messages", number, "content"))
+                for number, message in enumerate(self._spec.messages)
+            ]
+        if self._literal:
+            return [(role, text) for role, text, _ in texts]
+        made = [(role, Template(text, self._where.at(*path))) for role, text, path in texts]
+        for _, template in made:
+            template.require(self._names())
+        return [*made]
+
+    def _names(self) -> list[str]:
+        return [] if self._inputs is None else [f"input.{name}" for name in self._inputs.columns]
+
+    def _recorded(self) -> AbstractContextManager[Model]:
+        if self._spec.record is None:
+            return nullcontext(self._model)
+        return record(self._model, Path(self._document.folder) / self._spec.record)
+
+
+async def _sampled(model: Model, request: Request, loop: Mapping[str, Any]) -> dict[str, Any]:
+    result = await sample(model, request, seed=request.seed or 0, name="sample", **loop)
+    return result.to_json()
+
+
+class SampleSystem:
+    """`sample:` in a file."""
+
+    name = KEY
+
+    def plan(self, document: Document) -> Plan:
+        """A file, checked completely."""
+        return SamplePlan(document, None, literal=False)
+
+    def again(self, spec: Any) -> Plan:
+        """What the journal kept of it."""
+        inputs = None if spec["inputs"] is None else Inputs.again(spec["inputs"])
+        return SamplePlan(Document.again(spec), inputs, literal=spec["literal"])
+
+    def answerer(self, where: Where) -> Answerer:
+        """What stands there says how a prompt of another system is sampled."""
+        loop = check(where.document, LoopSpec, *where.path).loop(where)
+        return lambda model, request: _sampled(model, request, loop)
+
+    def literally(self, fields: Mapping[str, Any], folder: Path) -> Plan:
+        """Fields that a command line gave: the prompt is no template."""
+        document = Document("the command line", folder, {KEY: dict(fields)})
+        return SamplePlan(document, None, literal=True)
+
+
+SYSTEM = SampleSystem()

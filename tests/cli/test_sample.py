@@ -1,0 +1,292 @@
+"""`fanwise sample` and `fanwise run` of a `sample:` file, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanwise.testing import Answer, ScriptedServer
+from tests.cli.support import Place
+from tests.models.support import run
+from tests.sampling.support import is_judge, seeds, verdict
+
+PLACES = seeds(4, 9)
+FILE = """\
+sample:
+  name: reviews
+  model: openai:gpt-5-mini
+  prompt: "Is this good or bad? {{ input.text }}"
+  inputs:
+    - {id: a, text: lovely}
+    - {id: b, text: awful}
+    - {id: c, text: 'so {{ odd }}'}
+  schema: {enum: [good, bad]}
+  requirements:
+    - The answer is right
+    - {regex: '^"', description: is JSON, check_only: true}
+    - {call: "checks:short", description: is short}
+    - {command: [grep, -q, o], check_only: true}
+    - {reward: "checks:length", at_least: 2, check_only: true}
+  strategy: {majority: {repair: multi_turn}}
+  loop_budget: 2
+  concurrency_budget: 3
+  options: {max_tokens: 50}
+  caps: {openai: 2}
+  budget: {usd: 1}
+"""
+CHECKS = """\
+def short(draft): return len(draft) < 10
+def length(draft): return len(draft)
+"""
+
+
+def serving(
+    script: Callable[[dict[str, Any]], Answer | str],
+    body: Callable[[ScriptedServer], Coroutine[Any, Any, None]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main() -> None:
+        async with ScriptedServer(script) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+            monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
+            await body(server)
+
+    run(main())
+
+
+def command(place: Place, *args: str, given: bytes = b"") -> Any:
+    return asyncio.to_thread(place.run, *args, given=given)
+
+
+def good_or_bad(body: dict[str, Any]) -> str:
+    if is_judge(body):
+        return verdict(True)
+    return '"good"' if "lovely" in body["messages"][0]["content"] else '"bad"'
+
+
+def by_place(body: dict[str, Any]) -> str:
+    return verdict(True) if is_judge(body) else " ".join(map(str, PLACES[body["seed"]]))
+
+
+def test_one_prompt_is_sampled_until_it_is_valid(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        args = ["sample", "{{ not a template }}", "-m", "openai:gpt-5-mini", "--run", "r"]
+        done = await command(place, *args, "--wide", "1", "--regex", "^0 1$", "--require", "fine")
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"0 1\n", b"")
+        drafts = [body for body in server.bodies if not is_judge(body)]
+        assert len(drafts) == 2
+        assert drafts[0]["messages"][0]["content"].startswith("{{ not a template }}")
+        assert "does not match the pattern" in drafts[1]["messages"][0]["content"]
+        (row,) = json.loads(place.run("runs", "--json").stdout)["runs"]
+        assert (row["kind"], row["name"]) == ("sample", "{{ not a template }}")
+
+    serving(by_place, main, monkeypatch)
+    for file in place.path.rglob("*"):
+        assert not file.is_file() or b"sk-secret" not in file.read_bytes()
+
+
+def test_no_valid_answer_is_exit_code_1_and_the_best_is_printed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        args = ["sample", "-", "-m", "openai:gpt-5-mini", "--wide", "2", "--loop", "2"]
+        done = await command(place, *args, "--regex", "never", given=b"from stdin")
+        assert done.returncode == 1
+        assert done.stdout == b"1 1\n"
+        assert done.stderr.decode().splitlines() == [
+            "fanwise: 0 of 1 valid",
+            "  not valid: it does not match the pattern never",
+        ]
+        assert server.bodies[0]["messages"][0]["content"] == "from stdin"
+        as_json = json.loads(
+            (await command(place, *args, "--regex", "never", "--json", given=b"x")).stdout
+        )
+        assert (as_json["exit_code"], as_json["result"]["success"]) == (1, False)
+        assert [each["id"] for each in as_json["result"]["samples"]] == [1, 2, 3, 4]
+
+    serving(by_place, main, monkeypatch)
+
+
+def test_a_recorded_call_is_played_back_to_the_byte(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results: list[bytes] = []
+    # One chain: with more, what the others had got to when one wins depends on this machine.
+    common = ["--wide", "1", "--regex", "^0 1$", "--json", "--run", "r"]
+
+    async def main(server: ScriptedServer) -> None:
+        args = ["sample", "x", "-m", "openai:gpt-5-mini", "--record", "tape.jsonl"]
+        results.append((await command(place, *args, *common)).stdout)
+
+    serving(by_place, main, monkeypatch)
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    args = ["sample", "x", "-m", "replay:tape.jsonl?speed=1", "--journal", "other.db", *common]
+    again = place.run(*args)
+    assert (again.returncode, again.stderr) == (0, b"")
+    assert again.stdout == results[0]
+    assert b'"text": "0 1"' in again.stdout
+
+
+@pytest.fixture
+def reviews(place: Place) -> Place:
+    (place.path / "reviews.yaml").write_text(FILE)
+    (place.path / "checks.py").write_text(CHECKS)
+    return place
+
+
+def test_a_file_samples_each_input_in_order(
+    reviews: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        told = await command(reviews, "check", "reviews.yaml")
+        assert told.returncode == 0
+        assert b"3 prompts to openai:gpt-5-mini" in told.stdout
+        assert not server.requests
+        done = await command(reviews, "run", "reviews.yaml", "--run", "r")
+        assert done.stdout == b'a\t"good"\nb\t"bad"\nc\t"bad"\n'
+        # grep finds no o in "bad": two of the three fail.
+        assert done.returncode == 1
+        assert done.stderr.decode().splitlines()[:2] == [
+            "fanwise: 1 of 3 valid",
+            "  b: the command exited with code 1",
+        ]
+        assert server.most_in_flight == 2
+        first = [body["messages"][0]["content"] for body in server.bodies if not is_judge(body)]
+        assert any(text.startswith("Is this good or bad? so {{ odd }}\n") for text in first)
+        assert all("The answer is right" in text and "is JSON" not in text for text in first)
+        asked = len(server.requests)
+        again = await command(reviews, "resume", "r")
+        assert (again.stdout, len(server.requests)) == (done.stdout, asked)
+
+    serving(good_or_bad, main, monkeypatch)
+
+
+def test_after_kill_9_a_resume_pays_for_no_recorded_sample_again(
+    reviews: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FILE.replace("    - {command: [grep, -q, o], check_only: true}\n", "")
+    (reviews.path / "reviews.yaml").write_text(text)
+    held: list[ScriptedServer] = []
+
+    def script(body: dict[str, Any]) -> str:
+        if len(held[0].requests) == 6:
+            held[0].gate.close()  # the sixth and all that come after it hang
+        return good_or_bad(body)
+
+    async def main(server: ScriptedServer) -> None:
+        held.append(server)
+        process = await asyncio.to_thread(
+            reviews.start, "run", "reviews.yaml", "--run", "r", stderr=subprocess.DEVNULL
+        )
+        await server.gate.held(2)
+        process.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(process.wait)
+        await server.idle()
+        killed_at = len(server.requests)
+        held[0] = ScriptedServer([])  # from now on nobody closes the gate
+        server.gate.open()
+        done = await command(reviews, "resume", "r")
+        assert (done.returncode, done.stdout) == (0, b'a\t"good"\nb\t"bad"\nc\t"bad"\n')
+        # Nine drafts, and for each of the three texts at least one judge. What was in flight
+        # when it was killed is asked again, and nothing else.
+        places = [
+            (b["messages"][0]["content"], b["seed"]) for b in server.bodies if not is_judge(b)
+        ]
+        assert len(set(places)) == 9
+        assert len(places) <= 9 + 2
+        assert killed_at < len(server.requests)
+
+    serving(script, main, monkeypatch)
+
+
+def test_ctrl_c_twice_closes_the_requests_and_says_how_to_go_on(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        server.gate.close()
+        process = await asyncio.to_thread(
+            place.start, "sample", "x", "-m", "openai:gpt-5-mini", "--run", "r"
+        )
+        await server.gate.held(4)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        line = await asyncio.to_thread(process.stderr.readline)
+        assert line == b"fanwise: finishing 1 in flight; Ctrl-C again cancels\n"
+        process.send_signal(signal.SIGINT)
+        await server.idle()
+        assert server.disconnects == 4
+        out, err = await asyncio.to_thread(process.communicate)
+        assert (process.returncode, out) == (130, b"")
+        assert err.endswith(b"fanwise: interrupted; to go on: fanwise resume r\n")
+        server.gate.open()
+        done = await command(place, "resume", "r")
+        assert (done.returncode, done.stdout[:2]) == (0, b"0 ") or done.returncode == 0
+
+    serving(by_place, main, monkeypatch)
+
+
+BAD = [
+    ("sample:\n  model: openai:x\n", "2:3: sample: give `prompt` or `messages`"),
+    ("sample:\n  model: openai:x\n  prompt: '{{ input.text }}'\n", "3:11: sample.prompt: there is"),
+    ("sample:\n  model: openai:x\n  promt: y\n", "did you mean `prompt`?"),
+    ("sample:\n  model: openai:x\n  prompt: y\n  strategy: vote\n", "there is no strategy 'vote'"),
+    ("sample:\n  model: openai:x\n  prompt: y\n  strategy: escalate\n", "escalate needs a model"),
+    (
+        "sample:\n  model: openai:x\n  prompt: y\n  requirements: [{regex: '('}]\n",
+        "4:18: sample.requirements[0]: '(' is no regular expression",
+    ),
+    (
+        "sample:\n  model: openai:x\n  prompt: y\n  requirements: [{call: 'nowhere:f'}]\n",
+        "sample.requirements[0].call: there is no module `nowhere`",
+    ),
+    (
+        "sample:\n  model: openai:x\n  prompt: y\n  requirements: [{regex: a, judge: b}]\n",
+        "a requirement is a text, or has one of",
+    ),
+    ("sample:\n  model: openai:x\n  prompt: y\n  schema: {type: wrong}\n", "sample.schema"),
+    ("sample:\n  model: openai:x\n  prompt: y\n  loop_budget: 0\n", "must be at least 1"),
+    (
+        "sample:\n  model: openai:x\n  prompt: '{{ input.texte }}'\n  inputs: [{text: a}]\n",
+        "did you mean `input.text`?",
+    ),
+    ("sample:\n  model: openai:x\n  prompt: y\n  caps: {openai: 0}\n", "must be at least 1"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD)
+def test_what_is_wrong_in_a_file_is_named_with_its_place(
+    place: Place, text: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    (place.path / "f.yaml").write_text(text)
+    done = place.run("run", "f.yaml")
+    assert done.returncode == 2
+    assert words in done.stderr.decode()
+    assert done.stderr.startswith(b"fanwise: f.yaml:")
+    assert sorted(path.name for path in Path(place.path).iterdir()) == ["f.yaml"]
+
+
+def test_without_a_key_it_says_which_one_and_starts_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = place.run("sample", "x", "-m", "openai:gpt-5-mini")
+    assert done.returncode == 2
+    assert b"OPENAI_API_KEY" in done.stderr
+    assert not list(place.path.iterdir())
+
+
+def test_what_is_simulated_says_so(place: Place) -> None:
+    done = place.run("sample", "x", "-m", "sim:")
+    assert done.returncode == 0
+    assert b"simulated" in done.stderr
