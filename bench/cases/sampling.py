@@ -6,7 +6,7 @@ requests. The ideal is when the first valid reply of the draw has come, with eig
 in flight: no code, no network.
 
 The others are one request after the other, and Mellea with the same width and depth. It is not
-installed with the rest (23 packages, 130 MB): `uv sync --inexact --group bench-mellea`.
+installed with the rest (23 packages, 130 MB): bench/README.md says how.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GRACE_S = 0.1
 """A closed connection needs this long at most to reach the server."""
 PROMPT = "Say yes."
 MOST_OF_IDEAL, LEAST_OF_SEQUENTIAL = 1.1, 3.0
-MISSING = "not installed: uv sync --inexact --group bench-mellea"
+MISSING = "not installed: see bench/README.md"
 
 Contender = Callable[[], Awaitable[bool]]
 """Samples until there is a valid one."""
