@@ -128,13 +128,16 @@ def _bca_tails(
     values: Sequence[float], means: Floats, centre: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Which quantiles of the bootstrap to take, for bias (z0) and skewness (acceleration)."""
-    below = float((means < centre).mean() + (means <= centre).mean()) / 2
-    off = [value - centre for value in values]
-    squares = math.fsum(each**2 for each in off)
-    if not 0 < below < 1 or not squares:
+    # What differs by rounding only is neither above nor below.
+    tie = 1e-12 * max(map(abs, values))
+    below = float((means < centre - tie).mean() + (means <= centre + tie).mean()) / 2
+    spread = max(abs(value - centre) for value in values)
+    if not 0 < below < 1 or not spread:
         return tails
-    z0 = NORMAL.inv_cdf(below)
+    off = [(value - centre) / spread for value in values]
+    squares = math.fsum(each**2 for each in off)
     acceleration = math.fsum(each**3 for each in off) / (6 * squares**1.5)
+    z0 = NORMAL.inv_cdf(below)
 
     def adjusted(tail: float) -> float:
         z = z0 + NORMAL.inv_cdf(tail)
