@@ -112,10 +112,10 @@ def test_a_test_made_for_one_look_is_wrong_far_more_often() -> None:
     runs, wrong = 60, 0
     fast = Options(resamples=20, flips=399)
     for _ in range(runs):
-        cells = scored(places(inputs=20, repeats=8), lambda axes: float(chance.random() < 0.5))
+        cells = scored(places(inputs=12, repeats=6), lambda axes: float(chance.random() < 0.5))
         wrong += any(
             (compare(round_of(cells, last), "model", "exact", options=fast)[0].p or 0) < ALPHA
-            for last in range(1, 9)
+            for last in range(1, 7)
         )
     assert wrong / runs > 1.5 * ALPHA
 
