@@ -9,7 +9,7 @@ import pytest
 from fanwise.errors import UsageError
 from fanwise.matrix.compare import compare
 from fanwise.matrix.intervals import estimate
-from fanwise.matrix.options import Options
+from fanwise.matrix.options import AnalysisOptions
 from tests.matrix.support import cell, places, random_cells, scored
 
 
@@ -77,13 +77,13 @@ def test_a_failure_can_be_a_wrong_answer() -> None:
     (left_out,) = compare(cells, "model", "exact")
     assert (left_out.p, left_out.p_holm, left_out.difference.value) == (None, None, None)
     assert left_out.difference.note == "no scores"
-    (counted,) = compare(cells, "model", "exact", options=Options(failed_as=0.0))
+    (counted,) = compare(cells, "model", "exact", options=AnalysisOptions(failed_as=0.0))
     assert (counted.pairs, counted.difference.value, counted.p) == (6, 1.0, 2 * 0.5**6)
 
 
 def test_a_scorer_that_failed_is_no_score_even_if_failures_are_wrong_answers() -> None:
     cells = [cell(axes, None if axes["model"] == "b" else 1.0) for axes in places(inputs=3)]
-    (found,) = compare(cells, "model", "exact", options=Options(failed_as=0.0))
+    (found,) = compare(cells, "model", "exact", options=AnalysisOptions(failed_as=0.0))
     assert (found.pairs, found.only_first) == (0, 3)
 
 
@@ -104,7 +104,8 @@ def test_with_one_input_the_repeats_are_the_sample() -> None:
 def test_the_same_seed_gives_the_same_and_another_about_the_same() -> None:
     cells = random_cells(5, repeats=3, inputs=30)
     one, same, other = (
-        compare(cells, "model", "exact", options=Options(seed=seed))[0] for seed in (1, 1, 2)
+        compare(cells, "model", "exact", options=AnalysisOptions(seed=seed))[0]
+        for seed in (1, 1, 2)
     )
     assert one == same != other
     assert one.p == pytest.approx(other.p, abs=0.05)
@@ -146,4 +147,4 @@ def test_intervals_say_which_method_and_why() -> None:
 @pytest.mark.parametrize("wrong", [{"confidence": 1.0}, {"confidence": 0}, {"resamples": 0}])
 def test_options_that_cannot_work_are_refused_at_once(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError):
-        Options(**wrong)  # type: ignore[arg-type]
+        AnalysisOptions(**wrong)  # type: ignore[arg-type]

@@ -15,12 +15,12 @@ from fanwise.matrix.compare import compare, holm, newcombe
 from fanwise.matrix.data import Cell
 from fanwise.matrix.decided import confidence_sequence, verdicts
 from fanwise.matrix.intervals import bootstrap_interval, estimate, wilson
-from fanwise.matrix.options import Options
+from fanwise.matrix.options import AnalysisOptions
 from fanwise.matrix.pass_at_k import pass_at_k, pass_rates
 from fanwise.matrix.summary import summarize
 from tests.matrix.support import places, scored
 
-FAST = Options(resamples=60, flips=99)
+FAST = AnalysisOptions(resamples=60, flips=99)
 SOME = settings(max_examples=60, deadline=None)
 
 confidences = st.floats(0.5, 0.999)
@@ -114,7 +114,7 @@ def test_wilson_holds_the_proportion_and_is_symmetric(
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=20), confidences)
 def test_a_bootstrap_interval_holds_the_mean(values: list[float], confidence: float) -> None:
     for method in ("bca", "percentile"):
-        options = Options(confidence=confidence, resamples=50, bootstrap=method)
+        options = AnalysisOptions(confidence=confidence, resamples=50, bootstrap=method)
         low, high = bootstrap_interval(values, options)
         assert min(values) <= low <= high <= max(values)
         assert (

@@ -9,7 +9,7 @@ import pytest
 
 from fanwise.errors import UsageError
 from fanwise.matrix.data import Cell
-from fanwise.matrix.options import Options
+from fanwise.matrix.options import AnalysisOptions
 from fanwise.matrix.pass_at_k import default_ks, pass_rates
 from fanwise.matrix.summary import GroupSummary, summarize
 from tests.matrix.support import cell, places, random_cells, scored
@@ -62,7 +62,7 @@ def test_a_cell_without_a_score_is_counted_beside_the_mean() -> None:
     b = group(summarize(by_hand()).groups, model="b").scores["exact"]
     assert (b.unscored, b.mean.n) == (1, 3)
     assert b.mean.value == pytest.approx(2 / 3)
-    options = Options(failed_as=0.0)
+    options = AnalysisOptions(failed_as=0.0)
     b = group(summarize(by_hand(), options=options).groups, model="b").scores["exact"]
     assert (b.unscored, b.mean.n, b.mean.value) == (0, 4, 0.5)
 
@@ -136,7 +136,7 @@ def test_inputs_with_too_few_repeats_are_counted() -> None:
     assert [each.too_few for each in (one, two, three)] == [0, 1, 1]
     assert [each.unscored for each in (one, two, three)] == [2, 2, 2]
     assert [each.estimate.units for each in (one, two, three)] == [4, 3, 3]
-    strict = pass_rates(cells, "exact", options=Options(failed_as=0.0))
+    strict = pass_rates(cells, "exact", options=AnalysisOptions(failed_as=0.0))
     assert [each.estimate.value for each in strict] == [pytest.approx((3 + x) / 4)
                                                         for x in (1 / 3, 2 / 3, 1)]  # fmt: skip
 
@@ -150,7 +150,7 @@ def test_pass_at_k_of_cells_that_all_failed_says_so() -> None:
 def test_a_score_passes_at_the_threshold() -> None:
     cells = scored(places(models=("a",), inputs=2), lambda axes: 0.5)
     low, high = (
-        pass_rates(cells, "exact", options=Options(threshold=threshold))[0].estimate.value
+        pass_rates(cells, "exact", options=AnalysisOptions(threshold=threshold))[0].estimate.value
         for threshold in (0.5, 0.6)
     )
     assert (low, high) == (1.0, 0.0)

@@ -30,7 +30,7 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.matrix.data import INPUT, mean
-from fanwise.matrix.options import DEFAULTS, Options
+from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.resample import bootstrap_means
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def estimate(
     by_unit: Mapping[str, Sequence[float]],
     *,
     unit: str = INPUT,
-    options: Options = DEFAULTS,
+    options: AnalysisOptions = DEFAULTS,
     proportion: bool | None = None,
 ) -> Estimate:
     """The mean of units' means with its interval, by the method that fits the scores.
@@ -111,7 +111,9 @@ def is_binary(groups: Iterable[Sequence[float]]) -> bool:
     return all(score in (0, 1) for group in groups for score in group)
 
 
-def bootstrap_interval(values: Sequence[float], options: Options = DEFAULTS) -> tuple[float, float]:
+def bootstrap_interval(
+    values: Sequence[float], options: AnalysisOptions = DEFAULTS
+) -> tuple[float, float]:
     """The bootstrap's interval for the mean of independent values, widened to have that mean."""
     import numpy as np
 
