@@ -120,7 +120,8 @@ def test_a_recorded_call_is_played_back_to_the_byte(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results: list[bytes] = []
-    common = ["--wide", "2", "--regex", "^1 1$", "--winner", "first", "--json", "--run", "r"]
+    # One chain: with more, what the others had got to when one wins depends on this machine.
+    common = ["--wide", "1", "--regex", "^0 1$", "--json", "--run", "r"]
 
     async def main(server: ScriptedServer) -> None:
         args = ["sample", "x", "-m", "openai:gpt-5-mini", "--record", "tape.jsonl"]
@@ -133,7 +134,7 @@ def test_a_recorded_call_is_played_back_to_the_byte(
     again = place.run(*args)
     assert (again.returncode, again.stderr) == (0, b"")
     assert again.stdout == results[0]
-    assert b'"text": "1 1"' in again.stdout
+    assert b'"text": "0 1"' in again.stdout
 
 
 @pytest.fixture

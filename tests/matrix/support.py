@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
-from fanwise.matrix.data import Cell
+from fanwise.matrix.data import Scored
 
 Score = Callable[[Mapping[str, str]], float | None]
 
@@ -20,8 +20,8 @@ def cell(
     ran_s: float = 1.0,
     first_token_s: float | None = 0.1,
     scorer: str = "exact",
-) -> Cell:
-    return Cell(
+) -> Scored:
+    return Scored(
         key="/".join(axes.values()),
         axes=dict(axes),
         status="failed" if failed else "done",
@@ -51,7 +51,7 @@ def places(
     ]
 
 
-def scored(planned: Iterable[Mapping[str, str]], score: Score) -> list[Cell]:
+def scored(planned: Iterable[Mapping[str, str]], score: Score) -> list[Scored]:
     """Each place with its score; a score of None is a failed cell."""
     return [
         cell(axes, found, failed=found is None)
@@ -62,7 +62,7 @@ def scored(planned: Iterable[Mapping[str, str]], score: Score) -> list[Cell]:
 def random_cells(
     seed: int, *, models: Sequence[str] = ("a", "b"), strategies: Sequence[str] = ("s",),
     inputs: int = 20, repeats: int = 1, binary: bool = True, failing: float = 0.0,
-) -> list[Cell]:  # fmt: skip
+) -> list[Scored]:  # fmt: skip
     """Scores that inputs have in common, with differences between models; fixed by the seed."""
     chance = random.Random(seed)
     ease = {f"i{number}": chance.random() for number in range(inputs)}

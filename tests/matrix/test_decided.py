@@ -9,7 +9,7 @@ import pytest
 
 from fanwise.errors import UsageError
 from fanwise.matrix.compare import compare
-from fanwise.matrix.data import Cell
+from fanwise.matrix.data import Scored
 from fanwise.matrix.decided import Verdict, confidence_sequence, needless, spent, verdicts
 from fanwise.matrix.options import AnalysisOptions
 from tests.matrix.support import places, scored
@@ -18,7 +18,7 @@ ALPHA = 0.1
 World = Callable[[random.Random], Callable[[], float]]
 
 
-def round_of(cells: Sequence[Cell], last: int) -> list[Cell]:
+def round_of(cells: Sequence[Scored], last: int) -> list[Scored]:
     return [each for each in cells if int(each.axes["repeat"]) <= last]
 
 
@@ -151,7 +151,7 @@ def test_intervals_hold_the_true_difference() -> None:
 
 def decide(
     margin: float = 0.5, *, inputs: int = 40, repeats: int = 4, seed: int = 1
-) -> tuple[list[dict[str, str]], list[Cell]]:
+) -> tuple[list[dict[str, str]], list[Scored]]:
     planned = places(inputs=inputs, repeats=repeats)
     return planned, scored(planned, better(margin, seed))
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanwise.matrix.compare import compare, holm, newcombe
-from fanwise.matrix.data import Cell
+from fanwise.matrix.data import Scored
 from fanwise.matrix.decided import confidence_sequence, verdicts
 from fanwise.matrix.intervals import bootstrap_interval, estimate, wilson
 from fanwise.matrix.options import AnalysisOptions
@@ -29,7 +29,7 @@ counts = st.integers(0, 60)
 
 
 @st.composite
-def matrices(draw: st.DrawFn) -> list[Cell]:
+def matrices(draw: st.DrawFn) -> list[Scored]:
     shape = {
         "models": ("a", "b", "c")[: draw(st.integers(1, 3))],
         "strategies": ("s", "t")[: draw(st.integers(1, 2))],
@@ -43,7 +43,7 @@ def matrices(draw: st.DrawFn) -> list[Cell]:
     return [cell for cell in cells if draw(st.integers(0, 9))]  # some are not in the matrix
 
 
-ANALYSES: list[Callable[[list[Cell]], object]] = [
+ANALYSES: list[Callable[[list[Scored]], object]] = [
     lambda cells: summarize(cells, options=FAST),
     lambda cells: compare(cells, "model", "exact", options=FAST),
     lambda cells: pass_rates(cells, "exact", options=FAST),
@@ -57,7 +57,7 @@ ANALYSES: list[Callable[[list[Cell]], object]] = [
 @SOME
 @given(cells=matrices(), seed=st.integers(0, 99))
 def test_the_order_of_cells_changes_no_bit(
-    analysis: Callable[[list[Cell]], object], cells: list[Cell], seed: int
+    analysis: Callable[[list[Scored]], object], cells: list[Scored], seed: int
 ) -> None:
     shuffled = random.Random(seed).sample(cells, len(cells))
     assert msgspec.json.encode(analysis(shuffled)) == msgspec.json.encode(analysis(cells))
@@ -66,7 +66,7 @@ def test_the_order_of_cells_changes_no_bit(
 @SOME
 @given(matrices())
 def test_every_cell_is_in_a_summary_and_its_intervals_hold_their_estimates(
-    cells: list[Cell],
+    cells: list[Scored],
 ) -> None:
     summary = summarize(cells, options=FAST)
     for axis in ("model", "strategy"):
@@ -84,7 +84,7 @@ def test_every_cell_is_in_a_summary_and_its_intervals_hold_their_estimates(
 
 @SOME
 @given(matrices())
-def test_every_cell_of_two_values_is_in_a_pair_or_counted(cells: list[Cell]) -> None:
+def test_every_cell_of_two_values_is_in_a_pair_or_counted(cells: list[Scored]) -> None:
     for each in compare(cells, "model", "exact", options=FAST):
         both = sum(cell.axes["model"] in (each.first, each.second) for cell in cells)
         lost = each.only_first + each.only_second + each.neither

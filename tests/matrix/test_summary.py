@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from fanwise.errors import UsageError
-from fanwise.matrix.data import Cell
+from fanwise.matrix.data import Scored
 from fanwise.matrix.options import AnalysisOptions
 from fanwise.matrix.pass_at_k import default_ks, pass_rates
 from fanwise.matrix.summary import GroupSummary, summarize
@@ -20,7 +20,7 @@ def group(found: list[GroupSummary], **axes: str) -> GroupSummary:
     return one
 
 
-def by_hand() -> list[Cell]:
+def by_hand() -> list[Scored]:
     """Model a is right on 3 of 4; b fails on one, and of another nobody knows the price."""
     cells = []
     for number in range(4):

@@ -37,8 +37,8 @@ from fanwise.errors import UsageError
 from fanwise.matrix.data import (
     INPUT,
     REPEAT,
-    Cell,
     Samples,
+    Scored,
     axis_names,
     axis_values,
     in_order,
@@ -110,7 +110,7 @@ class _Matched(NamedTuple):
 
 
 def compare(
-    cells: Iterable[Cell],
+    cells: Iterable[Scored],
     axis: str,
     scorer: str,
     *,
@@ -127,7 +127,7 @@ def compare(
 
 
 def value_pairs(
-    cells: Sequence[Cell], axis: str, baseline: str | None = None
+    cells: Sequence[Scored], axis: str, baseline: str | None = None
 ) -> list[tuple[str, str]]:
     """Which values are compared; the baseline is what the others are compared with."""
     known = [name for name in axis_names(cells) if name not in (INPUT, REPEAT)]
@@ -144,7 +144,7 @@ def value_pairs(
 
 
 def contrast(
-    cells: Sequence[Cell],
+    cells: Sequence[Scored],
     axis: str,
     values: tuple[str, str],
     scorer: str,
@@ -191,7 +191,7 @@ def _judge(
 
 
 def _match(
-    cells: Sequence[Cell],
+    cells: Sequence[Scored],
     axis: str,
     values: tuple[str, str],
     scorer: str,

@@ -35,7 +35,7 @@ Samples = dict[str, list[float]]
 """Scores by unit, in order."""
 
 
-class Cell(msgspec.Struct, frozen=True):
+class Scored(msgspec.Struct, frozen=True):
     """One cell of a matrix that has ended, with its scores, times and costs."""
 
     key: str
@@ -61,7 +61,7 @@ def spot(axes: Mapping[str, str], without: Iterable[str] = ()) -> Spot:
     return tuple(sorted((name, value) for name, value in axes.items() if name not in left_out))
 
 
-def in_order(cells: Iterable[Cell]) -> list[Cell]:
+def in_order(cells: Iterable[Scored]) -> list[Scored]:
     """The cells, sorted by their place; two in one place would be counted twice."""
     ordered = sorted(cells, key=lambda cell: (spot(cell.axes), cell.key))
     for one, two in pairwise(ordered):
@@ -73,27 +73,27 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
     return ordered
 
 
-def axis_names(cells: Iterable[Cell]) -> list[str]:
+def axis_names(cells: Iterable[Scored]) -> list[str]:
     """All axes, sorted."""
     return sorted({name for cell in cells for name in cell.axes})
 
 
-def axis_values(cells: Iterable[Cell], axis: str) -> list[str]:
+def axis_values(cells: Iterable[Scored], axis: str) -> list[str]:
     """The values of an axis, sorted; a cell without that axis has the value ""."""
     return sorted({cell.axes.get(axis, "") for cell in cells})
 
 
-def compared_axes(cells: Iterable[Cell]) -> list[str]:
+def compared_axes(cells: Iterable[Scored]) -> list[str]:
     """The axes whose values are worth comparing: all but inputs and repeats, which are samples."""
     return [name for name in axis_names(cells) if name not in (INPUT, REPEAT)]
 
 
-def scorer_names(cells: Iterable[Cell]) -> list[str]:
+def scorer_names(cells: Iterable[Scored]) -> list[str]:
     """All scorers, sorted."""
     return sorted({name for cell in cells for name in cell.scores})
 
 
-def score_of(cell: Cell, scorer: str, failed_as: float | None = None) -> float | None:
+def score_of(cell: Scored, scorer: str, failed_as: float | None = None) -> float | None:
     """Its score; None where there is none, which a score that is no number counts as."""
     if cell.status == "failed":
         return failed_as
@@ -101,13 +101,13 @@ def score_of(cell: Cell, scorer: str, failed_as: float | None = None) -> float |
     return score if score is not None and math.isfinite(score) else None
 
 
-def unit_axis(cells: Iterable[Cell]) -> str:
+def unit_axis(cells: Iterable[Scored]) -> str:
     """What was sampled: inputs; where there is one input only, its repeats."""
     return INPUT if len({cell.axes.get(INPUT, "") for cell in cells}) > 1 else REPEAT
 
 
 def samples(
-    cells: Sequence[Cell], scorer: str, unit: str, failed_as: float | None = None
+    cells: Sequence[Scored], scorer: str, unit: str, failed_as: float | None = None
 ) -> Samples:
     """The scores that there are, by unit."""
     found: Samples = {}

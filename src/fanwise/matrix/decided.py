@@ -46,8 +46,8 @@ from fanwise.errors import UsageError
 from fanwise.matrix.data import (
     INPUT,
     REPEAT,
-    Cell,
     Samples,
+    Scored,
     Spot,
     in_order,
     mean,
@@ -114,7 +114,7 @@ class _Look(NamedTuple):
 
 
 def verdicts(
-    cells: Iterable[Cell],
+    cells: Iterable[Scored],
     planned: Sequence[Axes],
     axes: Sequence[str],
     scorers: Sequence[str],
@@ -198,7 +198,7 @@ def _by_round(pairs: Sequence[_Planned]) -> list[list[_Planned]]:
 def _looks(
     contrast: _Contrast,
     pairs: Sequence[_Planned],
-    ended: Mapping[Spot, Cell],
+    ended: Mapping[Spot, Scored],
     failed_as: float | None,
 ) -> Iterator[_Look]:
     """The contrast after each of its complete rounds, up to the first that is not."""

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from fanwise.matrix.data import INPUT, REPEAT, Cell, Spot, in_order, score_of, spot
+from fanwise.matrix.data import INPUT, REPEAT, Scored, Spot, in_order, score_of, spot
 from fanwise.matrix.intervals import Estimate, estimate
 from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 
@@ -42,7 +42,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def pass_rates(
-    cells: Iterable[Cell],
+    cells: Iterable[Scored],
     scorer: str,
     *,
     ks: Sequence[int] | None = None,
@@ -74,14 +74,14 @@ def default_ks(repeats: int) -> list[int]:
     return sorted({*doubled, repeats} - {0})
 
 
-def _by_place(ordered: Sequence[Cell]) -> dict[Spot, list[Cell]]:
-    found: dict[Spot, list[Cell]] = {}
+def _by_place(ordered: Sequence[Scored]) -> dict[Spot, list[Scored]]:
+    found: dict[Spot, list[Scored]] = {}
     for cell in ordered:
         found.setdefault(spot(cell.axes, [INPUT, REPEAT]), []).append(cell)
     return dict(sorted(found.items()))
 
 
-def _tries(group: Sequence[Cell], scorer: str, options: AnalysisOptions) -> dict[str, list[bool]]:
+def _tries(group: Sequence[Scored], scorer: str, options: AnalysisOptions) -> dict[str, list[bool]]:
     """By input, whether each scored repeat passes; an input without any has an empty list."""
     tries: dict[str, list[bool]] = {}
     for cell in group:

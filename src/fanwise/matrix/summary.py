@@ -23,8 +23,8 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.matrix.data import (
-    Cell,
     Samples,
+    Scored,
     axis_names,
     compared_axes,
     in_order,
@@ -105,7 +105,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def summarize(
-    cells: Iterable[Cell],
+    cells: Iterable[Scored],
     *,
     by: Sequence[Sequence[str]] | None = None,
     options: AnalysisOptions = DEFAULTS,
@@ -127,7 +127,7 @@ def summarize(
     return Summary(_group({}, ordered, scorers, options), groups)
 
 
-def default_groups(cells: Sequence[Cell]) -> list[tuple[str, ...]]:
+def default_groups(cells: Sequence[Scored]) -> list[tuple[str, ...]]:
     """Each axis that can be compared, and all of these crossed."""
     names = compared_axes(cells)
     alone = [(name,) for name in names]
@@ -160,7 +160,7 @@ def total(values: Sequence[float | None]) -> Total:
     return Total(None if unknown else amount, amount, unknown)
 
 
-def _check(wanted: Sequence[Sequence[str]], cells: Sequence[Cell]) -> None:
+def _check(wanted: Sequence[Sequence[str]], cells: Sequence[Scored]) -> None:
     known = axis_names(cells)
     for name in {name for names in wanted for name in names}:
         if cells and name not in known:
@@ -168,16 +168,16 @@ def _check(wanted: Sequence[Sequence[str]], cells: Sequence[Cell]) -> None:
 
 
 def _grouped(
-    cells: Sequence[Cell], names: Sequence[str]
-) -> list[tuple[dict[str, str], list[Cell]]]:
-    found: dict[tuple[str, ...], list[Cell]] = {}
+    cells: Sequence[Scored], names: Sequence[str]
+) -> list[tuple[dict[str, str], list[Scored]]]:
+    found: dict[tuple[str, ...], list[Scored]] = {}
     for cell in cells:
         found.setdefault(tuple(cell.axes.get(name, "") for name in names), []).append(cell)
     return [(dict(zip(names, key, strict=True)), found[key]) for key in sorted(found)]
 
 
 def _group(
-    axes: dict[str, str], cells: Sequence[Cell], scorers: Sequence[str], options: AnalysisOptions
+    axes: dict[str, str], cells: Sequence[Scored], scorers: Sequence[str], options: AnalysisOptions
 ) -> GroupSummary:
     done = [cell for cell in cells if cell.status == "done"]
     failed = [cell for cell in cells if cell.status == "failed"]
@@ -205,7 +205,7 @@ def _group(
 
 
 def _scores(
-    cells: Sequence[Cell], scorer: str, usd: Total, options: AnalysisOptions
+    cells: Sequence[Scored], scorer: str, usd: Total, options: AnalysisOptions
 ) -> ScoreSummary:
     unit = unit_axis(cells)
     found = samples(cells, scorer, unit, options.failed_as)
@@ -219,7 +219,7 @@ def _scores(
     )
 
 
-def _failure_rate(cells: Sequence[Cell], options: AnalysisOptions) -> Estimate:
+def _failure_rate(cells: Sequence[Scored], options: AnalysisOptions) -> Estimate:
     """Clustered too: an input that is too long for a model fails at each repeat."""
     unit = unit_axis(cells)
     failures: Samples = {}
@@ -229,7 +229,7 @@ def _failure_rate(cells: Sequence[Cell], options: AnalysisOptions) -> Estimate:
     return estimate(failures, unit=unit, options=options)
 
 
-def _errors(failed: Sequence[Cell]) -> dict[str, int]:
+def _errors(failed: Sequence[Scored]) -> dict[str, int]:
     counted = Counter(cell.error or "" for cell in failed)
     return dict(sorted(counted.items(), key=lambda each: (-each[1], each[0])))
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
 
-from fanwise.core.outcome import Usage
 from fanwise.errors import BadVerdict, CommandFailed, UsageError
-from fanwise.kernel.call import call
-from fanwise.kernel.work import is_async
+from fanwise.kernel.perform import name_of, perform
 from fanwise.models.output import Mismatch, check_schema, parse
 from fanwise.models.port import Schema
 from fanwise.processes import Command, require_success, run_command
 from fanwise.sampling.requirement import Draft, Setting, Tier, Verdict
 
-NOTHING = Usage(0, 0, 0.0)
 MOST_REASON = 2_000
 
 Answer = bool | tuple[bool, str] | Verdict
@@ -163,17 +159,6 @@ class Runs(msgspec.Struct, frozen=True):
         return Verdict(True, None, None, self.name)
 
 
-async def perform(function: Callable[[Draft], Any], draft: Draft) -> Any:
-    """Call it: on the loop if it is async, else in a thread, so that nothing else waits for it."""
-    if is_async(function):
-        return await function(draft)
-    answer = await call(
-        function, draft, estimate=NOTHING, usage=lambda _: NOTHING, name=name_of(function)
-    )
-    # A plain function that returns a coroutine: a coroutine is true, whatever it would say.
-    return await answer if inspect.isawaitable(answer) else answer
-
-
 def as_verdict(name: str, answer: Any) -> Verdict:
     """What a function said, as a verdict; `BadVerdict` if it said none."""
     match answer:
@@ -191,11 +176,6 @@ def as_score(name: str, answer: Any) -> float:
     if isinstance(answer, bool | int | float) and answer == answer:  # not NaN
         return float(answer)
     raise BadVerdict(name, answer, "a number")
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """How to call a function in a report."""
-    return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
 def _pydantic_problem(model: Any, value: Any) -> str | None:

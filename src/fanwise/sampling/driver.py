@@ -326,7 +326,7 @@ def _reply_of(bad: BadOutput) -> Reply:
     return Reply(
         bad.text,
         bad.model,
-        usage=Tokens(bad.input_tokens, bad.output_tokens),
+        usage=Tokens(bad.input_tokens, bad.output_tokens, bad.cached_tokens),
         usd=bad.usd,
         first_token_s=bad.first_token_s,
         ran_s=bad.ran_s,

@@ -13,15 +13,15 @@ from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
-from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
-from fanwise.models.port import Message, Model
+from fanwise.models.port import Message, Model, Request
 from fanwise.models.replay import record
 from fanwise.sampling.report import end_of
 from fanwise.sampling.sampler import sample
-from fanwise.sampling.spec import SampleSpec
-from fanwise.specs import Document, End, Plan, Template, check
+from fanwise.sampling.spec import LoopSpec, SampleSpec
+from fanwise.specs import Document, End, Plan, Template, Where, check
 from fanwise.specs.inputs import Input, Inputs
+from fanwise.specs.system import Answerer
 
 KEY = "sample"
 ALONE = Input("0", {})
@@ -38,8 +38,7 @@ class SamplePlan:
         self._literal = literal
         """The prompt is text, and no template: it came from a command line."""
         self._inputs = inputs if inputs is not None else self._load()
-        self._requirements = self._spec.all_requirements(self._where)
-        self._strategy = self._spec.strategy.strategy(self._where.at("strategy"))
+        self._loop = self._spec.loop(self._where)
         self._messages = self._templates()
         self._model = connect(self._spec.model.spec())
 
@@ -78,7 +77,9 @@ class SamplePlan:
             f"at most {deep * wide} samples each, {wide} wide and {deep} deep: "
             f"{self.total * deep * wide} in all",
         ]
-        lines += [f"requirement: {each.name}" for each in self._requirements]
+        if spec.schema_ is not None:
+            lines.append("requirement: matches the schema")
+        lines += [f"requirement: {each.name}" for each in self._loop["requirements"]]
         return lines
 
     async def execute(self, run: Run) -> End:
@@ -97,24 +98,11 @@ class SamplePlan:
         return end_of(found, alone=self._inputs is None)
 
     async def _sample(self, model: Model, item: Input) -> dict[str, Any]:
-        spec = self._spec
-        result = await sample(
-            model,
-            [Message(role, self._filled(template, item)) for role, template in self._messages],
-            self._requirements,
-            strategy=self._strategy,
-            loop_budget=spec.loop_budget,
-            concurrency_budget=spec.concurrency_budget,
-            winner=spec.winner,
-            options=spec.options.options(),
-            seed=spec.seed,
-            check_all=spec.check_all,
-            retry=MODEL_RETRY if spec.retry is None else spec.retry.retry(worth_a_retry),
-            timeout=spec.timeout,
-            deadline=spec.deadline,
-            name="sample",
+        messages = [Message(role, self._filled(text, item)) for role, text in self._messages]
+        request = Request(
+            tuple(messages), self._spec.options.options(), self._spec.schema_, self._spec.seed
         )
-        return result.to_json()
+        return await _sampled(model, request, self._loop)
 
     def _filled(self, template: Template | str, item: Input) -> str:
         if isinstance(template, str):
@@ -150,6 +138,11 @@ class SamplePlan:
         return record(self._model, Path(self._document.folder) / self._spec.record)
 
 
+async def _sampled(model: Model, request: Request, loop: Mapping[str, Any]) -> dict[str, Any]:
+    result = await sample(model, request, seed=request.seed or 0, name="sample", **loop)
+    return result.to_json()
+
+
 class SampleSystem:
     """`sample:` in a file."""
 
@@ -163,6 +156,11 @@ class SampleSystem:
         """What the journal kept of it."""
         inputs = None if spec["inputs"] is None else Inputs.again(spec["inputs"])
         return SamplePlan(Document.again(spec), inputs, literal=spec["literal"])
+
+    def answerer(self, where: Where) -> Answerer:
+        """What stands there says how a prompt of another system is sampled."""
+        loop = check(where.document, LoopSpec, *where.path).loop(where)
+        return lambda model, request: _sampled(model, request, loop)
 
     def literally(self, fields: Mapping[str, Any], folder: Path) -> Plan:
         """Fields that a command line gave: the prompt is no template."""
