@@ -15,6 +15,7 @@ import msgspec
 
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
+from fanwise.errors import one_line
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.run import Run
 from fanwise.kernel.stream import Stream, fan_out_stream
@@ -197,6 +198,6 @@ class _Open:
 def _scored(outcome: Outcome[Any]) -> Score:
     if not outcome.ok:
         error = outcome.error
-        return Score(error=outcome.status if error is None else f"{type(error).__name__}: {error}")
+        return Score(error=outcome.status if error is None else one_line(error))
     value: Mapping[str, Any] = outcome.unwrap()
     return Score(value["score"], value["reason"])

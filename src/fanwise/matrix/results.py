@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.core.outcome import Attempt, Outcome
+from fanwise.errors import one_line
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.data import Scored
 from fanwise.matrix.work import Answer
@@ -105,7 +106,7 @@ def digest(results: Iterable[CellResult]) -> str:
 
 def _said(outcome: Outcome[Any]) -> str:
     error = outcome.error
-    return outcome.status if error is None else f"{type(error).__name__}: {error}"
+    return outcome.status if error is None else one_line(error)
 
 
 def _sum(calls: Sequence[Attempt], name: str) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fanwise.core.outcome import Outcome
+from fanwise.errors import one_line
 from fanwise.sampling.result import SampleResult
 from fanwise.specs.system import End
 
@@ -32,7 +33,7 @@ def _document(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> Any:
 
 
 def _error(outcome: Outcome[Any]) -> str | None:
-    return None if outcome.error is None else said(outcome.error)
+    return None if outcome.error is None else one_line(outcome.error)
 
 
 def _notes(
@@ -53,7 +54,7 @@ def _notes(
         notes.append(f"  … and {more} more")
     for key, result in done:
         for error in result.errors:
-            notes.append(f"  {'a chain' if alone else key} had an error: {said(error)}")
+            notes.append(f"  {'a chain' if alone else key} had an error: {one_line(error)}")
             break
     if any(s.reply.finish_reason == "simulated" for _, r in done for s in r.samples):
         notes.append("simulated: no model was asked")
@@ -62,10 +63,3 @@ def _notes(
 
 def _one_line(result: SampleResult) -> str:
     return " ".join(result.text.split())
-
-
-def said(error: BaseException) -> str:
-    """An error in a line; of a group, what is in it, each once."""
-    if isinstance(error, BaseExceptionGroup):
-        return "; ".join(dict.fromkeys(said(each) for each in error.exceptions))
-    return f"{type(error).__name__}: {error}"
