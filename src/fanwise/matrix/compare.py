@@ -48,7 +48,7 @@ from fanwise.matrix.data import (
     unit_axis,
 )
 from fanwise.matrix.intervals import Estimate, estimate, is_binary, wilson
-from fanwise.matrix.options import DEFAULTS, Options
+from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.resample import sign_flip_p
 
 Test = Literal["mcnemar", "sign-flip", "none"]
@@ -115,7 +115,7 @@ def compare(
     scorer: str,
     *,
     baseline: str | None = None,
-    options: Options = DEFAULTS,
+    options: AnalysisOptions = DEFAULTS,
 ) -> list[Contrast]:
     """All contrasts of an axis under a scorer, or those with a baseline (as the second)."""
     ordered = in_order(cells)
@@ -148,7 +148,7 @@ def contrast(
     axis: str,
     values: tuple[str, str],
     scorer: str,
-    options: Options = DEFAULTS,
+    options: AnalysisOptions = DEFAULTS,
 ) -> Contrast:
     """One contrast; its p-value is not corrected, for it knows of no others."""
     matched = _match(cells, axis, values, scorer, options.failed_as)
@@ -177,7 +177,7 @@ def contrast(
 
 
 def _judge(
-    pairs: Sequence[_Pair], unit: str, options: Options
+    pairs: Sequence[_Pair], unit: str, options: AnalysisOptions
 ) -> tuple[Test, float | None, Estimate]:
     """The test that fits, its p-value, and the difference with its interval."""
     by_unit = _differences(pairs)

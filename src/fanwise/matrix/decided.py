@@ -22,6 +22,9 @@ A contrast is decided for the first or the second where the interval excludes 0,
 is given, as the same where the interval is within it. Each is read off one two-sided interval, so
 both together keep to alpha. A decision, once made, stays: it is the first round's that made it.
 
+A test made for one look (`compare`) is too sure of a contrast that was ended this way: there the
+verdict's interval is what can be relied on.
+
 It is about inputs like these, as all of the analysis is. Pairs without both scores are left out
 and counted; a score outside `bounds` makes its contrast undecidable, and the note says so.
 
@@ -55,8 +58,8 @@ from fanwise.matrix.data import (
 
 BOLDEST = 0.75
 """The largest share of what a gambler has that is bet: less than all, so that none is ruined."""
-HALVINGS = 30
-"""Of the range in which an interval's end is looked for; 2 / 2^30 is exact enough."""
+HALVINGS = 20
+"""Of the range in which an interval's end is looked for: off by 2 / 2^20 at most, outwards."""
 
 Axes = Mapping[str, str]
 Decision = Literal["first", "second", "same"]
@@ -150,20 +153,21 @@ def needless(planned: Sequence[Axes], settled: Sequence[Verdict]) -> list[int]:
 
     `settled` is what `verdicts` gave. A cell in no contrast is always needed.
     """
-    by_values: dict[tuple[str, str, str], list[Verdict]] = {}
-    for verdict in settled:
-        by_values.setdefault((verdict.axis, verdict.first, verdict.second), []).append(verdict)
+    last: dict[tuple[str, tuple[str, str]], float] = {}
+    for each in settled:
+        contrast = (each.axis, (each.first, each.second))
+        rounds = math.inf if each.decision is None else each.rounds
+        last[contrast] = max(last.get(contrast, 0), rounds)
+    pairs = {axis: planned_pairs(planned, axis) for axis in {axis for axis, _ in last}}
     needed: set[Spot] = set()
     seen: set[Spot] = set()
-    for (axis, first, second), group in by_values.items():
-        last = max(math.inf if each.decision is None else each.rounds for each in group)
-        by_round = _by_round(planned_pairs(planned, axis).get((first, second), []))
-        for place, pairs in enumerate(by_round):
-            both = {each for pair in pairs for each in (pair.first, pair.second)}
+    for (axis, values), rounds in last.items():
+        for place, found in enumerate(_by_round(pairs[axis].get(values, []))):
+            both = {side for pair in found for side in (pair.first, pair.second)}
             seen |= both
-            if place < last:
+            if place < rounds:
                 needed |= both
-    spots = [spot(each) for each in planned]
+    spots = [spot(axes) for axes in planned]
     return [place for place, each in enumerate(spots) if each in seen and each not in needed]
 
 
@@ -171,18 +175,16 @@ def planned_pairs(planned: Sequence[Axes], axis: str) -> dict[tuple[str, str], l
     """The pairs of cells that agree on all axes but this one, by their two values."""
     if axis in (INPUT, REPEAT):
         raise UsageError(f"values of {axis!r} cannot be compared", "Name another axis")
-    by_place: dict[Spot, dict[str, Axes]] = {}
+    by_place: dict[Spot, dict[str, Spot]] = {}
     for axes in planned:
         if axis in axes:
-            by_place.setdefault(spot(axes, [axis]), {})[axes[axis]] = axes
+            by_place.setdefault(spot(axes, [axis]), {})[axes[axis]] = spot(axes)
     found: dict[tuple[str, str], list[_Planned]] = {}
     for place in sorted(by_place):
-        values = by_place[place]
-        for first, second in combinations(sorted(values), 2):
-            one, two = values[first], values[second]
-            found.setdefault((first, second), []).append(
-                _Planned(one.get(REPEAT, ""), one.get(INPUT, ""), spot(one), spot(two))
-            )
+        values, shared = by_place[place], dict(place)
+        where = (shared.get(REPEAT, ""), shared.get(INPUT, ""))
+        for both in combinations(sorted(values), 2):
+            found.setdefault(both, []).append(_Planned(*where, *(values[each] for each in both)))
     return dict(sorted(found.items()))
 
 
@@ -297,18 +299,19 @@ def _lower_end(values: Sequence[float], bets: Sequence[float], alpha: float) -> 
     low, high = -1.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _most(values, bets, middle) >= rich else (low, middle)
+        low, high = (middle, high) if _gets(rich, values, bets, middle) else (low, middle)
     return low
 
 
-def _most(values: Sequence[float], bets: Sequence[float], m: float) -> float:
-    """The logarithm of the most that the gambler ever had."""
+def _gets(rich: float, values: Sequence[float], bets: Sequence[float], m: float) -> bool:
+    """Whether the gambler against m is that rich at any time, in logarithms."""
     limit = BOLDEST / (1 + m)
-    wealth = most = 0.0
+    wealth = 0.0
     for value, bet in zip(values, bets, strict=True):
         wealth += math.log1p(min(bet, limit) * (value - m))
-        most = max(most, wealth)
-    return most
+        if wealth >= rich:
+            return True
+    return False
 
 
 def _check(alpha: float, margin: float | None, bounds: tuple[float, float]) -> None:

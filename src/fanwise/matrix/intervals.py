@@ -30,7 +30,7 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.matrix.data import INPUT, mean
-from fanwise.matrix.options import DEFAULTS, Options
+from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.resample import bootstrap_means
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def estimate(
     by_unit: Mapping[str, Sequence[float]],
     *,
     unit: str = INPUT,
-    options: Options = DEFAULTS,
+    options: AnalysisOptions = DEFAULTS,
     proportion: bool | None = None,
 ) -> Estimate:
     """The mean of units' means with its interval, by the method that fits the scores.
@@ -111,7 +111,9 @@ def is_binary(groups: Iterable[Sequence[float]]) -> bool:
     return all(score in (0, 1) for group in groups for score in group)
 
 
-def bootstrap_interval(values: Sequence[float], options: Options = DEFAULTS) -> tuple[float, float]:
+def bootstrap_interval(
+    values: Sequence[float], options: AnalysisOptions = DEFAULTS
+) -> tuple[float, float]:
     """The bootstrap's interval for the mean of independent values, widened to have that mean."""
     import numpy as np
 
@@ -128,13 +130,16 @@ def _bca_tails(
     values: Sequence[float], means: Floats, centre: float, tails: tuple[float, float]
 ) -> tuple[float, float]:
     """Which quantiles of the bootstrap to take, for bias (z0) and skewness (acceleration)."""
-    below = float((means < centre).mean() + (means <= centre).mean()) / 2
-    off = [value - centre for value in values]
-    squares = math.fsum(each**2 for each in off)
-    if not 0 < below < 1 or not squares:
+    # What differs by rounding only is neither above nor below.
+    tie = 1e-12 * max(map(abs, values))
+    below = float((means < centre - tie).mean() + (means <= centre + tie).mean()) / 2
+    spread = max(abs(value - centre) for value in values)
+    if not 0 < below < 1 or not spread:
         return tails
-    z0 = NORMAL.inv_cdf(below)
+    off = [(value - centre) / spread for value in values]
+    squares = math.fsum(each**2 for each in off)
     acceleration = math.fsum(each**3 for each in off) / (6 * squares**1.5)
+    z0 = NORMAL.inv_cdf(below)
 
     def adjusted(tail: float) -> float:
         z = z0 + NORMAL.inv_cdf(tail)

@@ -9,7 +9,7 @@ import msgspec
 from fanwise.errors import UsageError
 
 
-class Options(msgspec.Struct, frozen=True):
+class AnalysisOptions(msgspec.Struct, frozen=True):
     """The choices of an analysis; the same cells and options give the same result, to the bit."""
 
     confidence: float = 0.95
@@ -31,4 +31,4 @@ class Options(msgspec.Struct, frozen=True):
             raise UsageError("resamples and flips are at least 1", "Leave them out, or give more")
 
 
-DEFAULTS = Options()
+DEFAULTS = AnalysisOptions()

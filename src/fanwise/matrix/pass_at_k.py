@@ -19,7 +19,7 @@ import msgspec
 
 from fanwise.matrix.data import INPUT, REPEAT, Scored, Spot, in_order, score_of, spot
 from fanwise.matrix.intervals import Estimate, estimate
-from fanwise.matrix.options import DEFAULTS, Options
+from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 
 
 class PassAtK(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ def pass_rates(
     scorer: str,
     *,
     ks: Sequence[int] | None = None,
-    options: Options = DEFAULTS,
+    options: AnalysisOptions = DEFAULTS,
 ) -> list[PassAtK]:
     """pass@k for each place and each k; a score of at least `options.threshold` passes.
 
@@ -81,7 +81,7 @@ def _by_place(ordered: Sequence[Scored]) -> dict[Spot, list[Scored]]:
     return dict(sorted(found.items()))
 
 
-def _tries(group: Sequence[Scored], scorer: str, options: Options) -> dict[str, list[bool]]:
+def _tries(group: Sequence[Scored], scorer: str, options: AnalysisOptions) -> dict[str, list[bool]]:
     """By input, whether each scored repeat passes; an input without any has an empty list."""
     tries: dict[str, list[bool]] = {}
     for cell in group:

@@ -34,7 +34,7 @@ from fanwise.matrix.data import (
     unit_axis,
 )
 from fanwise.matrix.intervals import Estimate, estimate
-from fanwise.matrix.options import DEFAULTS, Options
+from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ def summarize(
     cells: Iterable[Scored],
     *,
     by: Sequence[Sequence[str]] | None = None,
-    options: Options = DEFAULTS,
+    options: AnalysisOptions = DEFAULTS,
 ) -> Summary:
     """The summary of all cells, and by each of the sets of axes in `by`.
 
@@ -177,7 +177,7 @@ def _grouped(
 
 
 def _group(
-    axes: dict[str, str], cells: Sequence[Scored], scorers: Sequence[str], options: Options
+    axes: dict[str, str], cells: Sequence[Scored], scorers: Sequence[str], options: AnalysisOptions
 ) -> GroupSummary:
     done = [cell for cell in cells if cell.status == "done"]
     failed = [cell for cell in cells if cell.status == "failed"]
@@ -204,7 +204,9 @@ def _group(
     )
 
 
-def _scores(cells: Sequence[Scored], scorer: str, usd: Total, options: Options) -> ScoreSummary:
+def _scores(
+    cells: Sequence[Scored], scorer: str, usd: Total, options: AnalysisOptions
+) -> ScoreSummary:
     unit = unit_axis(cells)
     found = samples(cells, scorer, unit, options.failed_as)
     scores = [score_of(cell, scorer, options.failed_as) for cell in cells]
@@ -217,7 +219,7 @@ def _scores(cells: Sequence[Scored], scorer: str, usd: Total, options: Options) 
     )
 
 
-def _failure_rate(cells: Sequence[Scored], options: Options) -> Estimate:
+def _failure_rate(cells: Sequence[Scored], options: AnalysisOptions) -> Estimate:
     """Clustered too: an input that is too long for a model fails at each repeat."""
     unit = unit_axis(cells)
     failures: Samples = {}
