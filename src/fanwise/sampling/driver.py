@@ -174,7 +174,7 @@ class Driver:
         """It ended beside the winner: kept, for it was paid for."""
         step = self._steps[outcome.index]
         self._attempts += outcome.attempts
-        if outcome.status == "failed" and outcome.error is not None:
+        if outcome.error is not None:  # also what it raised while it was cancelled
             self._died(step.place, outcome.error)
         elif outcome.status == "done" and step.kind == "draft":
             self._keep(step.place, outcome)
