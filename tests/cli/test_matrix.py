@@ -147,6 +147,7 @@ def test_after_kill_9_no_recorded_answer_is_paid_for_again(
         killed_at, holding_from = len(server.requests), 1_000
         done = await command(matrix, "run", "m.yaml", "--run", "r", "--json")
         assert len(cells_of(done.stdout)) == CELLS - 8
-        assert killed_at < len(server.requests) <= 48 + 3 * kills
+        # Three at the server and, of each permit, one whose answer was not on disk yet.
+        assert killed_at < len(server.requests) <= 48 + 6 * kills
 
     serving(holding, main, monkeypatch)
