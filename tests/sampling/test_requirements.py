@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import os
 import sys
@@ -11,13 +12,14 @@ from typing import Any, Literal
 import pydantic
 import pytest
 
+from fanwise import Retry
 from fanwise.errors import BadOutput, BadVerdict, CommandFailed, UsageError
-from fanwise.models.port import Options
+from fanwise.models.port import Options, Request
 from fanwise.sampling import command, judge, matches, require, reward, sample, schema
 from fanwise.testing import ScriptedModel, virtual_time
 from tests.models.support import run
 
-from .support import BAD, GOOD, by_turn, judge_says
+from .support import BAD, GOOD, by_turn, judge_says, verdict
 
 
 class Review(pydantic.BaseModel):
@@ -64,6 +66,13 @@ async def test_a_pydantic_type_checks_what_its_schema_cannot_say() -> None:
 async def test_an_enum_is_a_schema_too() -> None:
     result = await sample(by_turn(['"mad"', '"sad"']), "x", [Mood], concurrency_budget=1)
     assert result.parsed(Mood) is Mood.SAD
+
+
+@virtual_time
+@pytest.mark.parametrize("given", [Literal["a", "b"], list[int] | Literal["a"]])
+async def test_an_annotation_is_a_schema_and_no_function(given: Any) -> None:
+    result = await sample(ScriptedModel(['"c"', '"a"']), "x", given, concurrency_budget=1)
+    assert result.value == "a"
 
 
 @virtual_time
@@ -127,17 +136,42 @@ async def test_a_text_is_judged_by_the_model_that_is_sampled() -> None:
         if "Judge whether" not in request.messages[-1].content:
             return f"draft {request.seed}"
         assert "Requirement: is polite" in request.messages[-1].content
-        assert request.options == Options(max_tokens=99)
+        assert request.options == Options(max_tokens=900)
         return judge_says(lambda _: True)(request)
 
     model = ScriptedModel(answer)
     result = await sample(
-        model, "say hello", ["is polite"], concurrency_budget=1, options=Options(max_tokens=99)
+        model, "say hello", ["is polite"], concurrency_budget=1, options=Options(max_tokens=900)
     )
     assert result.success
     assert len(model.requests) == 2
     assert model.requests[0].messages[0].content == "say hello\n\nRequirements:\n- is polite"
     assert "<task>\nsay hello" in model.requests[1].messages[0].content
+
+
+@virtual_time
+async def test_answers_of_a_word_leave_a_judge_room_for_its_reason() -> None:
+    def answer(request: Request) -> str:
+        if request.schema is None:
+            assert request.options.max_tokens == 3
+            return "hello"
+        assert request.options.max_tokens == 500
+        return verdict(True)
+
+    options = Options(max_tokens=3)
+    assert (await sample(ScriptedModel(answer), "say hello", "is polite", options=options)).success
+
+
+@virtual_time
+async def test_the_time_out_of_a_call_goes_for_judges_too() -> None:
+    async def answer(request: Request) -> str:
+        if request.schema is not None:
+            await asyncio.sleep(100)
+        return "hello"
+
+    model = ScriptedModel(answer)
+    result = await sample(model, "x", "is polite", timeout=5, retry=Retry.none(), loop_budget=1)
+    assert [type(error).__name__ for error in result.errors] == ["AttemptTimeout"] * 4
 
 
 @virtual_time

@@ -263,6 +263,8 @@ class Driver:
             self._setup.turn.model,
             self._setup.turn.request.options,
             replace(self._setup.turn.request, seed=sample.seed),
+            self._setup.retry,
+            self._setup.timeout,
         )
         verdicts: list[Verdict] = []
         for requirement in in_checking_order(self._setup.requirements):

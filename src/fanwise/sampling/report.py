@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from fanwise.core.outcome import Outcome
-from fanwise.sampling.result import SampleResult
+from fanwise.errors import RecordedError
+from fanwise.sampling.result import Sample, SampleResult
 from fanwise.specs.system import End
 
 MOST_NAMED = 10
+MOST_TEXT = 100
 
 
 def end_of(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> End:
@@ -22,6 +24,34 @@ def end_of(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> End:
         notes=_notes(outcomes, done, alone=alone),
         exit_code=0 if len(valid) == len(outcomes) else 1,
     )
+
+
+def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
+    """One input for `fanwise show`: the sample that was chosen; fully: each sample, in order."""
+    chosen = result.sample
+    made = f"sample {chosen.id}, of {len(result.samples)} that were made"
+    lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result))}"]
+    if not fully:
+        return lines
+    for sample in sorted(result.samples, key=lambda each: (each.iteration, each.chain)):
+        mark = "*" if sample is chosen else " "
+        where = f"chain {sample.chain}, iteration {sample.iteration}"
+        why = "; ".join(" ".join(each.split()) for each in sample.failures)
+        told = f"{_state(sample)} ({why})" if why else _state(sample)
+        text = _cut(" ".join(sample.text.split()))
+        lines.append(f"  {mark} sample {sample.id} ({where}): {told}: {text}")
+    errors = dict.fromkeys(said(error) for error in result.errors)
+    return [*lines, *(f"    a chain had an error: {error}" for error in errors)]
+
+
+def _state(sample: Sample) -> str:
+    if not sample.checked:
+        return "not checked"
+    return "valid" if sample.valid else "not valid"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} …"
 
 
 def _document(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> Any:
@@ -47,7 +77,10 @@ def _notes(
         why = "; ".join(result.sample.failures) or "it was not checked to the end"
         notes.append(f"  {'not valid' if alone else key}: {why}")
     failed = [o for o in outcomes if o.error is not None]
-    notes += [f"  {outcome.key}: {_error(outcome)}" for outcome in failed[:MOST_NAMED]]
+    notes += [
+        f"  {'no sample' if alone else outcome.key}: {_error(outcome)}"
+        for outcome in failed[:MOST_NAMED]
+    ]
     more = max(0, len(bad) - MOST_NAMED) + max(0, len(failed) - MOST_NAMED)
     if more:
         notes.append(f"  … and {more} more")
@@ -68,4 +101,6 @@ def said(error: BaseException) -> str:
     """An error in a line; of a group, what is in it, each once."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(dict.fromkeys(said(each) for each in error.exceptions))
+    if isinstance(error, RecordedError):
+        return f"{error.type_name.rpartition('.')[2]}: {error.text}"
     return f"{type(error).__name__}: {error}"

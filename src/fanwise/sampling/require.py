@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_origin
 
 from fanwise.errors import UsageError
 from fanwise.models.connect import connect
@@ -80,8 +80,8 @@ def as_requirement(given: Any) -> Requirement:
         return found
     if isinstance(given, str):
         return judge(given)
-    if isinstance(given, Mapping | type):
-        return schema(given)
+    if isinstance(given, Mapping | type) or get_origin(given) is not None:
+        return schema(given)  # `Literal["a", "b"]` and `list[int]` are no types, but callable
     if callable(given):
         return require(given)
     raise UsageError(

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fanwise.core.retry import Retry
+from fanwise.models.ask import MODEL_RETRY
 from fanwise.models.port import Message, Model, Options, Reply, Request
 
 
@@ -64,6 +66,8 @@ class Setting(msgspec.Struct, frozen=True):
     model: Model
     options: Options
     request: Request
+    retry: Retry = MODEL_RETRY
+    timeout: float | None = None
 
 
 class Requirement(Protocol):
@@ -87,6 +91,11 @@ class Requirement(Protocol):
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
         """The verdict. An error raised here ends the chain, and is reported."""
+
+
+def room_for(tokens: int, options: Options) -> int | None:
+    """The most tokens of a call beside the samples: it says more than a short answer does."""
+    return None if options.max_tokens is None else max(tokens, options.max_tokens)
 
 
 def merged(*lists: Sequence[Requirement]) -> tuple[Requirement, ...]:

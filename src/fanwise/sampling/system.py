@@ -17,7 +17,8 @@ from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.port import Message, Model
 from fanwise.models.replay import record
-from fanwise.sampling.report import end_of
+from fanwise.sampling.report import end_of, lines_of
+from fanwise.sampling.result import SampleResult
 from fanwise.sampling.sampler import sample
 from fanwise.sampling.spec import SampleSpec
 from fanwise.specs import Document, End, Plan, Template, check
@@ -163,6 +164,10 @@ class SampleSystem:
         """What the journal kept of it."""
         inputs = None if spec["inputs"] is None else Inputs.again(spec["inputs"])
         return SamplePlan(Document.again(spec), inputs, literal=spec["literal"])
+
+    def tell(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
+        """What was chosen of the samples for an input; fully: all of them, and what was wrong."""
+        return lines_of(key, SampleResult.from_json(value), fully=fully)
 
     def literally(self, fields: Mapping[str, Any], folder: Path) -> Plan:
         """Fields that a command line gave: the prompt is no template."""
