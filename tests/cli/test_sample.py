@@ -149,7 +149,21 @@ def test_a_file_samples_each_input_in_order(
     async def main(server: ScriptedServer) -> None:
         told = await command(reviews, "check", "reviews.yaml")
         assert told.returncode == 0
-        assert b"3 prompts to openai:gpt-5-mini" in told.stdout
+        assert told.stdout.decode().splitlines() == [
+            "reviews.yaml: sample, reviews",
+            "  items   3",
+            "  caps    openai 2",
+            "  budget  1 usd",
+            "  3 prompts to openai:gpt-5-mini",
+            "  at most 6 samples each, 3 wide and 2 deep: 18 in all",
+            "  strategy Majority, chooses among the valid samples",
+            "  checked by code: matches the schema",
+            "  checked by code: is JSON",
+            "  checked by code: is short",
+            "  checked by code: length ≥ 2",
+            "  checked by a command: grep -q o",
+            "  checked by a model's call: The answer is right",
+        ]
         assert not server.requests
         done = await command(reviews, "run", "reviews.yaml", "--run", "r")
         assert done.stdout == b'a\t"good"\nb\t"bad"\nc\t"bad"\n'

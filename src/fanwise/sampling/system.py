@@ -18,6 +18,7 @@ from fanwise.models.connect import connect
 from fanwise.models.port import Message, Model
 from fanwise.models.replay import record
 from fanwise.sampling.report import end_of, lines_of
+from fanwise.sampling.requirement import Tier, in_checking_order
 from fanwise.sampling.result import SampleResult
 from fanwise.sampling.sampler import sample
 from fanwise.sampling.spec import SampleSpec
@@ -25,6 +26,7 @@ from fanwise.specs import Document, End, Plan, Template, check
 from fanwise.specs.inputs import Input, Inputs
 
 KEY = "sample"
+CHECKED_BY = {Tier.CODE: "code", Tier.PROCESS: "a command", Tier.MODEL: "a model's call"}
 ALONE = Input("0", {})
 """Without inputs there is one prompt."""
 
@@ -79,8 +81,11 @@ class SamplePlan:
             f"at most {deep * wide} samples each, {wide} wide and {deep} deep: "
             f"{self.total * deep * wide} in all",
         ]
-        lines += [f"requirement: {each.name}" for each in self._requirements]
-        return lines
+        wins = f"the {spec.winner} valid sample wins"
+        choice = "chooses among the valid samples" if self._strategy.gathers else wins
+        lines.append(f"strategy {type(self._strategy).__name__}, {choice}")
+        order = in_checking_order(self._requirements)
+        return [*lines, *(f"checked by {CHECKED_BY[each.tier]}: {each.name}" for each in order)]
 
     async def execute(self, run: Run) -> End:
         """One sample for each input, in the order of the inputs."""
