@@ -110,7 +110,7 @@ class Page:
     def _python(self, block: Block) -> None:
         source = "\n" * block.line + block.text  # so that a traceback has the page's lines
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        code = compile(source, str(self.path), "exec", flags=flags)
+        code = compile(source, str(self.path), "exec", flags=flags, dont_inherit=True)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             result = types.FunctionType(code, self.names)()
             if asyncio.iscoroutine(result):
