@@ -364,6 +364,14 @@ def test_without_a_key_it_says_which_one_and_starts_nothing(
     assert not list(place.path.iterdir())
 
 
+def test_the_example_labels_every_review_with_the_local_model(place: Place, smollm2: str) -> None:
+    example = str(Path(__file__).parents[2] / "examples" / "sentiment.yaml")
+    done = place.run("run", example)
+    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    assert (done.returncode, len(rows)) == (0, 8), done.stderr
+    assert {label for _, label in rows} <= {'"positive"', '"negative"'}
+
+
 def test_what_is_simulated_says_so(place: Place) -> None:
     done = place.run("sample", "x", "-m", "sim:")
     assert done.returncode == 0

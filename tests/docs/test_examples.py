@@ -197,7 +197,7 @@ def test_files_that_the_architecture_names_are_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     named = set(
         re.findall(
-            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models|specs)/[\w/.-]+)`",
+            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models|specs|sampling)/[\w/.-]+)`",
             text,
         )
     )
