@@ -22,6 +22,7 @@ from typing import Any
 
 import fanwise
 import fanwise.models
+import fanwise.sampling
 import fanwise.specs
 import fanwise.testing
 from fanwise import errors
@@ -55,6 +56,7 @@ def pages() -> dict[str, str]:
         "errors.md": _errors(),
         "events.md": _page("Events", events.__doc__, _events()),
         "models.md": _page("fanwise.models", fanwise.models.__doc__, _models()),
+        "sampling.md": _page("fanwise.sampling", fanwise.sampling.__doc__, _sampling()),
         "specs.md": _page("fanwise.specs", fanwise.specs.__doc__, _specs()),
         "testing.md": _page("fanwise.testing", fanwise.testing.__doc__, _testing()),
         "command-line.md": _command_line(),
@@ -104,6 +106,11 @@ def _models() -> Iterator[str]:
             yield "What `ask` does without a word: four attempts more, on what is worth a retry."
         else:
             yield from _thing(name, getattr(fanwise.models, name))
+
+
+def _sampling() -> Iterator[str]:
+    for name in sorted(fanwise.sampling.__all__, key=str.lower):
+        yield from _thing(name, getattr(fanwise.sampling, name))
 
 
 def _specs() -> Iterator[str]:
@@ -163,6 +170,7 @@ def _index() -> str:
         "- [Errors](errors.md): the tree, and what each carries",
         "- [Events](events.md): what subscribers are told, and spans",
         "- [fanwise.models](models.md): language models",
+        "- [fanwise.sampling](sampling.md): generate, validate, repair",
         "- [fanwise.specs](specs.md): files that people write, and systems of your own",
         "- [fanwise.testing](testing.md): virtual time, recording, fakes, crash points",
         "- [The command line](command-line.md): the `--help` of every command",

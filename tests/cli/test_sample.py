@@ -151,7 +151,21 @@ def test_a_file_samples_each_input_in_order(
     async def main(server: ScriptedServer) -> None:
         told = await command(reviews, "check", "reviews.yaml")
         assert told.returncode == 0
-        assert b"3 prompts to openai:gpt-5-mini" in told.stdout
+        assert told.stdout.decode().splitlines() == [
+            "reviews.yaml: sample, reviews",
+            "  items   3",
+            "  caps    openai 2",
+            "  budget  1 usd",
+            "  3 prompts to openai:gpt-5-mini",
+            "  at most 6 samples each, 3 wide and 2 deep: 18 in all",
+            "  strategy Majority, chooses among the valid samples",
+            "  checked by code: matches the schema",
+            "  checked by code: is JSON",
+            "  checked by code: is short",
+            "  checked by code: length ≥ 2",
+            "  checked by a command: grep -q o",
+            "  checked by a model's call: The answer is right",
+        ]
         assert not server.requests
         done = await command(reviews, "run", "reviews.yaml", "--run", "r")
         assert done.stdout == b'a\t"good"\nb\t"bad"\nc\t"bad"\n'
@@ -235,6 +249,71 @@ def test_ctrl_c_twice_closes_the_requests_and_says_how_to_go_on(
         assert done.stdout in (b"0 0\n", b"1 0\n", b"2 0\n", b"3 0\n")
 
     serving(by_place, main, monkeypatch)
+
+
+def test_show_says_which_sample_won_and_what_was_wrong_with_the_others(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        args = ["sample", "x", "-m", "openai:gpt-5-mini", "--run", "r", "--winner", "first"]
+        await command(place, *args, "--wide", "2", "--regex", "^1 1$")
+
+    serving(by_place, main, monkeypatch)
+    lines = place.run("show", "r").stdout.decode().splitlines()
+    start = lines.index("results")
+    assert lines[start + 1] == "  0: valid (sample 5, of 4 that were made): 1 1"
+    wrong = "not valid (it does not match the pattern ^1 1$)"
+    assert lines[start + 2 : start + 6] == [
+        f"      sample 1 (chain 0, iteration 0): {wrong}: 0 0",
+        f"      sample 4 (chain 1, iteration 0): {wrong}: 1 0",
+        f"      sample 2 (chain 0, iteration 1): {wrong}: 0 1",
+        "    * sample 5 (chain 1, iteration 1): valid: 1 1",
+    ]
+
+
+def test_show_has_a_line_for_the_fan_outs_that_are_alike_however_many_inputs(
+    place: Place,
+) -> None:
+    inputs = ", ".join(f"{{text: t{n}}}" for n in range(30))
+    text = "sample:\n  model: 'sim:x?median_s=0.001'\n  prompt: '{{ input.text }}'\n"
+    (place.path / "f.yaml").write_text(f"{text}  inputs: [{inputs}]\n")
+    assert place.run("run", "f.yaml", "--run", "r").returncode == 0
+    lines = place.run("show", "r").stdout.decode().splitlines()
+    inside = [line for line in lines if line.startswith("fan-outs ")]
+    assert [line.split(": ")[0] for line in inside] == [
+        "fan-outs  prompts/*/sample",
+        "fan-outs  prompts/*/sample/*/samples",
+    ]
+    assert "  … and 10 more (all of them: --items)" in lines
+    assert len(lines) < 40 and max(map(len, lines)) < 300
+    whole = place.run("show", "r", "--items").stdout.decode()
+    assert "  29: valid (sample" in whole
+
+
+def test_one_prompt_that_got_no_sample_is_not_named_by_a_number(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        done = await command(place, "sample", "x", "-m", "openai:gpt-5-mini")
+        assert (done.returncode, done.stdout) == (1, b"")
+        said = done.stderr.decode().splitlines()
+        assert said[0] == "fanwise: 0 of 1 valid"
+        assert said[1].startswith("  no sample: ModelRejected: openai:gpt-5-mini")
+
+    serving(lambda _: Answer(status=400), main, monkeypatch)
+
+
+def test_a_command_that_is_not_there_is_named(place: Place) -> None:
+    done = place.run("sample", "x", "-m", "sim:", "--command", "nosuchprogram")
+    assert done.returncode == 1
+    said = "a chain had an error: CommandFailed: cannot run 'nosuchprogram': No such file"
+    assert said in done.stderr.decode()
+
+
+def test_an_empty_prompt_is_refused_and_nothing_is_started(place: Place) -> None:
+    done = place.run("sample", "-", "-m", "sim:", given=b" \n")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, b"fanwise: the prompt is empty")
+    assert not list(place.path.iterdir())
 
 
 BAD = [
@@ -328,6 +407,14 @@ def test_a_prompt_that_is_no_text_is_refused(place: Place, args: list[str | byte
     done = place.run(*args, "-m", "sim:", given=b"a\xff")
     assert done.returncode == 2
     assert done.stderr.startswith(b"fanwise: the prompt is not UTF-8: character 2")
+
+
+def test_the_example_labels_every_review_with_the_local_model(place: Place, smollm2: str) -> None:
+    example = str(Path(__file__).parents[2] / "examples" / "sentiment.yaml")
+    done = place.run("run", example)
+    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    assert (done.returncode, len(rows)) == (0, 8), done.stderr
+    assert {label for _, label in rows} <= {'"positive"', '"negative"'}
 
 
 def test_what_is_simulated_says_so(place: Place) -> None:

@@ -110,7 +110,7 @@ class Page:
     def _python(self, block: Block) -> None:
         source = "\n" * block.line + block.text  # so that a traceback has the page's lines
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        code = compile(source, str(self.path), "exec", flags=flags)
+        code = compile(source, str(self.path), "exec", flags=flags, dont_inherit=True)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             result = types.FunctionType(code, self.names)()
             if asyncio.iscoroutine(result):
@@ -197,7 +197,7 @@ def test_files_that_the_architecture_names_are_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     named = set(
         re.findall(
-            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models|specs)/[\w/.-]+)`",
+            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models|specs|sampling)/[\w/.-]+)`",
             text,
         )
     )

@@ -17,6 +17,7 @@ from fanwise import Budget, Caps, Command, Halt, Retry, Usage, call, fan_out, fa
 from fanwise.errors import (
     BadPredicate,
     BadRunId,
+    CommandFailed,
     DuplicateKey,
     DuplicateName,
     JournalNotWritable,
@@ -39,6 +40,7 @@ from fanwise.kernel.events import (
     RunEnded,
     RunStarted,
 )
+from fanwise.processes import require_success, run_command
 from fanwise.testing import MemoryJournal, Recording, run_virtual, virtual_time
 
 
@@ -217,6 +219,16 @@ async def test_a_value_that_json_cannot_hold_fails_its_item_and_says_what_to_do(
     assert [o.status for o in outcomes] == ["done", "failed", "done"]
     assert isinstance(outcomes[1].error, NotStorable)
     assert "codec" in str(outcomes[1].error)
+
+
+def test_what_a_command_printed_does_not_hide_why_the_item_failed() -> None:
+    async def work(_: int) -> None:
+        require_success(await run_command(Command(sys.executable, "-c", "exit(3)")))
+
+    with open_run("r", journal=MemoryJournal()) as run:
+        (outcome,) = fan_out_sync(work, [0], run=run)
+    assert isinstance(outcome.error, CommandFailed)
+    assert "code 3" in str(outcome.error)
 
 
 @virtual_time

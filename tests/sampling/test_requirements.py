@@ -16,12 +16,12 @@ import pytest
 from fanwise import Retry
 from fanwise.errors import AttemptTimeout, BadOutput, BadVerdict, CommandFailed, UsageError
 from fanwise.models.ask import worth_a_retry
-from fanwise.models.port import Options, Reply, Tokens
+from fanwise.models.port import Options, Reply, Request, Tokens
 from fanwise.sampling import command, judge, matches, require, reward, sample, schema
 from fanwise.testing import ScriptedModel, virtual_time
 from tests.models.support import run
 
-from .support import BAD, GOOD, by_turn, judge_says
+from .support import BAD, GOOD, by_turn, judge_says, verdict
 
 
 class Review(pydantic.BaseModel):
@@ -102,6 +102,13 @@ async def test_what_a_schema_says_of_a_huge_answer_is_short() -> None:
 
 
 @virtual_time
+@pytest.mark.parametrize("given", [Literal["a", "b"], list[int] | Literal["a"]])
+async def test_an_annotation_is_a_schema_and_no_function(given: Any) -> None:
+    result = await sample(ScriptedModel(['"c"', '"a"']), "x", given, concurrency_budget=1)
+    assert result.value == "a"
+
+
+@virtual_time
 async def test_a_pattern_is_searched_for_and_may_be_anchored() -> None:
     model = by_turn(["tel 12", "1234", "123"])
     result = await sample(model, "x", [matches(r"^\d{3}$")], concurrency_budget=1)
@@ -162,17 +169,42 @@ async def test_a_text_is_judged_by_the_model_that_is_sampled() -> None:
         if "Judge whether" not in request.messages[-1].content:
             return f"draft {request.seed}"
         assert "Requirement: is polite" in request.messages[-1].content
-        assert request.options == Options(max_tokens=99)
+        assert request.options == Options(max_tokens=900)
         return judge_says(lambda _: True)(request)
 
     model = ScriptedModel(answer)
     result = await sample(
-        model, "say hello", ["is polite"], concurrency_budget=1, options=Options(max_tokens=99)
+        model, "say hello", ["is polite"], concurrency_budget=1, options=Options(max_tokens=900)
     )
     assert result.success
     assert len(model.requests) == 2
     assert model.requests[0].messages[0].content == "say hello\n\nRequirements:\n- is polite"
     assert ">\nsay hello" in model.requests[1].messages[0].content
+
+
+@virtual_time
+async def test_answers_of_a_word_leave_a_judge_room_for_its_reason() -> None:
+    def answer(request: Request) -> str:
+        if request.schema is None:
+            assert request.options.max_tokens == 3
+            return "hello"
+        assert request.options.max_tokens == 500
+        return verdict(True)
+
+    options = Options(max_tokens=3)
+    assert (await sample(ScriptedModel(answer), "say hello", "is polite", options=options)).success
+
+
+@virtual_time
+async def test_the_time_out_of_a_call_goes_for_judges_too() -> None:
+    async def answer(request: Request) -> str:
+        if request.schema is not None:
+            await asyncio.sleep(100)
+        return "hello"
+
+    model = ScriptedModel(answer)
+    result = await sample(model, "x", "is polite", timeout=5, retry=Retry.none(), loop_budget=1)
+    assert [type(error).__name__ for error in result.errors] == ["AttemptTimeout"] * 4
 
 
 @virtual_time

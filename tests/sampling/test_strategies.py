@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import UsageError
-from fanwise.models import Message
+from fanwise.models import Message, Options
 from fanwise.sampling import (
     Advice,
     BestOf,
@@ -86,8 +86,11 @@ async def test_multi_turn_repair_is_a_conversation() -> None:
 async def test_advice_is_written_by_a_model_and_goes_into_the_prompt() -> None:
     adviser = ScriptedModel(["Say good."], name="other:adviser")
     model = by_turn([BAD, GOOD])
-    await sample(model, "the task", [good], concurrency_budget=1, strategy=Advice(adviser))
+    short = Options(max_tokens=3)
+    strategy = Advice(adviser)
+    await sample(model, "the task", [good], concurrency_budget=1, strategy=strategy, options=short)
     (question,) = adviser.requests
+    assert question.options == Options(max_tokens=200)
     assert "the task" in question.messages[0].content
     assert "it fails: says good" in question.messages[0].content
     assert asked(model, 1) == (

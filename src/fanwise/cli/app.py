@@ -23,7 +23,9 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
 
 \b
   ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
+  fanwise sample PROMPT -m M   ask a model until its answer is valid
   fanwise run FILE             what the file says; fanwise check FILE only looks
+  fanwise pull smollm2         a small model for this machine, as local:smollm2
   fanwise runs                 what ran here, and how it went
   fanwise resume RUN           go on with a run that was interrupted
 """

@@ -113,6 +113,8 @@ def sample(
     requirements += [{"command": _words(each), "check_only": True} for each in command or ()]
     requirements += require or []
     text = _utf8(sys.stdin.read() if prompt == "-" else prompt)
+    if not text.strip():
+        raise UsageError("the prompt is empty", "Give a text, or - and a text on stdin")
     given: dict[str, Any] = {
         "name": " ".join(text.split())[:MOST_TITLE] or "sample",
         "model": model,

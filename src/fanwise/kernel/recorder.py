@@ -150,6 +150,8 @@ class Recorder:
         try:
             return outcome, self._codec.encode(outcome.value)
         except NotStorable as error:
+            if outcome.error is not None:  # what it printed is a courtesy; why it failed is not
+                return msgspec.structs.replace(outcome, value=None), None
             error.add_note(f"the value of item {outcome.index} (key {outcome.key!r})")
             failed: Outcome[Any] = Outcome(
                 outcome.index, "failed", None, error, outcome.attempts, outcome.given_key,

@@ -12,7 +12,10 @@ import msgspec
 
 from fanwise.models.judging import judged
 from fanwise.models.port import Model
-from fanwise.sampling.requirement import Draft, Setting, Tier, Verdict
+from fanwise.sampling.requirement import Draft, Setting, Tier, Verdict, room_for
+
+MOST_TOKENS = 500
+"""Room for a judge's reason and verdict, also where answers of a word are asked for."""
 
 
 class Judge(msgspec.Struct, frozen=True):
@@ -44,7 +47,7 @@ class Judge(msgspec.Struct, frozen=True):
             task="\n\n".join(message.content for message in said),
             context=draft.context,
             at_least=self.at_least,
-            max_tokens=setting.options.max_tokens,
+            max_tokens=room_for(MOST_TOKENS, setting.options),
             seed=setting.request.seed,
             retry=setting.retry,
             timeout=setting.timeout,

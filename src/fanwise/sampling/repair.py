@@ -12,6 +12,7 @@ from fanwise.models.ask import ask
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Message, Model, Options, Request
+from fanwise.sampling.requirement import room_for
 from fanwise.sampling.result import Sample
 from fanwise.sampling.strategy import Strategy, Turn, add_to_prompt, bullets
 
@@ -46,6 +47,9 @@ What was wrong:
 
 Write one or two sentences of advice to the model for its next attempt: what to do differently. \
 Do not write the answer itself."""
+
+MOST_TOKENS = 200
+"""Room for the advice, also where answers of a word are asked for."""
 
 HINT = """Advice for your answer, after an attempt that failed:
 {advice}"""
@@ -100,7 +104,7 @@ class Advice(Strategy):
         question = ADVICE.format(
             task=task, answer=history[-1].text, failures=bullets(history[-1].failures)
         )
-        options = Options(max_tokens=turn.request.options.max_tokens)
+        options = Options(max_tokens=room_for(MOST_TOKENS, turn.request.options))
         request = Request((Message("user", question),), options, seed=history[-1].seed)
         reply = await ask(adviser, request, name=f"advice {adviser.name}")
         hint = HINT.format(advice=reply.text.strip())

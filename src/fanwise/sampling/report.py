@@ -7,11 +7,12 @@ from typing import Any
 
 from fanwise.core.outcome import Outcome
 from fanwise.errors import one_line
-from fanwise.sampling.result import SampleResult
+from fanwise.sampling.result import Sample, SampleResult
 from fanwise.specs.system import End
 
 MOST_NAMED = 10
 MOST_NOTE = 500
+MOST_TEXT = 100
 
 
 def end_of(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> End:
@@ -24,6 +25,34 @@ def end_of(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> End:
         notes=_notes(outcomes, done, alone=alone),
         exit_code=0 if len(valid) == len(outcomes) else 1,
     )
+
+
+def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
+    """One input for `fanwise show`: the sample that was chosen; fully: each sample, in order."""
+    chosen = result.sample
+    made = f"sample {chosen.id}, of {len(result.samples)} that were made"
+    lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result))}"]
+    if not fully:
+        return lines
+    for sample in sorted(result.samples, key=lambda each: (each.iteration, each.chain)):
+        mark = "*" if sample is chosen else " "
+        where = f"chain {sample.chain}, iteration {sample.iteration}"
+        why = "; ".join(" ".join(each.split()) for each in sample.failures)
+        told = f"{_state(sample)} ({why})" if why else _state(sample)
+        text = _cut(" ".join(sample.text.split()))
+        lines.append(f"  {mark} sample {sample.id} ({where}): {told}: {text}")
+    errors = dict.fromkeys(one_line(error) for error in result.errors)
+    return [*lines, *(f"    a chain had an error: {error}" for error in errors)]
+
+
+def _state(sample: Sample) -> str:
+    if not sample.checked:
+        return "not checked"
+    return "valid" if sample.valid else "not valid"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} …"
 
 
 def _document(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> Any:
@@ -48,7 +77,7 @@ def _notes(
         if not result.success
     )
     notes += _some(
-        f"{'failed' if alone else o.key}: {one_line(o.error)}"
+        f"{'no sample' if alone else o.key}: {one_line(o.error)}"
         for o in outcomes
         if o.error is not None
     )

@@ -81,7 +81,7 @@ def as_requirement(given: Any) -> Requirement:
     if isinstance(given, str):
         return judge(given)
     if isinstance(given, Mapping | type) or get_origin(given) is not None:
-        return schema(given)
+        return schema(given)  # `Literal["a", "b"]` and `list[int]` are no types, but callable
     if callable(given):
         return require(given)
     raise UsageError(

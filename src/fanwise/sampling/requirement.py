@@ -94,6 +94,11 @@ class Requirement(Protocol):
         """The verdict. An error raised here ends the chain, and is reported."""
 
 
+def room_for(tokens: int, options: Options) -> int | None:
+    """The most tokens of a call beside the samples: it says more than a short answer does."""
+    return None if options.max_tokens is None else max(tokens, options.max_tokens)
+
+
 def merged(*lists: Sequence[Requirement]) -> tuple[Requirement, ...]:
     """All of them, each once, in the order in which they were declared."""
     found: list[Requirement] = []

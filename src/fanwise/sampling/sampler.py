@@ -89,9 +89,10 @@ async def sample(
     iteration and chain, which is the same on every run. `options`: temperature, max_tokens and so
     on. `seed`: the samples' own seeds come from it. `check_all`: also ask the judges about a
     sample that has failed already. `validation_context`: messages that judges (and functions, as
-    `draft.context`) see instead of the prompt. `retry` and `timeout`: for each call. `deadline`:
-    seconds for the whole. `caps` and `budget`: default: those around. `run`: a durable run, so
-    that a resume pays for nothing twice; default: that around. `name`: its place in the run.
+    `draft.context`) see instead of the prompt. `retry` and `timeout`: for each sample and judge.
+    `deadline`: seconds for the whole. `caps` and `budget`: default: those around. `run`: a durable
+    run, so that a resume pays for nothing twice; default: that around. `name`: its place in the
+    run.
     """
     setup = _setup(
         connect(model), prompt, requirements, as_strategy(strategy),

@@ -16,7 +16,10 @@ from fanwise.kernel.run import Run
 from fanwise.models.connect import connect
 from fanwise.models.port import Message, Model, Request
 from fanwise.models.replay import record
-from fanwise.sampling.report import end_of
+from fanwise.sampling.report import end_of, lines_of
+from fanwise.sampling.require import schema
+from fanwise.sampling.requirement import Tier, in_checking_order
+from fanwise.sampling.result import SampleResult
 from fanwise.sampling.sampler import sample
 from fanwise.sampling.spec import LoopSpec, SampleSpec
 from fanwise.specs import Document, End, Plan, Template, Where, check
@@ -24,6 +27,7 @@ from fanwise.specs.inputs import Input, Inputs
 from fanwise.specs.system import Answerer
 
 KEY = "sample"
+CHECKED_BY = {Tier.CODE: "code", Tier.PROCESS: "a command", Tier.MODEL: "a model's call"}
 ALONE = Input("0", {})
 """Without inputs there is one prompt."""
 
@@ -77,10 +81,13 @@ class SamplePlan:
             f"at most {deep * wide} samples each, {wide} wide and {deep} deep: "
             f"{self.total * deep * wide} in all",
         ]
-        if spec.schema_ is not None:
-            lines.append("requirement: matches the schema")
-        lines += [f"requirement: {each.name}" for each in self._loop["requirements"]]
-        return lines
+        strategy = self._loop["strategy"]
+        wins = f"the {spec.winner} valid sample wins"
+        choice = "chooses among the valid samples" if strategy.gathers else wins
+        lines.append(f"strategy {type(strategy).__name__}, {choice}")
+        own = [] if spec.schema_ is None else [schema(spec.schema_)]
+        order = in_checking_order([*own, *self._loop["requirements"]])
+        return [*lines, *(f"checked by {CHECKED_BY[each.tier]}: {each.name}" for each in order)]
 
     async def execute(self, run: Run) -> End:
         """One sample for each input, in the order of the inputs."""
@@ -156,6 +163,10 @@ class SampleSystem:
         """What the journal kept of it."""
         inputs = None if spec["inputs"] is None else Inputs.again(spec["inputs"])
         return SamplePlan(Document.again(spec), inputs, literal=spec["literal"])
+
+    def tell(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
+        """What was chosen of the samples for an input; fully: all of them, and what was wrong."""
+        return lines_of(key, SampleResult.from_json(value), fully=fully)
 
     def answerer(self, where: Where) -> Answerer:
         """What stands there says how a prompt of another system is sampled."""

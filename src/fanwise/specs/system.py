@@ -11,7 +11,8 @@ Rules: `plan` checks the file completely, and starts, spends and writes nothing,
 calls it too. All that is wrong is a `BadSpec` (see `fanwise.specs.check`). `execute` does its work
 in fan-outs of `run`, with stable names and keys, so that a resume finds their outcomes; it makes no
 task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-outs
-return early: then `execute` returns what it has. Neither prints anything.
+return early: then `execute` returns what it has. Neither prints anything. A system may also have
+`tell` (see `Tell`), so that `fanwise show` can say what came of each item.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ class End(msgspec.Struct, frozen=True):
     before."""
     exit_code: int = 0
     """0 done, 1 some failed, 3 paused. 130 is given by fanwise itself, when it was interrupted."""
+
+
+class Tell(Protocol):
+    """A system may have a method `tell`: what came of an item of a top-level fan-out."""
+
+    def __call__(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
+        """Its value as lines for `fanwise show`: one, or if `fully`, all that there is."""
 
 
 class Plan(Protocol):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +18,9 @@ from fanwise.view.item_rows import Row, moment
 from fanwise.view.run_summary import duration, local_time, one_line, run_summary
 
 Detail = dict[str, Any]
+
+MOST_SPEC = 200
+"""Characters of a spec that are shown: it may hold a whole file."""
 
 BOOKKEEPING = ("reserve", "settle", PLANNED)
 """Events that are kept for a crash; nobody wants to read them."""
@@ -54,8 +58,8 @@ def run_detail(journal: Journal, run: RunRecord) -> Detail:
     return detail
 
 
-def detail_lines(detail: Detail) -> Iterator[str]:
-    """For a person."""
+def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
+    """For a person. `results`: what came of it, in the words of whoever made the run."""
     yield f"run       {detail['id']}  ({detail['kind']})"
     yield f"status    {detail['status']}" + (f": {detail['error']}" if detail["error"] else "")
     if detail["name"]:
@@ -65,9 +69,9 @@ def detail_lines(detail: Detail) -> Iterator[str]:
     total = "an unknown number" if detail["total"] is None else detail["total"]
     yield f"items     {detail['done']} done, {detail['failed']} failed, of {total}"
     yield from call_lines(detail["calls"])
-    for fan_out in detail["fan_outs"]:
-        yield _fan_out_line(fan_out)
+    yield from _fan_out_lines(detail["fan_outs"])
     yield from _spec_lines(detail["spec"])
+    yield from _section("results", results)
     yield from _section("failed", [_failure_line(f) for f in detail["failures"]])
     after = [_failure_line(f) for f in detail["failures_after_the_halt"]]
     yield from _section("failed too, in flight behind the failure that halted the run", after)
@@ -101,6 +105,30 @@ def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:
         if stats is None
         else {**msgspec.to_builtins(stats), "efficiency": stats.efficiency},
     }
+
+
+def _fan_out_lines(fan_outs: list[Detail]) -> Iterator[str]:
+    """Those inside items in a line for each kind: there may be thousands, and all are alike."""
+    alike: dict[str, list[Detail]] = {}
+    for fan_out in fan_outs:
+        alike.setdefault(_shape(fan_out["path"]), []).append(fan_out)
+    for shape, group in alike.items():
+        yield _fan_out_line(group[0]) if len(group) == 1 else _group_line(shape, group)
+
+
+def _shape(path: str) -> str:
+    """A path in which `*` stands for the keys of items: it is name/key/name/key/name."""
+    parts = path.split("/")
+    return "/".join("*" if number % 2 else part for number, part in enumerate(parts))
+
+
+def _group_line(shape: str, group: list[Detail]) -> str:
+    statuses = Counter(fan_out["status"] for fan_out in group)
+    told = ", ".join(f"{number:,} {status}" for status, number in sorted(statuses.items()))
+    peak = max(
+        (each["stats"]["peak"].get("total", 0) for each in group if each["stats"]), default=0
+    )
+    return f"fan-outs  {one_line(shape)}: {told}, cap {group[0]['cap']}, peak {peak}"
 
 
 def _fan_out_line(fan_out: Detail) -> str:
@@ -154,10 +182,14 @@ def _event_line(event: Detail) -> str:
 def _spec_lines(spec: Any) -> Iterator[str]:
     if isinstance(spec, dict):
         told = "  ".join(f"{k}={v}" for k, v in spec.items() if k != "argv")
-        yield f"spec      {one_line(told)}"
+        yield f"spec      {_cut(one_line(told))}"
 
 
-def _section(title: str, lines: list[str]) -> Iterator[str]:
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_SPEC else f"{text[:MOST_SPEC]} … (all of it: --json)"
+
+
+def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
     if lines:
         yield title
         for line in lines:
