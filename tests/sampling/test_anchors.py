@@ -423,6 +423,8 @@ def test_14_a_resumed_run_pays_for_no_recorded_sample_again(tmp_path: Path) -> N
     assert len(answers.requests) == 5
     assert len({request.seed for request in answers.requests}) == 5
     assert [each.id for each in result.samples] == [1, 2, 3, 4, 5]
+    # Of another process's call nobody has measured here how long it waited.
+    assert [each.queued_s is None for each in result.samples] == [True] * 3 + [False] * 2
     again = run(attempt(never))
     assert len(answers.requests) == 5
     assert again.to_json() == result.to_json()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import enum
-import os
 import re
 import sys
 from pathlib import Path
@@ -118,21 +117,22 @@ async def test_a_pattern_is_searched_for_and_may_be_anchored() -> None:
         matches("(")
 
 
-def test_a_command_reads_the_text_and_says_by_its_exit_code_and_stderr(tmp_path: Path) -> None:
+def test_a_command_reads_the_text_and_says_by_its_exit_code_and_stderr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "check.py"
     program.write_text(
         "import os, sys\n"
         "text = sys.stdin.read()\n"
-        "assert not os.environ.get('SECRET_KEY'), 'the key is none of its business'\n"
+        "for key in ('SECRET_KEY', 'MISTRAL_API_KEY'):\n"
+        "    assert not os.environ.get(key), 'the key is none of its business'\n"
         "sys.exit(f'{text!r} is too long' if len(text) > 3 else 0)\n"
     )
-    os.environ["SECRET_KEY"] = "hidden"
-    try:
-        model = ScriptedModel(iter(["long one", "ok"]), key="SECRET_KEY")
-        check = command(sys.executable, str(program), description="short", check_only=True)
-        result = run(sample(model, "x", [check], concurrency_budget=1))
-    finally:
-        del os.environ["SECRET_KEY"]
+    monkeypatch.setenv("SECRET_KEY", "hidden")
+    monkeypatch.setenv("MISTRAL_API_KEY", "a judge's, perhaps")
+    model = ScriptedModel(iter(["long one", "ok"]), key="SECRET_KEY")
+    check = command(sys.executable, str(program), description="short", check_only=True)
+    result = run(sample(model, "x", [check], concurrency_budget=1))
     assert result.text == "ok"
     assert result.samples[0].failures == [
         "the command exited with code 1: 'long one' is too long\n'long one' is too long"
@@ -178,6 +178,7 @@ async def test_a_text_is_judged_by_the_model_that_is_sampled() -> None:
     )
     assert result.success
     assert len(model.requests) == 2
+    assert model.requests[1].seed == result.sample.seed  # so that a replay finds it
     assert model.requests[0].messages[0].content == "say hello\n\nRequirements:\n- is polite"
     assert ">\nsay hello" in model.requests[1].messages[0].content
 

@@ -131,6 +131,13 @@ async def test_time_saved_is_told_against_one_after_the_other() -> None:
     assert (result.totals.elapsed_s, result.totals.sequential_s) == (10, 40)
     assert result.totals.saved_s == 30
 
+    async def slow(draft: Draft) -> bool:
+        await asyncio.sleep(5)
+        return False
+
+    result = await sample(timed(table), "x", [slow], loop_budget=1)
+    assert (result.totals.elapsed_s, result.totals.sequential_s) == (15, 60)
+
 
 @virtual_time
 async def test_what_ends_beside_the_winner_is_kept_checked_or_not_and_its_errors_too() -> None:
@@ -190,6 +197,21 @@ async def test_errors_of_siblings_are_reported_beside_a_success() -> None:
     result = await sample(by_turn([refused], [BAD, GOOD]), "x", [good], concurrency_budget=2)
     assert result.success
     assert result.errors == (refused,)
+
+
+@virtual_time
+async def test_errors_are_in_the_order_of_their_chains_and_not_of_time() -> None:
+    late, early = ModelRefused("late"), ModelRefused("early")
+    result = await sample(by_turn([BAD, late], [early], [BAD]), "x", [good], concurrency_budget=3)
+    assert result.errors == (late, early)
+
+
+@virtual_time
+async def test_of_equal_failures_the_latest_is_that_of_the_highest_iteration() -> None:
+    model = by_turn(["a", "b"], ["c", ModelRejected("no")])
+    result = await sample(model, "x", [good], loop_budget=2, concurrency_budget=2)
+    assert [each.id for each in result.samples] == [1, 2, 3]
+    assert result.text == "b"
 
 
 @virtual_time

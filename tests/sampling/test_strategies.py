@@ -210,6 +210,17 @@ async def test_escalation_comes_at_once_when_there_is_no_progress() -> None:
 
 
 @virtual_time
+async def test_the_strong_model_keeps_a_chain_also_when_it_makes_progress() -> None:
+    cheap, strong = by_turn(["a"]), ScriptedModel(["bb", "ccc"], name="big:strong")
+    growing = reward(lambda draft: float(len(draft)), at_least=3)
+    result = await sample(
+        cheap, "x", [growing], concurrency_budget=1, loop_budget=9,
+        strategy=Escalate(strong, after=9),
+    )  # fmt: skip
+    assert [each.text for each in result.samples] == ["a", "a", "bb", "ccc"]
+
+
+@virtual_time
 async def test_a_strategy_of_ones_own_has_repair_and_select() -> None:
     class Mine(Strategy):
         gathers = True

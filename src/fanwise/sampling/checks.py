@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ import msgspec
 
 from fanwise.errors import BadVerdict, CommandFailed, UsageError
 from fanwise.kernel.perform import name_of, perform
+from fanwise.models.names import PROVIDERS
 from fanwise.models.output import Mismatch, check_schema, parse
 from fanwise.models.port import Schema
 from fanwise.processes import Command, require_success, run_command
@@ -144,8 +146,9 @@ class Runs(msgspec.Struct, frozen=True):
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
         """Run it. Its words are the reason."""
         placed = any("{}" in each for each in self.argv)
-        # The key is the model's business, not that of a program that reads what it wrote.
-        env = {} if setting.model.key is None else {setting.model.key: ""}
+        # Keys are the models' business, not that of a program that reads what they wrote.
+        keys = {provider.key for provider in PROVIDERS.values()} | {setting.model.key}
+        env = {key: "" for key in keys if key is not None and key in os.environ}
         stdin = None if placed else draft.encode("utf-8", "replace")
         command = Command(*self.argv, stdin=stdin, cwd=self.cwd, env=env, check=False)
         result = await run_command(
