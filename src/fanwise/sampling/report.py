@@ -51,8 +51,8 @@ def _state(sample: Sample) -> str:
     return "valid" if sample.valid else "not valid"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} …"
+def _cut(text: str, most: int = MOST_TEXT) -> str:
+    return text if len(text) <= most else f"{text[:most]} …"
 
 
 def _document(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> Any:
@@ -94,13 +94,9 @@ def _notes(
 def _some(lines: Iterable[str]) -> list[str]:
     """The first ones, each in a line, and how many more there are."""
     found = list(lines)
-    named = [f"  {_cut(' '.join(line.split()))}" for line in found[:MOST_NAMED]]
+    named = [f"  {_cut(' '.join(line.split()), MOST_NOTE)}" for line in found[:MOST_NAMED]]
     more = len(found) - len(named)
     return [*named, f"  … and {more} more"] if more else named
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= MOST_NOTE else f"{line[: MOST_NOTE - 1]}…"
 
 
 def _why(result: SampleResult) -> str:
