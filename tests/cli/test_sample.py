@@ -287,6 +287,26 @@ def test_show_has_a_line_for_the_fan_outs_that_are_alike_however_many_inputs(
     assert "  29: valid (sample" in whole
 
 
+def test_ctrl_c_says_how_many_inputs_were_not_sampled(
+    reviews: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (reviews.path / "reviews.yaml").write_text(FILE.replace("loop_budget: 2", "cap: 1"))
+
+    async def main(server: ScriptedServer) -> None:
+        server.gate.close()
+        process = await asyncio.to_thread(reviews.start, "run", "reviews.yaml", "--run", "r")
+        await server.gate.held(2)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        await asyncio.to_thread(process.stderr.readline)
+        server.gate.open()
+        _, err = await asyncio.to_thread(process.communicate)
+        assert process.returncode == 130
+        assert b"fanwise: 1 of 1 valid, and 2 not sampled\n" in err
+
+    serving(good_or_bad, main, monkeypatch)
+
+
 def test_one_prompt_that_got_no_sample_is_not_named_by_a_number(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

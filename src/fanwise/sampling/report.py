@@ -14,14 +14,14 @@ MOST_NAMED = 10
 MOST_TEXT = 100
 
 
-def end_of(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> End:
+def end_of(outcomes: Sequence[Outcome[Any]], total: int, *, alone: bool) -> End:
     """The texts on stdout, in the order of the inputs; what is wrong on stderr."""
     done = [(o.key, SampleResult.from_json(o.unwrap())) for o in outcomes if o.ok]
     valid = [key for key, result in done if result.success]
     return End(
         document=_document(outcomes, alone=alone),
         output=[result.text if alone else f"{key}\t{_one_line(result)}" for key, result in done],
-        notes=_notes(outcomes, done, alone=alone),
+        notes=_notes(outcomes, done, total - len(outcomes), alone=alone),
         exit_code=0 if len(valid) == len(outcomes) else 1,
     )
 
@@ -66,12 +66,17 @@ def _error(outcome: Outcome[Any]) -> str | None:
 
 
 def _notes(
-    outcomes: Sequence[Outcome[Any]], done: list[tuple[str, SampleResult]], *, alone: bool
+    outcomes: Sequence[Outcome[Any]],
+    done: list[tuple[str, SampleResult]],
+    missing: int,
+    *,
+    alone: bool,
 ) -> list[str]:
     notes = []
     valid = sum(result.success for _, result in done)
     if not alone or valid < len(outcomes):
-        notes.append(f"{valid} of {len(outcomes)} valid")
+        rest = f", and {missing:,} not sampled" if missing and not alone else ""
+        notes.append(f"{valid} of {len(outcomes)} valid{rest}")
     bad = [(key, result) for key, result in done if not result.success]
     for key, result in bad[:MOST_NAMED]:
         why = "; ".join(result.sample.failures) or "it was not checked to the end"
@@ -84,10 +89,13 @@ def _notes(
     more = max(0, len(bad) - MOST_NAMED) + max(0, len(failed) - MOST_NAMED)
     if more:
         notes.append(f"  … and {more} more")
-    for key, result in done:
-        for error in result.errors:
-            notes.append(f"  {'a chain' if alone else key} had an error: {said(error)}")
-            break
+    died = [(key, result.errors[0]) for key, result in done if result.errors]
+    notes += [
+        f"  {'a chain' if alone else key} had an error: {said(error)}"
+        for key, error in died[:MOST_NAMED]
+    ]
+    if len(died) > MOST_NAMED:
+        notes.append(f"  … and chains of {len(died) - MOST_NAMED} more")
     if any(s.reply.finish_reason == "simulated" for _, r in done for s in r.samples):
         notes.append("simulated: no model was asked")
     return notes

@@ -100,7 +100,7 @@ class SamplePlan:
                 key=lambda item: item.id,
             )
         found: list[Outcome[Any]] = [*outcomes]
-        return end_of(found, alone=self._inputs is None)
+        return end_of(found, self.total, alone=self._inputs is None)
 
     async def _sample(self, model: Model, item: Input) -> dict[str, Any]:
         spec = self._spec
