@@ -18,6 +18,8 @@ CASES = {
     "durable": "50,000 trivial items on disk",
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",
+    "sampling-overhead": "the sampling layer alone",
+    "sampling": "eight samples at a time from a real server, beside Mellea",
 }
 
 

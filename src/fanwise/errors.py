@@ -497,6 +497,20 @@ class RecordedError(FanwiseError):
         super().__init__(f"{type_name}: {text}" if text else type_name)
 
 
+def one_line(error: BaseException) -> str:
+    """Kind and text, the same for an error that was just raised as for one that was read back.
+
+    Of a group, what is in it, each once.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(dict.fromkeys(one_line(each) for each in error.exceptions))
+    if isinstance(error, RecordedError):
+        kind, text = error.type_name.rpartition(".")[2], error.text
+    else:
+        kind, text = type(error).__name__, str(error)
+    return " ".join(f"{kind}: {text}".split()) if text else kind
+
+
 class JournalError(FanwiseError):
     """What is on disk cannot be read or written."""
 

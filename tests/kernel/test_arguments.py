@@ -59,7 +59,7 @@ def test_needs_and_keys_of_the_wrong_type() -> None:
 
 def test_the_sync_form_inside_a_loop_says_what_to_use() -> None:
     async def main() -> None:
-        with pytest.raises(UsageError, match="Use: await fan_out"):
+        with pytest.raises(UsageError, match="without `_sync`"):
             fan_out_sync(never, [1])
 
     asyncio.run(main())

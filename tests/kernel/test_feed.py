@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fanwise import Feed, fan_out, fan_out_stream, open_run
+from fanwise import Caps, Feed, fan_out, fan_out_stream, open_run
 from fanwise.errors import UsageError
 from fanwise.testing import virtual_time
 
@@ -69,6 +69,31 @@ async def test_what_had_ended_and_was_not_read_is_told_after_the_block() -> None
         async for _ in stream:
             break
     assert [(o.index, o.status) for o in stream.unread] == [(1, "done"), (2, "cancelled")]
+
+
+@virtual_time
+async def test_a_feed_serves_one_fan_out() -> None:
+    feed: Feed[int] = Feed([1])
+    feed.close()
+    await fan_out(slow, feed)
+    with pytest.raises(UsageError, match="each"):
+        await fan_out(slow, feed)
+
+
+@virtual_time
+async def test_what_needs_a_busy_cap_does_not_hold_up_what_came_after_it() -> None:
+    loop = asyncio.get_running_loop()
+    ends: dict[str, float] = {}
+
+    async def work(item: str) -> None:
+        await asyncio.sleep(10 if item[0] == "a" else 1)
+        ends[item] = loop.time()
+
+    feed = Feed(["a1", "a2", "a3"])
+    loop.call_later(0.5, feed.add, "b1", "b2")
+    loop.call_later(0.5, feed.close)
+    await fan_out(work, feed, cap=9, caps=Caps(a=1, b=1), needs=lambda item: item[0])
+    assert ends == {"b1": 1.5, "b2": 2.5, "a1": 10, "a2": 20, "a3": 30}
 
 
 def test_what_a_feed_brought_is_known_again_on_resume_by_its_key(tmp_path: Path) -> None:

@@ -15,12 +15,24 @@ from fanwise.errors import (
     BadVerdict,
     BudgetExceeded,
     DeadlinePassed,
+    FanwiseError,
     ModelOverloaded,
     ModelRateLimited,
     ModelRejected,
 )
 from fanwise.models import Message, Options, Price, Request
-from fanwise.sampling import Draft, Majority, Strategy, judge, require, sample
+from fanwise.sampling import (
+    Draft,
+    Escalate,
+    Majority,
+    Repair,
+    Strategy,
+    Verdict,
+    judge,
+    require,
+    reward,
+    sample,
+)
 from fanwise.testing import Answer, ScriptedModel, ScriptedServer, virtual_time
 from tests.models.support import model_of, run
 
@@ -41,7 +53,7 @@ def test_1_the_losers_connections_are_closed_before_sample_returns() -> None:
                 await server.gate.held(5)
                 server.gate.open()
             result = sampling.result()
-            assert result.success
+            assert (result.success, result.errors) == (True, ())
             await server.idle()
             assert (len(server.requests), server.most_in_flight) == (5, 5)
             assert (server.disconnects, server.in_flight) == (4, 0)
@@ -147,7 +159,7 @@ async def test_5_an_async_validator_that_says_no_is_a_no(check: Any) -> None:
     assert [v.passed for v in result.sample.verdicts] == [False]
 
 
-@pytest.mark.parametrize("answer", [None, 1, "yes", (1, "x"), ()])
+@pytest.mark.parametrize("answer", [None, 1, "yes", (1, "x"), (), Verdict("no")])  # type: ignore[arg-type]
 @virtual_time
 async def test_5_what_is_no_verdict_is_an_error_and_not_a_yes(answer: Any) -> None:
     with pytest.raises(BadVerdict, match="Return True, False"):
@@ -411,10 +423,64 @@ def test_14_a_resumed_run_pays_for_no_recorded_sample_again(tmp_path: Path) -> N
     assert len(answers.requests) == 5
     assert len({request.seed for request in answers.requests}) == 5
     assert [each.id for each in result.samples] == [1, 2, 3, 4, 5]
+    # Of another process's call nobody has measured here how long it waited.
+    assert [each.queued_s is None for each in result.samples] == [True] * 3 + [False] * 2
     again = run(attempt(never))
     assert len(answers.requests) == 5
     assert again.to_json() == result.to_json()
     assert again.totals == result.totals
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"requirements": [reward(len, 99, "fine")]},
+        {"strategy": Repair("{answer}, because {failures}")},
+        {"strategy": Escalate(ScriptedModel([]))},
+        {"validation_context": [Message("user", "c")]},
+        {"prompt": "y"},
+    ],
+)
+def test_14_a_resume_takes_no_sample_of_another_question(
+    tmp_path: Path, other: dict[str, Any]
+) -> None:
+    model = ScriptedModel(lambda request: f"{request.seed}")
+
+    async def attempt(**given: Any) -> Any:
+        same = {"prompt": "x", "requirements": [reward(len, 1, "fine")], "concurrency_budget": 1}
+        with open_run("r", journal=tmp_path / "j.db") as run_:
+            return await sample(model, run=run_, loop_budget=1, **{**same, **given})
+
+    run(attempt())
+    run(attempt())
+    assert len(model.requests) == 1
+    run(attempt(**other))
+    assert len(model.requests) == 2
+
+
+def test_14_a_run_that_starts_nothing_more_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        with open_run("r", journal=tmp_path / "j.db") as run_:
+            run_.halt("enough")
+            await sample(ScriptedModel([]), "x", run=run_)
+
+    with pytest.raises(FanwiseError, match="starts nothing more"):
+        run(main())
+
+
+@virtual_time
+async def test_14_a_deadline_that_passes_while_the_rest_is_cancelled_is_no_error() -> None:
+    async def check(draft: Draft) -> bool:
+        try:
+            await asyncio.sleep(1_000 if draft == "slow" else 1)
+        finally:
+            await asyncio.sleep(10)
+        return True
+
+    result = await sample(
+        by_turn([GOOD], ["slow"]), "x", [check], concurrency_budget=2, deadline=15
+    )
+    assert (result.text, result.errors) == (GOOD, ())
 
 
 @virtual_time

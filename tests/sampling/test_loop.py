@@ -154,6 +154,24 @@ def test_a_chain_that_had_used_up_its_own_goes_on_when_another_dies_later() -> N
     assert [(p.chain, p.id) for p in loop.died(second)] == [(0, 4)]
 
 
+def test_with_the_first_as_winner_no_sample_is_made_that_could_not_win() -> None:
+    loop = Loop(3, 2, winner="first")
+    first, second = loop.begin()
+    assert loop.valid(second) == []
+    assert loop.winner is None
+    assert loop.invalid(first) == []
+    assert loop.winner == second
+
+
+def test_what_the_dead_left_goes_to_the_first_of_those_that_wait() -> None:
+    loop = Loop(2, 3, winner="first")
+    first, second, third = loop.begin()
+    assert loop.died(third) == []
+    (first,), (second,) = loop.invalid(first), loop.invalid(second)
+    assert loop.invalid(second) == []
+    assert [(place.chain, place.id) for place in loop.invalid(first)] == [(0, 6)]
+
+
 @pytest.mark.parametrize("bad", [0, -1, True, 1.5])
 def test_budgets_below_one_are_refused(bad: int) -> None:
     with pytest.raises(ValueError, match="loop_budget"):

@@ -21,7 +21,8 @@ PLACES = seeds(3, 3)
 def script(body: dict[str, Any]) -> Answer | str:
     """Chain 1 wins in its second sample; the others are slow, refused or broken."""
     if is_judge(body):
-        return verdict("<answer>\n1 1\n" in body["messages"][-1]["content"])
+        quoted = body["messages"][-1]["content"].partition("\n\nRequirement:")[0]
+        return verdict(">\n1 1\n</answer" in quoted[-30:])
     chain, iteration = PLACES[body["seed"]]
     text = f"{chain} {iteration}"
     if chain == 0:
@@ -72,8 +73,11 @@ def test_the_first_in_order_is_the_same_at_any_speed(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
 
     def quick(body: dict[str, Any]) -> Answer | str:
+        """Chain 0 is quick, but for its last sample: that one comes after the winner."""
         answer = script(body)
-        return "0 quick" if isinstance(answer, Answer) and answer.chunk_s else answer
+        if isinstance(answer, str) or not answer.chunk_s or PLACES[body["seed"]] == (0, 2):
+            return answer
+        return "0 quick"
 
     async def main() -> SampleResult:
         async with ScriptedServer(quick) as server:
@@ -82,8 +86,6 @@ def test_the_first_in_order_is_the_same_at_any_speed(tmp_path: Path) -> None:
 
     first = run(main())
     assert first.text == "1 1"
-    at_speed = run_virtual(sampled(connect(f"replay:{path}?speed=1"), winner="first"))
-    assert as_bytes(at_speed) == as_bytes(first)
-    # At full speed others may get further or less far; who wins does not depend on it.
+    # Others may get further or less far before it is decided; who wins does not depend on it.
     at_once = asyncio.run(sampled(connect(f"replay:{path}"), winner="first"))
     assert (at_once.success, at_once.sample.reply) == (first.success, first.sample.reply)

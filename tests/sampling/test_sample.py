@@ -131,6 +131,53 @@ async def test_time_saved_is_told_against_one_after_the_other() -> None:
     assert (result.totals.elapsed_s, result.totals.sequential_s) == (10, 40)
     assert result.totals.saved_s == 30
 
+    async def slow(draft: Draft) -> bool:
+        await asyncio.sleep(5)
+        return False
+
+    result = await sample(timed(table), "x", [slow], loop_budget=1)
+    assert (result.totals.elapsed_s, result.totals.sequential_s) == (15, 60)
+
+
+@virtual_time
+async def test_what_ends_beside_the_winner_is_kept_checked_or_not_and_its_errors_too() -> None:
+    told: list[int] = []
+
+    async def check(draft: Draft) -> bool:
+        if draft == GOOD:
+            await asyncio.sleep(1)
+            return True
+        try:
+            await asyncio.sleep(1_000)
+        except asyncio.CancelledError:
+            if draft == "broken":
+                raise RuntimeError("too late") from None
+        return False  # it swallows the cancellation, and comes to a verdict all the same
+
+    model = by_turn([GOOD], ["stubborn"], ["broken"])
+    result = await sample(
+        model,
+        "x",
+        [check],
+        concurrency_budget=3,
+        hooks=Hooks(iteration=lambda s: told.append(s.id)),
+    )
+    assert result.text == GOOD
+    assert [(s.text, s.checked, s.valid) for s in result.samples] == [
+        (GOOD, True, True),
+        ("stubborn", True, False),
+        ("broken", False, False),
+    ]
+    assert [str(error) for error in result.errors] == ["too late"]
+    assert told == [1, 4]
+
+
+@virtual_time
+async def test_calls_that_were_cancelled_count_and_nobody_knows_their_tokens() -> None:
+    model = timed({(0, 0): (1, GOOD), (1, 0): (9, GOOD), (2, 0): (9, GOOD), (3, 0): (9, GOOD)})
+    result = await sample(model, "x", [good])
+    assert (result.totals.samples, result.totals.requests, result.totals.unknown) == (1, 4, 3)
+
 
 # -- how it fails --
 
@@ -150,6 +197,21 @@ async def test_errors_of_siblings_are_reported_beside_a_success() -> None:
     result = await sample(by_turn([refused], [BAD, GOOD]), "x", [good], concurrency_budget=2)
     assert result.success
     assert result.errors == (refused,)
+
+
+@virtual_time
+async def test_errors_are_in_the_order_of_their_chains_and_not_of_time() -> None:
+    late, early = ModelRefused("late"), ModelRefused("early")
+    result = await sample(by_turn([BAD, late], [early], [BAD]), "x", [good], concurrency_budget=3)
+    assert result.errors == (late, early)
+
+
+@virtual_time
+async def test_of_equal_failures_the_latest_is_that_of_the_highest_iteration() -> None:
+    model = by_turn(["a", "b"], ["c", ModelRejected("no")])
+    result = await sample(model, "x", [good], loop_budget=2, concurrency_budget=2)
+    assert [each.id for each in result.samples] == [1, 2, 3]
+    assert result.text == "b"
 
 
 @virtual_time

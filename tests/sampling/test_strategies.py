@@ -117,6 +117,20 @@ async def test_best_of_with_a_threshold_ends_at_the_first_that_is_good_enough() 
 
 
 @virtual_time
+async def test_best_of_counts_its_reward_and_no_other_score() -> None:
+    popular = reward(lambda draft: 9.0 if draft == "one" else 1.0, at_least=0)
+    best = BestOf(lambda draft: 0.1 if draft == "one" else 0.2)
+    model = by_turn(["one"], ["two"])
+    result = await sample(model, "x", [popular], strategy=best, concurrency_budget=2)
+    assert result.text == "two"
+
+
+def test_best_of_wants_a_reward_for_its_threshold() -> None:
+    with pytest.raises(UsageError, match="Give the reward"):
+        BestOf(at_least=5)
+
+
+@virtual_time
 async def test_the_majority_of_values_wins_and_of_equal_ones_the_first() -> None:
     wanted = schema({"enum": ["a", "b", "c"]})
     rows: list[list[Any]] = [['"a"'], [' "b"'], ['"b" '], ['"nothing"', '"c"']]
@@ -193,6 +207,17 @@ async def test_escalation_comes_at_once_when_there_is_no_progress() -> None:
     # Two equal failures are no progress; the strong model keeps the chain from then on.
     assert (len(cheap.requests), len(strong.requests)) == (2, 2)
     assert len(strong.requests[0].messages) == 5
+
+
+@virtual_time
+async def test_the_strong_model_keeps_a_chain_also_when_it_makes_progress() -> None:
+    cheap, strong = by_turn(["a"]), ScriptedModel(["bb", "ccc"], name="big:strong")
+    growing = reward(lambda draft: float(len(draft)), at_least=3)
+    result = await sample(
+        cheap, "x", [growing], concurrency_budget=1, loop_budget=9,
+        strategy=Escalate(strong, after=9),
+    )  # fmt: skip
+    assert [each.text for each in result.samples] == ["a", "a", "bb", "ccc"]
 
 
 @virtual_time

@@ -112,7 +112,7 @@ def sample(
     requirements: list[Any] = [{"regex": each, "check_only": True} for each in regex or ()]
     requirements += [{"command": _words(each), "check_only": True} for each in command or ()]
     requirements += require or []
-    text = sys.stdin.read() if prompt == "-" else prompt
+    text = _utf8(sys.stdin.read() if prompt == "-" else prompt)
     if not text.strip():
         raise UsageError("the prompt is empty", "Give a text, or - and a text on stdin")
     given: dict[str, Any] = {
@@ -137,6 +137,15 @@ def sample(
 
 def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _utf8(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        what = f"the prompt is not UTF-8: character {error.start + 1} is {text[error.start]!r}"
+        raise UsageError(what, "Convert it, for instance with iconv") from None
+    return text
 
 
 def _words(line: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from typing import Any
@@ -11,6 +12,9 @@ import msgspec
 from fanwise.cli.streams import write_stderr
 from fanwise.errors import BadSpec, FanwiseError, OutputNotWritable
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All but the tab and the end of a line."""
+
 
 def say(text: str) -> None:
     """A line for the person, on stderr."""
@@ -19,11 +23,16 @@ def say(text: str) -> None:
 
 def say_lines(lines: list[str]) -> None:
     """Lines for the person; those that are indented belong to the one before."""
-    for line in lines:
+    for line in map(harmless, lines):
         if line.startswith(" "):
             write_stderr(f"{line}\n")
         else:
             say(line)
+
+
+def harmless(text: str) -> str:
+    """Text that others wrote, for a terminal: nothing in it moves the cursor or worse."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def print_json(document: Any) -> None:

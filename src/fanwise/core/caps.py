@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fanwise.core.ledger import Ledger, Resource
-from fanwise.core.rate import Adaptation, Bucket
+from fanwise.core.rate import Adaptation, Bucket, Pace
 from fanwise.core.stats import TOTAL
 from fanwise.errors import BadCap, BadPredicate, UnknownCap, UsageError
 
@@ -35,7 +35,8 @@ class Adaptive(msgspec.Struct, frozen=True):
     """A cap that finds its own height between `least` and `most`.
 
     It halves when the other side says "too many" (`RateLimited`), waits as long as that asks
-    for, and grows while it is saturated and clean.
+    for, and grows while it is saturated and clean. From refusals that say how long to wait it
+    also learns how many the other side allows in a second, and starts no more.
     """
 
     start: int = 8
@@ -117,6 +118,7 @@ def _add_limit(found: Resource, part: Any) -> None:
         found.limit = part.start
         found.most = part.most
         found.adaptation = Adaptation(part.least, part.most)
+        found.pace = Pace()
     else:
         found.limit = found.most = whole(f"cap {found.name!r}", part)
 

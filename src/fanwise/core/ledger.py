@@ -15,11 +15,12 @@ idle while somebody could use it.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from fanwise.core.rate import Adaptation, Bucket
+from fanwise.core.rate import Adaptation, Bucket, Pace
 from fanwise.errors import ImpossibleNeeds, NestedCap
 
 Preference = Literal["longest", "order"]
@@ -35,6 +36,7 @@ class Resource:
         "limit",
         "most",
         "name",
+        "pace",
         "paused_until",
         "peak",
         "waiting",
@@ -48,6 +50,7 @@ class Resource:
         self.peak = 0
         self.buckets: list[Bucket] = []
         self.adaptation: Adaptation | None = None
+        self.pace: Pace | None = None
         self.paused_until: float | None = None
         self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
 
@@ -72,11 +75,29 @@ class Resource:
 
     def take(self, units: int, tokens: float, now: float) -> None:
         """Take permits and pay the rates."""
+        if self.pace is not None:
+            self.pace.sent(now, idle=not self.in_use and not self.awaited)
         self.in_use += units
         if self.in_use > self.peak:
             self.peak = self.in_use
         for bucket in self.buckets:
             bucket.take(bucket.amount(tokens), now)
+
+    def hold_back(self, sent_at: float, retry_after: float, now: float) -> None:
+        """Nobody goes for as long as was asked for; from then on, at the pace that is allowed."""
+        until = now + retry_after
+        self.paused_until = max(self.paused_until or until, until)
+        if self.pace is None or until == math.inf:
+            return
+        unknown = self.pace.bucket is None
+        self.pace.refused(sent_at, retry_after, now)
+        if unknown and self.pace.bucket is not None:
+            self.buckets.append(self.pace.bucket)  # paid like any other rate
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits for it."""
+        return any(group.waiting for group in self.waiting)
 
 
 Wanted = tuple[tuple[Resource, int], ...]
@@ -190,6 +211,8 @@ class Ledger:
         """Give back permits that were not used, and what they took from the rates."""
         self.release(ticket, 0.0)
         for resource, _ in ticket.needs:
+            if resource.pace is not None:
+                resource.pace.not_let()
             for bucket in resource.buckets:
                 bucket.take(-bucket.amount(ticket.tokens), now)
 
@@ -237,24 +260,27 @@ class Ledger:
     # -- what the other side says ---------------------------------------------------------------
 
     def refused(self, ticket: Ticket, retry_after: float | None, now: float) -> None:
-        """A "too many requests": adaptive caps shrink, and wait as long as was asked for."""
+        """A "too many requests": adaptive caps shrink, wait as long as was asked, and slow down."""
         for resource, _ in ticket.needs:
             if resource.adaptation is None or resource.limit is None:
                 continue
-            if retry_after:
-                until = now + retry_after
-                resource.paused_until = max(resource.paused_until or until, until)
+            if retry_after and retry_after > 0:
+                resource.hold_back(ticket.taken_at, retry_after, now)
                 if resource.waiting:
                     self._timed[resource] = None
+            elif resource.pace is not None:
+                resource.pace.not_let()
             new = resource.adaptation.refused(resource.limit, ticket.taken_at, now)
             self._move(resource, new, "refused")
 
-    def accepted(self, ticket: Ticket) -> None:
+    def accepted(self, ticket: Ticket, now: float) -> None:
         """It went well: an adaptive cap that is full may grow. Call it before `release`."""
         for resource, _ in ticket.needs:
             if resource.adaptation is None or resource.limit is None:
                 continue
             full = resource.in_use >= resource.limit
+            if resource.pace is not None:
+                resource.pace.accepted(now, busy=full or resource.awaited)
             new = resource.adaptation.accepted(resource.limit, saturated=full)
             self._move(resource, new, "saturated")
 

@@ -1,6 +1,6 @@
-"""Limits that move with time: a token bucket for rates, and the adaptation of a cap.
+"""Limits that move with time: a token bucket for rates, the adaptation of a cap, and its pace.
 
-Both are told the time; neither asks for it.
+All are told the time; none asks for it.
 """
 
 from __future__ import annotations
@@ -55,6 +55,13 @@ class Bucket:
         self._fill(now)
         self.level = min(self.burst, self.level - amount)
 
+    def retune(self, burst: float, refill: float, now: float) -> None:
+        """Another rate from now on."""
+        self._fill(now)
+        self.burst = burst
+        self.refill = refill
+        self.level = min(burst, self.level)
+
     def _fill(self, now: float) -> None:
         if self.seen_at is not None and now > self.seen_at:
             self.level = min(self.burst, self.level + (now - self.seen_at) * self.refill)
@@ -94,3 +101,93 @@ class Adaptation:
             return limit
         self.clean = 0
         return min(self.most, limit + 1 if self.refused_before else limit * 2)
+
+
+class Pace:
+    """The rate that the other side allows, learned from refusals that say how long to wait.
+
+    A cap bounds how many are in flight, while most providers bound how many come in a second or
+    a minute: short calls come too fast even through a cap of one. So what was let through since
+    the last refusal, divided by the time up to the moment that the next one asks to wait for, is
+    the rate from then on. It grows while all goes well, by a larger step each time.
+
+    Rejected: to take `retry_after` alone for the time between two requests. A server that allows
+    five a second and speaks in whole seconds would be asked once a second.
+    """
+
+    __slots__ = ("_clean", "_counted", "_let", "_since", "_step", "_until", "bucket")
+
+    def __init__(self) -> None:
+        self.bucket: Bucket | None = None
+        """None until the first refusal."""
+        self._since: float | None = None
+        self._let = 0
+        """Sent since then, and not refused."""
+        self._until = -math.inf
+        """Up to when nothing goes out: what was sent before is older than the last cut."""
+        self._counted = (0, 1.0, 0.0)
+        """What the last cut was computed from: how many, in how many seconds; and at least."""
+        self._clean = 0
+        self._step = _STEP
+
+    @property
+    def rate(self) -> float:
+        """Requests in a second; infinite until the first refusal."""
+        return math.inf if self.bucket is None else self.bucket.refill
+
+    def sent(self, now: float, *, idle: bool) -> None:
+        """A request goes out; `idle`: none was in flight, and nobody waited."""
+        if idle or self._since is None:  # the time before it says nothing about what is allowed
+            self._since = now
+            self._let = 0
+        self._let += 1
+
+    def not_let(self) -> None:
+        """One did not go out after all, or was refused without a word about time."""
+        self._let = max(0, self._let - 1)
+
+    def refused(self, sent_at: float, retry_after: float, now: float) -> None:
+        """Too many: the rate is what was let through."""
+        until = now + retry_after
+        if sent_at < self._until:
+            # One of those that the last cut took for let through. One storm, one cut.
+            let, seconds, least = self._counted
+            self._set(min(self.rate, self._learn(let - 1, seconds, least)), now)
+            self._until = max(self._until, until)
+            return
+        began = sent_at if self._since is None else min(self._since, sent_at)
+        least = 1 / max(retry_after, _SLOWEST_S)
+        self._set(min(self.rate * _CUT, self._learn(self._let - 1, until - began, least)), now)
+        self._since = self._until = until
+        self._let = 0
+        self._clean = 0
+        self._step = _STEP
+
+    def accepted(self, now: float, *, busy: bool) -> None:
+        """One was let through; `busy`: others wait."""
+        if self.bucket is None or not busy:
+            return
+        self._clean += 1
+        if self._clean == _ROUND:
+            self._clean = 0
+            self._set(self.rate * (1 + self._step), now)
+            self._step = min(1.0, 2 * self._step)
+
+    def _learn(self, let: int, seconds: float, least: float) -> float:
+        self._counted = (let, seconds, least)
+        return max(max(let, 1) / seconds, least)
+
+    def _set(self, rate: float, now: float) -> None:
+        if self.bucket is None:
+            self.bucket = Bucket(1.0, rate, counts_tokens=False)
+            self.bucket.take(1.0, now)  # the one that was refused
+        self.bucket.retune(max(1.0, rate * _BURST_S), rate, now)
+
+
+_ROUND = 20
+"""So many without a refusal before a faster pace is tried: few tries, so few refusals."""
+_STEP = 0.1
+_CUT = 0.9
+_SLOWEST_S = 1.0
+"""A pace is not slower than one request in this time, or in the time that was asked for."""
+_BURST_S = 0.1

@@ -266,7 +266,7 @@ class _Leaf:
         if isinstance(error, RateLimited):
             self._ledger.refused(ticket, error.retry_after, now)
         elif error is None:
-            self._ledger.accepted(ticket)
+            self._ledger.accepted(ticket, now)
         if spent is not None:
             self._ledger.settle(ticket, spent.tokens, now)
         if self._scope is not None:

@@ -34,6 +34,7 @@ from fanwise.errors import (
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import Dispatcher
 from fanwise.kernel.entry import Entry
+from fanwise.kernel.feed import Feed
 from fanwise.kernel.intake import Intake
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutScope, Scope, current
@@ -54,7 +55,7 @@ class Engine(Generic[I, T]):
         schedule: Schedule,
         dispatcher: Dispatcher,
         attempt: Attempter,
-        source: Iterator[I] | AsyncIterator[I],
+        source: Iterator[I] | AsyncIterator[I] | Feed[I],
         ahead: bool,
         needs: Callable[[I], Needs] | None,
         key: Callable[[I], str] | None,
@@ -89,7 +90,7 @@ class Engine(Generic[I, T]):
     async def run(self) -> None:
         """From the first item to the last; on any way out everything in flight has ended."""
         self._decided_before()
-        self.intake.pump()
+        self.intake.begin()
         await self.finished()
         if self.fatal is not None:
             raise self.fatal
@@ -228,7 +229,7 @@ class Engine(Generic[I, T]):
             ticket = self.schedule.ticket(entry.index)
             ledger.refused(ticket, error.retry_after, self._loop.time())
         elif error is None and ledger.resources:
-            ledger.accepted(self.schedule.ticket(entry.index))
+            ledger.accepted(self.schedule.ticket(entry.index), self._loop.time())
         if ledger.moves:
             self.scope.report_moves()
         made = len(entry.attempts)

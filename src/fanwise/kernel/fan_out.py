@@ -128,7 +128,7 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
         pass
     else:
         main.close()
-        raise UsageError("an event loop is running here", "Use: await fan_out(...)")
+        raise UsageError("an event loop is running here", "Await the function without `_sync`")
     around = current.get()
     if around is None or not around.fan_out.loop.is_running():
         return asyncio.run(main)

@@ -6,9 +6,8 @@ queue of its own between the two; this is that queue, so that nobody else makes 
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from fanwise.errors import UsageError
@@ -25,31 +24,41 @@ class Feed(Generic[I]):
     def __init__(self, items: Iterable[I] = ()) -> None:
         self._items = deque(items)
         self._closed = False
-        self._news: asyncio.Future[None] | None = None
+        self._tell: Callable[[], None] | None = None
+
+    def __len__(self) -> int:
+        """How many wait to be taken."""
+        return len(self._items)
 
     def add(self, *items: I) -> None:
         """More items, behind those that are there."""
         if self._closed and items:
             raise UsageError("the feed is closed", "Add items before you close it")
         self._items.extend(items)
-        self._wake()
+        self._news()
 
     def close(self) -> None:
         """There are no more items than those that were added."""
         self._closed = True
-        self._wake()
+        self._news()
 
-    def __aiter__(self) -> AsyncIterator[I]:
-        return self
+    def _news(self) -> None:
+        if self._tell is not None:
+            self._tell()
 
-    async def __anext__(self) -> I:
-        while not self._items:
-            if self._closed:
-                raise StopAsyncIteration
-            self._news = asyncio.get_running_loop().create_future()
-            await self._news
+    # -- for the kernel ---------------------------------------------------------------------------
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is in it, and nothing will be."""
+        return self._closed and not self._items
+
+    def take(self) -> I:
+        """The next item; there must be one."""
         return self._items.popleft()
 
-    def _wake(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+    def join(self, tell: Callable[[], None]) -> None:
+        """Who is told when there is news. One fan-out may take from a feed."""
+        if self._tell is not None:
+            raise UsageError("the feed has a fan-out already", "Make a feed for each")
+        self._tell = tell

@@ -1,7 +1,7 @@
 """Where items come from: pulled lazily, one by one, when something could run them.
 
-A plain iterable is read on the spot. An async one is read by a task of its own, which ends when
-enough is pulled and is made again when more is wanted.
+A plain iterable is read on the spot, and so is a feed, as far as it goes. An async one is read by
+a task of its own, which ends when enough is pulled and is made again when more is wanted.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar, cast
 from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.schedule import Schedule
 from fanwise.errors import BadPredicate, DuplicateKey
+from fanwise.kernel.feed import Feed
 from fanwise.kernel.scope import Held
 from fanwise.kernel.tasks import new_task
 
@@ -41,7 +42,7 @@ class Intake(Generic[I]):
 
     def __init__(
         self,
-        source: Iterator[I] | AsyncIterator[I],
+        source: Iterator[I] | AsyncIterator[I] | Feed[I],
         schedule: Schedule,
         taker: Taker[I],
         *,
@@ -57,6 +58,8 @@ class Intake(Generic[I]):
         """Whoever reads the outcomes is slow: pull nothing for the moment."""
         self._source = source
         self._is_async = isinstance(source, AsyncIterator)  # slow to ask
+        self._feed = source if isinstance(source, Feed) else None
+        self._begun = False
         self._schedule = schedule
         self._taker = taker
         self._ahead = ahead
@@ -66,16 +69,26 @@ class Intake(Generic[I]):
         self._held = held
         self._context = contextvars.copy_context()
         self._puller: asyncio.Task[None] | None = None
+        if self._feed is not None:
+            self._feed.join(self.pump)
 
     @property
     def reading(self) -> bool:
         """Whether an async source is being read at this moment."""
         return self._puller is not None
 
+    def begin(self) -> None:
+        """Pull the first items. What was added to a feed before waits for this."""
+        self._begun = True
+        self.pump()
+
     def pump(self) -> None:
         """Pull items while they can run, or while it is worth knowing them."""
         if self._is_async:
             self._pump_async()
+            return
+        if self._feed is not None:
+            self._pump_feed(self._feed)
             return
         source = cast(Iterator[I], self._source)
         wants = self._schedule.wants_items
@@ -88,6 +101,15 @@ class Intake(Generic[I]):
                 self._no_more(error)
             else:
                 self._admit(item)
+
+    def _pump_feed(self, feed: Feed[I]) -> None:
+        if not self._begun:
+            return
+        wants = self._schedule.wants_items
+        while feed and not self.held_back and wants(ahead=self._ahead):
+            self._admit(feed.take())
+        if feed.over and not self._schedule.exhausted:
+            self._no_more(None)
 
     def close(self) -> None:
         """Nothing more is wanted."""

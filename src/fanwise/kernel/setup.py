@@ -28,6 +28,7 @@ from fanwise.errors import UsageError
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.engine import Engine
+from fanwise.kernel.feed import Feed
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, Scope, current
@@ -39,7 +40,7 @@ I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 
 Work = Callable[[I], Awaitable[T]] | Callable[[I], T] | Command
-Items = Iterable[I] | AsyncIterable[I]
+Items = Iterable[I] | AsyncIterable[I] | Feed[I]
 
 
 class Options(TypedDict, Generic[I], total=False):
@@ -89,7 +90,8 @@ class FanOut(Generic[I, T]):
         attempt = attempter(work, self.threads, timeout)
         source = _source(items)
         self.cap = cap
-        self.total = len(items) if isinstance(items, Sized) else None
+        growing = isinstance(items, Feed)
+        self.total = len(items) if isinstance(items, Sized) and not growing else None
         self.path = self._path(name, around)
         self.scope = FanOutScope(
             loop=self.loop,
@@ -188,7 +190,9 @@ _KINDS: dict[str, tuple[type, str]] = {
 }
 
 
-def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I]:
+def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I] | Feed[I]:
+    if isinstance(items, Feed):
+        return items
     if isinstance(items, AsyncIterable):
         return aiter(items)
     try:

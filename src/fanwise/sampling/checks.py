@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
+import math
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
 
-from fanwise.core.outcome import Usage
 from fanwise.errors import BadVerdict, CommandFailed, UsageError
-from fanwise.kernel.call import call
-from fanwise.kernel.work import is_async
+from fanwise.kernel.perform import name_of, perform
+from fanwise.models.names import PROVIDERS
 from fanwise.models.output import Mismatch, check_schema, parse
 from fanwise.models.port import Schema
 from fanwise.processes import Command, require_success, run_command
 from fanwise.sampling.requirement import Draft, Setting, Tier, Verdict
 
-NOTHING = Usage(0, 0, 0.0)
 MOST_REASON = 2_000
 
 Answer = bool | tuple[bool, str] | Verdict
@@ -124,7 +123,7 @@ class HasSchema(msgspec.Struct, frozen=True):
         try:
             value = parse(str(draft), self.schema)
         except Mismatch as mismatch:
-            return f"it is {mismatch}"
+            return f"it is {mismatch}"[:MOST_REASON]  # it may quote all that the model said
         return None if self.model is None else _pydantic_problem(self.model, value)
 
 
@@ -147,8 +146,9 @@ class Runs(msgspec.Struct, frozen=True):
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
         """Run it. Its words are the reason."""
         placed = any("{}" in each for each in self.argv)
-        # The key is the model's business, not that of a program that reads what it wrote.
-        env = {} if setting.model.key is None else {setting.model.key: ""}
+        # Keys are the models' business, not that of a program that reads what they wrote.
+        keys = {provider.key for provider in PROVIDERS.values()} | {setting.model.key}
+        env = {key: "" for key in keys if key is not None and key in os.environ}
         stdin = None if placed else draft.encode("utf-8", "replace")
         command = Command(*self.argv, stdin=stdin, cwd=self.cwd, env=env, check=False)
         result = await run_command(
@@ -163,21 +163,12 @@ class Runs(msgspec.Struct, frozen=True):
         return Verdict(True, None, None, self.name)
 
 
-async def perform(function: Callable[[Draft], Any], draft: Draft) -> Any:
-    """Call it: on the loop if it is async, else in a thread, so that nothing else waits for it."""
-    if is_async(function):
-        return await function(draft)
-    answer = await call(
-        function, draft, estimate=NOTHING, usage=lambda _: NOTHING, name=name_of(function)
-    )
-    # A plain function that returns a coroutine: a coroutine is true, whatever it would say.
-    return await answer if inspect.isawaitable(answer) else answer
-
-
 def as_verdict(name: str, answer: Any) -> Verdict:
     """What a function said, as a verdict; `BadVerdict` if it said none."""
     match answer:
-        case Verdict():
+        case Verdict(passed=bool(), score=score):
+            if score is not None:
+                as_score(name, score)
             return msgspec.structs.replace(answer, requirement=answer.requirement or name)
         case bool():
             return Verdict(answer, None if answer else f"it fails: {name}", None, name)
@@ -188,14 +179,9 @@ def as_verdict(name: str, answer: Any) -> Verdict:
 
 def as_score(name: str, answer: Any) -> float:
     """What a reward gave; `BadVerdict` if it is no number."""
-    if isinstance(answer, bool | int | float) and answer == answer:  # not NaN
+    if isinstance(answer, bool | int | float) and math.isfinite(answer):  # JSON has no others
         return float(answer)
     raise BadVerdict(name, answer, "a number")
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """How to call a function in a report."""
-    return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
 def _pydantic_problem(model: Any, value: Any) -> str | None:

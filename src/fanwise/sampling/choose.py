@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.errors import UsageError
 from fanwise.models.port import Request
 from fanwise.sampling.checks import Reward, Score
 from fanwise.sampling.result import Sample, best
@@ -54,15 +55,24 @@ class BestOf(Gathering):
         repair: Strategy | None = None,
     ) -> None:
         super().__init__(repair)
+        if reward is None and at_least is not None:
+            raise UsageError(f"at_least is {at_least:g}, of no reward", "Give the reward too")
         self.gathers = at_least is None
-        if reward is not None:
-            self.requirements = (*self.requirements, Reward(reward, at_least, check_only=True))
+        self._reward = None if reward is None else Reward(reward, at_least, check_only=True)
+        if self._reward is not None:
+            self.requirements = (*self.requirements, self._reward)
 
     def select(self, samples: Sequence[Sample]) -> Sample:
-        """The one with the highest score; of equal ones the first."""
+        """The one with the highest reward; of equal ones the first."""
         if not samples[0].valid:
             return best(samples)
-        return min(samples, key=lambda sample: (-sample.score, sample.id))
+        return min(samples, key=lambda sample: (-self._rewarded(sample), sample.id))
+
+    def _rewarded(self, sample: Sample) -> float:
+        if self._reward is None:
+            return sample.score
+        name = self._reward.name
+        return next(v.score or 0.0 for v in sample.verdicts if v.requirement == name)
 
 
 class Majority(Gathering):

@@ -129,7 +129,9 @@ class Driver:
             except TimeoutError:
                 if not limit.expired() or self._setup.deadline is None:
                     raise
-                self._errors.append((len(self._histories), DeadlinePassed(self._setup.deadline)))
+                if self._loop.winner is None:  # else it only took long to cancel the rest
+                    passed = DeadlinePassed(self._setup.deadline)
+                    self._errors.append((len(self._histories), passed))
         for outcome in stream.unread:
             await self._late(outcome)
         return self._result(clock() - began)
@@ -172,7 +174,7 @@ class Driver:
         """It ended beside the winner: kept, for it was paid for."""
         step = self._steps[outcome.index]
         self._attempts += outcome.attempts
-        if outcome.status == "failed" and outcome.error is not None:
+        if outcome.error is not None:  # also what it raised while it was cancelled
             self._died(step.place, outcome.error)
         elif outcome.status == "done" and step.kind == "draft":
             self._keep(step.place, outcome)
@@ -328,7 +330,7 @@ def _reply_of(bad: BadOutput) -> Reply:
     return Reply(
         bad.text,
         bad.model,
-        usage=Tokens(bad.input_tokens, bad.output_tokens),
+        usage=Tokens(bad.input_tokens, bad.output_tokens, bad.cached_tokens),
         usd=bad.usd,
         first_token_s=bad.first_token_s,
         ran_s=bad.ran_s,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fanwise.core.outcome import Outcome
-from fanwise.errors import RecordedError
+from fanwise.errors import one_line
 from fanwise.sampling.result import Sample, SampleResult
 from fanwise.specs.system import End
 
 MOST_NAMED = 10
+MOST_NOTE = 500
 MOST_TEXT = 100
 
 
@@ -30,7 +31,7 @@ def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
     """One input for `fanwise show`: the sample that was chosen; fully: each sample, in order."""
     chosen = result.sample
     made = f"sample {chosen.id}, of {len(result.samples)} that were made"
-    lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result))}"]
+    lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result), MOST_TEXT)}"]
     if not fully:
         return lines
     for sample in sorted(result.samples, key=lambda each: (each.iteration, each.chain)):
@@ -38,9 +39,9 @@ def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
         where = f"chain {sample.chain}, iteration {sample.iteration}"
         why = "; ".join(" ".join(each.split()) for each in sample.failures)
         told = f"{_state(sample)} ({why})" if why else _state(sample)
-        text = _cut(" ".join(sample.text.split()))
+        text = _cut(" ".join(sample.text.split()), MOST_TEXT)
         lines.append(f"  {mark} sample {sample.id} ({where}): {told}: {text}")
-    errors = dict.fromkeys(said(error) for error in result.errors)
+    errors = dict.fromkeys(one_line(error) for error in result.errors)
     return [*lines, *(f"    a chain had an error: {error}" for error in errors)]
 
 
@@ -48,10 +49,6 @@ def _state(sample: Sample) -> str:
     if not sample.checked:
         return "not checked"
     return "valid" if sample.valid else "not valid"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} …"
 
 
 def _document(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> Any:
@@ -62,7 +59,7 @@ def _document(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> Any:
 
 
 def _error(outcome: Outcome[Any]) -> str | None:
-    return None if outcome.error is None else said(outcome.error)
+    return None if outcome.error is None else one_line(outcome.error)
 
 
 def _notes(
@@ -72,43 +69,44 @@ def _notes(
     *,
     alone: bool,
 ) -> list[str]:
-    notes = []
     valid = sum(result.success for _, result in done)
-    if not alone or valid < len(outcomes):
-        rest = f", and {missing:,} not sampled" if missing and not alone else ""
-        notes.append(f"{valid} of {len(outcomes)} valid{rest}")
-    bad = [(key, result) for key, result in done if not result.success]
-    for key, result in bad[:MOST_NAMED]:
-        why = "; ".join(result.sample.failures) or "it was not checked to the end"
-        notes.append(f"  {'not valid' if alone else key}: {why}")
-    failed = [o for o in outcomes if o.error is not None]
-    notes += [
-        f"  {'no sample' if alone else outcome.key}: {_error(outcome)}"
-        for outcome in failed[:MOST_NAMED]
-    ]
-    more = max(0, len(bad) - MOST_NAMED) + max(0, len(failed) - MOST_NAMED)
-    if more:
-        notes.append(f"  … and {more} more")
-    died = [(key, result.errors[0]) for key, result in done if result.errors]
-    notes += [
-        f"  {'a chain' if alone else key} had an error: {said(error)}"
-        for key, error in died[:MOST_NAMED]
-    ]
-    if len(died) > MOST_NAMED:
-        notes.append(f"  … and chains of {len(died) - MOST_NAMED} more")
+    rest = f", and {missing:,} not sampled" if missing and not alone else ""
+    notes = [] if alone and valid else [f"{valid} of {len(outcomes)} valid{rest}"]
+    notes += _some(
+        f"{'not valid' if alone else key}: {_why(result)}"
+        for key, result in done
+        if not result.success
+    )
+    notes += _some(
+        f"{'no sample' if alone else o.key}: {one_line(o.error)}"
+        for o in outcomes
+        if o.error is not None
+    )
+    notes += _some(
+        f"{'a chain' if alone else key} had an error: {words}"
+        for key, result in done
+        for words in dict.fromkeys(map(one_line, result.errors))
+    )
     if any(s.reply.finish_reason == "simulated" for _, r in done for s in r.samples):
         notes.append("simulated: no model was asked")
     return notes
 
 
+def _some(lines: Iterable[str]) -> list[str]:
+    """The first ones, each in a line, and how many more there are."""
+    found = list(lines)
+    named = [f"  {_cut(' '.join(line.split()), MOST_NOTE)}" for line in found[:MOST_NAMED]]
+    more = len(found) - len(named)
+    return [*named, f"  … and {more} more"] if more else named
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _why(result: SampleResult) -> str:
+    return "; ".join(result.sample.failures) or "it was not checked to the end"
+
+
 def _one_line(result: SampleResult) -> str:
     return " ".join(result.text.split())
-
-
-def said(error: BaseException) -> str:
-    """An error in a line; of a group, what is in it, each once."""
-    if isinstance(error, BaseExceptionGroup):
-        return "; ".join(dict.fromkeys(said(each) for each in error.exceptions))
-    if isinstance(error, RecordedError):
-        return f"{error.type_name.rpartition('.')[2]}: {error.text}"
-    return f"{type(error).__name__}: {error}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, get_origin
 
 from fanwise.errors import UsageError
@@ -74,7 +74,7 @@ def judge(
 
 
 def as_requirement(given: Any) -> Requirement:
-    """A text is a judge, a function a check, a mapping or type a schema."""
+    """A text is a judge, a function a check, a mapping or type (`Literal["a"]`, too) a schema."""
     if isinstance(given, KINDS) or _is_requirement(given):
         found: Requirement = given
         return found
@@ -93,8 +93,10 @@ def as_requirement(given: Any) -> Requirement:
 
 def as_requirements(given: Iterable[Any] | Any) -> tuple[Requirement, ...]:
     """One or many."""
-    many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    return tuple(as_requirement(each) for each in many)
+    many = isinstance(given, Iterable) and not isinstance(given, str | Mapping | type)
+    if not many or get_origin(given) is not None:  # `list[int]` can be iterated over, too
+        return (as_requirement(given),)
+    return tuple(as_requirement(each) for each in given)
 
 
 def _is_requirement(given: Any) -> bool:

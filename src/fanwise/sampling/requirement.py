@@ -68,6 +68,7 @@ class Setting(msgspec.Struct, frozen=True):
     request: Request
     retry: Retry = MODEL_RETRY
     timeout: float | None = None
+    """For each call that it makes."""
 
 
 class Requirement(Protocol):

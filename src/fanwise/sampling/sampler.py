@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps, whole
 from fanwise.core.retry import Retry
-from fanwise.errors import UsageError
+from fanwise.errors import FanwiseError, UsageError
 from fanwise.kernel.fan_out import fan_out, run_sync
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current_run
@@ -125,7 +125,7 @@ async def _durably(setup: Setup, run: Run | None, name: str | None) -> SampleRes
         fresh.append(result)
         return {**result.to_json(), "totals": msgspec.to_builtins(result.totals)}
 
-    (outcome,) = await fan_out(
+    outcomes = await fan_out(
         work,
         [0],
         run=run,
@@ -134,20 +134,44 @@ async def _durably(setup: Setup, run: Run | None, name: str | None) -> SampleRes
         caps=setup.caps,
         budget=setup.budget,
     )
-    value = outcome.unwrap()
+    if not outcomes:
+        raise FanwiseError("the run starts nothing more, so nothing was sampled", "Resume it")
+    value = outcomes[0].unwrap()
     return fresh[0] if fresh else SampleResult.from_json(value)
 
 
 def digest(setup: Setup) -> str:
-    """What the result depends on: a changed prompt is another sample, not a resumed one."""
+    """What the result depends on: a changed prompt is another sample, not a resumed one.
+
+    Of functions and models only the name: what is in them cannot be told.
+    """
     parts = [
         setup.turn.model.name,
-        setup.turn.request.to_json(),
-        [(type(each).__name__, each.name) for each in setup.requirements],
-        type(setup.strategy).__name__,
+        setup.turn.request,
+        [(type(each).__name__, each.name, _fields(each)) for each in setup.requirements],
+        [type(setup.strategy).__name__, vars(setup.strategy)],
         [setup.loop_budget, setup.concurrency_budget, setup.winner, setup.seed, setup.check_all],
+        setup.validation_context,
     ]
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:16]
+    encoded = msgspec.json.encode(parts, order="sorted", enc_hook=_name_of)
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def _fields(requirement: Requirement) -> dict[str, Any]:
+    """Thresholds, patterns and so on. Its function is known by the requirement's name."""
+    names = getattr(requirement, "__struct_fields__", ())
+    found = {name: getattr(requirement, name) for name in names}
+    return {name: value for name, value in found.items() if not callable(value)}
+
+
+def _name_of(part: Any) -> Any:
+    """For what is not plain data. Never its `repr`: that may have an address in it."""
+    if isinstance(part, Strategy):
+        return [type(part).__name__, vars(part)]
+    for attribute in ("name", "__qualname__"):
+        if isinstance(found := getattr(part, attribute, None), str):
+            return found
+    return type(part).__qualname__
 
 
 def _setup(

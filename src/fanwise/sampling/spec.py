@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, field_validator, model_validator
 
 from fanwise.errors import BadSpec, FanwiseError
+from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.output import check_schema
 from fanwise.sampling.choose import BestOf, Majority, MinimumBayesRisk
 from fanwise.sampling.escalate import Escalate
@@ -192,7 +193,36 @@ def _inner(spec: VoteSpec, where: Where) -> Strategy | None:
     return None if spec.repair is None else spec.repair.strategy(where.at("repair"))
 
 
-class SampleSpec(LimitsSpec):
+class LoopSpec(SpecModel):
+    """How a prompt is sampled: also what other systems say of it."""
+
+    requirements: Many[RequirementSpec] = ()
+    strategy: StrategySpec = Field(default_factory=lambda: StrategySpec(repair=TemplateSpec()))
+    loop_budget: int = Field(default=3, ge=1)
+    concurrency_budget: int = Field(default=4, ge=1)
+    winner: Literal["fastest", "first"] = "fastest"
+    check_all: bool = False
+    retry: RetrySpec | None = None
+    timeout: Duration | None = None
+    deadline: Duration | None = None
+
+    def loop(self, where: Where) -> dict[str, Any]:
+        """The arguments of `sample`; `where` is the place of this spec. `BadSpec`."""
+        place = where.at("requirements")
+        return {
+            "requirements": [r.requirement(place.at(n)) for n, r in enumerate(self.requirements)],
+            "strategy": self.strategy.strategy(where.at("strategy")),
+            "loop_budget": self.loop_budget,
+            "concurrency_budget": self.concurrency_budget,
+            "winner": self.winner,
+            "check_all": self.check_all,
+            "retry": MODEL_RETRY if self.retry is None else self.retry.retry(worth_a_retry),
+            "timeout": self.timeout,
+            "deadline": self.deadline,
+        }
+
+
+class SampleSpec(LoopSpec, LimitsSpec):
     """What stands under `sample:`."""
 
     name: str = "sample"
@@ -203,17 +233,8 @@ class SampleSpec(LimitsSpec):
     cap: int = Field(default=10, ge=1)
     """Most inputs at once."""
     schema_: Any = Field(default=None, alias="schema")
-    requirements: Many[RequirementSpec] = ()
-    strategy: StrategySpec = Field(default_factory=lambda: StrategySpec(repair=TemplateSpec()))
-    loop_budget: int = Field(default=3, ge=1)
-    concurrency_budget: int = Field(default=4, ge=1)
-    winner: Literal["fastest", "first"] = "fastest"
     seed: int = Field(default=0, ge=0)
-    check_all: bool = False
     options: OptionsSpec = OptionsSpec()
-    retry: RetrySpec | None = None
-    timeout: Duration | None = None
-    deadline: Duration | None = None
     record: str | None = None
     """Write every call to this file, for `replay:`."""
 
@@ -228,12 +249,6 @@ class SampleSpec(LimitsSpec):
         if (self.prompt is None) == (not self.messages):
             raise ValueError("give `prompt` or `messages`")
         return self
-
-    def all_requirements(self, where: Where) -> list[Requirement]:
-        """Those of the list, after that of the schema."""
-        first = [] if self.schema_ is None else [schema(self.schema_)]
-        place = where.at("requirements")
-        return [*first, *(r.requirement(place.at(n)) for n, r in enumerate(self.requirements))]
 
 
 def _at(where: Where, make: Callable[[], T]) -> T:

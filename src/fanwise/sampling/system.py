@@ -13,17 +13,18 @@ from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
-from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
-from fanwise.models.port import Message, Model
+from fanwise.models.port import Message, Model, Request
 from fanwise.models.replay import record
 from fanwise.sampling.report import end_of, lines_of
+from fanwise.sampling.require import schema
 from fanwise.sampling.requirement import Tier, in_checking_order
 from fanwise.sampling.result import SampleResult
 from fanwise.sampling.sampler import sample
-from fanwise.sampling.spec import SampleSpec
-from fanwise.specs import Document, End, Plan, Template, check
+from fanwise.sampling.spec import LoopSpec, SampleSpec
+from fanwise.specs import Document, End, Plan, Template, Where, check
 from fanwise.specs.inputs import Input, Inputs
+from fanwise.specs.system import Answerer
 
 KEY = "sample"
 CHECKED_BY = {Tier.CODE: "code", Tier.PROCESS: "a command", Tier.MODEL: "a model's call"}
@@ -41,8 +42,7 @@ class SamplePlan:
         self._literal = literal
         """The prompt is text, and no template: it came from a command line."""
         self._inputs = inputs if inputs is not None else self._load()
-        self._requirements = self._spec.all_requirements(self._where)
-        self._strategy = self._spec.strategy.strategy(self._where.at("strategy"))
+        self._loop = self._spec.loop(self._where)
         self._messages = self._templates()
         self._model = connect(self._spec.model.spec())
 
@@ -81,10 +81,12 @@ class SamplePlan:
             f"at most {deep * wide} samples each, {wide} wide and {deep} deep: "
             f"{self.total * deep * wide} in all",
         ]
+        strategy = self._loop["strategy"]
         wins = f"the {spec.winner} valid sample wins"
-        choice = "chooses among the valid samples" if self._strategy.gathers else wins
-        lines.append(f"strategy {type(self._strategy).__name__}, {choice}")
-        order = in_checking_order(self._requirements)
+        choice = "chooses among the valid samples" if strategy.gathers else wins
+        lines.append(f"strategy {type(strategy).__name__}, {choice}")
+        own = [] if spec.schema_ is None else [schema(spec.schema_)]
+        order = in_checking_order([*own, *self._loop["requirements"]])
         return [*lines, *(f"checked by {CHECKED_BY[each.tier]}: {each.name}" for each in order)]
 
     async def execute(self, run: Run) -> End:
@@ -103,24 +105,11 @@ class SamplePlan:
         return end_of(found, self.total, alone=self._inputs is None)
 
     async def _sample(self, model: Model, item: Input) -> dict[str, Any]:
-        spec = self._spec
-        result = await sample(
-            model,
-            [Message(role, self._filled(template, item)) for role, template in self._messages],
-            self._requirements,
-            strategy=self._strategy,
-            loop_budget=spec.loop_budget,
-            concurrency_budget=spec.concurrency_budget,
-            winner=spec.winner,
-            options=spec.options.options(),
-            seed=spec.seed,
-            check_all=spec.check_all,
-            retry=MODEL_RETRY if spec.retry is None else spec.retry.retry(worth_a_retry),
-            timeout=spec.timeout,
-            deadline=spec.deadline,
-            name="sample",
+        messages = [Message(role, self._filled(text, item)) for role, text in self._messages]
+        request = Request(
+            tuple(messages), self._spec.options.options(), self._spec.schema_, self._spec.seed
         )
-        return result.to_json()
+        return await _sampled(model, request, self._loop)
 
     def _filled(self, template: Template | str, item: Input) -> str:
         if isinstance(template, str):
@@ -156,6 +145,11 @@ class SamplePlan:
         return record(self._model, Path(self._document.folder) / self._spec.record)
 
 
+async def _sampled(model: Model, request: Request, loop: Mapping[str, Any]) -> dict[str, Any]:
+    result = await sample(model, request, seed=request.seed or 0, name="sample", **loop)
+    return result.to_json()
+
+
 class SampleSystem:
     """`sample:` in a file."""
 
@@ -173,6 +167,11 @@ class SampleSystem:
     def tell(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
         """What was chosen of the samples for an input; fully: all of them, and what was wrong."""
         return lines_of(key, SampleResult.from_json(value), fully=fully)
+
+    def answerer(self, where: Where) -> Answerer:
+        """What stands there says how a prompt of another system is sampled."""
+        loop = check(where.document, LoopSpec, *where.path).loop(where)
+        return lambda model, request: _sampled(model, request, loop)
 
     def literally(self, fields: Mapping[str, Any], folder: Path) -> Plan:
         """Fields that a command line gave: the prompt is no template."""

@@ -79,13 +79,18 @@ class LimitsSpec(SpecModel):
 
     def make_caps(self) -> Caps | None:
         """One object of caps and rates; None if there are none."""
+        limits = self.limits()
+        return Caps(limits) if limits else None
+
+    def limits(self) -> dict[str, list[Limit]]:
+        """Caps and rates, by name."""
         limits: dict[str, list[Limit]] = {}
         for name, cap in self.caps.items():
             number = cap if isinstance(cap, int) else Adaptive(cap.start, cap.least, cap.most)
             limits.setdefault(name, []).append(number)
         for name, rate in self.rates.items():
             limits.setdefault(name, []).append(Rate(rate.rpm, rate.tpm))
-        return Caps(limits) if limits else None
+        return limits
 
     def make_budget(self) -> Budget | None:
         """None if there is none."""

@@ -17,8 +17,8 @@ return early: then `execute` returns what it has. Neither prints anything. A sys
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from fanwise.core.budget import Budget
     from fanwise.core.caps import Caps
     from fanwise.kernel.run import Run
-    from fanwise.specs.document import Document
+    from fanwise.models.port import Model, Request
+    from fanwise.specs.document import Document, Where
 
 
 class End(msgspec.Struct, frozen=True):
@@ -92,3 +93,15 @@ class System(Protocol):
 
     def again(self, spec: Any) -> Plan:
         """What the journal kept of a plan: `Plan.spec`. The file may have changed or be gone."""
+
+
+Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]
+"""Answers a request: what it gives has `text` and `value`, and is JSON-able."""
+
+
+@runtime_checkable
+class AnsweringSystem(Protocol):
+    """A system that other systems may ask, inside an item of theirs, for an answer."""
+
+    def answerer(self, where: Where) -> Answerer:
+        """As the mapping at that place in a document says. `BadSpec`."""

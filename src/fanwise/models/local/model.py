@@ -104,6 +104,7 @@ class LocalModel:
             model=self.name,
             input_tokens=error.input_tokens,
             output_tokens=error.output_tokens,
+            cached_tokens=error.cached_tokens,
             usd=error.usd,
             next_step="The next request starts another",
         )

@@ -1,0 +1,32 @@
+"""Functions of the user's inside an item: a check, a scorer, a step.
+
+They cost nothing of the budget by themselves; what they ask of a model counts where it is asked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from fanwise.core.outcome import Usage
+from fanwise.kernel.call import call
+from fanwise.kernel.work import is_async
+
+NOTHING = Usage(0, 0, 0.0)
+
+
+async def perform(function: Callable[..., Any], *args: Any) -> Any:
+    """Call it: on the loop if it is async, else in a thread, so that nothing else waits for it."""
+    if is_async(function):
+        return await function(*args)
+    answer = await call(
+        function, *args, estimate=NOTHING, usage=lambda _: NOTHING, name=name_of(function)
+    )
+    # A plain function that returns a coroutine: a coroutine is true, whatever it would say.
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """How to call a function in a report."""
+    return str(getattr(function, "__name__", None) or type(function).__name__)

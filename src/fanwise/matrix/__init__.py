@@ -1,0 +1,1 @@
+"""Matrix: models by strategies by inputs by repeats, each cell recorded once, compared in pairs."""

@@ -1,0 +1,81 @@
+"""The cells of a matrix: which there are, what each one's key is, and in which order they go.
+
+Pure: a spec and its inputs in, cells out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+NO_MODEL = "-"
+"""The model of a cell that needs none."""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One combination of the axes' values, before it is run."""
+
+    key: str
+    """A digest of all that can change its answer."""
+    model: str
+    strategy: str
+    input: str
+    repeat: int
+    provider: str
+    seed: int
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """Its values by axis, as text."""
+        return {
+            "model": self.model,
+            "strategy": self.strategy,
+            "input": self.input,
+            "repeat": str(self.repeat),
+        }
+
+
+def key_of(parts: Any) -> str:
+    """Equal for equal parts, whatever the order of their keys."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:24]
+
+
+def seed_of(seed: int, input_digest: str, repeat: int) -> int:
+    """The same for all models and strategies, so that they are compared on equal terms."""
+    digest = hashlib.sha256(f"{seed} {input_digest} {repeat}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def in_dispatch_order(cells: Sequence[Cell], shuffle: int = 0) -> list[Cell]:
+    """Providers side by side, and the repeats of a cell far apart.
+
+    Each provider's cells are spread evenly over the whole run, all first repeats before all
+    second ones. What happens at one time (a slow hour, a flaky network) then hits all providers
+    and not all repeats of a cell. Within that the order is shuffled, the same for a seed.
+    """
+    totals = Counter(cell.provider for cell in cells)
+    ordered = sorted(cells, key=lambda cell: (cell.repeat, _chance(cell.key, shuffle)))
+    seen: Counter[str] = Counter()
+    placed: list[tuple[float, str, Cell]] = []
+    for cell in ordered:
+        place = (seen[cell.provider] + 0.5) / totals[cell.provider]
+        seen[cell.provider] += 1
+        placed.append((place, cell.provider, cell))
+    return [cell for _, _, cell in sorted(placed, key=lambda each: each[:2])]
+
+
+def _chance(key: str, shuffle: int) -> str:
+    return hashlib.sha256(f"{shuffle} {key}".encode()).hexdigest()
+
+
+def values_by_axis(cells: Iterable[Cell]) -> Mapping[str, list[str]]:
+    """What each axis has, in the order of the cells."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        for axis, value in cell.axes.items():
+            found.setdefault(axis, {})[value] = None
+    return {axis: list(values) for axis, values in found.items()}

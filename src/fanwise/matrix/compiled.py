@@ -1,0 +1,251 @@
+"""A spec made ready: strategies as steps, scores as scorers, models connected, cells laid out.
+
+All that can be wrong with a file is found here, before anything is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.core.retry import Retry
+from fanwise.errors import BadSpec, FanwiseError, UsageError
+from fanwise.kernel.perform import name_of
+from fanwise.matrix.cells import NO_MODEL, Cell, key_of, seed_of
+from fanwise.matrix.scorers import Called, Compared, Judging, Pattern, Program, Scorer
+from fanwise.matrix.spec import MatrixSpec, PromptSpec, ScoreSpec, StrategySpec
+from fanwise.matrix.work import Constant, Copy, Function, Prompt, Step, field_of
+from fanwise.models.ask import MODEL_RETRY, worth_a_retry
+from fanwise.models.connect import connect
+from fanwise.models.names import Spec, shown
+from fanwise.models.port import Model
+from fanwise.specs import Template, Where, function, system
+from fanwise.specs.inputs import Input, Inputs
+from fanwise.specs.system import AnsweringSystem
+
+ANSWER = "answer"
+"""The name of the only step of a strategy that has one."""
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """A matrix that can be run."""
+
+    spec: MatrixSpec
+    inputs: Mapping[str, Input]
+    models: Mapping[str, Model]
+    steps: Mapping[str, Sequence[Step]]
+    """By strategy."""
+    scorers: Sequence[Scorer]
+    cells: Sequence[Cell]
+
+
+def compile_(spec: MatrixSpec, inputs: Inputs, where: Where) -> Compiled:
+    """`BadSpec` for all that is wrong."""
+    if not len(inputs):
+        raise where.at("axes", "input").bad("there are no inputs")
+    names = [f"input.{column}" for column in inputs.columns]
+    maker = _Maker(spec, where, names, inputs)
+    steps = {name: maker.steps(name) for name in maker.used()}
+    models = maker.models()
+    found = Compiled(spec, {each.id: each for each in inputs}, models, steps, maker.scorers(), ())
+    cells = [cell for cell in _product(found, where) if _wanted(spec, cell)]
+    if not cells:
+        raise where.at("exclude").bad("nothing is left to run")
+    maker.check_caps(cells)
+    return msgspec.structs.replace(found, cells=cells)
+
+
+class _Maker:
+    """Makes the parts, each with its place in the file."""
+
+    def __init__(
+        self, spec: MatrixSpec, where: Where, names: Sequence[str], inputs: Inputs
+    ) -> None:
+        self._spec = spec
+        self._where = where
+        self._names = [*names, "model", "strategy", "repeat"]
+        self._inputs = inputs
+
+    @property
+    def _retry(self) -> Retry:
+        retry = self._spec.retry
+        return MODEL_RETRY if retry is None else retry.retry(worth_a_retry)
+
+    def used(self) -> list[str]:
+        """The strategies of the axis, which must all be there."""
+        for number, name in enumerate(self._spec.axes.strategy):
+            if name not in self._spec.strategies:
+                known = ", ".join(self._spec.strategies)
+                place = self._where.at("axes", "strategy", number)
+                raise place.bad(f"there is no strategy {name!r}; there are: {known}")
+        return list(dict.fromkeys(self._spec.axes.strategy)) or list(self._spec.strategies)
+
+    def models(self) -> dict[str, Model]:
+        """Connected, by name."""
+        found: dict[str, Model] = {}
+        for number, each in enumerate(self._spec.axes.model):
+            place = self._where.at("axes", "model", number)
+            if each.name in found:
+                raise place.bad(f"{each.name!r} is there twice")
+            found[each.name] = _connected(each.spec(), place)
+        return found
+
+    def steps(self, name: str) -> list[Step]:
+        """Of one strategy."""
+        spec, where = self._spec.strategies[name], self._where.at("strategies", name)
+        if spec.needs_model and not self._spec.axes.model and spec.call is None:
+            raise self._where.at("axes").bad(f"strategy {name!r} needs a model: give `model`")
+        if spec.call is not None:
+            called = (
+                function(spec.call, where.at("call")) if isinstance(spec.call, str) else spec.call
+            )
+            return [Function(ANSWER, called)]
+        if spec.copy_ is not None:
+            self._check_path(spec.copy_, where.at("copy"))
+            return [Copy(ANSWER, spec.copy_)]
+        if "constant" in spec.model_fields_set:
+            return [Constant(ANSWER, spec.constant)]
+        if not spec.steps:
+            return [self._prompt(ANSWER, spec, where, self._names, _sampled(spec, where))]
+        made: list[Step] = []
+        known = list(self._names)
+        for number, step in enumerate(spec.steps):
+            made.append(self._prompt(step.name, step, where.at("steps", number), known, {}))
+            known.append(f"steps.{step.name}")
+        return made
+
+    def _prompt(
+        self,
+        name: str,
+        spec: PromptSpec,
+        where: Where,
+        known: Sequence[str],
+        sampled: Mapping[str, Any],
+    ) -> Prompt:
+        if spec.prompt is not None:
+            templates: list[tuple[Any, Template]] = [
+                ("user", Template(spec.prompt, where.at("prompt")))
+            ]
+        else:
+            templates = [
+                (each.role, Template(each.content, where.at("messages", number, "content")))
+                for number, each in enumerate(spec.messages)
+            ]
+        for _, template in templates:
+            template.require(known)
+        options = spec.options or self._spec.options
+        return Prompt(
+            name, templates, options.options(), spec.schema_, self._retry, self._spec.timeout,
+            **sampled,
+        )  # fmt: skip
+
+    def scorers(self) -> list[Scorer]:
+        """In the order of the file; their names differ."""
+        found: list[Scorer] = []
+        for number, spec in enumerate(self._spec.score):
+            where = self._where.at("score", number)
+            scorer = self._scorer(spec, where)
+            if any(scorer.name == other.name for other in found):
+                raise where.bad(f"there is a score {scorer.name!r} already; give it a `name`")
+            found.append(scorer)
+        return found
+
+    def _scorer(self, spec: ScoreSpec, where: Where) -> Scorer:
+        name = spec.name or spec.kind
+        for kind, path in (("exact", spec.exact), ("f1", spec.f1), ("json", spec.json_)):
+            if path is not None:
+                self._check_path(path, where.at(kind))
+                return Compared(name, kind, path)
+        if spec.regex is not None:
+            return Pattern(name, self._template(spec.regex, where.at("regex")))
+        if spec.judge is not None and spec.model is not None:
+            model = _connected(spec.model.spec(), where.at("model"))
+            return Judging(name, self._template(spec.judge, where.at("judge")), model)
+        if spec.command is not None:
+            folder = str(where.document.folder)
+            return Program(name, spec.command, folder, spec.timeout or 60.0)
+        called = function(spec.call, where.at("call")) if isinstance(spec.call, str) else spec.call
+        return Called(spec.name or name_of(called), called)
+
+    def _template(self, text: str, where: Where) -> Template:
+        template = Template(text, where)
+        template.require(self._names)
+        return template
+
+    def _check_path(self, path: str, where: Where) -> None:
+        for each in self._inputs:
+            try:
+                field_of(each.data, path)
+            except UsageError as error:
+                raise where.bad(f"input {each.id!r}: {error}") from None
+
+    def check_caps(self, cells: Sequence[Cell]) -> None:
+        """A cap that nothing needs is a typing error, more often than not."""
+        known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
+        models = [*self.models().values(), *_judges(self.scorers())]
+        known |= {each.provider for each in models} | {each.name for each in models}
+        known |= {f"key:{each.key}" for each in models if each.key is not None}
+        problems = []
+        for kind in ("caps", "rates"):
+            for name in getattr(self._spec, kind):
+                if name not in known:
+                    shown_ = ", ".join(sorted(known - {NO_MODEL}))
+                    message = f"no cell uses {name!r}; used are: {shown_}"
+                    problems += self._where.at(kind, name).bad(message).problems
+        if problems:
+            raise BadSpec(self._where.document.name, problems)
+
+
+def _judges(scorers: Sequence[Scorer]) -> Iterator[Model]:
+    return (each.model for each in scorers if isinstance(each, Judging))
+
+
+def _connected(spec: Spec, where: Where) -> Model:
+    try:
+        return connect(spec)
+    except FanwiseError as error:
+        raise where.bad(str(error)) from error
+
+
+def _sampled(spec: StrategySpec, where: Where) -> dict[str, Any]:
+    if spec.sample is None:
+        return {}
+    sampling = system("sample")
+    assert isinstance(sampling, AnsweringSystem)
+    return {"answerer": sampling.answerer(where.at("sample")), "how": spec.sample}
+
+
+def _product(found: Compiled, where: Where) -> Iterator[Cell]:
+    spec = found.spec
+    for strategy, steps in found.steps.items():
+        needs = spec.strategies[strategy].needs_model
+        models = [each.spec() for each in spec.axes.model] if needs else [None]
+        for model in models or [None]:
+            for each in found.inputs.values():
+                for repeat in range(spec.axes.repeat):
+                    yield _cell(found, strategy, steps, model, each, repeat)
+
+
+def _cell(
+    found: Compiled,
+    strategy: str,
+    steps: Sequence[Step],
+    model: Spec | None,
+    each: Input,
+    repeat: int,
+) -> Cell:
+    seed = seed_of(found.spec.seed, each.digest, repeat)
+    # Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer.
+    who = None if model is None else {k: v for k, v in shown(model).items() if k != "price"}
+    parts = [who, strategy, [step.identity for step in steps], each.id, each.digest, repeat, seed]
+    name = NO_MODEL if model is None else model.name
+    provider = NO_MODEL if model is None else found.models[name].provider
+    return Cell(key_of(parts), name, strategy, each.id, repeat, provider, seed)
+
+
+def _wanted(spec: MatrixSpec, cell: Cell) -> bool:
+    axes = cell.axes
+    out = any(each.fits(axes) for each in spec.exclude)
+    return not out or any(each.fits(axes) for each in spec.include)

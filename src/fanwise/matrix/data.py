@@ -1,0 +1,129 @@
+"""What the analysis of a matrix reads: scored cells, and the few questions it asks of them.
+
+**Units.** Repeats of one input are not independent: a hard input is hard each time. What was
+sampled are inputs, so all intervals and tests count inputs (`unit_axis`) and take all cells of one
+input as one observation, the mean of its scores. Counting cells instead makes intervals too narrow
+by up to the square root of the number of repeats. Where there is only one input, the repeats are
+the sample, and what is said holds for that input alone.
+
+**Missing scores.** A cell that failed, or whose scorer failed, has no score. It is left out of
+means and counted beside them, or, with `failed_as=0.0`, a failed cell is a wrong answer. Which is
+right depends on the question ("how good are the answers" or "how good is the service"), so it is
+the caller's choice; a scorer's failure says nothing of the answer and is never taken for 0.
+
+**Order.** The analysis sorts first, and sums exactly where it adds up cells: the order in which
+cells ended changes no bit of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import msgspec
+
+from fanwise.errors import UsageError
+
+INPUT = "input"
+REPEAT = "repeat"
+
+Spot = tuple[tuple[str, str], ...]
+"""Where a cell is in the matrix: its axes and values, sorted."""
+Samples = dict[str, list[float]]
+"""Scores by unit, in order."""
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """One cell of a matrix that has ended, with its scores, times and costs."""
+
+    key: str
+    axes: dict[str, str]
+    """Model, strategy, input (its id), repeat, and whatever other axes there are."""
+    status: Literal["done", "failed"]
+    scores: dict[str, float | None] = {}
+    """By scorer; None: the scorer failed."""
+    queued_s: float = 0.0
+    ran_s: float = 0.0
+    backoff_s: float = 0.0
+    first_token_s: float | None = None
+    input_tokens: int | None = 0
+    """None: nobody can know."""
+    output_tokens: int | None = 0
+    usd: float | None = None
+    error: str | None = None
+
+
+def spot(axes: Mapping[str, str], without: Iterable[str] = ()) -> Spot:
+    """The axes as something that can be compared and sorted, some left out."""
+    left_out = set(without)
+    return tuple(sorted((name, value) for name, value in axes.items() if name not in left_out))
+
+
+def in_order(cells: Iterable[Scored]) -> list[Scored]:
+    """The cells, sorted by their place; two in one place would be counted twice."""
+    ordered = sorted(cells, key=lambda cell: (spot(cell.axes), cell.key))
+    for one, two in pairwise(ordered):
+        if one.axes == two.axes:
+            raise UsageError(
+                f"cells {one.key!r} and {two.key!r} have the same axes: {dict(spot(one.axes))}",
+                "Leave out those of an earlier version of the matrix",
+            )
+    return ordered
+
+
+def axis_names(cells: Iterable[Scored]) -> list[str]:
+    """All axes, sorted."""
+    return sorted({name for cell in cells for name in cell.axes})
+
+
+def axis_values(cells: Iterable[Scored], axis: str) -> list[str]:
+    """The values of an axis, sorted; a cell without that axis has the value ""."""
+    return sorted({cell.axes.get(axis, "") for cell in cells})
+
+
+def compared_axes(cells: Iterable[Scored]) -> list[str]:
+    """The axes whose values are worth comparing: all but inputs and repeats, which are samples."""
+    return [name for name in axis_names(cells) if name not in (INPUT, REPEAT)]
+
+
+def scorer_names(cells: Iterable[Scored]) -> list[str]:
+    """All scorers, sorted."""
+    return sorted({name for cell in cells for name in cell.scores})
+
+
+def score_of(cell: Scored, scorer: str, failed_as: float | None = None) -> float | None:
+    """Its score; None where there is none, which a score that is no number counts as."""
+    if cell.status == "failed":
+        return failed_as
+    score = cell.scores.get(scorer)
+    return score if score is not None and math.isfinite(score) else None
+
+
+def unit_axis(cells: Iterable[Scored]) -> str:
+    """What was sampled: inputs; where there is one input only, its repeats."""
+    return INPUT if len({cell.axes.get(INPUT, "") for cell in cells}) > 1 else REPEAT
+
+
+def samples(
+    cells: Sequence[Scored], scorer: str, unit: str, failed_as: float | None = None
+) -> Samples:
+    """The scores that there are, by unit."""
+    found: Samples = {}
+    for cell in cells:
+        score = score_of(cell, scorer, failed_as)
+        if score is not None:
+            found.setdefault(cell.axes.get(unit, ""), []).append(score)
+    return dict(sorted(found.items()))
+
+
+def mean(values: Sequence[float]) -> float:
+    """Summed exactly, so that the order does not matter; within the values' own range."""
+    exact = math.fsum(values) / len(values)
+    return min(max(exact, min(values)), max(values))
+
+
+def natural(value: str) -> tuple[int, int, str]:
+    """Sorts "2" before "10", and numbers before words."""
+    return (0, int(value), "") if value.isdecimal() else (1, 0, value)

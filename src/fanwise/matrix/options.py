@@ -1,0 +1,34 @@
+"""How the analysis is made: one value that goes through all of it, so that all parts agree."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from fanwise.errors import UsageError
+
+
+class AnalysisOptions(msgspec.Struct, frozen=True):
+    """The choices of an analysis; the same cells and options give the same result, to the bit."""
+
+    confidence: float = 0.95
+    resamples: int = 2_000
+    """Of the bootstrap."""
+    flips: int = 9_999
+    """Of the sign-flip test; the smallest p-value it can give is 1 / (1 + flips)."""
+    seed: int = 0
+    failed_as: float | None = None
+    """The score of a cell that failed; None: it has none, and is counted as such."""
+    threshold: float = 1.0
+    """A score of at least that passes."""
+    bootstrap: Literal["bca", "percentile"] = "bca"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise UsageError(f"confidence is {self.confidence!r}", "Give one between 0 and 1")
+        if self.resamples < 1 or self.flips < 1:
+            raise UsageError("resamples and flips are at least 1", "Leave them out, or give more")
+
+
+DEFAULTS = AnalysisOptions()

@@ -1,0 +1,203 @@
+"""The scorers that need nothing but the answer: exact, f1, regex, json.
+
+Each is a function of an answer and what is expected, and gives a number from 0 to 1. An answer is
+text, or the value that a schema made of it; so is what is expected, which may come out of a CSV
+file, where all is text. The conventions:
+
+- An answer that is wrong in form (empty, no JSON) scores 0: it is a wrong answer. What is wrong
+  with the *scorer* (a pattern that is none) raises `UsageError`, and is no score.
+- A list as `expected`, where the answer is no list, is a choice: the best of them counts. Not so
+  for json, where a list is a list.
+- Text and a value are compared as text: 5 is "5", true is "true", null is "null".
+- Values are compared as JSON: 1 is 1.0, and true is not 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Literal, cast
+
+from fanwise.errors import UsageError
+
+Scorer = Callable[..., float]
+
+ARTICLES = frozenset({"a", "an", "the"})
+FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+
+
+def exact(answer: object, expected: object, *, case: bool = False) -> float:
+    """1 if they are the same, whatever the space around them and, unless `case`, the case.
+
+    As most evaluators do: " Positive\\n" is "positive". Space inside, and punctuation, counts.
+    """
+    if _is_choice(answer, expected):
+        return max((exact(answer, each, case=case) for each in cast(list[object], expected)),
+                   default=0.0)  # fmt: skip
+    if isinstance(answer, str) or isinstance(expected, str):
+        return float(_plain(answer, case) == _plain(expected, case))
+    return float(same(answer, expected))
+
+
+def f1(answer: object, expected: object) -> float:
+    """The F1 of the words that they share, as SQuAD counts it.
+
+    Lower case, without punctuation and English articles, as a bag of words. Two empty ones are 1.
+    """
+    if _is_choice(answer, expected):
+        return max((f1(answer, each) for each in cast(list[object], expected)), default=0.0)
+    ours, theirs = _words(answer), _words(expected)
+    if not ours or not theirs:
+        return float(ours == theirs)
+    shared = (Counter(ours) & Counter(theirs)).total()
+    return 2 * shared / (len(ours) + len(theirs))
+
+
+def regex(answer: object, expected: object, *, case: bool = True, whole: bool = False) -> float:
+    """1 if the pattern is found in the answer's text, or, if `whole`, is all of it but space.
+
+    `.` is any character but a new line; `^` and `$` are a line's ends.
+    """
+    if _is_choice(answer, expected):
+        return max((regex(answer, each, case=case, whole=whole)
+                    for each in cast(list[object], expected)), default=0.0)  # fmt: skip
+    pattern = _pattern(expected, case)
+    if whole:
+        return float(pattern.fullmatch(as_text(answer).strip()) is not None)
+    return float(pattern.search(as_text(answer)) is not None)
+
+
+def json_match(
+    answer: object,
+    expected: object,
+    *,
+    path: str = "",
+    mode: Literal["subset", "equal"] = "subset",
+) -> float:
+    """1 if the answer, as JSON, has what is expected: at `path`, as in `user.tags[0]`.
+
+    `subset`: objects in the answer may have fields beyond those expected, at any depth; lists have
+    to have the same length. `equal`: they may not. An answer that is text is read as JSON, also
+    from between ``` lines. What is expected is read so too if it is text and the answer is none.
+    """
+    value = _parsed(answer)
+    if value is _NOTHING:
+        return 0.0
+    found = at_path(value, path)
+    if found is _NOTHING:
+        return 0.0
+    wanted = expected
+    if isinstance(expected, str) and not isinstance(found, str):
+        parsed = _parsed(expected)
+        wanted = expected if parsed is _NOTHING else parsed
+    return float(same(found, wanted) if mode == "equal" else contains(found, wanted))
+
+
+SCORERS: Mapping[str, Scorer] = {"exact": exact, "f1": f1, "regex": regex, "json": json_match}
+"""By the name that a file calls them."""
+
+
+class _Nothing:
+    """Not null, which is a value."""
+
+
+_NOTHING = _Nothing()
+
+
+def same(one: object, two: object) -> bool:
+    """Equal as JSON: 1 is 1.0, true is not 1."""
+    return _agree(one, two, extra_fields=False)
+
+
+def contains(value: object, wanted: object) -> bool:
+    """Equal as JSON, but for fields of objects in `value` that nobody asked for."""
+    return _agree(value, wanted, extra_fields=True)
+
+
+def _agree(value: object, wanted: object, *, extra_fields: bool) -> bool:
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        fields = wanted.keys() <= value.keys() if extra_fields else wanted.keys() == value.keys()
+        return fields and all(
+            _agree(value[name], wanted[name], extra_fields=extra_fields) for name in wanted
+        )
+    if isinstance(value, list) and isinstance(wanted, list):
+        return len(value) == len(wanted) and all(
+            _agree(one, two, extra_fields=extra_fields)
+            for one, two in zip(value, wanted, strict=True)
+        )
+    return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+
+
+def at_path(value: object, path: str) -> object:
+    """What is at `a.b[0]`, or something that is equal to no JSON."""
+    for name, index in _steps(path):
+        if index is None:
+            value = value.get(name, _NOTHING) if isinstance(value, dict) else _NOTHING
+        else:
+            there = isinstance(value, list) and index < len(value)
+            value = cast(list[object], value)[index] if there else _NOTHING
+    return value
+
+
+def _steps(path: str) -> list[tuple[str, int | None]]:
+    steps: list[tuple[str, int | None]] = []
+    place = 0
+    while place < len(path):
+        match = STEP.match(path, place)
+        if match is None or (place == 0 and path[0] == "."):
+            raise UsageError(f"{path!r} is no path", "Write it as in user.tags[0]")
+        steps.append((match[1] or "", None if match[2] is None else int(match[2])))
+        place = match.end()
+    return steps
+
+
+def as_text(value: object) -> str:
+    """Text as it is, any other value as JSON writes it."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _plain(value: object, case: bool) -> str:
+    text = unicodedata.normalize("NFC", as_text(value)).strip()
+    return text if case else text.casefold()
+
+
+def _words(value: object) -> list[str]:
+    text = unicodedata.normalize("NFC", as_text(value)).lower()
+    bare = "".join(each for each in text if each not in string.punctuation)
+    return [word for word in bare.split() if word not in ARTICLES]
+
+
+def _parsed(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    fenced = FENCE.match(value)
+    try:
+        return cast(object, json.loads(fenced[1] if fenced else value))
+    except (ValueError, RecursionError):
+        return _NOTHING
+
+
+def _pattern(expected: object, case: bool) -> re.Pattern[str]:
+    flags = re.MULTILINE | (re.NOFLAG if case else re.IGNORECASE)
+    if not isinstance(expected, str):
+        raise UsageError(f"{expected!r} is no pattern", "Give a regular expression")
+    try:
+        return re.compile(expected, flags)
+    except re.error as error:
+        raise UsageError(
+            f"{expected!r} is no regular expression: {error}", "Mend the pattern"
+        ) from error
+
+
+def _is_choice(answer: object, expected: object) -> bool:
+    return isinstance(expected, list | tuple) and not isinstance(answer, list | tuple)

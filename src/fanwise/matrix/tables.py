@@ -1,0 +1,49 @@
+"""The summary as a table of plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fanwise.matrix.data import scorer_names
+from fanwise.matrix.intervals import Estimate
+from fanwise.matrix.results import CellResult
+from fanwise.matrix.summary import GroupSummary, summarize
+
+GROUP = ("model", "strategy")
+
+
+def summary_lines(found: Sequence[CellResult]) -> list[str]:
+    """One line for each model and strategy."""
+    if not found:
+        return []
+    cells = [each.scored for each in found]
+    groups = summarize(cells, by=[GROUP]).groups
+    names = scorer_names(cells)
+    rows = [
+        ["MODEL", "STRATEGY", "CELLS", "FAILED", *(name.upper() for name in names), "P50", "USD"]
+    ]
+    rows += [_row(group, names) for group in groups]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows]  # fmt: skip
+
+
+def _row(group: GroupSummary, names: Sequence[str]) -> list[str]:
+    usd = group.usd.total
+    return [
+        group.axes["model"],
+        group.axes["strategy"],
+        str(group.n),
+        str(group.failed),
+        *(_interval(group.scores[name].mean) for name in names),
+        "-" if group.ran_s.p50 is None else f"{group.ran_s.p50:.2f} s",
+        "unknown" if usd is None else f"{usd:.4f}",
+    ]
+
+
+def _interval(mean: Estimate) -> str:
+    if mean.value is None:
+        return "-"
+    if mean.low is None or mean.high is None:
+        return f"{mean.value:.3f}"
+    return f"{mean.value:.3f} [{mean.low:.3f}, {mean.high:.3f}]"

@@ -1,0 +1,42 @@
+"""The analysis decides and performs nothing; and it costs no import until it is asked."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fanwise.matrix
+
+PURE = ("compare", "data", "decided", "intervals", "options", "pass_at_k", "resample", "scoring",
+        "summary")  # fmt: skip
+ALLOWED = {
+    "__future__", "collections", "collections.abc", "hashlib", "itertools", "json", "math",
+    "msgspec", "numpy", "numpy.typing", "re", "statistics", "string", "typing", "unicodedata",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_the_analysis_imports_no_clock_no_files_no_loop(name: str) -> None:
+    tree = ast.parse((Path(fanwise.matrix.__path__[0]) / f"{name}.py").read_text())
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        for module in names:
+            own = module.removeprefix("fanwise.matrix.") in PURE or module == "fanwise.errors"
+            assert own or module in ALLOWED, f"{name} imports {module}"
+
+
+def test_the_analysis_imports_numpy_only_when_it_resamples() -> None:
+    code = f"""
+import sys
+for name in {PURE}: __import__("fanwise.matrix." + name)
+sys.exit("numpy" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

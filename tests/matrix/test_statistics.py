@@ -1,0 +1,217 @@
+"""Every statistic against scipy or statsmodels, on fixed data."""
+
+from __future__ import annotations
+
+import math
+import random
+import tracemalloc
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from fanwise.matrix.compare import compare, holm, mcnemar, newcombe
+from fanwise.matrix.intervals import bootstrap_interval, estimate, wilson
+from fanwise.matrix.options import AnalysisOptions
+from fanwise.matrix.resample import EXACT_UP_TO, bootstrap_means, sign_flip_p
+from fanwise.matrix.summary import percentile
+from tests.matrix.support import random_cells
+
+CHANCE = random.Random(7)
+SKEWED = [CHANCE.expovariate(1.0) for _ in range(40)]
+EVEN = [CHANCE.uniform(0, 1) for _ in range(60)]
+DIFFERENCES = [CHANCE.gauss(0.2, 0.6) for _ in range(45)]
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize(("successes", "n"), [(0, 5), (5, 5), (1, 30), (17, 30), (700, 1000)])
+def test_wilson_is_that_of_statsmodels(successes: int, n: int, confidence: float) -> None:
+    theirs = proportion_confint(successes, n, alpha=1 - confidence, method="wilson")
+    assert wilson(successes, n, confidence) == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("counts", [(0, 0), (0, 1), (1, 0), (3, 9), (10, 10), (2, 60), (400, 500)])
+def test_mcnemar_is_that_of_statsmodels_and_the_binomial_test(counts: tuple[int, int]) -> None:
+    table = [[11, counts[0]], [counts[1], 13]]
+    assert mcnemar(*counts) == pytest.approx(statsmodels_mcnemar(table, exact=True).pvalue)
+    if sum(counts):
+        assert mcnemar(*counts) == pytest.approx(stats.binomtest(counts[0], sum(counts)).pvalue)
+
+
+def test_mcnemar_of_many_pairs_is_exact_and_not_0() -> None:
+    theirs = stats.binomtest(4_700, 10_000).pvalue
+    assert mcnemar(4_700, 5_300) == pytest.approx(theirs, rel=1e-9)
+    assert mcnemar(0, 1_000) == pytest.approx(2.0**-999)
+
+
+@pytest.mark.parametrize(
+    "p_values",
+    [
+        [0.01],
+        [0.04, 0.01, 0.03],
+        [0.5, 0.9, 1.0, 0.001],
+        [0.02, 0.02, 0.02],
+        [0.2, 0.05, 0.01, 0.01],
+    ],
+)
+def test_holm_is_that_of_statsmodels(p_values: list[float]) -> None:
+    assert holm(p_values) == pytest.approx(list(multipletests(p_values, method="holm")[1]))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99, 1.0])
+@pytest.mark.parametrize("values", [[3.0], [2.0, 1.0], SKEWED, EVEN])
+def test_percentiles_are_those_of_numpy_and_scipy(values: list[float], share: float) -> None:
+    ours = percentile(values, share)
+    assert ours == pytest.approx(float(np.percentile(values, 100 * share)))
+    assert ours == pytest.approx(float(stats.scoreatpercentile(values, 100 * share)))
+
+
+@pytest.mark.parametrize("values", [SKEWED, EVEN, DIFFERENCES])
+@pytest.mark.parametrize("method", ["bca", "percentile"])
+def test_bootstrap_intervals_are_those_of_scipy_within_the_error_of_chance(
+    values: list[float], method: str
+) -> None:
+    resamples = 40_000
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=resamples, method=method.replace("bca", "BCa"),
+        rng=np.random.default_rng(1), vectorized=True, batch=2_000,
+    )  # fmt: skip
+    options = AnalysisOptions(resamples=resamples, seed=2, bootstrap=method)  # type: ignore[arg-type]
+    ours = bootstrap_interval(values, options)
+    # The error of a 2.5 % quantile of B draws is about sqrt(.025 * .975 / B) / density, and the
+    # density there is 0.058 / sd: four such errors, of two independent runs.
+    spread = float(theirs.standard_error)
+    error = 4 * math.sqrt(2) * math.sqrt(0.025 * 0.975 / resamples) / 0.058 * spread
+    interval = theirs.confidence_interval
+    assert ours == pytest.approx((interval.low, interval.high), abs=error)
+    assert error < spread / 10, "the comparison would see an error of a tenth of the spread"
+
+
+def test_bca_differs_from_percentile_where_scores_are_skewed() -> None:
+    bca = bootstrap_interval(SKEWED, AnalysisOptions(resamples=20_000))
+    plain = bootstrap_interval(SKEWED, AnalysisOptions(resamples=20_000, bootstrap="percentile"))
+    assert bca[0] > plain[0] and bca[1] > plain[1], "shifted to the long tail"
+
+
+def test_bootstrap_means_have_the_spread_that_the_formula_gives() -> None:
+    means = bootstrap_means(EVEN, 20_000, seed=3)
+    assert float(means.mean()) == pytest.approx(float(np.mean(EVEN)), abs=0.002)
+    assert float(means.std()) == pytest.approx(float(stats.sem(EVEN, ddof=0)), rel=0.03)
+
+
+@pytest.mark.parametrize("n", [2, 5, 9, 12])
+def test_sign_flips_of_few_are_the_exact_permutation_test_of_scipy(n: int) -> None:
+    first, second = EVEN[:n], SKEWED[:n]
+    theirs = stats.permutation_test(
+        (first, second), lambda one, two: np.mean(one) - np.mean(two),
+        permutation_type="samples", n_resamples=np.inf, vectorized=False,
+    )  # fmt: skip
+    differences = [one - two for one, two in zip(first, second, strict=True)]
+    assert sign_flip_p(differences, 99, seed=0) == pytest.approx(theirs.pvalue)
+
+
+def test_sign_flips_of_many_are_the_exact_ones_within_the_error_of_chance() -> None:
+    wins, losses = 16, 8
+    assert wins + losses > EXACT_UP_TO
+    p = sign_flip_p([1.0] * wins + [-1.0] * losses + [0.0] * 10, 40_000, seed=1)
+    exact = mcnemar(wins, losses)
+    assert p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 40_000))
+
+
+def test_sign_flips_of_differences_of_one_size_are_mcnemars_test() -> None:
+    """The two tests of `compare` are one."""
+    for wins, losses in [(0, 0), (1, 0), (5, 1), (7, 7), (10, 3)]:
+        p = sign_flip_p([1.0] * wins + [-1.0] * losses + [0.0] * 4, 99, seed=0)
+        assert p == pytest.approx(mcnemar(wins, losses))
+
+
+def test_newcombe_gives_what_newcombe_published() -> None:
+    """Statistics in Medicine 17 (1998) 2635-2650: of 50 pairs, 36 both, 12 and 2 one, 0 neither."""
+    assert newcombe(36, 12, 2, 0) == pytest.approx((0.0569, 0.3404), abs=5e-5)
+
+
+def test_newcombe_is_built_from_the_intervals_of_statsmodels() -> None:
+    both, first, second, neither = 10, 15, 12, 3
+    n = both + first + second + neither
+    sides = [1] * (both + first) + [0] * (second + neither)
+    others = [1] * both + [0] * first + [1] * second + [0] * neither
+    phi = float(np.corrcoef(sides, others)[0, 1])
+    assert phi < 0, "no correction for continuity"
+    p, q = np.mean(sides), np.mean(others)
+    (p_low, p_high), (q_low, q_high) = (
+        proportion_confint(each * n, n, method="wilson") for each in (p, q)
+    )
+    down, up = (p - p_low, q_high - q), (p_high - p, q - q_low)
+    expected = [
+        p - q + sign * math.sqrt(x * x - 2 * phi * x * y + y * y)
+        for sign, (x, y) in ((-1, down), (1, up))
+    ]
+    assert newcombe(both, first, second, neither) == pytest.approx(expected)
+
+
+def covered(intervals: Sequence[tuple[float, float]], truth: float) -> float:
+    return float(np.mean([low <= truth <= high for low, high in intervals]))
+
+
+def test_newcombe_covers_the_true_difference_about_as_often_as_it_says() -> None:
+    chance = np.random.default_rng(5)
+    tables = chance.multinomial(40, [0.5, 0.2, 0.1, 0.2], size=1_000)
+    intervals = [newcombe(*map(int, table)) for table in tables]
+    assert 0.93 <= covered(intervals, 0.1) <= 0.98
+
+
+def clustered(chance: random.Random, inputs: int, repeats: int) -> dict[str, list[float]]:
+    """Inputs are easy (90 %) or hard (30 %): the mean is 0.6, and repeats are much alike."""
+    return {
+        str(number): [float(chance.random() < ease) for _ in range(repeats)]
+        for number, ease in ((number, chance.choice([0.9, 0.3])) for number in range(inputs))
+    }
+
+
+def test_intervals_over_inputs_cover_where_intervals_over_cells_do_not() -> None:
+    chance = random.Random(11)
+    ours, naive = [], []
+    for seed in range(300):
+        found = clustered(chance, 30, 8)
+        one = estimate(found, options=AnalysisOptions(resamples=400, seed=seed))
+        assert one.method == "bca" and one.low is not None and one.high is not None
+        ours.append((one.low, one.high))
+        cells = [score for group in found.values() for score in group]
+        naive.append(wilson(sum(cells), len(cells)))
+    assert covered(ours, 0.6) >= 0.91
+    assert covered(naive, 0.6) < 0.80, "counting cells: too narrow by far"
+
+
+def test_a_comparison_of_models_is_what_statsmodels_says_of_its_table() -> None:
+    cells = random_cells(3, models=("a", "b", "c"), inputs=60)
+    by_place = {(each.axes["model"], each.axes["input"]): each.scores["exact"] for each in cells}
+    contrasts = compare(cells, "model", "exact")
+    assert [(each.first, each.second) for each in contrasts] == [("a", "b"), ("a", "c"), ("b", "c")]
+    raw = []
+    for each in contrasts:
+        first, second = (
+            [by_place[value, f"i{number}"] for number in range(60)]
+            for value in (each.first, each.second)
+        )
+        table = [[sum(x == i and y == j for x, y in zip(first, second, strict=True))
+                  for j in (1, 0)] for i in (1, 0)]  # fmt: skip
+        raw.append(statsmodels_mcnemar(table, exact=True).pvalue)
+        assert each.test == "mcnemar" and each.p == pytest.approx(raw[-1])
+        assert each.difference.value == pytest.approx((table[0][1] - table[1][0]) / 60)
+        assert (each.first_better, each.second_better) == (table[0][1], table[1][0])
+    corrected = list(multipletests(raw, method="holm")[1])
+    assert [each.p_holm for each in contrasts] == pytest.approx(corrected)
+
+
+def test_two_thousand_resamples_of_ten_thousand_scores_are_drawn_in_blocks() -> None:
+    values = [CHANCE.random() for _ in range(10_000)]
+    tracemalloc.start()
+    low, high = bootstrap_interval(values)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert high - low == pytest.approx(2 * 1.96 * float(stats.sem(values)), rel=0.1)
+    assert peak < 32 << 20, "all at once they would be 160 MB"
