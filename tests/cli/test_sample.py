@@ -271,6 +271,19 @@ def test_show_says_which_sample_won_and_what_was_wrong_with_the_others(
     ]
 
 
+def test_show_lets_no_answer_steer_the_terminal_and_cuts_a_long_one(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        await command(place, "sample", "x", "-m", "openai:gpt-5-mini", "--run", "r", "--wide", "1")
+
+    serving(lambda _: "\x1b[2J" + "long " * 100, main, monkeypatch)
+    shown = place.run("show", "r").stdout.decode()
+    assert "\x1b" not in shown
+    (line,) = (line for line in shown.splitlines() if line.startswith("  0: valid"))
+    assert "\\x1b[2Jlong long" in line and line.endswith("…") and len(line) < 160
+
+
 def test_show_has_a_line_for_the_fan_outs_that_are_alike_however_many_inputs(
     place: Place,
 ) -> None:
@@ -288,6 +301,26 @@ def test_show_has_a_line_for_the_fan_outs_that_are_alike_however_many_inputs(
     assert len(lines) < 40 and max(map(len, lines)) < 300
     whole = place.run("show", "r", "--items").stdout.decode()
     assert "  29: valid (sample" in whole
+
+
+def test_ctrl_c_says_how_many_inputs_were_not_sampled(
+    reviews: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (reviews.path / "reviews.yaml").write_text(FILE.replace("loop_budget: 2", "cap: 1"))
+
+    async def main(server: ScriptedServer) -> None:
+        server.gate.close()
+        process = await asyncio.to_thread(reviews.start, "run", "reviews.yaml", "--run", "r")
+        await server.gate.held(2)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        await asyncio.to_thread(process.stderr.readline)
+        server.gate.open()
+        _, err = await asyncio.to_thread(process.communicate)
+        assert process.returncode == 130
+        assert b"fanwise: 1 of 1 valid, and 2 not sampled\n" in err
+
+    serving(good_or_bad, main, monkeypatch)
 
 
 def test_one_prompt_that_got_no_sample_is_not_named_by_a_number(

@@ -31,6 +31,8 @@ from typing import Any
 
 import pytest
 
+from fanwise.models.local.servers import stop_all
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
@@ -174,6 +176,7 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FANWISE_JOURNAL", raising=False)
+    stop_all()  # a page begins as a program does: without a model's server of another page
     with asyncio.Runner() as runner:
         page = Page(path, tmp_path, runner, have)
         for block in blocks_of(path):

@@ -21,7 +21,7 @@ async def test_all_kinds_of_errors_of_chains_are_told_and_of_many_inputs_the_fir
     outcomes = [
         Outcome(n, "done", result.to_json(), attempts=(), given_key=f"k{n}") for n in range(9)
     ]
-    end = end_of(outcomes, alone=False)
+    end = end_of(outcomes, 9, alone=False)
     assert end.exit_code == 0
     assert end.notes[:3] == [
         "9 of 9 valid",

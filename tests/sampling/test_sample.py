@@ -430,3 +430,21 @@ async def test_a_function_may_give_a_verdict_with_a_score_and_a_reason() -> None
         Verdict(False, "bad will not do", None, "p"),
     )
     assert result.sample.score == 0.25
+
+
+@virtual_time
+async def test_what_was_checked_before_a_check_raised_counts_for_the_best_failure() -> None:
+    def broken(draft: Draft) -> bool:
+        if "two" in draft:
+            raise RuntimeError("cannot check this")
+        return False
+
+    def is_two(draft: Draft) -> bool:
+        return "two" in draft
+
+    result = await sample(
+        by_turn(["two"], ["none"]), "x", [is_two, broken], concurrency_budget=2, loop_budget=1
+    )
+    assert (result.success, result.text) == (False, "two")
+    assert [v.passed for v in result.samples[0].verdicts] == [True]
+    assert not result.samples[0].checked

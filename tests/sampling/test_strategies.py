@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.errors import UsageError
+from fanwise.errors import ModelRefused, UsageError
 from fanwise.models import Message, Options
 from fanwise.sampling import (
     Advice,
@@ -253,3 +253,27 @@ def test_adding_to_a_prompt_that_ends_with_the_model_is_a_new_message() -> None:
 
     request = as_request([Message("user", "a"), Message("assistant", "b")])
     assert add_to_prompt(request, "c").messages[-1] == Message("user", "c")
+
+
+@virtual_time
+async def test_escalation_takes_over_where_the_cheap_model_fails() -> None:
+    down = ModelRefused("I will not", model="scripted:model")
+    cheap, strong = by_turn([down]), ScriptedModel([GOOD], name="big:strong")
+    result = await sample(
+        cheap, "x", [good], concurrency_budget=1, loop_budget=3, strategy=Escalate(strong)
+    )
+    assert (result.success, result.sample.model, result.sample.iteration) == (True, "big:strong", 1)
+    assert result.errors == (down,)
+    assert (len(cheap.requests), len(strong.requests)) == (1, 1)
+
+
+@virtual_time
+async def test_where_the_strong_model_fails_too_the_chain_dies() -> None:
+    strong = ScriptedModel(lambda _: ModelRefused("no", model="big:strong"), name="big:strong")
+    cheap = by_turn([ModelRefused("no", model="scripted:model")])
+    with pytest.raises(ExceptionGroup) as caught:
+        await sample(
+            cheap, "x", [good], concurrency_budget=1, loop_budget=9, strategy=Escalate(strong)
+        )
+    assert len(caught.value.exceptions) == 2
+    assert (len(cheap.requests), len(strong.requests)) == (1, 1)

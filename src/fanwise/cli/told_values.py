@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fanwise.cli.say import harmless
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
@@ -31,7 +32,8 @@ def told_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[st
         if place == MOST and not fully:
             yield f"… and {number - MOST:,} more (all of them: --items)"
             return
-        yield from tell(item.key, JSON.decode(item.value or "null"), fully=fully or number == 1)
+        value = JSON.decode(item.value or "null")
+        yield from map(harmless, tell(item.key, value, fully=fully or number == 1))
 
 
 def _with_values(journal: Journal, run: RunRecord) -> Iterator[ItemRecord]:

@@ -116,16 +116,17 @@ class ReplayModel:
         for line in lines:
             self._left[_identity(line.request)].append(line)
         self._lines = lines
+        self._estimates = {_identity(line.request): line.estimate for line in lines}
 
     def __repr__(self) -> str:
         return f"<Replay of {self.name} from {self._path}>"
 
     def estimate(self, request: Request) -> Usage:
         """As it was when it was recorded."""
-        for line in self._lines:
-            if line.request == request:
-                return line.estimate
-        raise self._not_recorded(request)
+        found = self._estimates.get(_identity(request))
+        if found is None:
+            raise self._not_recorded(request)
+        return found
 
     async def reply(self, request: Request) -> Reply:
         """The next recorded answer to this request."""

@@ -5,7 +5,7 @@ from fanwise.sampling.escalate import Escalate
 from fanwise.sampling.hooks import Hooks, LoopStart, Repairing
 from fanwise.sampling.repair import Advice, MultiTurn, Repair
 from fanwise.sampling.require import command, judge, matches, require, reward, schema
-from fanwise.sampling.requirement import Draft, Requirement, Verdict
+from fanwise.sampling.requirement import Draft, Requirement, Setting, Tier, Verdict
 from fanwise.sampling.result import Sample, SampleResult, Totals
 from fanwise.sampling.sampler import sample, sample_sync
 from fanwise.sampling.strategy import Strategy, Turn, add_to_prompt
@@ -25,7 +25,9 @@ __all__ = [
     "Requirement",
     "Sample",
     "SampleResult",
+    "Setting",
     "Strategy",
+    "Tier",
     "Totals",
     "Turn",
     "Verdict",

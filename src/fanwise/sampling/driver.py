@@ -20,7 +20,7 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Attempt, Outcome
 from fanwise.core.retry import Retry
-from fanwise.errors import BadOutput, DeadlinePassed, UsageError
+from fanwise.errors import BadOutput, DeadlinePassed, ModelError, UsageError
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.stream import Stream, fan_out_stream
 from fanwise.models.ask import ask
@@ -105,6 +105,10 @@ class Driver:
         self._attempts: list[Attempt] = []
         self._judged: dict[str, Sample] = {}
         """Samples by their text: the verdicts on one are those on its twins."""
+        self._partial: dict[int, list[Verdict]] = {}
+        """Verdicts on samples whose check has not ended."""
+        self._rescued: dict[int, Turn] = {}
+        """What a chain asks next that would have died of an error."""
         self._steps: list[Step] = []
         """What was fed, by its index."""
         self._feed: Feed[Step] = Feed()
@@ -160,7 +164,7 @@ class Driver:
         step = self._steps[outcome.index]
         self._attempts += outcome.attempts
         if outcome.error is not None:
-            self._draft(self._died(step.place, outcome.error))
+            self._draft(self._ended(step, outcome.error))
         elif step.kind == "draft":
             self._keep(step.place, outcome)
             self._add([Step("check", step.place)])
@@ -175,20 +179,35 @@ class Driver:
         step = self._steps[outcome.index]
         self._attempts += outcome.attempts
         if outcome.error is not None:  # also what it raised while it was cancelled
-            self._died(step.place, outcome.error)
+            self._ended(step, outcome.error)
         elif outcome.status == "done" and step.kind == "draft":
             self._keep(step.place, outcome)
         elif outcome.status == "done":
             await tell(self._setup.hooks.iteration, self._checked(step.place, outcome))
 
-    def _died(self, place: Place, error: BaseException) -> list[Place]:
+    def _ended(self, step: Step, error: BaseException) -> list[Place]:
+        """An error ended a chain, unless the strategy knows how to go on."""
+        place = step.place
         if isinstance(error, HookFailed) and error.__cause__ is not None:
             raise error.__cause__
         if isinstance(error, UsageError):
             raise error  # the caller's mistake: no sample can go well
         error.add_note(f"chain {place.chain}, iteration {place.iteration}")
         self._errors.append((place.chain, error))
+        if step.kind == "check":
+            self._keep_partial(place)
+        elif isinstance(error, ModelError):
+            following = self._setup.strategy.rescue(self._setup.turn, error)
+            if following is not None:
+                self._rescued[place.chain] = following
+                return self._loop.invalid(place)
         return self._loop.died(place)
+
+    def _keep_partial(self, place: Place) -> None:
+        """What was checked before a check failed counts when the best failure is chosen."""
+        sample = self._samples[place.id]
+        verdicts = tuple(self._partial.pop(place.id, ()))
+        self._samples[place.id] = replace(sample, verdicts=verdicts)
 
     def _keep(self, place: Place, outcome: Outcome[Any]) -> None:
         calls = [attempt for attempt in outcome.attempts if attempt.call is not None]
@@ -212,6 +231,7 @@ class Driver:
         )
         self._histories[place.chain].append(sample)
         self._judged.setdefault(sample.text, sample)
+        self._partial.pop(place.id, None)
         return sample
 
     # -- the items ------------------------------------------------------------------------------
@@ -240,6 +260,8 @@ class Driver:
         }
 
     async def _turn(self, place: Place) -> Turn:
+        if place.chain in self._rescued:
+            return self._rescued.pop(place.chain)
         history = self._histories[place.chain]
         if not history:
             return self._setup.turn
@@ -268,7 +290,7 @@ class Driver:
             self._setup.retry,
             self._setup.timeout,
         )
-        verdicts: list[Verdict] = []
+        verdicts = self._partial[sample.id] = []
         for requirement in in_checking_order(self._setup.requirements):
             failed = not all(verdict.passed for verdict in verdicts)
             if failed and requirement.tier is Tier.MODEL and not self._setup.check_all:

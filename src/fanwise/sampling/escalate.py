@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from fanwise.core.caps import whole
+from fanwise.errors import ModelError
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Model
@@ -20,8 +21,9 @@ class Escalate(Strategy):
     """The strong model takes over a chain after some failures, or when there is no progress.
 
     `to`: the strong model. `after`: so many samples of the first model fail. No progress: a
-    sample meets no more requirements than the one before it, and has no higher score. `repair`:
-    what the next sample is told of the failure, whoever makes it.
+    sample meets no more requirements than the one before it, and has no higher score. An error of
+    the first model (it refuses, it is down) hands the chain over at once, and is reported.
+    `repair`: what the next sample is told of the failure, whoever makes it.
     """
 
     def __init__(
@@ -42,6 +44,10 @@ class Escalate(Strategy):
         told = await found if inspect.isawaitable(found) else found
         following = told if isinstance(told, Turn) else replace(turn, request=told)
         return replace(following, model=self.to) if self._is_time(history) else following
+
+    def rescue(self, turn: Turn, error: ModelError) -> Turn | None:
+        """The strong model, where the cheap one refuses or cannot be reached."""
+        return replace(turn, model=self.to) if error.model != self.to.name else None
 
     def _is_time(self, history: Sequence[Sample]) -> bool:
         if len(history) >= self.after or history[-1].model == self.to.name:

@@ -15,14 +15,14 @@ MOST_NOTE = 500
 MOST_TEXT = 100
 
 
-def end_of(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> End:
+def end_of(outcomes: Sequence[Outcome[Any]], total: int, *, alone: bool) -> End:
     """The texts on stdout, in the order of the inputs; what is wrong on stderr."""
     done = [(o.key, SampleResult.from_json(o.unwrap())) for o in outcomes if o.ok]
     valid = [key for key, result in done if result.success]
     return End(
         document=_document(outcomes, alone=alone),
         output=[result.text if alone else f"{key}\t{_one_line(result)}" for key, result in done],
-        notes=_notes(outcomes, done, alone=alone),
+        notes=_notes(outcomes, done, total - len(outcomes), alone=alone),
         exit_code=0 if len(valid) == len(outcomes) else 1,
     )
 
@@ -31,7 +31,7 @@ def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
     """One input for `fanwise show`: the sample that was chosen; fully: each sample, in order."""
     chosen = result.sample
     made = f"sample {chosen.id}, of {len(result.samples)} that were made"
-    lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result))}"]
+    lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result), MOST_TEXT)}"]
     if not fully:
         return lines
     for sample in sorted(result.samples, key=lambda each: (each.iteration, each.chain)):
@@ -39,7 +39,7 @@ def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
         where = f"chain {sample.chain}, iteration {sample.iteration}"
         why = "; ".join(" ".join(each.split()) for each in sample.failures)
         told = f"{_state(sample)} ({why})" if why else _state(sample)
-        text = _cut(" ".join(sample.text.split()))
+        text = _cut(" ".join(sample.text.split()), MOST_TEXT)
         lines.append(f"  {mark} sample {sample.id} ({where}): {told}: {text}")
     errors = dict.fromkeys(one_line(error) for error in result.errors)
     return [*lines, *(f"    a chain had an error: {error}" for error in errors)]
@@ -49,10 +49,6 @@ def _state(sample: Sample) -> str:
     if not sample.checked:
         return "not checked"
     return "valid" if sample.valid else "not valid"
-
-
-def _cut(text: str, most: int = MOST_TEXT) -> str:
-    return text if len(text) <= most else f"{text[:most]} …"
 
 
 def _document(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> Any:
@@ -67,10 +63,15 @@ def _error(outcome: Outcome[Any]) -> str | None:
 
 
 def _notes(
-    outcomes: Sequence[Outcome[Any]], done: list[tuple[str, SampleResult]], *, alone: bool
+    outcomes: Sequence[Outcome[Any]],
+    done: list[tuple[str, SampleResult]],
+    missing: int,
+    *,
+    alone: bool,
 ) -> list[str]:
     valid = sum(result.success for _, result in done)
-    notes = [] if alone and valid else [f"{valid} of {len(outcomes)} valid"]
+    rest = f", and {missing:,} not sampled" if missing and not alone else ""
+    notes = [] if alone and valid else [f"{valid} of {len(outcomes)} valid{rest}"]
     notes += _some(
         f"{'not valid' if alone else key}: {_why(result)}"
         for key, result in done
@@ -97,6 +98,10 @@ def _some(lines: Iterable[str]) -> list[str]:
     named = [f"  {_cut(' '.join(line.split()), MOST_NOTE)}" for line in found[:MOST_NAMED]]
     more = len(found) - len(named)
     return [*named, f"  … and {more} more"] if more else named
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _why(result: SampleResult) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.errors import ModelError
 from fanwise.models.port import Message, Model, Request
 from fanwise.sampling.requirement import Requirement
 from fanwise.sampling.result import Sample, best
@@ -43,6 +44,10 @@ class Strategy:
         `turn`: its first question. `history`: its samples so far, none of them valid.
         """
         return turn
+
+    def rescue(self, turn: Turn, error: ModelError) -> Turn | None:
+        """What a chain asks next whose model failed; None: the chain dies of the error."""
+        return None
 
     def select(self, samples: Sequence[Sample]) -> Sample:
         """The one to return: of the valid samples, or of all if none is valid."""

@@ -102,7 +102,7 @@ class SamplePlan:
                 key=lambda item: item.id,
             )
         found: list[Outcome[Any]] = [*outcomes]
-        return end_of(found, alone=self._inputs is None)
+        return end_of(found, self.total, alone=self._inputs is None)
 
     async def _sample(self, model: Model, item: Input) -> dict[str, Any]:
         messages = [Message(role, self._filled(text, item)) for role, text in self._messages]
