@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from fanwise.models.local.servers import stop_all
 from fanwise.processes import Command, run_command
 from tests.processes.support import children, open_files
 
@@ -13,6 +14,7 @@ from tests.processes.support import children, open_files
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
     """Each test leaves no child, no zombie and no open file behind."""
+    stop_all()  # of another test in this process: a local model's server is a child, too
     asyncio.run(run_command(Command("true")))  # the guard is there before we count
     before = open_files()
     yield
