@@ -221,6 +221,17 @@ async def test_the_strong_model_keeps_a_chain_also_when_it_makes_progress() -> N
 
 
 @virtual_time
+async def test_the_requirements_of_the_repair_inside_another_strategy_count_too() -> None:
+    class Mine(Strategy):
+        requirements = (good,)
+
+    strong = ScriptedModel(lambda _: GOOD, name="big:strong")
+    for strategy in (Majority(repair=Mine()), Escalate(strong, repair=Mine())):
+        result = await sample(by_turn([BAD, GOOD]), "x", strategy=strategy, concurrency_budget=1)
+        assert [each.valid for each in result.samples] == [False, True]
+
+
+@virtual_time
 async def test_a_strategy_of_ones_own_has_repair_and_select() -> None:
     class Mine(Strategy):
         gathers = True
