@@ -31,7 +31,7 @@ def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
     """One input for `fanwise show`: the sample that was chosen; fully: each sample, in order."""
     chosen = result.sample
     made = f"sample {chosen.id}, of {len(result.samples)} that were made"
-    lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result), MOST_TEXT)}"]
+    lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result))}"]
     if not fully:
         return lines
     for sample in sorted(result.samples, key=lambda each: (each.iteration, each.chain)):
@@ -39,7 +39,7 @@ def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
         where = f"chain {sample.chain}, iteration {sample.iteration}"
         why = "; ".join(" ".join(each.split()) for each in sample.failures)
         told = f"{_state(sample)} ({why})" if why else _state(sample)
-        text = _cut(" ".join(sample.text.split()), MOST_TEXT)
+        text = _cut(" ".join(sample.text.split()))
         lines.append(f"  {mark} sample {sample.id} ({where}): {told}: {text}")
     errors = dict.fromkeys(one_line(error) for error in result.errors)
     return [*lines, *(f"    a chain had an error: {error}" for error in errors)]
@@ -49,6 +49,10 @@ def _state(sample: Sample) -> str:
     if not sample.checked:
         return "not checked"
     return "valid" if sample.valid else "not valid"
+
+
+def _cut(text: str, most: int = MOST_TEXT) -> str:
+    return text if len(text) <= most else f"{text[:most]} …"
 
 
 def _document(outcomes: Sequence[Outcome[Any]], *, alone: bool) -> Any:
@@ -98,10 +102,6 @@ def _some(lines: Iterable[str]) -> list[str]:
     named = [f"  {_cut(' '.join(line.split()), MOST_NOTE)}" for line in found[:MOST_NAMED]]
     more = len(found) - len(named)
     return [*named, f"  … and {more} more"] if more else named
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _why(result: SampleResult) -> str:
