@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from fanwise.kernel import meter
+from fanwise.models.answers import answers_closed
 from fanwise.models.clients import Endpoint, client_for
 from fanwise.models.failures import Failure
 from fanwise.models.finish import finish
@@ -23,7 +24,8 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
     began = clock()
     reading = Reading()
     try:
-        await reading.read(client, request)
+        async with answers_closed():
+            await reading.read(client, request)
     except Exception as error:
         failure = Failure(model.provider, model.name, endpoint.key)
         ours = failure.of(error, reading.tokens, usd(reading.tokens))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from fanwise.errors import ModelNotReady
+from fanwise.models.answers import note
 from fanwise.models.names import PROVIDERS, Spec, split
 
 SILENCE_S = 600.0
@@ -162,23 +163,28 @@ def _anthropic(_: str, model: str, key: str, url: str | None) -> tuple[Any, Call
 
 
 def _google(_: str, model: str, key: str, url: str | None) -> tuple[Any, Callable[[], Any]]:
-    import httpx2
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    http = httpx2.AsyncClient(timeout=SILENCE_S)
+    http = _http()
     provider = GoogleProvider(api_key=key, http_client=http, base_url=url)
     return GoogleModel(model, provider=provider), http.aclose
 
 
 def _mistral(_: str, model: str, key: str, url: str | None) -> tuple[Any, Callable[[], Any]]:
-    import httpx2
+    from mistralai.client import Mistral
     from pydantic_ai.models.mistral import MistralModel
     from pydantic_ai.providers.mistral import MistralProvider
 
-    http = httpx2.AsyncClient(timeout=SILENCE_S)
-    provider = MistralProvider(api_key=key, http_client=http, base_url=url)
-    return MistralModel(model, provider=provider), http.aclose
+    http, silence_ms = _http(), int(SILENCE_S * 1000)  # else it sets a limit of its own: 300 s
+    client = Mistral(api_key=key, async_client=http, server_url=url, timeout_ms=silence_ms)
+    return MistralModel(model, provider=MistralProvider(mistral_client=client)), http.aclose
+
+
+def _http() -> Any:
+    import httpx2
+
+    return httpx2.AsyncClient(timeout=SILENCE_S, event_hooks={"response": [note]})
 
 
 _OPENAI_MODULES = ("openai", "pydantic_ai.models.openai", "pydantic_ai.models.ollama")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from fanwise.errors import (
     ModelError,
     ModelOverloaded,
@@ -115,7 +117,17 @@ def _served_nothing(error: Exception) -> bool:
 
 def _text(error: Exception) -> str:
     """The provider's own words, if it had some."""
-    body = getattr(error, "body", None)
+    body = _parsed(getattr(error, "body", None))
     inner = body.get("error", body) if isinstance(body, dict) else None
     message = inner.get("message") if isinstance(inner, dict) else None
     return str(message) if message else str(getattr(error, "message", error))
+
+
+def _parsed(body: object) -> object:
+    """Mistral's comes as it was sent."""
+    if not isinstance(body, str):
+        return body
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return body
