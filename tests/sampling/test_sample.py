@@ -448,3 +448,19 @@ async def test_what_was_checked_before_a_check_raised_counts_for_the_best_failur
     assert (result.success, result.text) == (False, "two")
     assert [v.passed for v in result.samples[0].verdicts] == [True]
     assert not result.samples[0].checked
+
+
+@virtual_time
+async def test_a_loser_whose_check_gives_no_verdict_does_not_take_the_winner_away() -> None:
+    async def check(draft: Draft) -> Any:
+        if draft == GOOD:
+            return True
+        try:
+            await asyncio.sleep(1_000)
+        except asyncio.CancelledError:
+            return None  # swallows the cancellation, and says neither yes nor no
+        return False
+
+    result = await sample(by_turn(["slow"], [GOOD]), "x", [check], concurrency_budget=2)
+    assert (result.success, result.text) == (True, GOOD)
+    assert [type(error).__name__ for error in result.errors] == ["BadVerdict"]

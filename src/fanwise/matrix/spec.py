@@ -19,6 +19,7 @@ from fanwise.specs import (
     RetrySpec,
     SpecModel,
 )
+from fanwise.specs.models import MessageSpec
 
 AXES = ("model", "strategy", "input", "repeat")
 SCORERS = ("exact", "f1", "regex", "json", "judge", "command", "call")
@@ -56,13 +57,6 @@ class Match(SpecModel):
     def fits(self, axes: Mapping[str, str]) -> bool:
         """Whether a cell with these values is meant."""
         return all(fnmatchcase(axes[axis], getattr(self, axis)) for axis in AXES)
-
-
-class MessageSpec(SpecModel):
-    """One turn; its content is a template."""
-
-    role: str = Field(pattern="^(system|user|assistant)$")
-    content: str
 
 
 class PromptSpec(SpecModel):

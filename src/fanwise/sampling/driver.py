@@ -190,7 +190,7 @@ class Driver:
         place = step.place
         if isinstance(error, HookFailed) and error.__cause__ is not None:
             raise error.__cause__
-        if isinstance(error, UsageError):
+        if isinstance(error, UsageError) and self._loop.winner is None:
             raise error  # the caller's mistake: no sample can go well
         error.add_note(f"chain {place.chain}, iteration {place.iteration}")
         self._errors.append((place.chain, error))

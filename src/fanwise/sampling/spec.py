@@ -28,17 +28,11 @@ from fanwise.specs import (
     Where,
     function,
 )
+from fanwise.specs.models import MessageSpec
 from fanwise.specs.nearest import did_you_mean
 
 T = TypeVar("T")
 KINDS = ("judge", "regex", "schema", "command", "call", "reward")
-
-
-class MessageSpec(SpecModel):
-    """One turn; its content is a template."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
 
 
 class RequirementSpec(SpecModel):

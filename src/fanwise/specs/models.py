@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from fanwise.models.names import Price, Spec, split
-from fanwise.models.port import Options
+from fanwise.models.port import Options, Role
 from fanwise.specs.model import Many, SpecModel
 
 
@@ -44,6 +44,13 @@ class ModelSpec(SpecModel):
         """As `fanwise.models.connect` takes it."""
         price = None if self.price is None else Price(self.price.input, self.price.output)
         return Spec(self.name, self.base_url, self.api_key_env, price)
+
+
+class MessageSpec(SpecModel):
+    """One turn; its content is a template."""
+
+    role: Role
+    content: str
 
 
 class OptionsSpec(SpecModel):
