@@ -5,13 +5,14 @@ All that can be wrong with a file is found here, before anything is spent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
 from fanwise.core.retry import Retry
-from fanwise.errors import BadSpec, FanwiseError, UsageError
+from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
 from fanwise.kernel.perform import name_of
 from fanwise.matrix.cells import NO_MODEL, Cell, key_of, seed_of
 from fanwise.matrix.scorers import Called, Compared, Judging, Pattern, Program, Scorer
@@ -21,10 +22,12 @@ from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec, shown
 from fanwise.models.port import Model
+from fanwise.models.unconnected import unconnected
 from fanwise.specs import Template, Where, function, system
 from fanwise.specs.inputs import Input, Inputs
 from fanwise.specs.system import AnsweringSystem
 
+T = TypeVar("T")
 ANSWER = "answer"
 """The name of the only step of a strategy that has one."""
 
@@ -41,32 +44,67 @@ class Compiled(msgspec.Struct, frozen=True):
     cells: Sequence[Cell]
 
 
-def compile_(spec: MatrixSpec, inputs: Inputs, where: Where) -> Compiled:
-    """`BadSpec` for all that is wrong."""
+def compile_(spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool = True) -> Compiled:
+    """`BadSpec` with all that is wrong.
+
+    Not `connected`: the models are there to be counted with, whether their keys are there or not,
+    and nothing that a `sample:` names is connected. It cannot be run then.
+    """
     if not len(inputs):
         raise where.at("axes", "input").bad("there are no inputs")
     names = [f"input.{column}" for column in inputs.columns]
-    maker = _Maker(spec, where, names, inputs)
-    steps = {name: maker.steps(name) for name in maker.used()}
-    models = maker.models()
-    found = Compiled(spec, {each.id: each for each in inputs}, models, steps, maker.scorers(), ())
+    maker = _Maker(spec, where, names, inputs, connected=connected)
+    together = _Together(where)
+    models = together.try_(maker.models) or {}
+    steps = {name: together.try_(partial(maker.steps, name)) or [] for name in maker.used()}
+    scorers = together.try_(maker.scorers) or []
+    together.raise_all()
+    found = Compiled(spec, {each.id: each for each in inputs}, models, steps, scorers, ())
     cells = [cell for cell in _product(found, where) if _wanted(spec, cell)]
     if not cells:
         raise where.at("exclude").bad("nothing is left to run")
-    maker.check_caps(cells)
+    check_caps(found, cells, where)
     return msgspec.structs.replace(found, cells=cells)
+
+
+class _Together:
+    """Problems of several parts, told at once: who lacks two keys wants to know of both."""
+
+    def __init__(self, where: Where) -> None:
+        self._where = where
+        self._problems: dict[Problem, None] = {}
+
+    def try_(self, make: Callable[[], T]) -> T | None:
+        """What it makes; if it cannot, its problems are kept, and there is nothing."""
+        try:
+            return make()
+        except BadSpec as error:
+            self._problems.update(dict.fromkeys(error.problems))
+            return None
+
+    def raise_all(self) -> None:
+        """`BadSpec` if there were any."""
+        if self._problems:
+            raise BadSpec(self._where.document.name, self._problems)
 
 
 class _Maker:
     """Makes the parts, each with its place in the file."""
 
     def __init__(
-        self, spec: MatrixSpec, where: Where, names: Sequence[str], inputs: Inputs
+        self,
+        spec: MatrixSpec,
+        where: Where,
+        names: Sequence[str],
+        inputs: Inputs,
+        *,
+        connected: bool,
     ) -> None:
         self._spec = spec
         self._where = where
         self._names = [*names, "model", "strategy", "repeat"]
         self._inputs = inputs
+        self._is_connected = connected
 
     @property
     def _retry(self) -> Retry:
@@ -85,12 +123,19 @@ class _Maker:
     def models(self) -> dict[str, Model]:
         """Connected, by name."""
         found: dict[str, Model] = {}
+        together = _Together(self._where)
         for number, each in enumerate(self._spec.axes.model):
             place = self._where.at("axes", "model", number)
-            if each.name in found:
+            if any(each.name == other.name for other in self._spec.axes.model[:number]):
                 raise place.bad(f"{each.name!r} is there twice")
-            found[each.name] = _connected(each.spec(), place)
+            model = together.try_(partial(self._connected, each.spec(), place))
+            if model is not None:
+                found[each.name] = model
+        together.raise_all()
         return found
+
+    def _connected(self, spec: Spec, where: Where) -> Model:
+        return connected(spec, where) if self._is_connected else _unconnected(spec, where)
 
     def steps(self, name: str) -> list[Step]:
         """Of one strategy."""
@@ -108,7 +153,8 @@ class _Maker:
         if "constant" in spec.model_fields_set:
             return [Constant(ANSWER, spec.constant)]
         if not spec.steps:
-            return [self._prompt(ANSWER, spec, where, self._names, _sampled(spec, where))]
+            sampled = self._sampled(spec, where)
+            return [self._prompt(ANSWER, spec, where, self._names, sampled)]
         made: list[Step] = []
         known = list(self._names)
         for number, step in enumerate(spec.steps):
@@ -144,12 +190,16 @@ class _Maker:
     def scorers(self) -> list[Scorer]:
         """In the order of the file; their names differ."""
         found: list[Scorer] = []
+        together = _Together(self._where)
         for number, spec in enumerate(self._spec.score):
             where = self._where.at("score", number)
-            scorer = self._scorer(spec, where)
+            scorer = together.try_(partial(self._scorer, spec, where))
+            if scorer is None:
+                continue
             if any(scorer.name == other.name for other in found):
                 raise where.bad(f"there is a score {scorer.name!r} already; give it a `name`")
             found.append(scorer)
+        together.raise_all()
         return found
 
     def _scorer(self, spec: ScoreSpec, where: Where) -> Scorer:
@@ -161,7 +211,7 @@ class _Maker:
         if spec.regex is not None:
             return Pattern(name, self._template(spec.regex, where.at("regex")))
         if spec.judge is not None and spec.model is not None:
-            model = _connected(spec.model.spec(), where.at("model"))
+            model = self._connected(spec.model.spec(), where.at("model"))
             return Judging(name, self._template(spec.judge, where.at("judge")), model)
         if spec.command is not None:
             folder = str(where.document.folder)
@@ -181,68 +231,84 @@ class _Maker:
             except UsageError as error:
                 raise where.bad(f"input {each.id!r}: {error}") from None
 
-    def check_caps(self, cells: Sequence[Cell]) -> None:
-        """A cap that nothing needs is a typing error, more often than not."""
-        known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
-        models = [*self.models().values(), *_judges(self.scorers())]
-        known |= {each.provider for each in models} | {each.name for each in models}
-        known |= {f"key:{each.key}" for each in models if each.key is not None}
-        problems = []
-        for kind in ("caps", "rates"):
-            for name in getattr(self._spec, kind):
-                if name not in known:
-                    shown_ = ", ".join(sorted(known - {NO_MODEL}))
-                    message = f"no cell uses {name!r}; used are: {shown_}"
-                    problems += self._where.at(kind, name).bad(message).problems
-        if problems:
-            raise BadSpec(self._where.document.name, problems)
+    def _sampled(self, spec: StrategySpec, where: Where) -> dict[str, Any]:
+        if spec.sample is None:
+            return {}
+        sampling = system("sample")
+        assert isinstance(sampling, AnsweringSystem)
+        place, schema = where.at("sample"), spec.schema_ is not None
+        answerer = sampling.answerer(place) if self._is_connected else None
+        asking = sampling.asking(place, schema=schema)
+        return {"answerer": answerer, "how": spec.sample, "asking": asking}
 
 
-def _judges(scorers: Sequence[Scorer]) -> Iterator[Model]:
-    return (each.model for each in scorers if isinstance(each, Judging))
+def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
+    """A cap that nothing needs is a typing error, more often than not. `BadSpec`."""
+    known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
+    models = [*compiled.models.values(), *judges_of(compiled)]
+    known |= {each.provider for each in models} | {each.name for each in models}
+    known |= {f"key:{each.key}" for each in models if each.key is not None}
+    problems = []
+    for kind in ("caps", "rates"):
+        for name in getattr(compiled.spec, kind):
+            if name not in known:
+                shown_ = ", ".join(sorted(known - {NO_MODEL}))
+                message = f"no cell uses {name!r}; used are: {shown_}"
+                problems += where.at(kind, name).bad(message).problems
+    if problems:
+        raise BadSpec(where.document.name, problems)
 
 
-def _connected(spec: Spec, where: Where) -> Model:
+def judges_of(compiled: Compiled) -> list[Model]:
+    """The models that score."""
+    return [each.model for each in compiled.scorers if isinstance(each, Judging)]
+
+
+def connected(spec: Spec, where: Where) -> Model:
+    """The model; what is missing is a `BadSpec` there."""
     try:
         return connect(spec)
     except FanwiseError as error:
         raise where.bad(str(error)) from error
 
 
-def _sampled(spec: StrategySpec, where: Where) -> dict[str, Any]:
-    if spec.sample is None:
-        return {}
-    sampling = system("sample")
-    assert isinstance(sampling, AnsweringSystem)
-    return {"answerer": sampling.answerer(where.at("sample")), "how": spec.sample}
+def _unconnected(spec: Spec, where: Where) -> Model:
+    try:
+        return unconnected(spec)
+    except FanwiseError as error:
+        raise where.bad(str(error)) from error
 
 
 def _product(found: Compiled, where: Where) -> Iterator[Cell]:
     spec = found.spec
+    digests = {name: each.digest for name, each in found.inputs.items()}
     for strategy, steps in found.steps.items():
+        identity = [step.identity for step in steps]
         needs = spec.strategies[strategy].needs_model
         models = [each.spec() for each in spec.axes.model] if needs else [None]
         for model in models or [None]:
             for each in found.inputs.values():
                 for repeat in range(spec.axes.repeat):
-                    yield _cell(found, strategy, steps, model, each, repeat)
+                    yield _cell(found, strategy, identity, model, each.id, digests, repeat)
 
 
 def _cell(
     found: Compiled,
     strategy: str,
-    steps: Sequence[Step],
+    identity: Any,
     model: Spec | None,
-    each: Input,
+    input_: str,
+    digests: Mapping[str, str],
     repeat: int,
 ) -> Cell:
-    seed = seed_of(found.spec.seed, each.digest, repeat)
+    digest = digests[input_]
+    seed = seed_of(found.spec.seed, digest, repeat)
     # Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer.
     who = None if model is None else {k: v for k, v in shown(model).items() if k != "price"}
-    parts = [who, strategy, [step.identity for step in steps], each.id, each.digest, repeat, seed]
+    parts = [who, strategy, identity, input_, digest, repeat, seed]
     name = NO_MODEL if model is None else model.name
     provider = NO_MODEL if model is None else found.models[name].provider
-    return Cell(key_of(parts), name, strategy, each.id, repeat, provider, seed)
+    return Cell(key_of(parts), name, strategy, input_, repeat, provider, seed)
 
 
 def _wanted(spec: MatrixSpec, cell: Cell) -> bool:

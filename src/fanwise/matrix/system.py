@@ -12,11 +12,13 @@ from fanwise.kernel.run import Run
 from fanwise.matrix.cells import values_by_axis
 from fanwise.matrix.compiled import Compiled, compile_
 from fanwise.matrix.driver import Driver, caps_for
+from fanwise.matrix.estimate import preview
 from fanwise.matrix.results import CellResult, digest
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.matrix.tables import summary_lines
 from fanwise.specs import Document, End, Plan, check
 from fanwise.specs.inputs import Inputs
+from fanwise.specs.system import Preview
 
 KEY = "matrix"
 
@@ -96,6 +98,10 @@ class MatrixSystem:
     def plan(self, document: Document) -> Plan:
         """A file, checked completely."""
         return MatrixPlan(document)
+
+    def preview(self, document: Document) -> Preview:
+        """What it would ask and cost, and all that is missing."""
+        return preview(document, KEY)
 
     def again(self, spec: Mapping[str, Any]) -> Plan:
         """What the journal kept of it."""
