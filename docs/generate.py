@@ -36,6 +36,7 @@ COMMANDS = (
     "map",
     "run",
     "check",
+    "simulate",
     "sample",
     "runs",
     "show",

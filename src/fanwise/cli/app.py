@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from fanwise import __version__
-from fanwise.cli import cancel, check, export, map, pull, resume, runs, sample, show  # noqa: A004
+from fanwise.cli import cancel, check, export, map, pull, resume, runs, sample, show, simulate  # noqa: A004
 from fanwise.cli import run as run_file
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
 from fanwise.cli.say import report_error
@@ -25,6 +25,7 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
   ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
   fanwise sample PROMPT -m M   ask a model until its answer is valid
   fanwise run FILE             what the file says; fanwise check FILE only looks
+  fanwise simulate FILE        how long it would take, what it costs, what binds
   fanwise pull smollm2         a small model for this machine, as local:smollm2
   fanwise runs                 what ran here, and how it went
   fanwise resume RUN           go on with a run that was interrupted
@@ -56,7 +57,7 @@ def fanwise(
     """Options that come before the command."""
 
 
-for command in (map, run_file, check, sample, runs, show, resume, cancel, export, pull):
+for command in (map, run_file, check, simulate, sample, runs, show, resume, cancel, export, pull):
     command.register(app)
 
 

@@ -52,8 +52,15 @@ class Item(msgspec.Struct, frozen=True):
 
     chain: Sequence[Ask]
     wide: int = 1
-    sure: int = 0
-    """So many calls of a chain are made for certain; 0: all."""
+    checked: bool = True
+    """Whether a sample of a chain can fail; if not, the chain ends with its first."""
+    each: int = 1
+    """So many calls make one sample."""
+
+    @property
+    def made(self) -> Sequence[Ask]:
+        """The calls of a chain that a simulation makes: all, unless the first sample is enough."""
+        return self.chain if self.checked else self.chain[: self.each]
 
     @property
     def asks(self) -> list[Ask]:
@@ -71,9 +78,14 @@ class CellDemand(msgspec.Struct, frozen=True):
     """After the last step, at once."""
 
     @property
+    def items(self) -> Sequence[Item]:
+        """Both."""
+        return (*self.steps, *self.scores)
+
+    @property
     def asks(self) -> Iterator[Ask]:
         """The most calls."""
-        for item in (*self.steps, *self.scores):
+        for item in self.items:
             yield from item.asks
 
 
@@ -129,8 +141,8 @@ class _Counter:
             for each in step.asking.judges
         ]
         each_sample = [ask, *judges]
-        sure = 0 if step.asking.checked else len(each_sample)
-        return Item(each_sample * step.asking.deep, step.asking.wide, sure), said
+        chain = each_sample * step.asking.deep
+        return Item(chain, step.asking.wide, step.asking.checked, len(each_sample)), said
 
     def _other(self, spec: Spec) -> Unconnected:
         return self._others.setdefault(spec, unconnected(spec))

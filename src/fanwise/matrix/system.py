@@ -14,11 +14,13 @@ from fanwise.matrix.compiled import Compiled, compile_
 from fanwise.matrix.driver import Driver, caps_for
 from fanwise.matrix.estimate import preview
 from fanwise.matrix.results import CellResult, digest
+from fanwise.matrix.simulation.report import end_of
+from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.matrix.tables import summary_lines
 from fanwise.specs import Document, End, Plan, check
 from fanwise.specs.inputs import Inputs
-from fanwise.specs.system import Preview
+from fanwise.specs.system import Assumed, Preview
 
 KEY = "matrix"
 
@@ -102,6 +104,10 @@ class MatrixSystem:
     def preview(self, document: Document) -> Preview:
         """What it would ask and cost, and all that is missing."""
         return preview(document, KEY)
+
+    def simulate(self, document: Document, assumed: Assumed) -> End:
+        """How long, how much, and what binds."""
+        return end_of(simulate(document, KEY, assumed))
 
     def again(self, spec: Mapping[str, Any]) -> Plan:
         """What the journal kept of it."""
