@@ -43,6 +43,8 @@ class _Simulation:
         self.ledger = Caps(plan.compiled.spec.limits()).ledger
         self.budget: Budget | None = plan.compiled.spec.make_budget()
         self.now = 0.0
+        self.last = 0.0
+        """When the last of the calls ended: a rate may wake us later, for nobody."""
         self.failures: list[str] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._number = count()
@@ -57,14 +59,13 @@ class _Simulation:
     def run(self) -> Ran:
         for demand in self.plan.demands:
             _Cell(self, demand).step(0)
-        for room in self._rooms.values():
-            room.fill()
+            self.room(demand.cell.provider).fill()
         self._settle_down()
         while self._events:
             self.now, _, happen = heappop(self._events)
             happen()
             self._settle_down()
-        return Ran(self.seed, self.now, self.attempts.totals, self.failures)
+        return Ran(self.seed, self.last, self.attempts.totals, self.failures)
 
     def at(self, when: float, happen: Callable[[], None]) -> None:
         heappush(self._events, (when, next(self._number), happen))
@@ -88,9 +89,9 @@ class _Simulation:
                 self.soon.popleft()()
             if self.changed:
                 self.changed = False
-                self._pump()
+                self.pump()
 
-    def _pump(self) -> None:
+    def pump(self) -> None:
         for ticket in self.ledger.grants(self.now):
             call = ticket.tag
             assert isinstance(call, _Chain)
@@ -266,7 +267,7 @@ class _Chain:
         if drawn.usage is not None:
             ledger.settle(ticket, drawn.usage.tokens, simulation.now)
         ledger.release(ticket, drawn.seconds)
-        simulation.changed = True
+        simulation.pump()  # who waits goes first, and then what this chain asks next
         self._settle(drawn.usage or self._ask.estimate)
         error = error_of(drawn, self._ask.model)
         if error is None:
@@ -278,6 +279,7 @@ class _Chain:
             self._end(one_line(error))
 
     def _end(self, error: str | None) -> None:
+        self._simulation.last = self._simulation.now
         self._simulation.soon.append(lambda: self._ended(error))
 
     def _settle(self, spent: Usage) -> None:
