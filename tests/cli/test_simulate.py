@@ -10,7 +10,7 @@ import pytest
 
 from fanwise.testing import ScriptedServer
 from tests.cli.support import Place
-from tests.cli.test_matrix import command, serving
+from tests.cli.test_sample import command, serving
 
 FILE = """\
 matrix:
