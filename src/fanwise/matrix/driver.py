@@ -4,11 +4,16 @@ A cell is one item for each step and one for each score, because each may be los
 scorer that fails does not lose the answer, and a second step that fails does not lose the first.
 An item holds no permit of a provider; its calls do, each for as long as it lasts. So that items
 that wait for a busy provider do not fill the fan-out, each provider has room of its own in it.
+
+Items are added late, when their room has space soon. What a cell that has begun still needs (a
+second step, a score) comes before cells that have not, so that cells are complete early; and a
+hundred thousand that wait cost the fan-out nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -29,7 +34,7 @@ ROOM = 64
 """Items at once of a provider without a cap, of cells without a model, and of scores."""
 
 
-class Task(msgspec.Struct, frozen=True):
+class Task(msgspec.Struct, frozen=True, gc=False):
     """One item: a step of a cell, or a score of its answer."""
 
     kind: Literal["step", "score"]
@@ -77,37 +82,59 @@ class Driver:
         self._generation = generation
         self._on_cell = on_cell
         self._feed: Feed[Task] = Feed()
-        self._tasks: list[Task] = []
+        self._added = 0
+        self._tasks: dict[int, Task] = {}
+        """Those whose outcome is not known, by their index in the fan-out."""
+        self._rooms = {name: _Room(size) for name, size in rooms(compiled).items()}
         self._answers: dict[str, dict[str, Answer]] = {}
         self._open: dict[str, _Open] = {}
         self._left = 0
+        # Another scorer of the same name is another score of the same answer.
+        self._scores = [
+            f"score {each.name} {key_of(each.identity)[:8]}" for each in compiled.scorers
+        ]
         self.results: dict[str, CellResult] = {}
 
     async def run(self, cells: Sequence[Cell], run: Run | None, caps: Caps | None) -> None:
         """All of them; `results` has what came of each."""
         self._left = len(cells)
-        room = rooms(self._compiled)
         stream: Stream[Any] = fan_out_stream(
             self._perform,
             self._feed,
-            cap=sum(room.values()),
+            cap=sum(room.size for room in self._rooms.values()),
             caps=caps,
             needs=lambda task: task.room,
             key=lambda task: task.key,
             run=run,
             name=FAN_OUT,
         )
+        for cell in in_dispatch_order(cells, self._shuffle):
+            self._rooms[_room(cell.provider)].cells.append(cell)
         async with stream:
-            self._add(self._step(cell, 0) for cell in in_dispatch_order(cells, self._shuffle))
+            for room in self._rooms.values():
+                self._fill(room)
             if not cells:
                 self._feed.close()
             async for outcome in stream:
-                self._take(self._tasks[outcome.index], outcome)
+                task = self._tasks.pop(outcome.index)
+                room = self._rooms[task.room]
+                room.taken -= 1
+                self._take(task, outcome)
+                self._fill(room)
 
-    def _add(self, tasks: Iterable[Task]) -> None:
-        fresh = list(tasks)
-        self._tasks += fresh
-        self._feed.add(*fresh)
+    def _add(self, task: Task) -> None:
+        room = self._rooms[task.room]
+        room.tasks.append(task)
+        self._fill(room)
+
+    def _fill(self, room: _Room) -> None:
+        """As many items as it holds may wait besides, so that it is never empty."""
+        while room.taken < 2 * room.size and (room.tasks or room.cells):
+            task = room.tasks.popleft() if room.tasks else self._step(room.cells.popleft(), 0)
+            room.taken += 1
+            self._tasks[self._added] = task
+            self._added += 1
+            self._feed.add(task)
 
     def _step(self, cell: Cell, number: int) -> Task:
         step = self._compiled.steps[cell.strategy][number]
@@ -115,9 +142,7 @@ class Driver:
         return Task("step", cell, number, key, _room(cell.provider))
 
     def _score(self, cell: Cell, number: int) -> Task:
-        scorer = self._compiled.scorers[number]
-        # Another scorer of the same name is another score of the same answer.
-        key = f"{self._key(cell)} score {scorer.name} {key_of(scorer.identity)[:8]}"
+        key = f"{self._key(cell)} {self._scores[number]}"
         return Task("score", cell, number, key, _room(NO_MODEL))
 
     def _key(self, cell: Cell) -> str:
@@ -146,12 +171,13 @@ class Driver:
         open_.answers[steps[task.number].name] = outcome.unwrap()
         if task.number + 1 < len(steps):
             self._answers[task.cell.key] = open_.answers
-            self._add([self._step(task.cell, task.number + 1)])
+            self._add(self._step(task.cell, task.number + 1))
             return
         open_.over = True
         open_.scoring = len(self._compiled.scorers)
         self._answers[task.cell.key] = open_.answers
-        self._add(self._score(task.cell, number) for number in range(open_.scoring))
+        for number in range(open_.scoring):
+            self._add(self._score(task.cell, number))
 
     def _end(self, cell: Cell, open_: _Open) -> None:
         del self._open[cell.key]
@@ -181,6 +207,18 @@ class Driver:
         scorer = self._compiled.scorers[task.number]
         score, reason = await scorer.score(answers[steps[-1].name], subject)
         return {"score": score, "reason": reason}
+
+
+class _Room:
+    """What a provider's items take up, and what waits for it outside of the fan-out."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.taken = 0
+        self.tasks: deque[Task] = deque()
+        """Of cells that have begun."""
+        self.cells: deque[Cell] = deque()
+        """That have not."""
 
 
 class _Open:

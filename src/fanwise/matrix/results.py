@@ -15,7 +15,7 @@ from fanwise.matrix.data import Scored
 from fanwise.matrix.work import Answer
 
 
-class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+class Score(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What one scorer said of an answer, or why it could not."""
 
     score: float | None = None
@@ -23,7 +23,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str | None = None
 
 
-class CellResult(msgspec.Struct, frozen=True):
+class CellResult(msgspec.Struct, frozen=True, gc=False):
     """A cell that was run, or read from the journal."""
 
     cell: Cell

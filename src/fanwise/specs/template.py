@@ -77,8 +77,10 @@ class Template:
 
     def render(self, **values: Any) -> str:
         """The text with the values in it. `BadSpec` for what is not there."""
+        # Not `Template.render`: it copies Jinja's globals one by one, each time anew.
+        known = self._compiled.new_context({**ENVIRONMENT.globals, **values}, shared=True)
         try:
-            return self._compiled.render(values)
+            return "".join(self._compiled.root_render_func(known))
         except TemplateError as error:
             raise self.where.bad(f"the template cannot be filled: {error.message}") from error
         except Exception as error:  # a filter or an operator that does not suit the value
