@@ -84,6 +84,7 @@ def _attempt(row: port.AttemptRecord) -> Attempt:
         row.call,
         usage_of(row),
         row.first_token_s,
+        tuple(row.caps.split(",")) if row.caps else (),
     )
 
 
