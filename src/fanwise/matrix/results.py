@@ -110,9 +110,10 @@ class CellResult(msgspec.Struct, frozen=True, gc=False):
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
+        scores = {name: msgspec.to_builtins(score) for name, score in self.scores.items()}
+        plain = msgspec.structs.asdict(self)  # answers are plain, and large: they are not copied
         del plain["id"]
-        return {**self.cell.axes, **plain, "cell": self.id}
+        return {**self.cell.axes, **plain, "scores": scores, "cell": self.id}
 
 
 def digest(results: Iterable[CellResult]) -> str:

@@ -5,6 +5,8 @@ Fed by the events of the run, and by the journal for what earlier executions did
 
 from __future__ import annotations
 
+import msgspec
+
 from fanwise.core.outcome import Attempt
 from fanwise.journal.port import Journal
 from fanwise.kernel import events
@@ -14,24 +16,18 @@ FAN_OUT = "cells"
 """The name of the fan-out whose items are the steps and the scores of cells."""
 
 
-class Spent:
+class Spent(msgspec.Struct, gc=False):
     """The calls of one cell, summed up. None: of at least one call nobody knows."""
 
-    __slots__ = (
-        "backoff_s", "calls", "first_token_s", "input_tokens", "output_tokens", "queued_s",
-        "ran_s", "usd",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.queued_s = 0.0
-        self.ran_s = 0.0
-        self.backoff_s = 0.0
-        self.first_token_s: float | None = None
-        """Of the first call that had one."""
-        self.input_tokens: int | None = 0
-        self.output_tokens: int | None = 0
-        self.usd: float | None = 0.0
+    calls: int = 0
+    queued_s: float = 0.0
+    ran_s: float = 0.0
+    backoff_s: float = 0.0
+    first_token_s: float | None = None
+    """Of the first call that had one."""
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    usd: float | None = 0.0
 
     def add(self, attempt: Attempt) -> None:
         """One more attempt of a call."""
