@@ -2,7 +2,7 @@
 
 The model is scripted and answers at once, so all of it is the layer, the kernel and the journal:
 two models by two prompts by 2,500 inputs, each answer scored, every start and outcome on disk
-(SQLite, synchronous=FULL). It is the whole of `run_matrix` and its summary: cells are laid out, run,
+(SQLite, synchronous=FULL). It is the whole of `run_matrix` and its summary: laid out, run,
 recorded, summed up.
 
 The other is Inspect AI with its mock model, its log on and the same kind of sample. It is not
