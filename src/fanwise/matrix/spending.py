@@ -28,7 +28,7 @@ class Spent:
         self.ran_s = 0.0
         self.backoff_s = 0.0
         self.first_token_s: float | None = None
-        """Of the first call that had one."""
+        """The shortest: whatever the order in which calls ended or are read."""
         self.input_tokens: int | None = 0
         self.output_tokens: int | None = 0
         self.usd: float | None = 0.0
@@ -39,8 +39,9 @@ class Spent:
         self.queued_s += attempt.queued_s
         self.ran_s += attempt.ran_s
         self.backoff_s += attempt.backoff_s
-        if self.first_token_s is None:
-            self.first_token_s = attempt.first_token_s
+        first = attempt.first_token_s
+        if first is not None and (self.first_token_s is None or first < self.first_token_s):
+            self.first_token_s = first
         usage = attempt.usage
         if usage is None:
             self.input_tokens = self.output_tokens = self.usd = None
