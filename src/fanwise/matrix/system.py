@@ -12,6 +12,7 @@ from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
 from fanwise.kernel.run import Run
 from fanwise.matrix.asked import Asked
+from fanwise.matrix.cell_rows import cell_table
 from fanwise.matrix.cells import values_by_axis
 from fanwise.matrix.compiled import Compiled, compile_
 from fanwise.matrix.driver import caps_for
@@ -21,6 +22,7 @@ from fanwise.matrix.recorded import read_matrix
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.specs import Document, End, Opening, Plan, check
 from fanwise.specs.inputs import Inputs
+from fanwise.view.table import Table
 
 KEY = "matrix"
 
@@ -119,6 +121,10 @@ class MatrixSystem:
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The summary; fully: every cell too."""
         return told_lines(read_matrix(journal, run.id), fully=fully)
+
+    def table(self, journal: Journal, run: RunRecord) -> Table:
+        """One row for each cell."""
+        return cell_table(read_matrix(journal, run.id))
 
 
 SYSTEM = MatrixSystem()
