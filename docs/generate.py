@@ -37,11 +37,13 @@ COMMANDS = (
     "run",
     "check",
     "sample",
+    "score",
     "runs",
     "show",
     "resume",
     "cancel",
     "export",
+    "report",
     "pull",
 )
 WIDTH = 88
