@@ -17,13 +17,13 @@ def summary_lines(found: Sequence[CellResult]) -> list[str]:
     if not found:
         return []
     cells = [each.scored for each in found]
-    groups = summarize(cells, by=[GROUP]).groups
-    names = scorer_names(cells)
-    rows = [
-        ["MODEL", "STRATEGY", "CELLS", "FAILED", *(name.upper() for name in names), "P50", "USD"]
-    ]
-    rows += [_row(group, names) for group in groups]
-    return aligned(rows)
+    return group_lines(summarize(cells, by=[GROUP]).groups, scorer_names(cells))
+
+
+def group_lines(groups: Sequence[GroupSummary], names: Sequence[str]) -> list[str]:
+    """The same of groups that are known."""
+    head = ["MODEL", "STRATEGY", "CELLS", "FAILED", *(name.upper() for name in names), "P50", "USD"]
+    return aligned([head, *(_row(group, names) for group in groups)])
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from fanwise.matrix.compare import Contrast, compare
-from fanwise.matrix.data import Scored, axis_values, compared_axes, score_of
+from fanwise.matrix.data import Scored, axis_values, compared_axes, score_of, scorer_names
 from fanwise.matrix.intervals import Estimate, is_binary
 from fanwise.matrix.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.recorded import Recorded
 from fanwise.matrix.results import digest
 from fanwise.matrix.summary import GroupSummary, Summary, summarize
-from fanwise.matrix.tables import GROUP, aligned, interval_text, summary_lines
+from fanwise.matrix.tables import GROUP, aligned, group_lines, interval_text
 
 MOST_LINES = 30
 """Of contrasts on a terminal: ten models have 45."""
@@ -87,7 +87,9 @@ def document_of(found: Recorded, analysis: Analysis) -> dict[str, Any]:
 
 def lines_of(found: Recorded, analysis: Analysis) -> list[str]:
     """For a terminal."""
-    lines = summary_lines(found.results) or ["no cell has ended yet"]
+    lines = ["no cell has ended yet"]
+    if analysis.groups:
+        lines = group_lines(analysis.groups, scorer_names(analysis.cells))
     if found.waiting:
         lines += ["", f"{len(found.waiting)} cells were not run"]
     if analysis.contrasts:

@@ -61,7 +61,8 @@
   bar.addEventListener("submit", (event) => event.preventDefault());
 
   function labelled(name, control) {
-    bar.append(make("label", {}, make("span", {}, name), control));
+    control.id = `filter-${name}`;
+    bar.append(make("div", {}, make("label", { htmlFor: control.id }, name), control));
     control.addEventListener("input", () => { shown = 0; update(); });
   }
 
