@@ -12,7 +12,20 @@ from typing import Annotated
 import typer
 
 from fanwise import __version__
-from fanwise.cli import cancel, check, export, map, pull, resume, runs, sample, show, simulate  # noqa: A004
+from fanwise.cli import (
+    cancel,
+    check,
+    export,
+    map,  # noqa: A004
+    pull,
+    report,
+    resume,
+    runs,
+    sample,
+    score,
+    show,
+    simulate,
+)
 from fanwise.cli import run as run_file
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
 from fanwise.cli.say import report_error
@@ -28,6 +41,7 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
   fanwise simulate FILE        how long it would take, what it costs, what binds
   fanwise pull smollm2         a small model for this machine, as local:smollm2
   fanwise runs                 what ran here, and how it went
+  fanwise report RUN           a matrix as a page: scores, plots, every answer
   fanwise resume RUN           go on with a run that was interrupted
 """
 
@@ -57,7 +71,21 @@ def fanwise(
     """Options that come before the command."""
 
 
-for command in (map, run_file, check, simulate, sample, runs, show, resume, cancel, export, pull):
+for command in (
+    map,
+    run_file,
+    check,
+    simulate,
+    sample,
+    score,
+    runs,
+    show,
+    resume,
+    cancel,
+    export,
+    report,
+    pull,
+):
     command.register(app)
 
 

@@ -5,8 +5,11 @@ All that can be wrong with a file is found here, before anything is spent.
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,9 +17,10 @@ import msgspec
 from fanwise.core.retry import Retry
 from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
 from fanwise.kernel.perform import name_of
-from fanwise.matrix.cells import NO_MODEL, Cell, key_of, seed_of
+from fanwise.matrix.cells import NO_MODEL, Cell, encoded, key_of, seed_of
 from fanwise.matrix.scorers import Called, Compared, Judging, Pattern, Program, Scorer
 from fanwise.matrix.spec import MatrixSpec, PromptSpec, ScoreSpec, StrategySpec
+from fanwise.matrix.wanted import wanted
 from fanwise.matrix.work import Constant, Copy, Function, Prompt, Step, field_of
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
@@ -60,10 +64,8 @@ def compile_(spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool 
     scorers = together.try_(maker.scorers) or []
     together.raise_all()
     found = Compiled(spec, {each.id: each for each in inputs}, models, steps, scorers, ())
-    cells = [cell for cell in _product(found, where) if _wanted(spec, cell)]
-    if not cells:
-        raise where.at("exclude").bad("nothing is left to run")
-    check_caps(found, cells, where)
+    cells = wanted(spec, list(_product(found)), where)
+    maker.check_caps(cells, [*models.values(), *_judges(found.scorers)])
     return msgspec.structs.replace(found, cells=cells)
 
 
@@ -113,12 +115,15 @@ class _Maker:
 
     def used(self) -> list[str]:
         """The strategies of the axis, which must all be there."""
-        for number, name in enumerate(self._spec.axes.strategy):
+        asked = self._spec.axes.strategy
+        for number, name in enumerate(asked):
+            if name in asked[:number]:
+                raise self._where.at("axes", "strategy", number).bad(f"{name!r} is there twice")
             if name not in self._spec.strategies:
                 known = ", ".join(self._spec.strategies)
                 place = self._where.at("axes", "strategy", number)
                 raise place.bad(f"there is no strategy {name!r}; there are: {known}")
-        return list(dict.fromkeys(self._spec.axes.strategy)) or list(self._spec.strategies)
+        return list(asked) or list(self._spec.strategies)
 
     def models(self) -> dict[str, Model]:
         """Connected, by name."""
@@ -209,12 +214,15 @@ class _Maker:
                 self._check_path(path, where.at(kind))
                 return Compared(name, kind, path)
         if spec.regex is not None:
-            return Pattern(name, self._template(spec.regex, where.at("regex")))
+            pattern = Pattern(name, self._template(spec.regex, where.at("regex")))
+            self._check_pattern(pattern, where.at("regex"))
+            return pattern
         if spec.judge is not None and spec.model is not None:
             model = self._connected(spec.model.spec(), where.at("model"))
             return Judging(name, self._template(spec.judge, where.at("judge")), model)
         if spec.command is not None:
             folder = str(where.document.folder)
+            _check_program(spec.command, folder, where.at("command"))
             return Program(name, spec.command, folder, spec.timeout or 60.0)
         called = function(spec.call, where.at("call")) if isinstance(spec.call, str) else spec.call
         return Called(spec.name or name_of(called), called)
@@ -241,31 +249,52 @@ class _Maker:
         asking = sampling.asking(place, schema=schema)
         return {"answerer": answerer, "how": spec.sample, "asking": asking}
 
+    def _check_pattern(self, pattern: Pattern, where: Where) -> None:
+        """With each input in it: one that is no pattern would cost its cells their scores."""
+        axes = {"model": "", "strategy": "", "repeat": 0}
+        for each in self._inputs:
+            filled = pattern.template.render(input=each.data, steps={}, **axes)
+            try:
+                re.compile(filled)
+            except re.error as error:
+                about = f"input {each.id!r}: " if pattern.template.names() else ""
+                raise where.bad(f"{about}{filled!r} is no pattern: {error}") from None
+            if not pattern.template.names():
+                return
 
-def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
-    """A cap that nothing needs is a typing error, more often than not. `BadSpec`."""
-    known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
-    models = [*compiled.models.values(), *judges_of(compiled)]
-    known |= {each.provider for each in models} | {each.name for each in models}
-    known |= {f"key:{each.key}" for each in models if each.key is not None}
-    problems = []
-    for kind in ("caps", "rates"):
-        for name in getattr(compiled.spec, kind):
-            if name not in known:
-                shown_ = ", ".join(sorted(known - {NO_MODEL}))
-                message = f"no cell uses {name!r}; used are: {shown_}"
-                problems += where.at(kind, name).bad(message).problems
-    if problems:
-        raise BadSpec(where.document.name, problems)
+    def check_caps(self, cells: Sequence[Cell], models: Sequence[Model]) -> None:
+        """A cap that nothing needs is a typing error, more often than not."""
+        known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
+        known |= {each.provider for each in models} | {each.name for each in models}
+        known |= {f"key:{each.key}" for each in models if each.key is not None}
+        problems = []
+        for kind in ("caps", "rates"):
+            for name in getattr(self._spec, kind):
+                if name not in known:
+                    shown_ = ", ".join(sorted(known - {NO_MODEL}))
+                    message = f"no cell uses {name!r}; used are: {shown_}"
+                    problems += self._where.at(kind, name).bad(message).problems
+        if problems:
+            raise BadSpec(self._where.document.name, problems)
 
 
-def judges_of(compiled: Compiled) -> list[Model]:
-    """The models that score."""
-    return [each.model for each in compiled.scorers if isinstance(each, Judging)]
+def _check_program(argv: Sequence[str], folder: str, where: Where) -> None:
+    if not argv:
+        raise where.bad("it names no program")
+    given = Path(folder, argv[0]) if "/" in argv[0] else argv[0]
+    if shutil.which(given) is None:
+        raise where.at(0).bad(f"there is no program {argv[0]!r}")
+
+
+def _judges(scorers: Sequence[Scorer]) -> Iterator[Model]:
+    return (each.model for each in scorers if isinstance(each, Judging))
 
 
 def connected(spec: Spec, where: Where) -> Model:
     """The model; what is missing is a `BadSpec` there."""
+    if spec.name in where.document.objects:
+        model: Model = where.document.objects[spec.name]
+        return model
     try:
         return connect(spec)
     except FanwiseError as error:
@@ -279,39 +308,27 @@ def _unconnected(spec: Spec, where: Where) -> Model:
         raise where.bad(str(error)) from error
 
 
-def _product(found: Compiled, where: Where) -> Iterator[Cell]:
+def _product(found: Compiled) -> Iterator[Cell]:
+    """All cells. What many of them share is made once: there may be a hundred thousand."""
     spec = found.spec
-    digests = {name: each.digest for name, each in found.inputs.items()}
+    places = [
+        (each.id, each.digest, repeat, seed_of(spec.seed, each.digest, repeat))
+        for each in found.inputs.values()
+        for repeat in range(spec.axes.repeat)
+    ]
     for strategy, steps in found.steps.items():
-        identity = [step.identity for step in steps]
+        what = encoded([step.identity for step in steps])
         needs = spec.strategies[strategy].needs_model
         models = [each.spec() for each in spec.axes.model] if needs else [None]
         for model in models or [None]:
-            for each in found.inputs.values():
-                for repeat in range(spec.axes.repeat):
-                    yield _cell(found, strategy, identity, model, each.id, digests, repeat)
+            who = encoded(_who(model))
+            name = NO_MODEL if model is None else model.name
+            provider = NO_MODEL if model is None else found.models[name].provider
+            for given, digest, repeat, seed in places:
+                key = key_of([who, strategy, what, given, digest, repeat, seed])
+                yield Cell(key, name, strategy, given, repeat, provider, seed)
 
 
-def _cell(
-    found: Compiled,
-    strategy: str,
-    identity: Any,
-    model: Spec | None,
-    input_: str,
-    digests: Mapping[str, str],
-    repeat: int,
-) -> Cell:
-    digest = digests[input_]
-    seed = seed_of(found.spec.seed, digest, repeat)
-    # Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer.
-    who = None if model is None else {k: v for k, v in shown(model).items() if k != "price"}
-    parts = [who, strategy, identity, input_, digest, repeat, seed]
-    name = NO_MODEL if model is None else model.name
-    provider = NO_MODEL if model is None else found.models[name].provider
-    return Cell(key_of(parts), name, strategy, input_, repeat, provider, seed)
-
-
-def _wanted(spec: MatrixSpec, cell: Cell) -> bool:
-    axes = cell.axes
-    out = any(each.fits(axes) for each in spec.exclude)
-    return not out or any(each.fits(axes) for each in spec.include)
+def _who(model: Spec | None) -> dict[str, Any] | None:
+    """Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer."""
+    return None if model is None else {k: v for k, v in shown(model).items() if k != "price"}

@@ -12,27 +12,30 @@ calls it too. All that is wrong is a `BadSpec` (see `fanwise.specs.check`). `exe
 in fan-outs of `run`, with stable names and keys, so that a resume finds their outcomes; it makes no
 task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-outs
 return early: then `execute` returns what it has. Neither prints anything. A system may also have
-`tell` (see `Tell`), so that `fanwise show` can say what came of each item; `preview` (see
-`PreviewingSystem`), so that `fanwise check` can say what would be asked and paid also where a key
-is missing; and `simulate` (see `SimulatingSystem`), for `fanwise simulate`.
+`tell` or `told` (see `Tell`, `Told`), so that `fanwise show` can say what came of it, and the
+methods of `PreviewingSystem`, `SimulatingSystem`, `ScoringSystem`, `ReportingSystem` and
+`ExportingSystem`, for `fanwise check` and commands of these names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
+
+from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
     from fanwise.core.budget import Budget
     from fanwise.core.caps import Caps
     from fanwise.errors import Problem
-    from fanwise.journal.port import AttemptRecord
+    from fanwise.journal.port import AttemptRecord, Journal, RunRecord
     from fanwise.kernel.run import Run
     from fanwise.models.names import Spec
     from fanwise.models.port import Model, Request
     from fanwise.specs.document import Document, Where
+    from fanwise.view.table import Table
 
 
 class End(msgspec.Struct, frozen=True):
@@ -49,11 +52,29 @@ class End(msgspec.Struct, frozen=True):
     """0 done, 1 some failed, 3 paused. 130 is given by fanwise itself, when it was interrupted."""
 
 
+class Opening(msgspec.Struct, frozen=True):
+    """How the run of a plan is opened; a plan may have one as its `opening`."""
+
+    run_id: str | None = None
+    """Where none is given: the plan's own, so that the next `fanwise run` goes on with it."""
+    may_change: bool = False
+    """An edited file goes on with the run too: what has the same key is kept."""
+    retry_failed: bool = False
+    """What failed runs once more."""
+
+
 class Tell(Protocol):
     """A system may have a method `tell`: what came of an item of a top-level fan-out."""
 
     def __call__(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
         """Its value as lines for `fanwise show`: one, or if `fully`, all that there is."""
+
+
+class Told(Protocol):
+    """Instead of `tell` a system may have `told`: what came of a run as a whole."""
+
+    def __call__(self, journal: Journal, run: RunRecord, *, fully: bool) -> Iterable[str]:
+        """As lines for `fanwise show`: a few, or if `fully`, all that there is."""
 
 
 class Plan(Protocol):
@@ -87,7 +108,11 @@ class Plan(Protocol):
 
 
 class System(Protocol):
-    """A kind of file, and of runs."""
+    """A kind of file, and of runs.
+
+    One that takes options of the command line has them in `options`, by name, and gets those that
+    were given as keywords of `plan` and `again`.
+    """
 
     @property
     def name(self) -> str:
@@ -157,6 +182,63 @@ class Asking(msgspec.Struct, frozen=True):
     def requests(self) -> int:
         """In all."""
         return self.wide * self.deep * (1 + len(self.judges))
+
+
+@runtime_checkable
+class ScoringSystem(Protocol):
+    """A system whose answers can be scored again without asking for them again."""
+
+    def scoring(self, spec: Any, document: Document | None) -> Plan:
+        """A plan that only scores. `document`: a file that says how, instead of the run's."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A run as people read it."""
+
+    html: str
+    """One page that needs no other file and no network."""
+    lines: Sequence[str]
+    """For stdout: what it comes to."""
+    document: Any
+    """JSON-able: the same, for programs."""
+
+
+@runtime_checkable
+class ReportingSystem(Protocol):
+    """A system whose runs can be read as a page: `fanwise report`."""
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        """As the journal has it now; the run may still be going on."""
+
+
+@runtime_checkable
+class ExportingSystem(Protocol):
+    """A system whose runs have a table of their own, instead of their items: `fanwise export`."""
+
+    def table(self, journal: Journal, run: RunRecord) -> Table:
+        """As the journal has it now."""
+
+
+def plan_of(system: System, document: Document, options: Mapping[str, Any]) -> Plan:
+    """The plan of a file, with options that were given. `UsageError` for those it has not."""
+    _check_options(system, options)
+    make: Callable[..., Plan] = system.plan
+    return make(document, **options)
+
+
+def plan_again(system: System, spec: Any, options: Mapping[str, Any]) -> Plan:
+    """The plan of a run."""
+    _check_options(system, options)
+    make: Callable[..., Plan] = system.again
+    return make(spec, **options)
+
+
+def _check_options(system: System, options: Mapping[str, Any]) -> None:
+    known: Collection[str] = getattr(system, "options", ())
+    for name in options:
+        if name not in known:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} means nothing to `{system.name}`", f"Leave {option} out")
 
 
 Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]

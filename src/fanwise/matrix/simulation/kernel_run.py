@@ -18,9 +18,12 @@ from fanwise.core.retry import Retry
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import MEMORY, open_run
 from fanwise.kernel.virtual import run_virtual
+from fanwise.matrix.asked import Asked
 from fanwise.matrix.compiled import Compiled
 from fanwise.matrix.demand import Ask, CellDemand, Item
-from fanwise.matrix.driver import Driver, caps_for
+from fanwise.matrix.driver import caps_for
+from fanwise.matrix.execution import execute
+from fanwise.matrix.results import CellResult
 from fanwise.matrix.scorers import Judging
 from fanwise.matrix.simulation.attempts import SIMULATED, Attempts, error_of
 from fanwise.matrix.simulation.ran import Plan, Ran
@@ -34,22 +37,20 @@ NOTHING_SAID = Request(())
 def kernel_run(plan: Plan, attempts: Attempts, seed: int) -> Ran:
     """All cells; how long it took, in virtual seconds."""
     with _chance(seed):
-        took, driver = run_virtual(_run(plan, attempts))
-    results = driver.results.values()
+        took, results = run_virtual(_run(plan, attempts))
     errors = [each.error for each in results if each.status == "failed"]
     unscored = [s.error for each in results for s in each.scores.values() if s.error]
     return Ran(seed, took, attempts.totals, [error or "" for error in (*errors, *unscored)])
 
 
-async def _run(plan: Plan, attempts: Attempts) -> tuple[float, Driver]:
+async def _run(plan: Plan, attempts: Attempts) -> tuple[float, list[CellResult]]:
     compiled = _with_stand_ins(plan, attempts)
-    driver = Driver(compiled)
     clock = asyncio.get_running_loop().time
     began = clock()
     budget = compiled.spec.make_budget()
     async with open_run(journal=MEMORY, caps=caps_for(compiled), budget=budget) as run:
-        await driver.run(compiled.cells, run, None)
-    return clock() - began, driver
+        done = await execute(compiled, run, Asked())
+    return clock() - began, done.results
 
 
 @contextmanager
