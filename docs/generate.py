@@ -38,6 +38,7 @@ COMMANDS = (
     "map",
     "run",
     "check",
+    "simulate",
     "sample",
     "score",
     "runs",
