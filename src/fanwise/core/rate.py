@@ -73,6 +73,38 @@ class Bucket:
         self.seen_at = now
 
 
+class Expectation:
+    """How much of their estimates calls turn out to use.
+
+    An estimate is the most that a call may use: right for a budget, which must never be overspent,
+    and far too much for a rate. A model whose answers may be 100,000 tokens long mostly gives 300;
+    paid in full, one such call empties the bucket until it ends, and calls go one by one. So a
+    rate is paid by what was learned, with a margin, and settled by the truth.
+    """
+
+    __slots__ = ("_estimated", "_used")
+
+    def __init__(self) -> None:
+        self._estimated = 0.0
+        self._used = 0.0
+
+    @property
+    def share(self) -> float:
+        """Of an estimate; 1.0 until something is known, and never more."""
+        if self._estimated <= 0.0:
+            return 1.0
+        return min(1.0, _MARGIN * self._used / self._estimated)
+
+    def learn(self, estimated: float, used: float) -> None:
+        """One has ended. What was long ago counts less and less."""
+        self._estimated = self._estimated * _MEMORY + estimated
+        self._used = self._used * _MEMORY + used
+
+
+_MARGIN = 1.25
+_MEMORY = 0.95
+
+
 class Adaptation:
     """How an adaptive cap moves: doubling until the first refusal, then by small steps.
 
