@@ -39,11 +39,13 @@ COMMANDS = (
     "run",
     "check",
     "sample",
+    "score",
     "runs",
     "show",
     "resume",
     "cancel",
     "export",
+    "report",
     "pull",
 )
 WIDTH = 88

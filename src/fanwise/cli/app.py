@@ -18,6 +18,7 @@ from fanwise.cli import (
     export,
     map,  # noqa: A004
     pull,
+    report,
     resume,
     runs,
     sample,
@@ -38,6 +39,7 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
   fanwise run FILE             what the file says; fanwise check FILE only looks
   fanwise pull smollm2         a small model for this machine, as local:smollm2
   fanwise runs                 what ran here, and how it went
+  fanwise report RUN           a matrix as a page: scores, plots, every answer
   fanwise resume RUN           go on with a run that was interrupted
 """
 
@@ -67,7 +69,20 @@ def fanwise(
     """Options that come before the command."""
 
 
-for command in (map, run_file, check, sample, score, runs, show, resume, cancel, export, pull):
+for command in (
+    map,
+    run_file,
+    check,
+    sample,
+    score,
+    runs,
+    show,
+    resume,
+    cancel,
+    export,
+    report,
+    pull,
+):
     command.register(app)
 
 

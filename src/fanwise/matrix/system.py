@@ -22,6 +22,7 @@ from fanwise.matrix.recorded import read_matrix
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.specs import Document, End, Opening, Plan, check
 from fanwise.specs.inputs import Inputs
+from fanwise.specs.system import Report
 from fanwise.view.table import Table
 
 KEY = "matrix"
@@ -121,6 +122,12 @@ class MatrixSystem:
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The summary; fully: every cell too."""
         return told_lines(read_matrix(journal, run.id), fully=fully)
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        """A page with all that there is to see."""
+        from fanwise.matrix.report.page import report  # only who reads one needs all of it
+
+        return report(journal, run)
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
         """One row for each cell."""
