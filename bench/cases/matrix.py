@@ -44,7 +44,7 @@ SAMPLES = 300
 ROUNDS = 5
 LEAST_RATE = 2_000
 MOST_MIB = 200
-MOST_GROWTH = 1.1
+MOST_GROWTH = 1.2
 """Of the time for a cell, from few to many."""
 LEAST_OF_INSPECT = 50.0
 MISSING = "not installed: see bench/README.md"
