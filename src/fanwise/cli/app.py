@@ -24,6 +24,7 @@ from fanwise.cli import (
     sample,
     score,
     show,
+    simulate,
 )
 from fanwise.cli import run as run_file
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
@@ -37,6 +38,7 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
   ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
   fanwise sample PROMPT -m M   ask a model until its answer is valid
   fanwise run FILE             what the file says; fanwise check FILE only looks
+  fanwise simulate FILE        how long it would take, what it costs, what binds
   fanwise pull smollm2         a small model for this machine, as local:smollm2
   fanwise runs                 what ran here, and how it went
   fanwise report RUN           a matrix as a page: scores, plots, every answer
@@ -73,6 +75,7 @@ for command in (
     map,
     run_file,
     check,
+    simulate,
     sample,
     score,
     runs,

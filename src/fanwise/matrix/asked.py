@@ -10,7 +10,6 @@ import msgspec
 from fanwise.errors import UsageError
 from fanwise.matrix.cells import Cell, values_by_axis
 from fanwise.matrix.definitions import Definition
-from fanwise.specs.nearest import did_you_mean
 
 MOST_NAMED = 20
 
@@ -60,8 +59,7 @@ def _by_axis(only: Sequence[str], cells: Sequence[Cell]) -> dict[str, list[str]]
         if not equals:
             raise UsageError(f"--only {each!r} has no `=`", "Write --only AXIS=VALUE")
         if axis not in axes:
-            hint = did_you_mean(axis, list(axes))
-            raise UsageError(f"there is no axis {axis!r}{hint}", f"Axes: {', '.join(axes)}")
+            raise UsageError(f"there is no axis {axis!r}", f"Axes: {', '.join(axes)}")
         found.setdefault(axis, []).append(pattern)
     return found
 
