@@ -65,7 +65,7 @@ def compile_(spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool 
     together.raise_all()
     found = Compiled(spec, {each.id: each for each in inputs}, models, steps, scorers, ())
     cells = wanted(spec, list(_product(found)), where)
-    maker.check_caps(cells, [*models.values(), *_judges(found.scorers)])
+    check_caps(found, cells, where)
     return msgspec.structs.replace(found, cells=cells)
 
 
@@ -239,16 +239,6 @@ class _Maker:
             except UsageError as error:
                 raise where.bad(f"input {each.id!r}: {error}") from None
 
-    def _sampled(self, spec: StrategySpec, where: Where) -> dict[str, Any]:
-        if spec.sample is None:
-            return {}
-        sampling = system("sample")
-        assert isinstance(sampling, AnsweringSystem)
-        place, schema = where.at("sample"), spec.schema_ is not None
-        answerer = sampling.answerer(place) if self._is_connected else None
-        asking = sampling.asking(place, schema=schema)
-        return {"answerer": answerer, "how": spec.sample, "asking": asking}
-
     def _check_pattern(self, pattern: Pattern, where: Where) -> None:
         """With each input in it: one that is no pattern would cost its cells their scores."""
         axes = {"model": "", "strategy": "", "repeat": 0}
@@ -262,20 +252,15 @@ class _Maker:
             if not pattern.template.names():
                 return
 
-    def check_caps(self, cells: Sequence[Cell], models: Sequence[Model]) -> None:
-        """A cap that nothing needs is a typing error, more often than not."""
-        known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
-        known |= {each.provider for each in models} | {each.name for each in models}
-        known |= {f"key:{each.key}" for each in models if each.key is not None}
-        problems = []
-        for kind in ("caps", "rates"):
-            for name in getattr(self._spec, kind):
-                if name not in known:
-                    shown_ = ", ".join(sorted(known - {NO_MODEL}))
-                    message = f"no cell uses {name!r}; used are: {shown_}"
-                    problems += self._where.at(kind, name).bad(message).problems
-        if problems:
-            raise BadSpec(self._where.document.name, problems)
+    def _sampled(self, spec: StrategySpec, where: Where) -> dict[str, Any]:
+        if spec.sample is None:
+            return {}
+        sampling = system("sample")
+        assert isinstance(sampling, AnsweringSystem)
+        place, schema = where.at("sample"), spec.schema_ is not None
+        answerer = sampling.answerer(place) if self._is_connected else None
+        asking = sampling.asking(place, schema=schema)
+        return {"answerer": answerer, "how": spec.sample, "asking": asking}
 
 
 def _check_program(argv: Sequence[str], folder: str, where: Where) -> None:
@@ -286,8 +271,26 @@ def _check_program(argv: Sequence[str], folder: str, where: Where) -> None:
         raise where.at(0).bad(f"there is no program {argv[0]!r}")
 
 
-def _judges(scorers: Sequence[Scorer]) -> Iterator[Model]:
-    return (each.model for each in scorers if isinstance(each, Judging))
+def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
+    """A cap that nothing needs is a typing error, more often than not. `BadSpec`."""
+    known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
+    models = [*compiled.models.values(), *judges_of(compiled)]
+    known |= {each.provider for each in models} | {each.name for each in models}
+    known |= {f"key:{each.key}" for each in models if each.key is not None}
+    problems = []
+    for kind in ("caps", "rates"):
+        for name in getattr(compiled.spec, kind):
+            if name not in known:
+                shown_ = ", ".join(sorted(known - {NO_MODEL}))
+                message = f"no cell uses {name!r}; used are: {shown_}"
+                problems += where.at(kind, name).bad(message).problems
+    if problems:
+        raise BadSpec(where.document.name, problems)
+
+
+def judges_of(compiled: Compiled) -> list[Model]:
+    """The models that score."""
+    return [each.model for each in compiled.scorers if isinstance(each, Judging)]
 
 
 def connected(spec: Spec, where: Where) -> Model:

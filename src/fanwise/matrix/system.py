@@ -20,7 +20,7 @@ from fanwise.matrix.ending import end_of, told_lines
 from fanwise.matrix.estimate import preview
 from fanwise.matrix.execution import execute
 from fanwise.matrix.recorded import read_matrix
-from fanwise.matrix.simulation.report import simulated
+from fanwise.matrix.simulation.report import end_of as simulated_end
 from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.specs import Document, End, Opening, Plan, check
@@ -116,7 +116,7 @@ class MatrixSystem:
 
     def simulate(self, document: Document, assumed: Assumed) -> End:
         """How long, how much, and what binds."""
-        return simulated(simulate(document, KEY, assumed))
+        return simulated_end(simulate(document, KEY, assumed))
 
     def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it."""

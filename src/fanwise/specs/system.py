@@ -13,8 +13,9 @@ in fan-outs of `run`, with stable names and keys, so that a resume finds their o
 task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-outs
 return early: then `execute` returns what it has. Neither prints anything. A system may also have
 `tell` or `told` (see `Tell`, `Told`), so that `fanwise show` can say what came of it, and the
-methods of `PreviewingSystem`, `SimulatingSystem`, `ScoringSystem`, `ReportingSystem` and
-`ExportingSystem`, for `fanwise check` and commands of these names.
+methods of `ScoringSystem`, `ReportingSystem`, `ExportingSystem`, `PreviewingSystem` (so that
+`fanwise check` can say what would be asked and paid also where a key is missing) and
+`SimulatingSystem`, for commands of these names.
 """
 
 from __future__ import annotations
@@ -125,6 +126,63 @@ class System(Protocol):
         """What the journal kept of a plan: `Plan.spec`. The file may have changed or be gone."""
 
 
+@runtime_checkable
+class ScoringSystem(Protocol):
+    """A system whose answers can be scored again without asking for them again."""
+
+    def scoring(self, spec: Any, document: Document | None) -> Plan:
+        """A plan that only scores. `document`: a file that says how, instead of the run's."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A run as people read it."""
+
+    html: str
+    """One page that needs no other file and no network."""
+    lines: Sequence[str]
+    """For stdout: what it comes to."""
+    document: Any
+    """JSON-able: the same, for programs."""
+
+
+@runtime_checkable
+class ReportingSystem(Protocol):
+    """A system whose runs can be read as a page: `fanwise report`."""
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        """As the journal has it now; the run may still be going on."""
+
+
+@runtime_checkable
+class ExportingSystem(Protocol):
+    """A system whose runs have a table of their own, instead of their items: `fanwise export`."""
+
+    def table(self, journal: Journal, run: RunRecord) -> Table:
+        """As the journal has it now."""
+
+
+def plan_of(system: System, document: Document, options: Mapping[str, Any]) -> Plan:
+    """The plan of a file, with options that were given. `UsageError` for those it has not."""
+    _check_options(system, options)
+    make: Callable[..., Plan] = system.plan
+    return make(document, **options)
+
+
+def plan_again(system: System, spec: Any, options: Mapping[str, Any]) -> Plan:
+    """The plan of a run."""
+    _check_options(system, options)
+    make: Callable[..., Plan] = system.again
+    return make(spec, **options)
+
+
+def _check_options(system: System, options: Mapping[str, Any]) -> None:
+    known: Collection[str] = getattr(system, "options", ())
+    for name in options:
+        if name not in known:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} means nothing to `{system.name}`", f"Leave {option} out")
+
+
 class Preview(msgspec.Struct, frozen=True):
     """What a file would run, as far as that can be told without running it."""
 
@@ -182,63 +240,6 @@ class Asking(msgspec.Struct, frozen=True):
     def requests(self) -> int:
         """In all."""
         return self.wide * self.deep * (1 + len(self.judges))
-
-
-@runtime_checkable
-class ScoringSystem(Protocol):
-    """A system whose answers can be scored again without asking for them again."""
-
-    def scoring(self, spec: Any, document: Document | None) -> Plan:
-        """A plan that only scores. `document`: a file that says how, instead of the run's."""
-
-
-class Report(msgspec.Struct, frozen=True):
-    """A run as people read it."""
-
-    html: str
-    """One page that needs no other file and no network."""
-    lines: Sequence[str]
-    """For stdout: what it comes to."""
-    document: Any
-    """JSON-able: the same, for programs."""
-
-
-@runtime_checkable
-class ReportingSystem(Protocol):
-    """A system whose runs can be read as a page: `fanwise report`."""
-
-    def report(self, journal: Journal, run: RunRecord) -> Report:
-        """As the journal has it now; the run may still be going on."""
-
-
-@runtime_checkable
-class ExportingSystem(Protocol):
-    """A system whose runs have a table of their own, instead of their items: `fanwise export`."""
-
-    def table(self, journal: Journal, run: RunRecord) -> Table:
-        """As the journal has it now."""
-
-
-def plan_of(system: System, document: Document, options: Mapping[str, Any]) -> Plan:
-    """The plan of a file, with options that were given. `UsageError` for those it has not."""
-    _check_options(system, options)
-    make: Callable[..., Plan] = system.plan
-    return make(document, **options)
-
-
-def plan_again(system: System, spec: Any, options: Mapping[str, Any]) -> Plan:
-    """The plan of a run."""
-    _check_options(system, options)
-    make: Callable[..., Plan] = system.again
-    return make(spec, **options)
-
-
-def _check_options(system: System, options: Mapping[str, Any]) -> None:
-    known: Collection[str] = getattr(system, "options", ())
-    for name in options:
-        if name not in known:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} means nothing to `{system.name}`", f"Leave {option} out")
 
 
 Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]

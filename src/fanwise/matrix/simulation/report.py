@@ -9,7 +9,7 @@ from fanwise.matrix.simulation.simulate import Simulated, WhatIf
 from fanwise.specs.system import End
 
 
-def simulated(found: Simulated) -> End:
+def end_of(found: Simulated) -> End:
     """What `fanwise simulate` prints. Exit code 0 also where cells would fail: nothing has."""
     return End(document_of(found), lines_of(found), notes_of(found), 0)
 
