@@ -106,7 +106,7 @@ def test_each_cell_is_answered_and_scored_and_failures_are_rows(
         assert cells["-", "oracle", "b", "0"]["scores"]["exact"] == {"score": 1.0}
         assert cells["openai:gpt-5", "mine", "a", "0"]["answer"]["text"] == "glad"
         assert len(cells["openai:gpt-5", "vote", "a", "0"]["answer"]["samples"]) == 3
-        assert server.most_in_flight == 3
+        assert server.most_in_flight <= 3  # that it reaches its cap is shown with a gate elsewhere
         # one: 8, two: 16, vote: 24, mine: 8
         assert len(server.requests) == 56
         again = await command(matrix, "resume", "r", "--json")
