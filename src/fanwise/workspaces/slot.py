@@ -96,6 +96,7 @@ class Slot:
             raise NotADirectoryError(str(self.path))
         self._put_back_notes()
         self.git("reset", "--quiet", "--hard", self.source.base)
+        shutil.copy2(self._admin / "index", self._index)  # it knows the files that were put back
         self.git("clean", "--quiet", "-ffdx")
         for submodule in self._submodules:
             submodule.reset()
