@@ -6,21 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from fanwise.cli.exit_codes import BAD_USAGE, DONE
 from fanwise.cli.options import FileArgument, JsonOption
 from fanwise.cli.say import print_json
+from fanwise.errors import BadSpec
 
 if TYPE_CHECKING:
     from fanwise.specs import Plan
+    from fanwise.specs.system import Preview
 
 HELP = """Check a file, and say what would run. Nothing is started, spent or written.
 
 \b
   fanwise check reviews.yaml
 
-A file that names functions of yours (`call: module:function`) imports them.
+Of a matrix it counts the cells, by axis and provider, and estimates requests,
+tokens and dollars; the rules are said with them. A price that nobody knows is
+said, and is never 0. A missing key, file or extra is named, and the counts are
+printed all the same.
+
+A file that names functions of yours (`call: module:function`) imports them, and
+calls none.
 
 Exit codes: 0 it can run, 2 it cannot; then every problem is named with its
-line, column and field.
+line, column and field, also in `problems` of --json.
 """
 
 
@@ -29,40 +38,54 @@ def register(app: typer.Typer) -> None:
     app.command("check", help=HELP)(check)
 
 
-def check(file: FileArgument, as_json: JsonOption = False) -> None:
+def check(file: FileArgument, as_json: JsonOption = False) -> int:
     """Check a file."""
     from fanwise.specs import read, system_of
+    from fanwise.specs.system import PreviewingSystem
 
     document = read(file)
     system = system_of(document)
-    plan = system.plan(document)
+    if isinstance(system, PreviewingSystem):
+        found = system.preview(document)
+    else:
+        found = _preview(system.plan(document))
     if as_json:
-        print_json({"file": file, "kind": system.name, **_facts(plan)})
-        return
-    typer.echo(f"{file}: {system.name}, {plan.title}" if plan.title else f"{file}: {system.name}")
-    for line in _lines(plan):
+        print_json({"file": file, "kind": system.name, **_facts(found)})
+        return BAD_USAGE if found.problems else DONE
+    typer.echo(f"{file}: {system.name}, {found.title}" if found.title else f"{file}: {system.name}")
+    for line in _lines(found):
         typer.echo(f"  {line}")
+    if found.problems:
+        raise BadSpec(document.name, found.problems)
+    return DONE
 
 
-def _facts(plan: Plan) -> dict[str, Any]:
+def _preview(plan: Plan) -> Preview:
+    from fanwise.specs.system import Preview
+
+    caps = {} if plan.caps is None else plan.caps.current
+    budget = {} if plan.budget is None else plan.budget.limits
+    return Preview(plan.title, plan.total, caps, budget, plan.describe())
+
+
+def _facts(found: Preview) -> dict[str, Any]:
     return {
-        "title": plan.title,
-        "items": plan.total,
-        "caps": {} if plan.caps is None else plan.caps.current,
-        "budget": {} if plan.budget is None else plan.budget.limits,
-        "describe": list(plan.describe()),
+        "title": found.title,
+        "items": found.items,
+        "caps": found.caps,
+        "budget": found.budget,
+        "describe": list(found.describe),
+        **found.facts,
+        "problems": [problem._asdict() for problem in found.problems],
     }
 
 
-def _lines(plan: Plan) -> list[str]:
-    facts = _facts(plan)
-    lines = [] if plan.total is None else [f"items   {plan.total}"]
-    if facts["caps"]:
-        caps = (
-            f"{name} {'rate' if most is None else most}" for name, most in facts["caps"].items()
-        )
+def _lines(found: Preview) -> list[str]:
+    lines = [] if found.items is None else [f"items   {found.items}"]
+    if found.caps:
+        caps = (f"{name} {'rate' if most is None else most}" for name, most in found.caps.items())
         lines.append(f"caps    {', '.join(caps)}")
-    if facts["budget"]:
-        most = (f"{amount:g} {kind}" for kind, amount in facts["budget"].items())
+    if found.budget:
+        most = (f"{amount:g} {kind}" for kind, amount in found.budget.items())
         lines.append(f"budget  {', '.join(most)}")
-    return [*lines, *facts["describe"]]
+    return [*lines, *found.describe]

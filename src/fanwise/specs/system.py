@@ -12,12 +12,15 @@ calls it too. All that is wrong is a `BadSpec` (see `fanwise.specs.check`). `exe
 in fan-outs of `run`, with stable names and keys, so that a resume finds their outcomes; it makes no
 task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-outs
 return early: then `execute` returns what it has. Neither prints anything. A system may also have
-`tell` (see `Tell`), so that `fanwise show` can say what came of each item.
+`tell` or `told` (see `Tell`, `Told`), so that `fanwise show` can say what came of it, and the
+methods of `ScoringSystem`, `ReportingSystem`, `ExportingSystem`, `PreviewingSystem` (so that
+`fanwise check` can say what would be asked and paid also where a key is missing) and
+`SimulatingSystem`, for commands of these names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
@@ -27,9 +30,13 @@ from fanwise.errors import UsageError
 if TYPE_CHECKING:
     from fanwise.core.budget import Budget
     from fanwise.core.caps import Caps
+    from fanwise.errors import Problem
+    from fanwise.journal.port import AttemptRecord, Journal, RunRecord
     from fanwise.kernel.run import Run
+    from fanwise.models.names import Spec
     from fanwise.models.port import Model, Request
     from fanwise.specs.document import Document, Where
+    from fanwise.view.table import Table
 
 
 class End(msgspec.Struct, frozen=True):
@@ -62,6 +69,13 @@ class Tell(Protocol):
 
     def __call__(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
         """Its value as lines for `fanwise show`: one, or if `fully`, all that there is."""
+
+
+class Told(Protocol):
+    """Instead of `tell` a system may have `told`: what came of a run as a whole."""
+
+    def __call__(self, journal: Journal, run: RunRecord, *, fully: bool) -> Iterable[str]:
+        """As lines for `fanwise show`: a few, or if `fully`, all that there is."""
 
 
 class Plan(Protocol):
@@ -120,6 +134,33 @@ class ScoringSystem(Protocol):
         """A plan that only scores. `document`: a file that says how, instead of the run's."""
 
 
+class Report(msgspec.Struct, frozen=True):
+    """A run as people read it."""
+
+    html: str
+    """One page that needs no other file and no network."""
+    lines: Sequence[str]
+    """For stdout: what it comes to."""
+    document: Any
+    """JSON-able: the same, for programs."""
+
+
+@runtime_checkable
+class ReportingSystem(Protocol):
+    """A system whose runs can be read as a page: `fanwise report`."""
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        """As the journal has it now; the run may still be going on."""
+
+
+@runtime_checkable
+class ExportingSystem(Protocol):
+    """A system whose runs have a table of their own, instead of their items: `fanwise export`."""
+
+    def table(self, journal: Journal, run: RunRecord) -> Table:
+        """As the journal has it now."""
+
+
 def plan_of(system: System, document: Document, options: Mapping[str, Any]) -> Plan:
     """The plan of a file, with options that were given. `UsageError` for those it has not."""
     _check_options(system, options)
@@ -142,6 +183,65 @@ def _check_options(system: System, options: Mapping[str, Any]) -> None:
             raise UsageError(f"{option} means nothing to `{system.name}`", f"Leave {option} out")
 
 
+class Preview(msgspec.Struct, frozen=True):
+    """What a file would run, as far as that can be told without running it."""
+
+    title: str
+    items: int | None
+    caps: Mapping[str, int | None]
+    """By name; None: only a rate."""
+    budget: Mapping[str, float]
+    describe: Sequence[str]
+    """Lines for the person."""
+    facts: Mapping[str, Any] = {}
+    """The same as JSON-able data, for `--json`."""
+    problems: Sequence[Problem] = ()
+    """All that is missing before it can run: keys, extras, weights, files."""
+
+
+@runtime_checkable
+class PreviewingSystem(Protocol):
+    """A system whose files can be counted although they cannot run here."""
+
+    def preview(self, document: Document) -> Preview:
+        """Starts, spends and writes nothing. `BadSpec` for a file that cannot be counted."""
+
+
+class Assumed(msgspec.Struct, frozen=True):
+    """What a simulation takes for true about the other side."""
+
+    latency: Mapping[str, str] = {}
+    """By model, provider or `all`: `2s`, `lognormal:2s:0.5`."""
+    learned: Sequence[AttemptRecord] = ()
+    """The attempts of an earlier run."""
+    learned_from: str = ""
+    """That run's id."""
+
+
+@runtime_checkable
+class SimulatingSystem(Protocol):
+    """A system whose files can be run in virtual time."""
+
+    def simulate(self, document: Document, assumed: Assumed) -> End:
+        """How long, how much, and what binds. Needs no key; asks and starts nothing. `BadSpec`."""
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """How often an answerer asks at most: so many chains at once, each so many samples deep."""
+
+    wide: int
+    deep: int
+    judges: Sequence[Spec | None] = ()
+    """Who judges each sample; None: the model that is asked."""
+    checked: bool = True
+    """Whether a sample can fail; if not, each chain ends with its first."""
+
+    @property
+    def requests(self) -> int:
+        """In all."""
+        return self.wide * self.deep * (1 + len(self.judges))
+
+
 Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]
 """Answers a request: what it gives has `text` and `value`, and is JSON-able."""
 
@@ -152,3 +252,9 @@ class AnsweringSystem(Protocol):
 
     def answerer(self, where: Where) -> Answerer:
         """As the mapping at that place in a document says. `BadSpec`."""
+
+    def asking(self, where: Where, *, schema: bool) -> Asking:
+        """The most that this answerer asks. It connects to nothing.
+
+        `schema`: whether the request has one, which a sample may fail to match.
+        """
