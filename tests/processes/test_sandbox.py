@@ -16,7 +16,7 @@ import pytest
 from fanwise.errors import CommandFailed, UsageError
 from fanwise.processes import Command, CommandResult, Limits, Sandbox, run_command
 from fanwise.processes import sandbox as module
-from tests.processes.support import alive, eventually, jump, pids_in, run
+from tests.processes.support import alive, eventually, eventually_now, jump, pids_in, run
 
 MB = 1 << 20
 
@@ -165,31 +165,44 @@ exec sleep 1000.{n}
 """
 
 
+def living(number: int) -> list[int]:
+    """The processes of `STUBBORN` with this number."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"1000.{number}".encode() in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return [pid for pid in found if alive(pid)]
+
+
 def test_after_a_time_out_nothing_in_the_sandbox_lives(box: None, space: Path) -> None:
-    needle = f"1000.{os.getpid()}".encode()
-
-    def living() -> list[str]:
-        lines = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                if needle in (path / "cmdline").read_bytes() and alive(int(path.name)):
-                    lines.append(path.name)
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-        return lines
-
     async def work() -> None:
-        line = STUBBORN.format(n=os.getpid())
-        command = Command.shell_line(line, cwd=str(space), sandbox=True)
+        number = os.getpid()
+        command = Command.shell_line(STUBBORN.format(n=number), cwd=str(space), sandbox=True)
         task = asyncio.create_task(run_command(command, timeout=1000))
-        await eventually(lambda: (space / "ready").exists() and len(living()) >= 3)
+        await eventually(lambda: (space / "ready").exists() and len(living(number)) >= 3)
         while not task.done():
             jump(500)
             await asyncio.sleep(0)
         assert task.result().timed_out
-        assert living() == []
+        assert living(number) == []
 
     run(work())
+
+
+def test_when_fanwise_is_killed_nothing_in_the_sandbox_lives(box: None, space: Path) -> None:
+    program = (
+        "import asyncio, os\n"
+        "from fanwise.processes import Command, run_command\n"
+        f"line = {STUBBORN!r}.format(n=os.getpid())\n"
+        "asyncio.run(run_command(Command.shell_line(line, sandbox=True)))"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=space) as process:
+        eventually_now(lambda: (space / "ready").exists() and len(living(process.pid)) >= 3)
+        process.kill()
+    eventually_now(lambda: living(process.pid) == [])
 
 
 def test_it_has_the_grace_to_tidy_up(box: None, space: Path) -> None:

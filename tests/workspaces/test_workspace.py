@@ -191,6 +191,8 @@ def test_a_sparse_workspace_has_the_folders_that_were_named(tmp_path: Path) -> N
                 ws.write("a/b/new.txt", "new")
                 (ws.root / "a/b/b.txt").unlink()
                 assert ws.changed_files() == ["a/b/b.txt", "a/b/new.txt"]
+                ws.write("z/z.txt", "not checked out, and changed")
+                assert ws.changed_files() == ["a/b/b.txt", "a/b/new.txt", "z/z.txt"]
                 tree = git(repo, "ls-tree", "-r", "--name-only", ws.commit_tree("x")).split()
                 assert set(tree) == {*TREE, "a/b/new.txt"} - {"a/b/b.txt"}
     assert (repo / ".git" / "config").read_text() == config

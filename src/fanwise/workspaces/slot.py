@@ -41,7 +41,7 @@ class Slot:
         self._held = tuple(held)
         self._admin = source.common / "worktrees" / path.name
         self._index = path.with_name(f"{path.name}.index")
-        self._modules = path.with_name(f"{path.name}.modules")
+        self.modules = path.with_name(f"{path.name}.modules")
         self._submodules: list[Submodule] = []
         self._settings = sparse_checkout.SETTINGS if sparse else ()
         self.git = self._git(self._held)
@@ -59,7 +59,7 @@ class Slot:
         git = self._git(held)
         git("reset", "--quiet", "--hard", base)
         self._submodules = check_out(
-            self.source.place.top, git, self._modules, now=held, later=self._held
+            self.source.place.top, git, self.modules, now=held, later=self._held
         )
         shutil.copy2(self._admin / "index", self._index)
         copy_all(self.source.place.top, self.copies, self.path)
@@ -77,7 +77,7 @@ class Slot:
 
     def remove(self) -> None:
         """Remove it and git's notes of it. To be called `alone`."""
-        for path in (self.path, self._modules, self._admin):
+        for path in (self.path, self.modules, self._admin):
             if path.is_symlink():
                 path.unlink()
             remove_tree(path)

@@ -48,8 +48,8 @@ class Workspace:
     @property
     def readable(self) -> tuple[str, ...]:
         """What a sandbox has to let it see, beside `root`: the repository that it is of."""
-        place = self._slot.source.place
-        return tuple(map(str, dict.fromkeys((place.top, self._slot.source.common))))
+        source = self._slot.source
+        return tuple(map(str, dict.fromkeys((source.place.top, source.common, self._slot.modules))))
 
     def write(self, path: str | os.PathLike[str], content: str | bytes) -> None:
         """Write a file; its folders are made. A link in its place is replaced, never followed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from pathlib import Path
 
@@ -13,41 +14,36 @@ from fanwise.errors import NoFreeWorkspace
 from fanwise.kernel.workspaces import open_workspaces, workspace
 from fanwise.processes import Sandbox, run_command
 from fanwise.workspaces import Workspace, environment
-from tests.workspaces.conftest import cache, repo  # noqa: F401 - fixtures
 
 
-def test_twelve_items_share_two_workspaces_each_with_its_own_code(repo: Path) -> None:  # noqa: F811
-    together = 0
-    most = 0
-
-    async def judge(item: int) -> tuple[int, str]:
-        nonlocal together, most
-        async with workspace(pool) as ws:
-            together += 1
-            most = max(most, together)
-            ws.write("src/pkg/__init__.py", f"WHO = {item}\n")
-            command = Command(
-                "python", "-c", "import pkg; print(pkg.WHO)",
-                cwd=str(ws.path), env=environment(ws),
-            )  # fmt: skip
-            said = (await run_command(command)).stdout.text
-            together -= 1
-            return ws.number, said.strip()
+def test_twelve_items_share_two_workspaces_each_with_its_own_code(repo: Path) -> None:
+    together = most = 0
 
     async def main() -> None:
-        nonlocal pool
         async with open_workspaces(repo, slots=2) as pool:
+
+            async def judge(item: int) -> tuple[int, str]:
+                nonlocal together, most
+                async with workspace(pool) as ws:
+                    together += 1
+                    most = max(most, together)
+                    ws.write("src/pkg/__init__.py", f"WHO = {item}\n")
+                    argv = (sys.executable, "-c", "import pkg; print(pkg.WHO)")
+                    command = Command(*argv, cwd=str(ws.path), env=environment(ws))
+                    said = (await run_command(command)).stdout.text
+                    together -= 1
+                    return ws.number, said.strip()
+
             caps = Caps(workspaces=len(pool))
             found = await fan_out(judge, range(12), cap=12, caps=caps, needs=lambda _: "workspaces")
             assert [who for _, who in found.values()] == [str(item) for item in range(12)]
             assert {number for number, _ in found.values()} == {0, 1}
 
-    pool = None
     asyncio.run(main())
     assert most == 2
 
 
-def test_without_a_cap_the_error_says_which(repo: Path) -> None:  # noqa: F811
+def test_without_a_cap_the_error_says_which(repo: Path) -> None:
     async def main() -> None:
         async with open_workspaces(repo, slots=1) as pool, workspace(pool):
             with pytest.raises(NoFreeWorkspace, match="Caps"):
@@ -57,7 +53,7 @@ def test_without_a_cap_the_error_says_which(repo: Path) -> None:  # noqa: F811
     asyncio.run(main())
 
 
-def test_a_block_of_a_call_holds_its_permit(repo: Path) -> None:  # noqa: F811
+def test_a_block_of_a_call_holds_its_permit(repo: Path) -> None:
     """As a system does it that needs no workspace all the time."""
 
     async def main() -> None:
@@ -78,7 +74,7 @@ def test_a_block_of_a_call_holds_its_permit(repo: Path) -> None:  # noqa: F811
     asyncio.run(main())
 
 
-def test_cancelled_at_any_time_it_comes_back(repo: Path) -> None:  # noqa: F811
+def test_cancelled_at_any_time_it_comes_back(repo: Path) -> None:
     async def main() -> None:
         async with open_workspaces(repo, slots=1) as pool:
             with pool.workspace():
@@ -108,7 +104,7 @@ def test_cancelled_at_any_time_it_comes_back(repo: Path) -> None:  # noqa: F811
     assert not [each for each in threading.enumerate() if "workspaces" in each.name]
 
 
-def test_cancelled_while_it_opens_a_pool_leaves_nothing(repo: Path, cache: Path) -> None:  # noqa: F811
+def test_cancelled_while_it_opens_a_pool_leaves_nothing(repo: Path, cache: Path) -> None:
     async def main() -> None:
         async def use() -> None:
             async with open_workspaces(repo, slots=2):
@@ -125,7 +121,7 @@ def test_cancelled_while_it_opens_a_pool_leaves_nothing(repo: Path, cache: Path)
 
 
 def test_a_command_in_a_sandbox_writes_to_its_workspace_and_not_to_the_users_tree(
-    repo: Path,  # noqa: F811
+    repo: Path,
 ) -> None:
     async def main() -> None:
         async with open_workspaces(repo, slots=1) as pool, workspace(pool) as ws:
