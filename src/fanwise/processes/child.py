@@ -99,6 +99,8 @@ class Child:
         """Ask everything to end, wait for `grace` seconds, kill what is left, await its death."""
         self._ending = True
         deadline = self._loop.time() + grace
+        if self.exceeds:
+            self._family.freeze()
         self._family.send(signal.SIGTERM)
         await self._until(lambda: self._exit.exited, grace)
         left = deadline - self._loop.time()

@@ -1,7 +1,8 @@
 """A look now and then at what all processes of a command take together.
 
-The kernel counts only by process or by user. So its table is looked at, at most for a twentieth
-of the time. Between two looks a command may take more than it may; it does not live to keep it.
+The kernel counts only by process or by user. So its table is looked at: for a twentieth of the
+time, where that is often enough. Between two looks a command may take more than it may; it does
+not live to keep it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fanwise.processes.limits import Exceeded, Limits
 
 _FIRST_S = 0.02
 _PAUSE_S = 0.05
+_LONGEST_S = 0.25
 _SHARE = 20
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -35,7 +37,8 @@ class Watch:
         began = time.monotonic()
         if self.found is None and began >= self._next:
             self.found = self._look()
-            self.pause = max(_PAUSE_S, _SHARE * (time.monotonic() - began))
+            took = time.monotonic() - began
+            self.pause = min(max(_PAUSE_S, _SHARE * took), _LONGEST_S)
             self._next = time.monotonic() + self.pause
         return self.found is not None
 
