@@ -26,7 +26,7 @@ setup: .venv/.ready  ## a virtual environment with all that is needed, from uv.l
 run: setup  ## the main job: two prompts compared on a model that runs here; no key, minutes
 	$(BIN)/fanwise pull smollm2
 	$(BIN)/fanwise run examples/matrix.yaml
-	@if $(BIN)/fanwise report --help >/dev/null 2>&1; then $(BIN)/fanwise report words; fi
+	$(BIN)/fanwise report words --output .fanwise/words.html
 
 test: lint types layers unit  ## all checks and all tests
 

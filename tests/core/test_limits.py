@@ -152,6 +152,41 @@ def test_a_request_larger_than_the_bucket_waits_for_a_full_one_and_leaves_a_debt
     assert bucket.wait(1, 6.0) == pytest.approx(901 / (500 / 60))
 
 
+def test_a_rate_is_paid_by_what_calls_turn_out_to_use_not_by_the_most_they_may() -> None:
+    """100,000 tokens may come and 100 do: paid in full, each would wait for the one before."""
+    caps = Caps(m=Rate(tokens=6_000))  # 1,000 at once
+    first = ticket(caps, 0, tokens=100_000, m=1)
+    assert caps.ledger.request(first, 0.0)
+    assert not caps.ledger.request(ticket(caps, 1, tokens=100_000, m=1), 0.0)
+    caps.ledger.settle(first, 100, 0.0)
+    caps.ledger.release(first, 1.0)
+    assert len(caps.ledger.grants(0.0)) == 1
+    more = [ticket(caps, n, tokens=100_000, m=1) for n in range(2, 20)]
+    assert (
+        sum(caps.ledger.request(each, 0.0) for each in more) == 6
+    )  # 125 each of 900 that are left
+
+
+@given(st.lists(st.tuples(st.integers(1, 400), st.integers(1, 1_000)), min_size=50, max_size=120))
+def test_however_wrong_the_estimates_are_the_rate_is_kept_in_the_long_run(
+    calls: list[tuple[int, int]],
+) -> None:
+    """(used, by how much the estimate is too high); each call takes no time."""
+    bucket_s, now, used_in_all = 60.0, 0.0, 0.0
+    caps = Caps(m=Rate(tokens=6_000))
+    for order, (used, factor) in enumerate(calls):
+        one = ticket(caps, order, tokens=used * factor, m=1)
+        if not caps.ledger.request(one, now):
+            woken = caps.ledger.wake_at(now)
+            assert woken is not None
+            now = woken
+            assert caps.ledger.grants(now) == [one]
+        caps.ledger.settle(one, used, now)
+        caps.ledger.release(one, 0.0)
+        used_in_all += used
+    assert used_in_all <= 1_000 + 5_000 * now / bucket_s + 400 + 1e-3
+
+
 def test_tokens_that_were_not_used_are_given_back() -> None:
     caps = Caps(m=Rate(tokens=600))
     first = ticket(caps, 0, tokens=100, m=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -11,9 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from fanwise.errors import BadSpec, ModelRefused, UsageError
+from fanwise.errors import BadSpec, ModelOverloaded, ModelRefused, UsageError
 from fanwise.journal.open import open_journal
-from fanwise.matrix import CellResult, Matrix, MatrixResult, Subject, run_matrix_sync
+from fanwise.kernel.virtual import run_virtual
+from fanwise.matrix import CellResult, Matrix, MatrixResult, Subject, run_matrix, run_matrix_sync
 from fanwise.matrix.recorded import read_matrix
 from fanwise.models.names import Price
 from fanwise.models.port import Request
@@ -325,6 +327,40 @@ def test_another_scorer_scores_the_answers_that_are_there(tmp_path: Path) -> Non
     result = run_matrix_sync(matrix(model, score=scores), journal=place)
     assert set(result.cells[0].scores) == {"exact", "overlap"}
     assert len(model.requests) == 12
+
+
+# -- speed ----------------------------------------------------------------------------------------
+
+
+def test_cells_that_back_off_keep_no_other_from_its_turn() -> None:
+    """Twelve cells through a cap of one, each refused once and told to wait for a minute."""
+    seen: set[str] = set()
+
+    async def busy(request: Request) -> Any:
+        await asyncio.sleep(1)
+        text = request.messages[-1].content
+        if text in seen:
+            return "yes"
+        seen.add(text)
+        return ModelOverloaded("busy", retry_after=60)
+
+    async def main() -> float:
+        model = ScriptedModel(busy, name="scripted:one")
+        inputs = [{"id": str(n), "text": f"number {n}"} for n in range(12)]
+        made = matrix(
+            model,
+            axes={"model": [model], "input": inputs},
+            strategies={"plain": "{{ input.text }}"},
+            score=[],
+            caps={"scripted": 1},
+        )
+        result = await run_matrix(made)
+        assert result.failures == []
+        assert all(each.backoff_s >= 60 and each.ran_s == 2 for each in result.cells)
+        return asyncio.get_running_loop().time()
+
+    # 12 s of first calls, a minute after the last of them at most, 12 s of second ones.
+    assert run_virtual(main()) < 12 + 60 + 12 + 10
 
 
 # -- early ends -----------------------------------------------------------------------------------

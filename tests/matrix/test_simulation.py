@@ -216,7 +216,7 @@ MIXED = """\
 def test_the_ledger_alone_gives_the_times_of_the_whole_kernel(files: Files, left_out: str) -> None:
     lines = MIXED.replace("usd: 500, ", "").splitlines(keepends=True)
     found = files.simulated("".join(line for line in lines if left_out not in line))
-    assert found["kernel_and_ledger_apart"] < 0.02
+    assert found["kernel_and_ledger_apart"] < 0.03
     assert found["interval_s"][0] < found["predicted_s"] < found["interval_s"][1]
     assert found["lower_bound_s"] <= found["predicted_s"]
     assert found["draws"] > found["kernel_draws"] >= 1

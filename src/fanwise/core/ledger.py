@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from fanwise.core.rate import Adaptation, Bucket, Pace
+from fanwise.core.rate import Adaptation, Bucket, Expectation, Pace
 from fanwise.errors import ImpossibleNeeds, NestedCap
 
 Preference = Literal["longest", "order"]
@@ -155,7 +155,7 @@ class Line:
 class Ticket:
     """One wish for permits: of an item's attempt, or of a call."""
 
-    __slots__ = ("group", "needs", "order", "state", "tag", "taken_at", "tokens")
+    __slots__ = ("group", "needs", "order", "paid", "state", "tag", "taken_at", "tokens")
 
     def __init__(
         self, group: Group, needs: Wanted, order: int, tag: object = None, tokens: float = 0.0
@@ -165,6 +165,9 @@ class Ticket:
         self.order = order
         self.tag = tag
         self.tokens = tokens
+        """The most that it may use."""
+        self.paid = 0.0
+        """Tokens that it took from the rates when it went."""
         self.state: Literal["new", "waiting", "held", "over"] = "new"
         self.taken_at = 0.0
 
@@ -184,6 +187,7 @@ class Ledger:
         self._freed: dict[Resource, None] = {}
         self._timed: dict[Resource, None] = {}
         self._inside: dict[str, set[Cap]] = {}
+        self._expected: dict[Wanted, Expectation] = {}
 
     def next_order(self) -> int:
         """1, 2, 3 …: the order in which calls came."""
@@ -221,7 +225,7 @@ class Ledger:
             if resource.pace is not None:
                 resource.pace.not_let()
             for bucket in resource.buckets:
-                bucket.take(-bucket.amount(ticket.tokens), now)
+                bucket.take(-bucket.amount(ticket.paid), now)
 
     @property
     def restless(self) -> bool:
@@ -292,11 +296,13 @@ class Ledger:
             self._move(resource, new, "saturated")
 
     def settle(self, ticket: Ticket, tokens: float, now: float) -> None:
-        """The true number of tokens, after an estimate was paid."""
+        """The true number of tokens, after what was expected was paid."""
         for resource, _ in ticket.needs:
             for bucket in resource.buckets:
                 if bucket.counts_tokens:
-                    bucket.take(tokens - ticket.tokens, now)
+                    bucket.take(tokens - ticket.paid, now)
+        if ticket.tokens:
+            self._expected.setdefault(ticket.needs, Expectation()).learn(ticket.tokens, tokens)
 
     # -- needs ----------------------------------------------------------------------------------
 
@@ -325,16 +331,25 @@ class Ledger:
     # -- inside ---------------------------------------------------------------------------------
 
     def _fits(self, ticket: Ticket, now: float) -> bool:
+        tokens = self._tokens(ticket)
         for resource, units in ticket.needs:  # noqa: SIM110 - a generator costs as much again
-            if not resource.fits(units, ticket.tokens, now):
+            if not resource.fits(units, tokens, now):
                 return False
         return True
+
+    def _tokens(self, ticket: Ticket) -> float:
+        """What it is expected to use, as far as is known now."""
+        if not ticket.tokens:
+            return 0.0
+        expected = self._expected.get(ticket.needs)
+        return ticket.tokens if expected is None else ticket.tokens * expected.share
 
     def _take(self, ticket: Ticket, now: float) -> None:
         ticket.state = "held"
         ticket.taken_at = now
+        ticket.paid = self._tokens(ticket)
         for resource, units in ticket.needs:
-            resource.take(units, ticket.tokens, now)
+            resource.take(units, ticket.paid, now)
 
     def _enqueue(self, ticket: Ticket) -> None:
         ticket.state = "waiting"
@@ -400,7 +415,10 @@ class Ledger:
                 if not line.wants(resource):
                     continue  # it waits for others, and those say when
                 head = line.head()
-                each = [r.wait(u, head.tokens, now) for r, u in line.needs] if head else [None]
+                if head is None:
+                    continue
+                tokens = self._tokens(head)
+                each = [r.wait(u, tokens, now) for r, u in line.needs]
                 known = [wait for wait in each if wait is not None]
                 if len(known) == len(each):
                     waits.append(max(known))

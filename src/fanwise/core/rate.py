@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 
-# A wake-up is computed from a division and may come a rounding error early.
+# A wake-up is computed from a division and may come a rounding error early …
 _EPSILON = 1e-9
+# … and an event loop calls timers that are due within the resolution of its clock. If a bucket
+# asked for that little more, the same timer would be set and called again and again.
+_SOON_S = 1e-7
 
 
 class Bucket:
@@ -48,7 +51,9 @@ class Bucket:
         """Seconds until that much may be taken; 0.0: now."""
         self._fill(now)
         missing = min(amount, self.burst) - self.level
-        return 0.0 if missing <= _EPSILON else missing / self.refill
+        if missing <= _EPSILON or missing <= _SOON_S * self.refill:
+            return 0.0
+        return missing / self.refill
 
     def take(self, amount: float, now: float) -> None:
         """Take it (or give back: a negative amount, when less was used than expected)."""
@@ -66,6 +71,38 @@ class Bucket:
         if self.seen_at is not None and now > self.seen_at:
             self.level = min(self.burst, self.level + (now - self.seen_at) * self.refill)
         self.seen_at = now
+
+
+class Expectation:
+    """How much of their estimates calls turn out to use.
+
+    An estimate is the most that a call may use: right for a budget, which must never be overspent,
+    and far too much for a rate. A model whose answers may be 100,000 tokens long mostly gives 300;
+    paid in full, one such call empties the bucket until it ends, and calls go one by one. So a
+    rate is paid by what was learned, with a margin, and settled by the truth.
+    """
+
+    __slots__ = ("_estimated", "_used")
+
+    def __init__(self) -> None:
+        self._estimated = 0.0
+        self._used = 0.0
+
+    @property
+    def share(self) -> float:
+        """Of an estimate; 1.0 until something is known, and never more."""
+        if self._estimated <= 0.0:
+            return 1.0
+        return min(1.0, _MARGIN * self._used / self._estimated)
+
+    def learn(self, estimated: float, used: float) -> None:
+        """One has ended. What was long ago counts less and less."""
+        self._estimated = self._estimated * _MEMORY + estimated
+        self._used = self._used * _MEMORY + used
+
+
+_MARGIN = 1.25
+_MEMORY = 0.95
 
 
 class Adaptation:

@@ -30,6 +30,8 @@ from fanwise.matrix.work import Answer, Subject
 ROOM = 64
 """Items at once of a provider without a cap, of cells without a model, and of scores that take
 time: a command, a function, a judge."""
+PARKED = 16
+"""Items of a provider with a cap that may back off without keeping others from their turn."""
 AT_ONCE = "cells:scores"
 """The room of the other scores. They are as quick as the providers are together."""
 AHEAD = 2
@@ -49,13 +51,13 @@ class Task(msgspec.Struct, frozen=True, gc=False):
 def rooms(compiled: Compiled) -> dict[str, int]:
     """Items at once, by the cap that gives each provider its room.
 
-    Twice as many as calls: while some back off or are scored, others use the permits.
+    Twice as many as calls, and some: while many back off, others use the permits.
     """
     found = {_room(NO_MODEL): ROOM}
     for provider in sorted({cell.provider for cell in compiled.cells} - {NO_MODEL}):
         cap = compiled.spec.caps.get(provider)
         most = cap if isinstance(cap, int) else None if cap is None else cap.most
-        found[_room(provider)] = ROOM if most is None else 2 * most
+        found[_room(provider)] = ROOM if most is None else 2 * most + PARKED
     return {**found, AT_ONCE: sum(found.values())}
 
 
