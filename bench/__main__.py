@@ -20,6 +20,7 @@ CASES = {
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",
     "sampling-overhead": "the sampling layer alone",
+    "workspaces": "to reset and to make checkouts of a repository",
     "sampling": "eight samples at a time from a real server, beside Mellea",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",
 }

@@ -15,8 +15,9 @@ from fanwise import errors
 
 EXPORTS = [
     "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "FanwiseError", "Feed",
-    "Halt",
-    "Outcome", "Outcomes", "Rate", "RateLimited", "Retry", "Run", "Stats", "Usage", "call",
+    "Halt", "Limits",
+    "Outcome", "Outcomes", "Rate", "RateLimited", "Retry", "Run", "Sandbox", "Stats", "Usage",
+    "call",
     "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",
 ]  # fmt: skip
 

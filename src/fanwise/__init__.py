@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fanwise.kernel.run import Run, open_run
     from fanwise.kernel.stream import fan_out_stream
     from fanwise.kernel.threads import cancelled
-    from fanwise.processes import Command, CommandResult
+    from fanwise.processes import Command, CommandResult, Limits, Sandbox
 
 __version__ = "0.1.0"
 
@@ -35,12 +35,14 @@ __all__ = [
     "FanwiseError",
     "Feed",
     "Halt",
+    "Limits",
     "Outcome",
     "Outcomes",
     "Rate",
     "RateLimited",
     "Retry",
     "Run",
+    "Sandbox",
     "Stats",
     "Usage",
     "call",
@@ -61,12 +63,14 @@ _HOMES = {
     "FanwiseError": "fanwise.errors",
     "Feed": "fanwise.kernel.feed",
     "Halt": "fanwise.core.halt",
+    "Limits": "fanwise.processes",
     "Outcome": "fanwise.core.outcome",
     "Outcomes": "fanwise.core.outcome",
     "Rate": "fanwise.core.caps",
     "RateLimited": "fanwise.errors",
     "Retry": "fanwise.core.retry",
     "Run": "fanwise.kernel.run",
+    "Sandbox": "fanwise.processes",
     "Stats": "fanwise.core.stats",
     "Usage": "fanwise.core.outcome",
     "call": "fanwise.kernel.call",

@@ -17,6 +17,7 @@
     │   ├── BadSpec                    a file with problems, each with its line, column and field
     │   ├── UnknownModel               a model's name that says no known provider
     │   ├── ModelNotReady              a model whose key, extra or weights are missing; names them
+    │   ├── NoFreeWorkspace            more work in workspaces at once than there are
     │   ├── UnknownCost                a budget of dollars, and a call whose price nobody knows
     │   └── NotRecorded                a replay was asked for what it did not record
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
@@ -36,6 +37,10 @@
     │   └── WrongDigest                they are not those that they should be; nothing is kept
     ├── BudgetExceeded                 the budget has no room for what was about to be spent
     ├── CommandFailed                  a child process did not exit with code 0
+    ├── WorkspaceError                 a workspace could not be made, reset or used
+    │   ├── GitFailed                  git said no; `.said` has its words
+    │   ├── NoWorkspaces               not one of the slots of a pool could be made
+    │   └── PatchFailed                a patch does not apply to the workspace
     ├── RecordedError                  an error read back from the journal: its type and text
     └── JournalError                   what is on disk cannot be read or written
         ├── JournalUnreadable          not a journal, or damaged
@@ -485,6 +490,55 @@ class CommandFailed(FanwiseError):
     def __init__(self, result: Any, summary: str) -> None:
         self.result = result
         super().__init__(summary)
+
+
+class NoFreeWorkspace(UsageError):
+    """Somebody took a workspace while all were in use: nothing bounds those who take them."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        super().__init__(
+            f"all {slots} workspaces are in use",
+            f"Give the items that use them a cap: caps=Caps(workspaces={slots}) and "
+            'needs=lambda item: "workspaces"',
+        )
+
+
+class WorkspaceError(FanwiseError):
+    """A workspace could not be made, reset or used."""
+
+
+class GitFailed(WorkspaceError):
+    """A git command failed. `said` is what it wrote to stderr."""
+
+    def __init__(self, command: str, said: str) -> None:
+        self.command = command
+        self.said = said
+        super().__init__(f"{command} failed: {said or 'it said nothing'}")
+
+
+class NoWorkspaces(WorkspaceError):
+    """Not one of the slots of a pool could be made; `reasons` says why, for each."""
+
+    def __init__(self, repo: str, reasons: Iterable[str]) -> None:
+        self.repo = repo
+        self.reasons = list(reasons)
+        why = "; ".join(dict.fromkeys(self.reasons))
+        super().__init__(
+            f"no workspace of {repo} could be made: {why}",
+            "See that `git worktree add` works there",
+        )
+
+
+class PatchFailed(WorkspaceError):
+    """A patch does not apply; nothing of it was applied. `said` is git's reason."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        super().__init__(
+            f"the patch does not apply: {said}",
+            "Make it with `git diff` against the commit that the workspaces start from",
+        )
 
 
 class RecordedError(FanwiseError):

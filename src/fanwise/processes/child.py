@@ -18,11 +18,15 @@ from fanwise.processes.command import Command
 from fanwise.processes.exit_watch import ExitWatch
 from fanwise.processes.family import Family
 from fanwise.processes.guard import guard
+from fanwise.processes.limits import Exceeded, exceeded_limit, oom_kills
 from fanwise.processes.pipes import InputPipe, OutputPipe
 from fanwise.processes.result import CommandResult
+from fanwise.processes.sandbox import HELPERS
 from fanwise.processes.spawn import spawn
+from fanwise.processes.watch import Watch
 
 _STUBBORN_S = 5.0  # SIGKILL does not reach a process before the device that it waits for answers
+_LAST_WORDS = 4096  # of stderr: a program that lacks memory says so at its end
 
 
 class Child:
@@ -35,6 +39,8 @@ class Child:
         self._ending = False
         self._reaped = False
         self._exit_code: int | None = None
+        self._limits = command.limits
+        self._oom_kills = 0 if command.limits is None else oom_kills()
         self._guard = guard()
         self._number = self._guard.announce()
         mark = self._guard.mark(self._number)
@@ -45,7 +51,11 @@ class Child:
             raise
         self._process = spawned.process
         self._guard.started(self._number, self._process.pid)
-        self._family = Family(self._process.pid, mark)
+        self._sandboxed = spawned.sandboxed
+        self._family = Family(self._process.pid, mark, sandboxed=spawned.sandboxed)
+        self._watch: Watch | None = None
+        if command.limits is not None and command.limits.watched:
+            self._watch = Watch(command.limits, self._family, HELPERS if self._sandboxed else 0)
         self._collectors = [Collector(name, command.keep, spill) for name in ("stdout", "stderr")]
         ends = zip((spawned.stdout, spawned.stderr), self._collectors, strict=True)
         self._outputs = [OutputPipe(fd, self._loop, each.add, self._wake) for fd, each in ends]
@@ -55,8 +65,18 @@ class Child:
         self._exit = ExitWatch(self._process.pid, self._loop, self._wake)
 
     async def exited(self, timeout: float | None) -> bool:
-        """Wait for the program's own end; False if it did not come in time."""
-        return await self._until(lambda: self._exit.exited or self.broken, timeout)
+        """Wait for the program's own end; False if it did not come in time.
+
+        True as well when there is no more to wait for: it is `broken`, or `exceeds` a limit.
+        """
+        return await self._until(
+            lambda: self._exit.exited or self.broken or self._look(), timeout, watch=True
+        )
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether it takes more than it may, and has to be ended."""
+        return self._watch is not None and self._watch.found is not None
 
     @property
     def broken(self) -> bool:
@@ -70,7 +90,7 @@ class Child:
         daemons, started to stay.
         """
         self._drain()
-        if not await self._until(lambda: all(output.ended for output in self._outputs), grace):
+        if not await self._until(self._is_silent, grace, watch=True) or self.exceeds:
             return False
         self._reap()
         return await self._until(self._family.group_is_empty, grace, poll=True)
@@ -79,6 +99,8 @@ class Child:
         """Ask everything to end, wait for `grace` seconds, kill what is left, await its death."""
         self._ending = True
         deadline = self._loop.time() + grace
+        if self.exceeds:
+            self._family.freeze()
         self._family.send(signal.SIGTERM)
         await self._until(lambda: self._exit.exited, grace)
         left = deadline - self._loop.time()
@@ -93,14 +115,16 @@ class Child:
         self._reap()
         for collector in self._collectors:
             collector.close()
-        code = self._exit_code
+        exit_code, number = self._ended_with()
         return CommandResult(
-            exit_code=code if code is not None and code >= 0 else None,
-            signal=-code if code is not None and code < 0 else None,
+            exit_code=exit_code,
+            signal=number,
             timed_out=timed_out,
             left_behind=left_behind,
             stdout=self._collectors[0].capture(),
             stderr=self._collectors[1].capture(),
+            exceeded=None if timed_out else self._exceeded(exit_code, number),
+            sandboxed=self._sandboxed,
         )
 
     def close(self, *, keep_output: bool) -> None:
@@ -114,6 +138,29 @@ class Child:
         for collector in self._collectors:
             collector.close() if keep_output else collector.discard()
         self._guard.over(self._number)
+
+    def _ended_with(self) -> tuple[int | None, int | None]:
+        code = self._exit_code
+        if code is not None and self._sandboxed and 128 < code < 128 + signal.NSIG:
+            code = 128 - code
+        if code is None or code >= 0:
+            return code, None
+        return None, -code
+
+    def _exceeded(self, exit_code: int | None, number: int | None) -> Exceeded | None:
+        if self._watch is not None and self._watch.found is not None:
+            return self._watch.found
+        if self._limits is None:
+            return None
+        oom_killed = oom_kills() > self._oom_kills
+        said = self._collectors[1].capture().data[-_LAST_WORDS:]
+        return exceeded_limit(self._limits, exit_code, number, said, oom_killed=oom_killed)
+
+    def _look(self) -> bool:
+        return self._watch is not None and self._watch.looked()
+
+    def _is_silent(self) -> bool:
+        return all(output.ended for output in self._outputs) or self._look()
 
     async def _kill(self) -> None:
         # Even if nobody seems to be left, and until nobody is: one that forked just now, or forks
@@ -150,10 +197,12 @@ class Child:
         seconds: float | None,
         *,
         poll: bool = False,
+        watch: bool = False,
     ) -> bool:
         """Wait for something that a callback brings about, or that has to be looked at.
 
-        A cancellation that came while ending cuts a bounded wait short.
+        With `watch`, the watch looks. A cancellation that came while ending cuts a bounded wait
+        short.
         """
         deadline = None if seconds is None else self._loop.time() + seconds
         pause = 0.002
@@ -163,6 +212,8 @@ class Child:
                 return False
             if poll:
                 left, pause = min(pause, left or pause), min(pause * 2, 0.1)
+            elif watch and self._watch is not None:
+                left = self._watch.pause if left is None else min(self._watch.pause, left)
             await self._nap(left)
         return True
 

@@ -10,10 +10,13 @@ program does with an argument is its own affair: an item such as `-rf` is an opt
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fanwise.errors import UsageError
+from fanwise.processes.limits import Limits
+from fanwise.processes.sandbox import Sandbox
 from fanwise.processes.shell_line import PLACEHOLDER, place_parameter
 
 KEEP = 8 * 1024 * 1024
@@ -26,10 +29,12 @@ Text = str | bytes
 class Command:
     """A program to run for each item; `{}` inside any argument stands for the item.
 
-    `env` is added to the inherited environment. `keep` bounds the bytes of stdout, and of
-    stderr, that stay in memory; what is beyond goes to a file in the directory `spill`, complete,
-    or without one its middle is dropped. With `check` an exit code other than 0 is a
-    `CommandFailed`.
+    `env` is added to the inherited environment. `inherit` names what passes of that (`LC_*`: all
+    that begin so); None: everything, or in a sandbox what carries no secrets (`PLAIN`). `limits`
+    bound what it may take, `sandbox` says what it may write and reach (True: its folder). `keep`
+    bounds the bytes of stdout, and of stderr, that stay in memory; what is beyond goes to a file
+    in the directory `spill`, complete, or without one its middle is dropped. With `check` an exit
+    code other than 0 is a `CommandFailed`.
     """
 
     argv: tuple[Text, ...]
@@ -40,6 +45,9 @@ class Command:
     keep: int
     check: bool
     spill: str | None
+    inherit: tuple[str, ...] | None
+    limits: Limits | None
+    sandbox: Sandbox | None
 
     def __init__(
         self,
@@ -51,12 +59,16 @@ class Command:
         keep: int = KEEP,
         check: bool = True,
         spill: str | None = None,
+        inherit: Collection[str] | None = None,
+        limits: Limits | None = None,
+        sandbox: Sandbox | bool = False,
     ) -> None:
         _check_argv(argv)
         _check_cwd(cwd)
         _check_env(env)
         _check_keep(keep)
         _check_stdin(stdin)
+        _check_inherit(inherit)
         given = {
             "argv": argv,
             "stdin": stdin,
@@ -66,6 +78,9 @@ class Command:
             "keep": keep,
             "check": check,
             "spill": spill,
+            "inherit": None if inherit is None else tuple(inherit),
+            "limits": limits,
+            "sandbox": _sandbox(sandbox, cwd),
         }
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -81,10 +96,23 @@ class Command:
         keep: int = KEEP,
         check: bool = True,
         spill: str | None = None,
+        inherit: Collection[str] | None = None,
+        limits: Limits | None = None,
+        sandbox: Sandbox | bool = False,
     ) -> Command:
         """Run `line` under /bin/sh; `{}` becomes one word, whatever the item contains."""
         return cls(
-            line, stdin=stdin, cwd=cwd, env=env, shell=True, keep=keep, check=check, spill=spill
+            line,
+            stdin=stdin,
+            cwd=cwd,
+            env=env,
+            shell=True,
+            keep=keep,
+            check=check,
+            spill=spill,
+            inherit=inherit,
+            limits=limits,
+            sandbox=sandbox,
         )
 
     def for_item(self, item: Text | os.PathLike[str]) -> Command:
@@ -109,16 +137,10 @@ class Command:
         return arguments
 
     def _with_argv(self, argv: tuple[Text, ...]) -> Command:
-        return Command(
-            *argv,
-            stdin=self.stdin,
-            cwd=self.cwd,
-            env=self.env,
-            shell=self.shell,
-            keep=self.keep,
-            check=self.check,
-            spill=self.spill,
-        )
+        rest: dict[str, Any] = {
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name != "argv"
+        }
+        return Command(*argv, **{**rest, "sandbox": self.sandbox or False})
 
 
 def _word(item: Text | os.PathLike[str]) -> bytes:
@@ -173,6 +195,21 @@ def _check_env(env: Mapping[str, str] | None) -> None:
                 f"env {name!r} cannot be a variable",
                 "Names are not empty and have no '='; neither part has a NUL byte",
             )
+
+
+def _check_inherit(inherit: Collection[str] | None) -> None:
+    if isinstance(inherit, str) or not all(isinstance(name, str) for name in inherit or ()):
+        raise UsageError(f"inherit is {inherit!r}", "Give a list of names of variables")
+
+
+def _sandbox(given: Sandbox | bool, cwd: str | None) -> Sandbox | None:
+    if given is True:
+        return Sandbox(writable=(cwd or ".",))
+    if given is False:
+        return None
+    if not isinstance(given, Sandbox):
+        raise UsageError(f"sandbox is {given!r}", "Give True, or Sandbox(writable=[…])")
+    return given
 
 
 def _check_keep(keep: int) -> None:

@@ -20,8 +20,9 @@ from fanwise.processes.table import Process, look
 class Family:
     """The processes of the command that `leader` was started for."""
 
-    def __init__(self, leader: int, mark: str) -> None:
+    def __init__(self, leader: int, mark: str, *, sandboxed: bool = False) -> None:
         self._leader = leader
+        self._sandboxed = sandboxed
         self._mark = mark.encode()
         self._since = time.monotonic()
         self._leader_is_ours = True
@@ -51,10 +52,21 @@ class Family:
     def send(self, number: signal.Signals) -> None:
         """Send a signal to all that are alive now."""
         # Who they are must be known before the first of them dies and its children lose it.
-        for pid in self.living():
+        living = self.living()
+        if self._sandboxed and number != signal.SIGKILL:
+            # Whoever ends the sandbox ends all in it at once, and nobody in it could tidy up.
+            for pid in living:
+                if pid != self._leader:
+                    _kill(pid, number)
+            return
+        for pid in living:
             if pid in self._strays:
                 _kill(pid, number)
         _kill(-self._leader, number)
+
+    def freeze(self) -> None:
+        """Stop the group where it is: to look for all that it forks takes longer than to fork."""
+        _kill(-self._leader, signal.SIGSTOP)
 
     def group_is_empty(self) -> bool:
         """Whether nobody lives in the group; after the leader is reaped, one system call."""

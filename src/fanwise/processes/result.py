@@ -9,11 +9,14 @@ from __future__ import annotations
 import base64
 import os
 import signal as signals
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from fanwise.errors import CommandFailed
+from fanwise.processes.limits import Exceeded
+
+Ending = Literal["exit", "signal", "time-out", "limit", "lost"]
 
 
 class Capture(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +62,9 @@ class CommandResult(msgspec.Struct, frozen=True):
     """How a command ended. It has an exit code or a signal; neither, if the system lost it.
 
     `left_behind`: the program ended and left processes of its own running, which were killed.
+    `exceeded`: the limit that ended it. `sandboxed`: whether it had a sandbox around it, which it
+    may not have had although one was asked for. A program that a signal ended in a sandbox has
+    the signal here too: bubblewrap tells it as a code of 128 and more, as shells do.
     """
 
     exit_code: int | None
@@ -67,14 +73,35 @@ class CommandResult(msgspec.Struct, frozen=True):
     left_behind: bool = False
     stdout: Capture = Capture()
     stderr: Capture = Capture()
+    exceeded: Exceeded | None = None
+    sandboxed: bool = False
 
     @property
     def ok(self) -> bool:
-        """Whether it exited with code 0, in time."""
-        return self.exit_code == 0 and not self.timed_out
+        """Whether it exited with code 0, in time and within its limits."""
+        return self.exit_code == 0 and not self.timed_out and self.exceeded is None
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether it was ended, or failed, for want of memory."""
+        return self.exceeded == "memory"
+
+    @property
+    def ending(self) -> Ending:
+        """What ended it, in one word; of a limit, `exceeded` says which."""
+        if self.timed_out:
+            return "time-out"
+        if self.exceeded is not None:
+            return "limit"
+        if self.signal is not None:
+            return "signal"
+        return "lost" if self.exit_code is None else "exit"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for `from_json`."""
+        more: dict[str, Any] = {} if self.exceeded is None else {"exceeded": self.exceeded}
+        if self.sandboxed:
+            more["sandboxed"] = True
         return {
             "exit_code": self.exit_code,
             "signal": self.signal,
@@ -82,6 +109,7 @@ class CommandResult(msgspec.Struct, frozen=True):
             "left_behind": self.left_behind,
             "stdout": self.stdout.to_json(),
             "stderr": self.stderr.to_json(),
+            **more,
         }
 
     @classmethod
@@ -94,6 +122,8 @@ class CommandResult(msgspec.Struct, frozen=True):
             left_behind=form["left_behind"],
             stdout=Capture.from_json(form["stdout"]),
             stderr=Capture.from_json(form["stderr"]),
+            exceeded=form.get("exceeded"),
+            sandboxed=form.get("sandboxed", False),
         )
 
 
@@ -108,11 +138,21 @@ def require_success(result: CommandResult) -> CommandResult:
 def _ending(result: CommandResult) -> str:
     if result.timed_out:
         return "the command timed out and was killed"
+    if result.exceeded is not None:
+        return f"the command {_EXCEEDED[result.exceeded]}"
     if result.signal is not None:
         return f"the command was killed by {_signal_name(result.signal)}"
     if result.exit_code is None:
         return "the command ended, and its exit code was taken by something else in this process"
     return f"the command exited with code {result.exit_code}"
+
+
+_EXCEEDED: dict[Exceeded, str] = {
+    "memory": "ran out of the memory that it may have",
+    "cpu": "used up its CPU time",
+    "file_size": "wrote a file larger than it may",
+    "processes": "had more processes than it may",
+}
 
 
 def _signal_name(number: int) -> str:

@@ -32,6 +32,9 @@ async def run_command(
     group or with its output open, have as long to end by themselves. Output beyond the
     command's `keep` goes to a file in `spill`, complete; without it, its middle is dropped.
 
+    A command that takes more than its `limits` allow is killed at once. Where a sandbox was asked
+    for and there is none, it runs without, after a warning; `sandboxed` of the result says so.
+
     A program that cannot be started is a `CommandFailed` with exit code 127 (not found) or 126.
     """
     child = Child(command, spill)
@@ -48,11 +51,13 @@ async def _run(child: Child, timeout: float | None, grace: float) -> CommandResu
     timed_out = left_behind = False
     try:
         timed_out = not await child.exited(timeout)
-        if not timed_out and not child.broken:
+        if not timed_out and not child.broken and not child.exceeds:
             left_behind = not await child.quiet(grace)
     except asyncio.CancelledError:
         await child.end(grace)
         raise
-    if timed_out or left_behind or child.broken:
+    if child.exceeds:
+        await child.end(0.0)
+    elif timed_out or left_behind or child.broken:
         await child.end(grace)
     return child.result(timed_out=timed_out, left_behind=left_behind)

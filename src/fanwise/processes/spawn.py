@@ -10,12 +10,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import subprocess
 
 from fanwise.errors import CommandFailed
 from fanwise.processes.command import Command
-from fanwise.processes.guard_program import VARIABLE
+from fanwise.processes.environment import environment
+from fanwise.processes.limits import within
 from fanwise.processes.result import Capture, CommandResult
+from fanwise.processes.sandbox import inside
 
 _OUT_OF = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 
@@ -24,9 +27,16 @@ class Spawned:
     """A started child and the parent's ends of its pipes."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], stdin: int | None, stdout: int, stderr: int
+        self,
+        process: subprocess.Popen[bytes],
+        stdin: int | None,
+        stdout: int,
+        stderr: int,
+        *,
+        sandboxed: bool,
     ) -> None:
         self.process = process
+        self.sandboxed = sandboxed
         self.stdin = stdin
         self.stdout = stdout
         self.stderr = stderr
@@ -41,6 +51,10 @@ def spawn(command: Command, mark: str) -> Spawned:
 
 
 def _spawn(command: Command, mark: str) -> Spawned:
+    argv, sandboxed = _wrapped(command)
+    env = environment(command, mark, sandboxed=sandboxed)
+    if argv != command.exec_argv():
+        _look_for(command, env)
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
         stdin = None
         theirs_in = subprocess.DEVNULL
@@ -49,16 +63,37 @@ def _spawn(command: Command, mark: str) -> Spawned:
         stdout, theirs_out = _pipe(ours, theirs)
         stderr, theirs_err = _pipe(ours, theirs)
         process = subprocess.Popen(
-            command.exec_argv(),
+            argv,
             stdin=theirs_in,
             stdout=theirs_out,
             stderr=theirs_err,
             cwd=command.cwd,
-            env=_environment(command, mark),
+            env=env,
             start_new_session=True,
         )
         ours.pop_all()
-        return Spawned(process, stdin, stdout, stderr)
+        return Spawned(process, stdin, stdout, stderr, sandboxed=sandboxed)
+
+
+def _wrapped(command: Command) -> tuple[list[bytes], bool]:
+    """The arguments with the limits and the sandbox in front of them; whether there is one."""
+    argv = command.exec_argv()
+    boxed = None if command.sandbox is None else inside(command.sandbox, argv, command.cwd)
+    inner = argv if boxed is None else boxed
+    return inner if command.limits is None else within(command.limits, inner), boxed is not None
+
+
+def _look_for(command: Command, env: dict[bytes, bytes]) -> None:
+    """Miss a program as the system would: what stands in front of it would tell it otherwise."""
+    if command.cwd is not None and not os.path.isdir(command.cwd):  # noqa: PTH112
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command.cwd)
+    program = os.fsdecode(command.exec_argv()[0])
+    if "/" in program:
+        program = os.path.join(command.cwd or "", program)  # noqa: PTH118
+    path = os.fsdecode(env.get(b"PATH", os.defpath.encode()))
+    if shutil.which(program, path=path) is None:
+        code = errno.EACCES if os.path.exists(program) else errno.ENOENT  # noqa: PTH110
+        raise OSError(code, os.strerror(code), program)
 
 
 def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
@@ -67,16 +102,6 @@ def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[i
     reader.callback(os.close, read)
     writer.callback(os.close, write)
     return read, write
-
-
-def _environment(command: Command, mark: str) -> dict[bytes, bytes]:
-    environment = dict(os.environb)
-    for name, value in (command.env or {}).items():
-        environment[os.fsencode(name)] = os.fsencode(value)
-    # Commands may run fanwise in turn: the marks add up, and the outermost finds them all.
-    outer = os.environb.get(VARIABLE.encode(), b"")
-    environment[VARIABLE.encode()] = outer + mark.encode()
-    return environment
 
 
 def _cannot_run(command: Command, error: OSError) -> CommandFailed:

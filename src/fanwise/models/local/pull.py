@@ -21,8 +21,9 @@ from typing import IO
 
 import msgspec
 
+from fanwise.cache_folder import VARIABLE
 from fanwise.errors import PullFailed, WrongDigest
-from fanwise.models.local.cache import VARIABLE, is_whole, weights_folder, weights_path
+from fanwise.models.local.cache import is_whole, weights_folder, weights_path
 from fanwise.models.local.fetch import Watch, fetch
 from fanwise.models.local.settings import MAGIC
 from fanwise.models.local.weights import Weights

@@ -1,0 +1,64 @@
+"""Workspaces on an event loop: git runs in the kernel's threads, and caps do the waiting.
+
+A pool has no queue of its own. Items that use one need a cap of its size, by any name:
+`caps=Caps(workspaces=len(pool))` and `needs=lambda item: "workspaces"`, or the same `needs` of a
+`call`. So a permit means that a workspace is free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from fanwise.kernel.scope import current
+from fanwise.kernel.threads import EndedAnyway, Threads
+from fanwise.workspaces import Workspace, WorkspacePool
+
+
+@asynccontextmanager
+async def open_workspaces(
+    repo: str | os.PathLike[str] = ".",
+    *,
+    slots: int = 4,
+    dirty: bool = False,
+    copy: Sequence[str] = (),
+    sparse: Sequence[str] = (),
+) -> AsyncIterator[WorkspacePool]:
+    """Open a `WorkspacePool` for a block, and remove every trace of it afterwards."""
+    pool = WorkspacePool(repo, slots=slots, dirty=dirty, copy=copy, sparse=sparse)
+    async with _threads() as threads:
+        try:
+            await threads.run(pool.open)
+            yield pool
+        finally:
+            await threads.run(pool.close)  # a cancellation waits for it, too
+
+
+@asynccontextmanager
+async def workspace(pool: WorkspacePool) -> AsyncIterator[Workspace]:
+    """Take a workspace for a block; it is reset in a thread, and is as new."""
+    async with _threads() as threads:
+        try:
+            taken = await threads.run(pool.take)
+        except EndedAnyway as late:
+            pool.give_back(late.value)
+            raise asyncio.CancelledError from None
+        try:
+            yield taken
+        finally:
+            pool.give_back(taken)
+
+
+@asynccontextmanager
+async def _threads() -> AsyncIterator[Threads]:
+    scope = current.get()
+    if scope is not None:
+        yield scope.fan_out.threads
+        return
+    own = Threads("fanwise-workspaces")
+    try:
+        yield own
+    finally:
+        own.close()

@@ -1,0 +1,58 @@
+"""To tell an index of git's what is in a tree now.
+
+With plumbing, and never a look into submodules: for that, `git add` and `git diff` run git inside
+them, with whatever configuration is there, and so with whatever programs that names. A workspace
+may have put it there, and what it names would run outside of its sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from fanwise.workspaces.git import Git
+
+NOT_INSIDE = "--ignore-submodules=dirty"
+"""Of a submodule, only which commit it is at."""
+
+
+def stage_all(
+    git: Git, env: Mapping[str, str], *, without: Collection[str] = (), nested: bool = False
+) -> None:
+    """Put all that has changed into the index, new files that are not ignored too.
+
+    `without` are new files to leave out. With `nested`, repositories inside the tree that git
+    does not know yet are noted by their commit, like submodules; else they are left out.
+    """
+    changed = git.raw("diff-files", "--name-only", "-z", NOT_INSIDE, env=env)
+    git("update-index", "-z", "--add", "--remove", "--stdin", stdin=changed, env=env)
+    _add(git, _new(git, env, without, nested=nested), "--sparse", env=env)
+
+
+def note_new(git: Git, *, without: Collection[str] = ()) -> None:
+    """Tell the index that there are new files, and not what is in them."""
+    _add(git, _new(git, {}, without, nested=False), "--sparse", "--intent-to-add", env={})
+
+
+def _add(git: Git, names: list[str], *options: str, env: Mapping[str, str]) -> None:
+    if names:
+        listed = b"\0".join(os.fsencode(name) for name in names)
+        from_file = ("--pathspec-from-file=-", "--pathspec-file-nul")
+        literal = {**env, "GIT_LITERAL_PATHSPECS": "1"}
+        git("add", *options, *from_file, stdin=listed, env=literal)
+
+
+def _new(git: Git, env: Mapping[str, str], without: Collection[str], *, nested: bool) -> list[str]:
+    names = git.names("ls-files", "--others", "--exclude-standard", "-z", env=env)
+    leave_out = set(without)
+    return [
+        name
+        for name in names
+        if name not in leave_out
+        and (not name.endswith("/") or (nested and _committed(git.cwd / name)))
+    ]
+
+
+def _committed(folder: Path) -> bool:
+    return Git(folder).run("rev-parse", "--verify", "--quiet", "HEAD")[0] == 0

@@ -1,0 +1,215 @@
+"""A pool of workspaces: slots made one after another, once, and given out again and again.
+
+It has no queue. Whoever takes a workspace holds a permit of a cap of that size, so one is free
+(the kernel knows how to wait, who is next, and what can deadlock; a second queue here would know
+none of that). Taking one resets it, which runs git; giving it back only notes that, so nothing
+can fail or be cancelled at the end of a use.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from fanwise.errors import (
+    BadCap,
+    GitFailed,
+    NoFreeWorkspace,
+    NoWorkspaces,
+    UsageError,
+    WorkspaceError,
+)
+from fanwise.workspaces.copies import matching
+from fanwise.workspaces.folders import PoolFolder, alone, forget, home_of, prune
+from fanwise.workspaces.git import Git
+from fanwise.workspaces.slot import Slot
+from fanwise.workspaces.source import Place, Source, commit_of, find
+from fanwise.workspaces.workspace import Workspace
+
+
+class Lost(NamedTuple):
+    """A slot that could not be made, and why."""
+
+    number: int
+    reason: str
+
+
+class WorkspacePool:
+    """`slots` isolated checkouts of the repository around `repo`: use it in a `with` block.
+
+    They start from HEAD, or with `dirty` from what is in the user's tree now, files that git does
+    not track and does not ignore included. `copy` names further files to put there, by patterns
+    relative to the top. `sparse` names the folders to check out of a big repository. Of a folder
+    that is no repository, copies are made, and a warning says so.
+
+    The user's tree, index, branches, stash and configuration are not touched.
+    """
+
+    def __init__(
+        self,
+        repo: str | os.PathLike[str] = ".",
+        *,
+        slots: int = 4,
+        dirty: bool = False,
+        copy: Sequence[str] = (),
+        sparse: Sequence[str] = (),
+    ) -> None:
+        if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
+            raise BadCap("slots", slots)
+        for name, given in (("copy", copy), ("sparse", sparse)):
+            if isinstance(given, str):
+                raise UsageError(f"{name} is {given!r}", "Give a list")
+        self._repo = Path(repo)
+        self._wanted = slots
+        self._dirty = dirty
+        self._copy = tuple(copy)
+        self._sparse = tuple(sparse)
+        self._slots: dict[int, Slot] = {}
+        self._free: deque[int] = deque()
+        self._used: set[int] = set()
+        self._folder: PoolFolder | None = None
+        self._place: Place | None = None
+        self._source: Source | None = None
+        self.lost: tuple[Lost, ...] = ()
+        """The slots that could not be made."""
+
+    def __enter__(self) -> WorkspacePool:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @property
+    def base(self) -> str:
+        """The commit that the workspaces start from."""
+        return self._opened.base
+
+    @property
+    def plain(self) -> bool:
+        """Whether they are copies of a folder that is no git repository."""
+        return self._opened.place.git_dir is None
+
+    def open(self) -> None:
+        """Make the slots, after removing what dead pools have left."""
+        place = self._place = find(self._repo)
+        home = home_of(place.top, place.common or place.top)
+        with alone(place.common or place.top) as lock:
+            prune(home, place.common)
+            self._folder = PoolFolder(home)
+            try:
+                self._make(place, self._folder, lock)
+            except BaseException:
+                self._remove()
+                prune(home, place.common)
+                raise
+        self._say_what_is_not_as_asked(place)
+
+    def close(self) -> None:
+        """Remove the slots, and every trace of them in the repository."""
+        place, folder = self._place, self._folder
+        if place is None or folder is None:
+            return
+        with alone(place.common or place.top):
+            self._remove()
+            prune(folder.path.parent, place.common)
+
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """Take a workspace for a `with` block. On an event loop: `fanwise.kernel.workspaces`."""
+        workspace = self.take()
+        try:
+            yield workspace
+        finally:
+            self.give_back(workspace)
+
+    def take(self) -> Workspace:
+        """Return a workspace that is as new. All in use is a `NoFreeWorkspace`."""
+        self._opened  # noqa: B018 - raises if there is nothing to take
+        try:
+            number = self._free.popleft()
+        except IndexError:
+            raise NoFreeWorkspace(len(self)) from None
+        try:
+            if number in self._used:
+                self._slots[number].reset()
+        except BaseException as error:
+            self._free.append(number)
+            if isinstance(error, OSError):
+                raise WorkspaceError(f"a workspace cannot be reset: {error}") from error
+            raise
+        self._used.add(number)
+        return Workspace(self._slots[number], number)
+
+    def give_back(self, workspace: Workspace) -> None:
+        """Let others have it. What it contains is gone when they do."""
+        workspace.end()
+        self._free.append(workspace.number)
+
+    @property
+    def _opened(self) -> Source:
+        if self._source is None:
+            raise UsageError("this pool is not open", "Use it inside `with WorkspacePool(…)`")
+        return self._source
+
+    def _make(self, place: Place, folder: PoolFolder, lock: int) -> None:
+        held = (folder.lock, lock)
+        source = commit_of(place, folder.path, dirty=self._dirty, held=held)
+        copies = matching(place.top, self._copy, _tracked(source)) if self._copy else []
+        for number in range(self._wanted):
+            path = folder.path / f"{folder.name}-{number}"
+            slot = Slot(source, path, copies=copies, sparse=self._sparse, held=(folder.lock,))
+            try:
+                slot.make(lock)
+            except (GitFailed, OSError) as error:
+                slot.remove()
+                self.lost += (Lost(number, str(error)),)
+            else:
+                self._slots[number] = slot
+        if not self._slots:
+            raise NoWorkspaces(str(place.top), [each.reason for each in self.lost])
+        self._free.extend(self._slots)
+        self._source = source
+
+    def _remove(self) -> None:
+        folder, self._folder = self._folder, None
+        assert folder is not None
+        assert self._place is not None
+        self._slots.clear()
+        self._free.clear()
+        self._source = None
+        if self._place.common is not None:
+            forget(self._place.common, folder.path)
+        folder.remove()
+
+    def _say_what_is_not_as_asked(self, place: Place) -> None:
+        if place.git_dir is None:
+            _warn(f"{place.top} is not a git repository: the workspaces are copies of the folder")
+        if self.lost:
+            _warn(
+                f"{len(self)} workspaces instead of {self._wanted}: "
+                + "; ".join(dict.fromkeys(each.reason for each in self.lost))
+            )
+
+
+def _tracked(source: Source) -> set[str]:
+    git = Git(source.place.top, git_dir=source.common)
+    return set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", source.base))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)

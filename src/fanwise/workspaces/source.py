@@ -1,0 +1,100 @@
+"""What workspaces are made from: a commit of the user's repository, or of a folder without one.
+
+The user's index is never written: the dirty state becomes a commit by way of a copy of it. A
+folder that is no repository gets one of its own, in the pool's folder, so that all else is alike.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fanwise.errors import GitFailed, UsageError, WorkspaceError
+from fanwise.workspaces.changes import stage_all
+from fanwise.workspaces.git import NOBODY, Git
+
+_MESSAGE = "The state that fanwise started from"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the user's files are. `git_dir` is None where there is no repository."""
+
+    top: Path
+    inside: str
+    """The part of it that was asked for, relative to `top`; empty: all of it."""
+    git_dir: Path | None
+    common: Path | None
+    """What all work trees of the repository share."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A commit, and the repository that has it."""
+
+    place: Place
+    common: Path
+    base: str
+
+
+def find(repo: Path) -> Place:
+    """Look where the repository around a folder begins, if it is in one."""
+    folder = repo.resolve()
+    if not folder.is_dir():
+        raise UsageError(f"{repo} is not a folder", "Name the folder of a repository")
+    asked = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
+    code, out, said = Git(folder).run("rev-parse", "--path-format=absolute", *asked)
+    if code != 0:
+        if "not a git repository" in said:
+            return Place(folder, "", None, None)
+        raise WorkspaceError(f"{repo} cannot be used: {said}", "See `git status` there")
+    top, git_dir, common = map(Path, out.decode("utf-8", "surrogateescape").splitlines())
+    inside = "" if folder == top else str(folder.relative_to(top))
+    if inside and not Git(folder).names("ls-files", "-z", "--", "."):
+        return Place(folder, "", None, None)  # the repository is somebody's home, and not this
+    return Place(top, inside, git_dir, common)
+
+
+def commit_of(place: Place, scratch: Path, *, dirty: bool, held: Sequence[int]) -> Source:
+    """Return the commit to start from; `scratch` is a folder of ours."""
+    if place.git_dir is None or place.common is None:
+        common = _own_repository(scratch, held)
+        git = Git(place.top, git_dir=common, held=held)
+        return Source(place, common, _commit_all(git, common / "index", None))
+    git = Git(place.top, git_dir=place.git_dir, held=held)
+    head = _head(git)
+    if not dirty:
+        if head is None:
+            raise WorkspaceError(
+                f"{place.top} has no commit yet", "Commit something, or start from the dirty state"
+            )
+        return Source(place, place.common, head)
+    index = scratch / "index"
+    if (place.git_dir / "index").exists():
+        shutil.copyfile(place.git_dir / "index", index)
+    return Source(place, place.common, _commit_all(git, index, head))
+
+
+def _own_repository(scratch: Path, held: Sequence[int]) -> Path:
+    Git(scratch, held=held)("init", "--quiet", "--bare", "--template=", "snapshot.git")
+    return scratch / "snapshot.git"
+
+
+def _head(git: Git) -> str | None:
+    try:
+        return git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    except GitFailed:
+        return None
+
+
+def _commit_all(git: Git, index: Path, head: str | None) -> str:
+    """Commit all that is there and not ignored, with an index of our own."""
+    env = {**NOBODY, "GIT_INDEX_FILE": str(index)}
+    stage_all(git, env, nested=True)
+    tree = git("write-tree", env=env)
+    if head is not None and tree == git("rev-parse", f"{head}^{{tree}}"):
+        return head
+    parent = [] if head is None else ["-p", head]
+    return git("commit-tree", *parent, "-m", _MESSAGE, tree, env=env)

@@ -1,0 +1,128 @@
+"""A workspace while somebody has it: where it is, and what was changed in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from fanwise.errors import GitFailed, PatchFailed, WorkspaceError
+from fanwise.workspaces.changes import NOT_INSIDE, note_new, stage_all
+from fanwise.workspaces.git import NOBODY, Git
+from fanwise.workspaces.slot import Slot, inside
+
+_DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--submodule=short", NOT_INSIDE)
+
+
+class Workspace:
+    """An isolated checkout, for one use.
+
+    Paths are relative to `root`, the top of the repository. Once it is given back, the slot may
+    be another's, and everything here raises a `WorkspaceError`.
+    """
+
+    def __init__(self, slot: Slot, number: int) -> None:
+        self._slot = slot
+        self._over = False
+        self.number = number
+        """Which slot of the pool it is."""
+        self.base = slot.source.base
+        """The commit that it started from."""
+
+    @property
+    def root(self) -> Path:
+        """The top of the repository, here."""
+        return self._own.path
+
+    @property
+    def path(self) -> Path:
+        """The folder that the pool was made for, here: `root`, or a part of it."""
+        return self._own.path / self._slot.source.place.inside
+
+    @property
+    def users(self) -> Path:
+        """The top of the user's own tree, which is not to be touched."""
+        return self._slot.source.place.top
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """What a sandbox has to let it see, beside `root`: the repository that it is of."""
+        source = self._slot.source
+        return tuple(map(str, dict.fromkeys((source.place.top, source.common, self._slot.modules))))
+
+    def write(self, path: str | os.PathLike[str], content: str | bytes) -> None:
+        """Write a file; its folders are made. A link in its place is replaced, never followed."""
+        target = inside(self.root, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mode = 0o644
+        if target.is_symlink():
+            target.unlink()
+        elif target.exists():
+            mode = target.stat().st_mode
+            target.unlink()  # and not written over: it may be a hard link to something else
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
+        target.chmod(mode)
+
+    def apply(self, patch: bytes) -> None:
+        """Apply a patch as `git diff` makes them; all of it, or it is a `PatchFailed`."""
+        code, _, said = self._git.run("apply", "--whitespace=nowarn", "-", stdin=patch)
+        if code != 0:
+            raise PatchFailed(said)
+
+    def diff(self) -> bytes:
+        """Return all changes since `base` as a patch, new and binary files included.
+
+        Files that git ignores, and those that the pool has copied, are left out.
+        """
+        note_new(self._git, without=self._slot.copies)
+        return self._git.raw("diff", "--binary", "--full-index", *_DIFF, self.base, "--")
+
+    def changed_files(self) -> list[str]:
+        """Return the names of the files that `diff` is about."""
+        note_new(self._git, without=self._slot.copies)
+        return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--")
+
+    def commit_tree(self, message: str, *, parents: Sequence[str] | None = None) -> str:
+        """Commit what `diff` is about, and return the commit; no branch or tag will name it.
+
+        `parents` are commits, `base` if nothing is said. Its author is the one whom git knows.
+        """
+        index = self._slot.path.with_name(f"{self._slot.path.name}.commit")
+        shutil.copyfile(self._slot_index(), index)
+        env = {"GIT_INDEX_FILE": str(index)}
+        try:
+            stage_all(self._git, env, without=self._slot.copies)
+            tree = self._git("write-tree", env=env)
+        finally:
+            index.unlink(missing_ok=True)
+        names = [self.base] if parents is None else parents
+        options = [word for name in names for word in ("-p", name)]
+        command = ("commit-tree", *options, "-F", "-", tree)
+        return self._git(*command, stdin=message.encode(), env=self._author())
+
+    def end(self) -> None:
+        """Take note that it is given back."""
+        self._over = True
+
+    @property
+    def _own(self) -> Slot:
+        if self._over:
+            raise WorkspaceError(
+                "this workspace was given back", "Use it inside its block, or take another"
+            )
+        return self._slot
+
+    @property
+    def _git(self) -> Git:
+        return self._own.git
+
+    def _slot_index(self) -> str:
+        return self._git("rev-parse", "--path-format=absolute", "--git-path", "index")
+
+    def _author(self) -> dict[str, str]:
+        try:
+            self._git("var", "GIT_COMMITTER_IDENT", env={})
+        except GitFailed:
+            return NOBODY
+        return {}
