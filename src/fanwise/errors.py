@@ -36,6 +36,7 @@
     │   └── WrongDigest                they are not those that they should be; nothing is kept
     ├── BudgetExceeded                 the budget has no room for what was about to be spent
     ├── CommandFailed                  a child process did not exit with code 0
+    ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
     └── JournalError                   what is on disk cannot be read or written
         ├── JournalUnreadable          not a journal, or damaged
@@ -485,6 +486,19 @@ class CommandFailed(FanwiseError):
     def __init__(self, result: Any, summary: str) -> None:
         self.result = result
         super().__init__(summary)
+
+
+class StepFailed(FanwiseError):
+    """A step of a workflow failed; what it gave all the same is its `result`."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        self._result = result  # recorded as the item's value, so not once more with the error
+        super().__init__(message)
+
+    @property
+    def result(self) -> Any:
+        """JSON-able: the output that it had until then."""
+        return self._result
 
 
 class RecordedError(FanwiseError):
