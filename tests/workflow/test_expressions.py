@@ -368,7 +368,7 @@ def test_a_value_is_data_for_the_shell_unless_it_is_raw() -> None:
 def test_what_a_text_uses() -> None:
     text = Text.parse(
         "{{ steps.a.output.list[0] }} {{ inputs.x | default(inputs.y) }} {{ (item | from_json).k }}"
-        "{{ [steps['b c'].output] | map(inputs.f) }}{{ not (1 + inputs.z == -inputs.w and q or r) }}"
+        "{{ [steps['b c'].output] | map(inputs.f) }}{{not (1 + inputs.z == -inputs.w and q or r) }}"
     )
     assert text.names() == {
         ("steps", "a", "output", "list", "0"), ("inputs", "x"), ("inputs", "y"), ("item",),
