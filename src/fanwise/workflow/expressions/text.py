@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import BadExpression
+from fanwise.processes.shell_line import MARK, place_values
 from fanwise.workflow.expressions.evaluate import evaluate
 from fanwise.workflow.expressions.impossible import Impossible, within_size
 from fanwise.workflow.expressions.lexer import QUOTES
@@ -92,6 +93,26 @@ class Text(msgspec.Struct, frozen=True):
         return self._joined(
             lambda part: part.text(roots) if part.is_raw else quote(part.text(roots))
         )
+
+    def shell(self, roots: Mapping[str, Any]) -> tuple[str, ...]:
+        """A line of shell and its parameters: `Command(*text.shell(roots), shell=True)`.
+
+        Quoting alone cannot make a value safe (see `processes/shell_line.py`), so texts travel as
+        parameters. Numbers and booleans are written into the line: no quoting changes them, and
+        arithmetic takes them. What ends in `| raw` is a part of the line. `UsageError` where no
+        value can stand.
+        """
+        values: list[str] = []
+
+        def placed(part: Part) -> str:
+            value, text = part.value(roots), part.text(roots)
+            if part.is_raw or isinstance(value, bool | int | float):
+                return text.replace(MARK, "")
+            values.append(text)
+            return MARK
+
+        line = self._joined(placed)
+        return place_values(line), *values
 
     def _joined(self, text_of: Callable[[Part], str]) -> str:
         texts = [part if isinstance(part, str) else text_of(part) for part in self.parts]
