@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from fanwise.workflow.engine.interpreter import Interpreter
 
 
-async def fan_out_step(
-    engine: Interpreter, step: FanOutStep, path: str, frame: Frame
-) -> Result:
+async def fan_out_step(engine: Interpreter, step: FanOutStep, path: str, frame: Frame) -> Result:
     """Execute it."""
     items = _items(step, frame)
     cap = _cap(step, frame)
@@ -41,19 +39,12 @@ async def fan_out_step(
         "item_count": len(items),
         "results": [result.output for result in results],
     }
-    for number, result in enumerate(results):
-        template_path = f"{path}:{step.step.id}:{number}"
-        if result.status in ("paused", "aborted"):
-            return Result(result.status, output, result.error, result.at or template_path)
-    failed = [
-        (number, result)
-        for number, result in enumerate(results)
-        if result.status == "failed" and not result.absorbed
-    ]
-    if not failed:
+    stops = [result for result in results if not result.goes_on]
+    if not stops:
         return Result("completed", output)
-    number, first = failed[0]
-    return Result("failed", output, first.error, first.at or f"{path}:{step.step.id}:{number}")
+    # With `halt: never` failures may stand before what made the run pause.
+    stop = next((result for result in stops if result.status != "failed"), stops[0])
+    return Result(stop.status, output, stop.error, stop.at, execution=stop.execution)
 
 
 def _items(step: FanOutStep, frame: Frame) -> list[Any]:
@@ -116,20 +107,20 @@ class _Fan:
         outcomes = await self._engine.leaves.many(
             self._executions(), template, cap=cap, name=self._path, halt=Halt.when(self._halts)
         )
-        results = [self._judged(result_of(outcome)) for outcome in outcomes]
-        for number, result in enumerate(results):
-            frame = self._of_item(number)
-            self._engine.ended(template, frame.path(template.id), frame, result)
+        results = [self._judged(result_of(each), n) for n, each in enumerate(outcomes)]
         return self._published(results)
 
     def _executions(self) -> Iterator[Execution]:
         for number in range(len(self._items)):
             yield self._engine.execution(self._step.step, self._of_item(number))
 
-    def _judged(self, result: Result) -> Result:
-        template = self._step.step
+    def _judged(self, result: Result, number: int) -> Result:
+        template, frame = self._step.step, self._of_item(number)
         absorbed = result.status == "failed" and template.continue_on_error
-        return msgspec.structs.replace(result, absorbed=True) if absorbed else result
+        path = frame.path(template.id)
+        result = msgspec.structs.replace(result, absorbed=absorbed, at=path)
+        self._engine.ended(template, path, frame, result)
+        return result
 
     async def whole(self, cap: int) -> list[Result]:
         """Each item is a step with all that is in it."""

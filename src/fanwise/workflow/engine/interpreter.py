@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from fanwise.core.halt import Halt
 from fanwise.core.retry import Retry
-from fanwise.errors import AttemptTimeout, FanwiseError, StepFailed, UsageError
+from fanwise.errors import AttemptTimeout, StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.workflow.engine import fanning
@@ -93,6 +92,8 @@ class Interpreter:
             result = await self._after_failure(step, path, frame, result)
         if result.status == "failed" and step.continue_on_error:
             result = msgspec.structs.replace(result, absorbed=True)
+        if result.at is None:
+            result = msgspec.structs.replace(result, at=path)
         self.ended(step, path, frame, result)
         if not self.leaves.knows(step):
             fresh = self.leaves.performed != performed
@@ -248,9 +249,8 @@ class Interpreter:
         """What the file says is to be done then. The failure stays, unless the run must pause."""
         self.ended(step, path, frame, failed)
         inner = frame.within(step, path)
-        if (record := self.leaves.last(path)) is not None:
-            # They belong to this failure, not to one before it.
-            inner = msgspec.structs.replace(inner, since=max(inner.since, record))
+        # They belong to this failure, not to one before it.
+        inner = msgspec.structs.replace(inner, since=max(inner.since, failed.execution))
         stop = await self.these(step.on_failure, inner)
         if stop is None:
             return failed
@@ -274,7 +274,7 @@ def _so_far(stop: Result | None, output: dict[str, Any]) -> Result:
     """The result of a step that holds others: what stopped them stops it."""
     if stop is None:
         return Result("completed", output)
-    return Result(stop.status, output, stop.error, stop.at)
+    return Result(stop.status, output, stop.error, stop.at, execution=stop.execution)
 
 
 def home_of(workflow: Workflow, inputs: Mapping[str, Any]) -> Home:

@@ -128,9 +128,7 @@ class Leaves:
         if execution.problem is not None:
             return declared
         kind = self._kinds[type(execution.step)]
-        return more_needs(
-            declared, kind.needs(execution.step, execution.resolved, execution.place)
-        )
+        return more_needs(declared, kind.needs(execution.step, execution.resolved, execution.place))
 
     async def _perform(self, execution: Execution) -> dict[str, Any]:
         self.performed += 1
@@ -180,4 +178,3 @@ def digest_of(value: Any) -> str:
     """Of JSON-able data, whatever the order of its keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-

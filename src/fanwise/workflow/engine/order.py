@@ -40,4 +40,3 @@ class Order:
     def named(self, step_id: str) -> int | None:
         """The place of the step with this id."""
         return self._by_id.get(step_id)
-

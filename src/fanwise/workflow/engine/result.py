@@ -20,6 +20,8 @@ class Result(msgspec.Struct, frozen=True):
     """The path of the step inside it where it really happened; None: itself."""
     absorbed: bool = False
     """It failed, and what comes after it goes on all the same."""
+    execution: int = 0
+    """In which execution of the run it came to this."""
 
     @property
     def goes_on(self) -> bool:
@@ -49,7 +51,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def result(self) -> Result:
         """What it says of the step."""
-        return Result(self.status, self.output, self.error)
+        return Result(self.status, self.output, self.error, execution=self.execution)
 
 
 def record_of(value: Any) -> Record | None:
