@@ -263,8 +263,8 @@ class Journal(Protocol):
     ) -> RunRecord:
         """Become the owner of a run: its status is `running`, a cancel request is forgotten.
 
-        `spec`: what the run is about from now on. `RunNotFound`; `RunIsLive` while its owner lives, or may live on another host (`force`
-        overrides the latter only).
+        `spec`: what the run is about from now on. `RunNotFound`; `RunIsLive` while its owner
+        lives, or may live on another host (`force` overrides the latter only).
         """
 
     def run(self, run_id: str) -> RunRecord:

@@ -63,9 +63,9 @@ def open_run(
     `retry_failed`: items that had failed run again too. `take_over`: also if its owner is on
     another host and so cannot be seen to be dead. `spec`: what is being run, as JSON-able
     data; its digest must be the same on resume, unless it `may_change`: then the run is about
-    the new one, and items whose keys are the same are kept. `journal`: a path, a URL, a `Journal`, or
-    ":memory:" for none; default: `.fanwise/journal.db` in the working directory, or what
-    FANWISE_JOURNAL says.
+    the new one, and items whose keys are the same are kept. `journal`: a path, a URL, a
+    `Journal`, or ":memory:" for none; default: `.fanwise/journal.db` in the working directory,
+    or what FANWISE_JOURNAL says.
     """
     if id is not None:
         check_run_id(id)

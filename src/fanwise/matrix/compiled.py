@@ -203,6 +203,9 @@ def _judges(scorers: Sequence[Scorer]) -> Iterator[Model]:
 
 
 def _connected(spec: Spec, where: Where) -> Model:
+    if spec.name in where.document.objects:
+        model: Model = where.document.objects[spec.name]
+        return model
     try:
         return connect(spec)
     except FanwiseError as error:
