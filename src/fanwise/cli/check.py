@@ -35,11 +35,15 @@ def check(file: FileArgument, as_json: JsonOption = False) -> None:
 
     document = read(file)
     system = system_of(document)
-    plan = system.plan(document)
+    tell_plan(file, system.name, system.plan(document), as_json=as_json)
+
+
+def tell_plan(file: str, kind: str, plan: Plan, *, as_json: bool) -> None:
+    """What would run, on stdout."""
     if as_json:
-        print_json({"file": file, "kind": system.name, **_facts(plan)})
+        print_json({"file": file, "kind": kind, **_facts(plan)})
         return
-    typer.echo(f"{file}: {system.name}, {plan.title}" if plan.title else f"{file}: {system.name}")
+    typer.echo(f"{file}: {kind}, {plan.title}" if plan.title else f"{file}: {kind}")
     for line in _lines(plan):
         typer.echo(f"  {line}")
 

@@ -44,6 +44,10 @@ class End(msgspec.Struct, frozen=True):
     before."""
     exit_code: int = 0
     """0 done, 1 some failed, 3 paused. 130 is given by fanwise itself, when it was interrupted."""
+    status: str | None = None
+    """What the run came to, where it is neither done nor paused at a gate; see `Run.end_as`."""
+    facts: Mapping[str, Any] = {}
+    """Further keys of what `--json` prints, beside `result`."""
 
 
 class Opening(msgspec.Struct, frozen=True):

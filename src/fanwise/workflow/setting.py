@@ -1,4 +1,4 @@
-"""What surrounds an execution: the project, the terminal, what was asked for."""
+"""What surrounds an execution: the project, and what was asked for."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ class Setting(msgspec.Struct, frozen=True):
     project: Path
     """Where commands run."""
     compat: bool = False
-    """As spec-kit has it: values in `run` are not quoted for the shell."""
-    interactive: bool = False
-    """Somebody sits at the terminal, and can be asked."""
+    """As spec-kit has it: values in `run` are parts of the line."""
     types: Mapping[str, Callable[..., Any]] = {}
     """Types of steps that the project itself has."""

@@ -72,6 +72,11 @@ class History:
         return changed
 
     @property
+    def given_in(self) -> Mapping[str, int]:
+        """In which execution each changed input was last given."""
+        return {name: n for n, each in enumerate(self._given) for name in each.inputs}
+
+    @property
     def answers(self) -> Mapping[str, Answer]:
         """The last answer to each gate."""
         return {

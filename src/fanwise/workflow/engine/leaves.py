@@ -44,7 +44,6 @@ class Execution:
     def __init__(self, step: Step, frame: Frame, place: Place, kind: Leaf[Any], since: int) -> None:
         self.step = step
         self.frame = frame
-        self.place = place
         self.since = since
         """Records of earlier executions do not count."""
         self.absorbed = frame.absorbed or step.continue_on_error
@@ -55,6 +54,7 @@ class Execution:
         except FanwiseError as error:
             self.problem = str(error)
         self.digest = digest_of([step.type, self.resolved, self.problem])
+        self.place = msgspec.structs.replace(place, version=f"{self.digest}.{since}")
 
     def record(self, result: Result) -> dict[str, Any]:
         """What came of it, for the journal."""
@@ -66,8 +66,10 @@ class Execution:
     def counts(self, outcome: Outcome[Any]) -> bool:
         """Whether what an earlier execution recorded is what this one would come to."""
         record = record_of(outcome.value)
-        if record is None or record.status == "paused":
+        if record is None:
             return False
+        if record.status == "paused" and record.output.get("choice") is None:
+            return False  # nobody had answered
         final = record.status == "completed" or (record.status == "failed" and self.absorbed)
         if final and record.digest == self.digest and record.execution >= self.since:
             return True

@@ -32,8 +32,12 @@ class Gate:
 
     bounds_itself = False
 
-    def __init__(self, answers: Mapping[str, Answer], ask: Ask | None) -> None:
+    def __init__(
+        self, answers: Mapping[str, Answer], given_in: Mapping[str, int], ask: Ask | None
+    ) -> None:
         self._answers = answers
+        self._given_in = given_in
+        """In which execution each input was given, those of the first left out."""
         self._ask = ask
 
     def resolve(self, step: GateStep, frame: Frame) -> Resolved:
@@ -52,7 +56,7 @@ class Gate:
 
     async def perform(self, step: GateStep, resolved: Resolved, place: Place) -> Result:
         """Take the answer that there is, or ask for one, or pause."""
-        given = self._given(resolved, place)
+        given = self._given(step, resolved, place)
         if given is None and self._ask is not None:
             shown = _text_of(resolved["show_file"], place.project)
             given = await perform(self._ask, resolved["message"], shown, resolved["options"])
@@ -67,14 +71,16 @@ class Gate:
 
     def needs(self, step: GateStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
         """The terminal, if somebody is going to be asked."""
-        asks = self._ask is not None and self._given(resolved, place) is None
+        asks = self._ask is not None and self._given(step, resolved, place) is None
         return {TERMINAL: 1} if asks else {}
 
-    def _given(self, resolved: Resolved, place: Place) -> Any:
+    def _given(self, step: GateStep, resolved: Resolved, place: Place) -> Any:
+        """What somebody answered, if that is not an answer that was used up before."""
         answer = self._answers.get(place.path)
         if answer is not None and answer.execution > place.decided:
             return answer.choice
-        return resolved["verdict"]
+        fresh = self._given_in.get(step.verdict_input or "", 0) > place.decided
+        return resolved["verdict"] if fresh else None
 
 
 def chosen(given: str, options: list[str]) -> str | None:

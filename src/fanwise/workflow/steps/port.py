@@ -35,6 +35,8 @@ class Place(msgspec.Struct, frozen=True):
     decided: int = -1
     """The execution in which it was last performed to its end, if what came of it no longer
     counts: answers from until then are used up."""
+    version: str = ""
+    """What it would record inside itself counts for this version of it, and for no other."""
 
 
 class Leaf(Protocol[S_contra]):

@@ -1,0 +1,30 @@
+"""`workflow:` in a file: spec-kit's workflows, and what fanwise adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fanwise.specs import Document, Plan
+from fanwise.workflow.asked import Asked
+from fanwise.workflow.plan import again, plan
+
+KEY = "workflow"
+
+
+class WorkflowSystem:
+    """Steps in YAML, with gates, loops and fan-outs."""
+
+    name = KEY
+    options = frozenset(Asked.__struct_fields__)
+
+    def plan(self, document: Document, **options: Any) -> Plan:
+        """A file, checked completely."""
+        return plan(document, Asked(**options))
+
+    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
+        """What the journal kept of it."""
+        return again(spec, Asked(**options))
+
+
+SYSTEM = WorkflowSystem()
