@@ -57,6 +57,7 @@ class Options(TypedDict, Generic[I], total=False):
     name: str | None
     budget: Budget | None
     reuse: Callable[[I, Outcome[Any]], bool] | None
+    record: bool
 
 
 class FanOut(Generic[I, T]):
@@ -79,6 +80,7 @@ class FanOut(Generic[I, T]):
         name: str | None = None,
         budget: Budget | None = None,
         reuse: Callable[[I, Outcome[Any]], bool] | None = None,
+        record: bool = True,
     ) -> None:
         whole("cap", cap)
         _check_kinds(halt=halt, retry=retry, caps=caps, run=run, name=name, budget=budget)
@@ -108,7 +110,7 @@ class FanOut(Generic[I, T]):
             again=around is not None and (bool(around.entry.attempts) or around.fan_out.again),
         )
         self.recorder: Recorder | None = None
-        if self.run is not None:
+        if self.run is not None and record:
             if budget is not None:
                 self.run.count_earlier(budget, self.path)
             codec = codec_for(work, self.run.codec)

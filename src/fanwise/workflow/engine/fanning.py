@@ -133,7 +133,7 @@ class _Fan:
                 name=self._path,
                 key=lambda number: f"{self._path}:{self._step.step.id}:{number}",
                 halt=Halt.when(self._halts),
-                reuse=lambda *_: False,
+                record=False,
             )
         )
         return self._published([_result(outcome) for outcome in outcomes])

@@ -162,7 +162,7 @@ class Interpreter:
                 key=lambda each: each,
                 retry=Retry.none() if step.retry is None else step.retry.retry(),
                 timeout=step.timeout,
-                reuse=lambda *_: False,
+                record=False,
             )
         )
         outcome = outcomes[0]

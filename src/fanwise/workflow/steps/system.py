@@ -53,7 +53,7 @@ class System:
             budget=plan.budget,
             name=place.version,
             key=str,
-            reuse=lambda *_: False,
+            record=False,
         )
         outcomes.values()
         return _result(ends[0])
