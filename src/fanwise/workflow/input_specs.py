@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from fanwise.specs import Many, SpecModel
 from fanwise.specs.check import shown
+from fanwise.workflow.expressions.lexer import MOST_NUMBER
 from fanwise.workflow.fields import Flag
 
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
@@ -73,12 +74,15 @@ def _string(given: Any) -> str | None:
 
 
 def _number(given: Any) -> int | float | None:
-    """Int when whole, whatever it is written as."""
+    """Int when whole, whatever it is written as; None for what JSON cannot hold."""
     if isinstance(given, str):
         given = _read(given.strip())
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
         return None
-    return int(given) if isinstance(given, float) and given.is_integer() else given
+    fits = abs(given) <= MOST_NUMBER
+    if isinstance(given, int):
+        return given if fits else None
+    return int(given) if fits and given.is_integer() else given
 
 
 def _read(text: str) -> int | float | None:
