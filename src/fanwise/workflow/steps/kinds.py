@@ -17,7 +17,7 @@ from fanwise.workflow.step_specs import (
     Step,
     SystemStep,
 )
-from fanwise.workflow.steps.agent import AgentCommand, AgentPrompt
+from fanwise.workflow.steps.agent import AgentCommand, AgentPrompt, Agents
 from fanwise.workflow.steps.custom import Custom
 from fanwise.workflow.steps.gate import Ask, Gate
 from fanwise.workflow.steps.init import Init
@@ -28,10 +28,11 @@ from fanwise.workflow.steps.system import System
 
 def kinds(setting: Setting, history: History, ask: Ask | None) -> Mapping[type[Step], Leaf[Any]]:
     """All leaves. `ask`: how somebody is asked; None: nobody is there."""
+    agents = Agents(setting.project)
     return {
         ShellStep: Shell(compat=setting.compat),
-        CommandStep: AgentCommand(setting.project),
-        PromptStep: AgentPrompt(setting.project),
+        CommandStep: AgentCommand(agents),
+        PromptStep: AgentPrompt(agents),
         GateStep: Gate(history.answers, history.given_in, ask),
         InitStep: Init(),
         SystemStep: System(),
