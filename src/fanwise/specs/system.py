@@ -12,7 +12,7 @@ calls it too. All that is wrong is a `BadSpec` (see `fanwise.specs.check`). `exe
 in fan-outs of `run`, with stable names and keys, so that a resume finds their outcomes; it makes no
 task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-outs
 return early: then `execute` returns what it has. Neither prints anything. A system may also have
-`tell` (see `Tell`), so that `fanwise show` can say what came of each item.
+`tell` (see `Tell`) or `overview`, so that `fanwise show` can say what came of it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from fanwise.errors import UsageError
 if TYPE_CHECKING:
     from fanwise.core.budget import Budget
     from fanwise.core.caps import Caps
+    from fanwise.journal.port import Journal, RunRecord
     from fanwise.kernel.run import Run
     from fanwise.models.port import Model, Request
     from fanwise.specs.document import Document, Where
@@ -66,6 +67,13 @@ class Tell(Protocol):
 
     def __call__(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
         """Its value as lines for `fanwise show`: one, or if `fully`, all that there is."""
+
+
+class Overview(Protocol):
+    """A system may have a method `overview`: all that came of a run, instead of each item."""
+
+    def __call__(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+        """Lines for `fanwise show`, in place of the run's fan-outs; if `fully`, all there are."""
 
 
 class Plan(Protocol):

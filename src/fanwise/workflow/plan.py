@@ -83,9 +83,11 @@ class WorkflowPlan:
         }
 
     @cached_property
-    def caps(self) -> Caps:
-        """Those of the file, and the terminal's."""
-        return Caps({**self.workflow.limits.limits(), TERMINAL: 1})
+    def caps(self) -> Caps | None:
+        """Those of the file, and the terminal's, if there is somebody to be asked."""
+        terminal = {} if self._ask is None else {TERMINAL: [1]}
+        limits = {**self.workflow.limits.limits(), **terminal}
+        return Caps(limits) if limits else None
 
     @cached_property
     def budget(self) -> Budget | None:
@@ -123,13 +125,14 @@ class WorkflowPlan:
         engine = Interpreter(
             run, workflow, self._setting, history, leaves, stop_after=self._asked.stop_after
         )
-        frame = Frame(home_of(workflow, inputs), run.id, Layer(), path=str, bare=str)
+        home = home_of(workflow, inputs)
+        frame = Frame(home, run.id, Layer(), path=str, bare=str, states={})
         stop, interrupted = None, False
         try:
             stop = await engine.all(workflow.steps, frame)
         except Interrupted:
             interrupted = True
-        gate = _gate(stop, engine.states)
+        gate = _gate(stop, frame.states)
         if stop is not None and stop.status == "paused":
             where = None if gate is None else str(gate["step_id"])
             run.note(PAUSED, msgspec.to_builtins(Paused(stop.at or "", where)))
@@ -138,7 +141,7 @@ class WorkflowPlan:
             workflow.id,
             stop,
             engine.position,
-            engine.states,
+            frame.states,
             gate,
             interrupted,
             workflow.steps[engine.position].id,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fanwise.journal.port import Journal, RunRecord
 from fanwise.specs import Document, Plan
 from fanwise.workflow.asked import Asked
 from fanwise.workflow.plan import again, plan
+from fanwise.workflow.tree import tree_lines
 
 KEY = "workflow"
 
@@ -25,6 +27,10 @@ class WorkflowSystem:
     def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it."""
         return again(spec, Asked(**options))
+
+    def overview(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+        """The tree of its steps."""
+        return tree_lines(journal, run, fully=fully)
 
 
 SYSTEM = WorkflowSystem()

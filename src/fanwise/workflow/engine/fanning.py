@@ -17,7 +17,7 @@ from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome, Outcomes
 from fanwise.errors import StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
-from fanwise.workflow.engine.frame import Frame
+from fanwise.workflow.engine.frame import Frame, States
 from fanwise.workflow.engine.leaves import Execution, result_of, whole
 from fanwise.workflow.engine.result import Result
 from fanwise.workflow.expressions import Text
@@ -81,6 +81,7 @@ class _Fan:
         self._path = path
         self._items = items
         self._frame = frame
+        self._states: dict[int, States] = {}
         template = step.step
         # A gate may pause: that is more than a leaf alone can say of an item.
         leaf = engine.leaves.knows(template) and not isinstance(template, GateStep)
@@ -92,7 +93,9 @@ class _Fan:
 
     def _of_item(self, number: int) -> Frame:
         template, item = self._step.step, self._items[number]
-        return self._frame.of_item(self._step, self._path, template, number, item)
+        frame = self._frame.of_item(self._step, self._path, template, number, item)
+        self._states[number] = frame.states
+        return frame
 
     def _halts(self, outcome: Outcome[Any]) -> bool:
         if outcome.status == "failed":
@@ -119,7 +122,7 @@ class _Fan:
         absorbed = result.status == "failed" and template.continue_on_error
         path = frame.path(template.id)
         result = msgspec.structs.replace(result, absorbed=absorbed, at=path)
-        self._engine.ended(template, path, frame, result)
+        frame.put(template, path, result)
         return result
 
     async def whole(self, cap: int) -> list[Result]:
@@ -152,6 +155,7 @@ class _Fan:
             path = f"{self._path}:{template.id}:{number}"
             seen = {"id": path, "status": result.status, "output": result.output}
             self._frame.steps.put(path, {**seen, "error": result.error})
+            self._frame.states.update(self._states[number])
         return results
 
 

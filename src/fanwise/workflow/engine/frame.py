@@ -16,6 +16,7 @@ import msgspec
 from fanwise.workflow.engine.result import Result
 from fanwise.workflow.step_specs import Step
 
+States = dict[str, dict[str, Any]]
 Namer = Callable[[str], str]
 """From the id of a step to its path in the execution."""
 
@@ -70,6 +71,8 @@ class Frame(msgspec.Struct, frozen=True):
     path: Namer
     bare: Namer
     """As `path`, without the number of an iteration: where the latest is found."""
+    states: States
+    """What came of the steps in here, by path, for people to see."""
     inside: str = ""
     """The path of the step around."""
     item: Any = None
@@ -98,6 +101,12 @@ class Frame(msgspec.Struct, frozen=True):
         seen = {"id": path, "status": result.status, "output": result.output, "error": result.error}
         self.steps.put(path, seen)
         self.steps.put(step.id, seen)
+        self.states[path] = self.states[self.bare(step.id)] = {
+            "type": step.type,
+            "status": result.status,
+            "output": result.output,
+            "error": result.error,
+        }
 
     def within(self, step: Step, path: str) -> Frame:
         """For the steps inside an if, a switch or the like."""
@@ -118,14 +127,22 @@ class Frame(msgspec.Struct, frozen=True):
         )
 
     def of_item(self, step: Step, path: str, template: Step, number: int, item: Any) -> Frame:
-        """For the template of a fan-out, at one item, and all that is inside it."""
+        """For the template of a fan-out, at one item, and all that is inside it.
+
+        Its states are its own too: of what was in flight behind a halt, none are kept.
+        """
         whole = f"{path}:{template.id}:{number}"
 
         def name(id_: str) -> str:
             return whole if id_ == template.id else f"{whole}:{id_}"
 
         return msgspec.structs.replace(
-            self.within(step, path), steps=Layer(self.steps), path=name, bare=name, item=item
+            self.within(step, path),
+            steps=Layer(self.steps),
+            states={},
+            path=name,
+            bare=name,
+            item=item,
         )
 
     def of_workflow(self, step: Step, path: str, home: Home) -> Frame:

@@ -53,8 +53,6 @@ class Interpreter:
     ) -> None:
         self.run = run
         self.leaves = leaves
-        self.states: dict[str, dict[str, Any]] = {}
-        """What came of each step, by its path."""
         self.position = 0
         """The place of the top-level step that is executed, from 0."""
         self._setting = setting
@@ -94,25 +92,13 @@ class Interpreter:
             result = msgspec.structs.replace(result, absorbed=True)
         if result.at is None:
             result = msgspec.structs.replace(result, at=path)
-        self.ended(step, path, frame, result)
+        frame.put(step, path, result)
         if not self.leaves.knows(step):
             fresh = self.leaves.performed != performed
             self._note(step, path, frame, result, began, fresh=fresh)
         if result.goes_on and step.id == self._stop_after:
             return Result("paused", result.output, f"stopped after {step.id}", at=path)
         return result
-
-    def ended(self, step: Step, path: str, frame: Frame, result: Result) -> None:
-        """Let others see what came of a step."""
-        frame.put(step, path, result)
-        state = {
-            "type": step.type,
-            "status": result.status,
-            "output": result.output,
-            "error": result.error,
-        }
-        self.states[path] = state
-        self.states[frame.bare(step.id)] = state
 
     def execution(self, step: Step, frame: Frame) -> Any:
         """A leaf that is to be executed there."""
@@ -247,7 +233,7 @@ class Interpreter:
 
     async def _after_failure(self, step: Step, path: str, frame: Frame, failed: Result) -> Result:
         """What the file says is to be done then. The failure stays, unless the run must pause."""
-        self.ended(step, path, frame, failed)
+        frame.put(step, path, failed)
         inner = frame.within(step, path)
         # They belong to this failure, not to one before it.
         inner = msgspec.structs.replace(inner, since=max(inner.since, failed.execution))
