@@ -85,8 +85,9 @@ class WorkflowPlan:
     @cached_property
     def caps(self) -> Caps | None:
         """Those of the file, and the terminal's, if there is somebody to be asked."""
-        terminal = {} if self._ask is None else {TERMINAL: [1]}
-        limits = {**self.workflow.limits.limits(), **terminal}
+        limits = self.workflow.limits.limits()
+        if self._ask is not None:
+            limits[TERMINAL] = [1]
         return Caps(limits) if limits else None
 
     @cached_property
