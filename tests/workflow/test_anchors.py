@@ -150,6 +150,7 @@ async def test_4_the_steps_inside_items_do_not_collide(tmp_path: Path) -> None:
             condition: true
             then:
               - {id: first, type: do, give: "{{ item }}", sleep: "{{ item }}"}
+              - {id: pause, type: do, sleep: 5}
               - {id: second, type: do, give: "{{ steps.first.output.gave * 10 }}"}
               - id: inner
                 type: fan-out

@@ -24,7 +24,7 @@ def leaf(draw: st.DrawFn, in_item: bool) -> Step:
     if in_item:
         step["give"] = ITEM
         step["sleep"] = draw(st.sampled_from([1, "{{ 5 - item }}", ITEM]))
-        step["fail"] = draw(st.sampled_from([False, False, "{{ item == 2 }}", "{{ item > 1 }}"]))
+        step["fail"] = draw(st.sampled_from([False, "{{ item == 1 }}", "{{ item == 2 }}"]))
     else:
         step["fail"] = draw(st.sampled_from([False, False, False, True]))
     return step
@@ -37,7 +37,8 @@ def condition(draw: st.DrawFn, in_item: bool) -> Any:
 
 @st.composite
 def step(draw: st.DrawFn, depth: int, in_item: bool) -> Step:
-    kind = draw(st.sampled_from(["do", "if", "switch", "while", "fan-out"] if depth else ["do"]))
+    kinds = ["do", "if", "switch", "while", "fan-out", "fan-out"] if depth else ["do"]
+    kind = draw(st.sampled_from(kinds))
     made = draw(leaf(in_item))
     inside = st.lists(step(depth - 1, in_item), min_size=1, max_size=2)
     if kind == "if":
@@ -51,10 +52,10 @@ def step(draw: st.DrawFn, depth: int, in_item: bool) -> Step:
         made = {"type": "while", "condition": draw(condition(in_item)), "steps": draw(inside)}
         made["max_iterations"] = draw(st.integers(1, 3))
     elif kind == "fan-out":
-        items = [*range(draw(st.integers(0, 4)))]
+        items = [*range(draw(st.sampled_from([0, 1, 3, 4, 5])))]
         made = {"type": "fan-out", "items": items, "step": draw(step(depth - 1, True))}
         made["halt"] = draw(st.sampled_from(["failure", "never"]))
-    made["continue_on_error"] = draw(st.booleans())
+    made["continue_on_error"] = draw(st.sampled_from([False, False, True]))
     return made
 
 
