@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,14 +32,28 @@ Read = Callable[[Path], Document]
 class HeaderSpec(SpecModel):
     """What stands under `workflow:`."""
 
-    id: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+    id: str
     name: str = Field(min_length=1)
-    version: str = Field(default="0.0.0", pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")
+    version: str = "0.0.0"
     author: str | None = None
     description: str | None = None
     integration: TextField | None = None
     model: TextField | None = None
     options: dict[str, Any] | None = None
+
+    @field_validator("id")
+    @classmethod
+    def _plain(cls, given: str) -> str:
+        if not re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", given):
+            raise ValueError("must be small letters, digits and `-` between them")
+        return given
+
+    @field_validator("version")
+    @classmethod
+    def _three_numbers(cls, given: str) -> str:
+        if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", given):
+            raise ValueError("must be X.Y.Z")
+        return given
 
 
 class RequiresSpec(SpecModel):
