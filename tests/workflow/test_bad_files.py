@@ -137,6 +137,7 @@ def test_a_bad_top(top: str, field: str, told: str) -> None:
         ("{id: w, name: W, version: 1.0}", "workflow.version", "must be text"),
         ("{id: w, name: W, options: [1]}", "workflow.options", "must be a mapping"),
         ("{id: w, name: W, autor: x}", "workflow.autor", "did you mean `author`?"),
+        ("{id: w, name: W, model: '{{ inputs.m }}'}", "workflow.model", "there is no input 'm'"),
         ("text", "workflow", "must be a mapping"),
     ],
 )

@@ -167,8 +167,9 @@ def _load(document: Document, loading: _Loading) -> Workflow:
     top = reader.model(FileSpec, ())
     header, requires, inputs = _parts(reader, top)
     steps = reader.steps(("steps",)) if "steps" in document.data else ()
-    if top is not None and not reader.problems:
-        References(reader, steps, inputs, {*top.caps, *top.rates}).check()
+    if top is not None and header is not None and not reader.problems:
+        references = References(reader, steps, inputs, {*top.caps, *top.rates})
+        references.check({"integration": header.integration, "model": header.model})
         _include(reader, steps, loading.within(document))
     if reader.problems or top is None or header is None or requires is None:
         raise BadSpec(document.name, reader.problems)
