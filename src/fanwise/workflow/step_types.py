@@ -9,6 +9,7 @@ A package says in its `pyproject.toml`:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from fanwise.errors import UsageError
 from fanwise.specs import registry
@@ -59,11 +60,15 @@ def names(extra: Iterable[str] = ()) -> set[str]:
     return {*BUILT_IN, *registered(), *extra}
 
 
-def registered() -> dict[str, str]:
+@cache
+def registered() -> dict[str, tuple[str, ...]]:
     """Those of other packages, and where each is: `package.module:NAME`."""
     from importlib.metadata import entry_points
 
-    return {point.name: point.value for point in entry_points(group=GROUP)}
+    found: dict[str, set[str]] = {}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, set()).add(point.value)
+    return {name: tuple(sorted(values)) for name, values in found.items()}
 
 
 def spec_of(name: str, extra: Iterable[str] = ()) -> type[Step] | None:
@@ -75,6 +80,8 @@ def spec_of(name: str, extra: Iterable[str] = ()) -> type[Step] | None:
 
 def unavailable(name: str) -> str | None:
     """Why a type that is known cannot be used here, if so."""
+    if name not in BUILT_IN and len(registered().get(name, ())) > 1:
+        return f"two packages register this type: {', '.join(registered()[name])}"
     if BUILT_IN.get(name) is not SystemStep or name not in registry.BUILT_IN:
         return None
     try:

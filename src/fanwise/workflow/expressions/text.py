@@ -107,11 +107,13 @@ class Text(msgspec.Struct, frozen=True):
         def placed(part: Part) -> str:
             value, text = part.value(roots), part.text(roots)
             if part.is_raw or isinstance(value, bool | int | float):
-                return text.replace(MARK, "")
+                return text
             values.append(text)
             return MARK
 
         line = self._joined(placed)
+        if line.count(MARK) != len(values):
+            raise BadExpression(self.source, "a NUL character cannot stand in a command")
         return place_values(line), *values
 
     def _joined(self, text_of: Callable[[Part], str]) -> str:
