@@ -22,6 +22,7 @@ from fanwise.journal.port import (
     Journal,
     Owner,
     RunEnded,
+    Spec,
     Sum,
     fan_out_id,
 )
@@ -109,6 +110,13 @@ def test_a_run_of_another_host_can_be_claimed_only_by_force(journal: Journal) ->
     with pytest.raises(RunIsLive, match="cannot be seen from here"):
         journal.claim_run("r", current_owner())
     assert journal.claim_run("r", current_owner(), force=True).owner == current_owner()
+
+
+def test_a_claim_may_say_what_the_run_is_about_from_now_on(journal: Journal) -> None:
+    journal.create_run(a_run(owner=dead_owner()))
+    claimed = journal.claim_run("r", current_owner(), spec=Spec('{"new":1}', "d2"))
+    assert (claimed.spec, claimed.digest) == ('{"new":1}', "d2")
+    assert journal.run("r") == claimed
 
 
 # Fan-outs

@@ -130,7 +130,7 @@ def test_attempts_of_the_first_schema_are_read_back_and_what_they_lack_is_unknow
     rows = list(journal.attempts(fan_out.id))
     journal.close()
     assert [msgspec.structs.astuple(row)[:11] for row in rows] == before
-    assert {msgspec.structs.astuple(row)[11:] for row in rows} == {(None,) * 4}
+    assert {msgspec.structs.astuple(row)[11:] for row in rows} == {(None,) * 6}
 
 
 def test_a_run_of_the_first_schema_goes_on_and_counts_what_it_had_spent(first: Path) -> None:

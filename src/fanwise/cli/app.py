@@ -12,7 +12,18 @@ from typing import Annotated
 import typer
 
 from fanwise import __version__
-from fanwise.cli import cancel, check, export, map, pull, resume, runs, sample, show  # noqa: A004
+from fanwise.cli import (
+    cancel,
+    check,
+    export,
+    map,  # noqa: A004
+    pull,
+    resume,
+    runs,
+    sample,
+    score,
+    show,
+)
 from fanwise.cli import run as run_file
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
 from fanwise.cli.say import report_error
@@ -56,7 +67,7 @@ def fanwise(
     """Options that come before the command."""
 
 
-for command in (map, run_file, check, sample, runs, show, resume, cancel, export, pull):
+for command in (map, run_file, check, sample, score, runs, show, resume, cancel, export, pull):
     command.register(app)
 
 

@@ -16,6 +16,7 @@ from fanwise.cli.progress_line import ProgressLine
 from fanwise.cli.say import harmless, print_json, say_lines
 from fanwise.errors import FanwiseError
 from fanwise.kernel.run import Run, open_run
+from fanwise.specs.system import Opening
 from fanwise.view.inputs import PLANNED
 from fanwise.view.progress import Progress
 
@@ -60,13 +61,15 @@ def run_to_its_end(asked: Execution) -> int:
 async def execute(asked: Execution) -> Ended:
     """From the first item to the last."""
     plan = asked.plan
+    opening: Opening = getattr(plan, "opening", Opening())
     progress = Progress(plan.total)
     run = open_run(
-        asked.run_id,
+        asked.run_id or opening.run_id,
         journal=asked.journal,
         resume=asked.resume,
-        retry_failed=asked.retry_failed,
+        retry_failed=asked.retry_failed or opening.retry_failed,
         take_over=asked.take_over,
+        may_change=opening.may_change,
         kind=asked.kind,
         name=plan.title,
         spec=None if asked.resume else plan.spec,

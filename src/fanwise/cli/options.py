@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,3 +22,12 @@ RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="The run's id; `fanwise runs` lists them.")
 ]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A YAML or JSON file.")]
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Those of a system's options that were given, as it takes them: lists as tuples."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in options.items()
+        if value
+    }

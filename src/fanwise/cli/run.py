@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fanwise.cli.options import FileArgument, JournalOption, JsonOption
+from fanwise.cli.options import FileArgument, JournalOption, JsonOption, given
 from fanwise.kernel.run import check_run_id
 
 HELP = """Run a file: its top-level key says which system it is for.
@@ -14,12 +14,17 @@ HELP = """Run a file: its top-level key says which system it is for.
 \b
   fanwise run reviews.yaml
   fanwise run reviews.yaml --run monday     with an id of your choice
+  fanwise run matrix.yaml --only model=openai:* --only input=3 --only input=4
+  fanwise run matrix.yaml --rerun failed    what failed, once more
   fanwise check reviews.yaml                what would run; nothing is spent
 
 The file is checked completely before anything is started; an error names its
 line, column and field. Everything is recorded: after Ctrl-C, a crash or kill
 -9, `fanwise resume RUN` goes on. With --run and an id that exists, the same
 file goes on with that run, and another file is refused.
+
+A matrix is its name: the next `fanwise run` goes on with it, also after the
+file was edited. Cells that are as they were are kept, the others are new.
 
 Ctrl-C once finishes what is in flight, twice cancels it.
 
@@ -38,16 +43,30 @@ def run(
     run_id: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="AXIS=VALUE", help="Of a matrix: only these; * is any."),
+    ] = None,
+    rerun: Annotated[
+        str | None,
+        typer.Option("--rerun", metavar="WHICH", help="Of a matrix: failed, all, or a cell's id."),
+    ] = None,
+    settled: Annotated[
+        bool,
+        typer.Option(
+            "--stop-when-decided", help="Of a matrix: no repeats of what is settled already."
+        ),
+    ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Run a file."""
     from fanwise.cli.execution import Execution, run_to_its_end
-    from fanwise.specs import read, system_of
+    from fanwise.specs import plan_of, read, system_of
 
     if run_id is not None:
         check_run_id(run_id)
     document = read(file)
     system = system_of(document)
-    plan = system.plan(document)
+    plan = plan_of(system, document, given(only=only, rerun=rerun, stop_when_decided=settled))
     return run_to_its_end(Execution(system.name, plan, run_id, journal, as_json=as_json))

@@ -50,6 +50,8 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     usage: Usage | None = None
     """What a call cost; None: nobody knows."""
     first_token_s: float | None = None
+    caps: tuple[str, ...] = ()
+    """Those that a call held while it ran."""
 
 
 class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):

@@ -23,6 +23,7 @@ from sqlalchemy import Connection, Engine
 from fanwise.errors import JournalNotWritable, JournalTooNew, JournalUnreadable
 from fanwise.journal.connect import connect, driver, journal_errors, transaction
 from fanwise.journal.schema import HEAD, metadata
+from fanwise.journal.views import drop_views, make_views
 
 NO_TABLES = ""
 """The version of a file in which nothing is yet."""
@@ -96,6 +97,7 @@ def _make(connection: Connection, history: History) -> None:
     connection.exec_driver_sql("PRAGMA journal_mode = WAL")
     with transaction(connection):
         metadata.create_all(connection, checkfirst=False)
+        make_views(connection)
         connection.exec_driver_sql(
             "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
             "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
@@ -113,7 +115,9 @@ def _migrate(connection: Connection, history: History) -> None:
     with transaction(connection):
         if not connection.in_transaction():
             connection.begin()  # or Alembic would begin, and so commit, one of its own
+        drop_views(connection)
         command.upgrade(config, history.head)
+        make_views(connection)
 
 
 def _back_up(connection: Connection, path: Path, version: str) -> None:

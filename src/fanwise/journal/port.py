@@ -36,6 +36,14 @@ class Owner(msgspec.Struct, frozen=True):
     """When the process started, as the system tells it; empty where it does not."""
 
 
+class Spec(msgspec.Struct, frozen=True):
+    """What a run is about."""
+
+    text: str
+    """JSON."""
+    digest: str
+
+
 class RunRecord(msgspec.Struct, frozen=True):
     """One run as it is on disk."""
 
@@ -108,6 +116,10 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     first_token_s: float | None = None
+    started_at: float | None = None
+    """When its work began, in seconds since 1970; None: an older journal."""
+    caps: str | None = None
+    """Those that it held, with a comma between them."""
 
 
 class Sum(msgspec.Struct, frozen=True):
@@ -202,6 +214,8 @@ class AttemptEnded(msgspec.Struct, frozen=True, gc=False):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     first_token_s: float | None = None
+    started_at: float | None = None
+    caps: str | None = None
 
 
 class FanOutEnded(msgspec.Struct, frozen=True):
@@ -244,11 +258,13 @@ class Journal(Protocol):
     def create_run(self, run: RunRecord) -> RunRecord:
         """Record a new run, owned by `run.owner`; returns it with its number. `RunExists`."""
 
-    def claim_run(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRecord:
+    def claim_run(
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+    ) -> RunRecord:
         """Become the owner of a run: its status is `running`, a cancel request is forgotten.
 
-        `RunNotFound`; `RunIsLive` while its owner lives, or may live on another host (`force`
-        overrides the latter only).
+        `spec`: what the run is about from now on. `RunNotFound`; `RunIsLive` while its owner
+        lives, or may live on another host (`force` overrides the latter only).
         """
 
     def run(self, run_id: str) -> RunRecord:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from fanwise.errors import RunExists, RunNotFound
 from fanwise.journal import schema
 from fanwise.journal.owner import reclaimed, refuse_if_live
-from fanwise.journal.port import Owner, RunRecord
+from fanwise.journal.port import Owner, RunRecord, Spec
 
 COLUMNS = [schema.runs.c[name] for name in RunRecord.__struct_fields__]
 
@@ -31,16 +31,22 @@ def create(connection: Connection, run: RunRecord) -> RunRecord:
     return msgspec.structs.replace(run, number=key[0])
 
 
-def claim(connection: Connection, run_id: str, owner: Owner, *, force: bool) -> RunRecord:
+def claim(
+    connection: Connection, run_id: str, owner: Owner, *, force: bool, spec: Spec | None = None
+) -> RunRecord:
     """Make `owner` the one who executes the run, unless somebody else does."""
     run = get(connection, run_id)
     refuse_if_live(run, force=force)
     claimed = reclaimed(run, owner)
+    if spec is not None:
+        claimed = msgspec.structs.replace(claimed, spec=spec.text, digest=spec.digest)
     connection.execute(
         update(schema.runs)
         .where(schema.runs.c.id == run_id)
         .values(
             status=claimed.status,
+            spec=claimed.spec,
+            digest=claimed.digest,
             owner=_owner_text(owner),
             ended_at=None,
             error=None,

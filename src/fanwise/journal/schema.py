@@ -30,7 +30,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest schema version. Versions are counted, so that older and newer can be told apart."""
 
 metadata = MetaData(
@@ -111,6 +111,8 @@ attempts = Table(
     Column("output_tokens", Integer),
     Column("cached_tokens", Integer),
     Column("first_token_s", Float),
+    Column("started_at", Float),
+    Column("caps", Text),
     sqlite_with_rowid=False,
 )
 

@@ -17,7 +17,7 @@ from fanwise.errors import JournalNotWritable, JournalUnreadable
 from fanwise.journal import runs
 from fanwise.journal.connect import PATIENCE_S, connect, journal_errors
 from fanwise.journal.migrate import HISTORY, History, check_readable, prepare
-from fanwise.journal.port import Owner, RunRecord, Then, Write
+from fanwise.journal.port import Owner, RunRecord, Spec, Then, Write
 from fanwise.journal.reads import Reads
 from fanwise.journal.writer import Writer
 
@@ -39,9 +39,13 @@ class SqliteJournal(Reads):
         """Record a new run."""
         return self._writer.call(partial(runs.create, run=run))
 
-    def claim_run(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRecord:
+    def claim_run(
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+    ) -> RunRecord:
         """Become the owner of a run."""
-        return self._writer.call(partial(runs.claim, run_id=run_id, owner=owner, force=force))
+        return self._writer.call(
+            partial(runs.claim, run_id=run_id, owner=owner, force=force, spec=spec)
+        )
 
     def submit(self, write: Write, then: Then | None = None) -> None:
         """Write this with the next batch."""
@@ -98,7 +102,9 @@ class ReadOnlyJournal(Reads):
         """Refused."""
         raise self._refusal()
 
-    def claim_run(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRecord:
+    def claim_run(
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+    ) -> RunRecord:
         """Refused."""
         raise self._refusal()
 

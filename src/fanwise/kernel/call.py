@@ -132,6 +132,7 @@ class _Leaf:
         wanted = parse_needs(needs, self._ledger.resources, index)
         self._ledger.check_nesting(wanted, scope.held if scope is not None else ())
         self._needs = self._ledger.resolve(wanted)
+        self._caps = tuple(wanted)
         self._made = 0
 
     async def perform(self, attempt: Attempter, retry: Retry) -> Any:
@@ -150,7 +151,7 @@ class _Leaf:
     async def _once(self, attempt: Attempter, backoff_s: float) -> tuple[Any, Exception | None]:
         asked = self._loop.time()
         ticket, reservation = await self._permits_and_budget()
-        promise = new_promise()
+        promise = "" if reservation is None else new_promise()
         spent: Usage | None = None
         problem: BadPredicate | None = None
         attempted = False
@@ -170,7 +171,7 @@ class _Leaf:
         self._record(
             Attempt(
                 reading.began - asked, ran_s, backoff_s, error, self._name, spent,
-                reading.first_token_s,
+                reading.first_token_s, self._caps,
             )
         )  # fmt: skip
         if reservation is not None:

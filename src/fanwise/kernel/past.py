@@ -69,13 +69,14 @@ class Past:
             cast(Status, row.status),
             None if row.value is None else self._codec.decode(row.value),
             None if row.error is None else decode_error(row.error),
-            (*own, *(_attempt(attempt) for attempt in rows)),
+            (*own, *(attempt_of(attempt) for attempt in rows)),
             None if row.key == str(index) else row.key,
             recorded=True,
         )
 
 
-def _attempt(row: port.AttemptRecord) -> Attempt:
+def attempt_of(row: port.AttemptRecord) -> Attempt:
+    """An attempt as it was when it was recorded."""
     return Attempt(
         row.queued_s,
         row.ran_s,
@@ -84,6 +85,7 @@ def _attempt(row: port.AttemptRecord) -> Attempt:
         row.call,
         usage_of(row),
         row.first_token_s,
+        tuple(row.caps.split(",")) if row.caps else (),
     )
 
 

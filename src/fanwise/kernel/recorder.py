@@ -197,6 +197,9 @@ class Recorder:
             error,
             **spent,
             first_token_s=attempt.first_token_s,
+            # A call is recorded when it ends; what an item tried before, only with its outcome.
+            started_at=None if attempt.call is None else self._wall() - attempt.ran_s,
+            caps=",".join(attempt.caps) or None,
         )
         self._journal.submit(write)
 

@@ -47,6 +47,7 @@ def open_run(
     resume: bool | None = None,
     retry_failed: bool = False,
     take_over: bool = False,
+    may_change: bool = False,
     kind: str = "fan_out",
     name: str = "",
     spec: Any = None,
@@ -61,9 +62,10 @@ def open_run(
     exists and creates it if not, True demands that it exists, False that it does not.
     `retry_failed`: items that had failed run again too. `take_over`: also if its owner is on
     another host and so cannot be seen to be dead. `spec`: what is being run, as JSON-able
-    data; its digest must be the same on resume. `journal`: a path, a URL, a `Journal`, or
-    ":memory:" for none; default: `.fanwise/journal.db` in the working directory, or what
-    FANWISE_JOURNAL says.
+    data; its digest must be the same on resume, unless it `may_change`: then the run is about
+    the new one, and items whose keys are the same are kept. `journal`: a path, a URL, a
+    `Journal`, or ":memory:" for none; default: `.fanwise/journal.db` in the working directory,
+    or what FANWISE_JOURNAL says.
     """
     if id is not None:
         check_run_id(id)
@@ -75,6 +77,7 @@ def open_run(
         resume=resume,
         retry_failed=retry_failed,
         take_over=take_over,
+        may_change=may_change,
         kind=kind,
         name=name,
         spec=codec.encode(spec) if spec is not None else "null",
@@ -108,6 +111,7 @@ class Run:
         resume: bool | None,
         retry_failed: bool,
         take_over: bool,
+        may_change: bool,
         kind: str,
         name: str,
         spec: str,
@@ -129,6 +133,7 @@ class Run:
         self._resume = resume
         self._retry_failed = retry_failed
         self._take_over = take_over
+        self._may_change = may_change
         self._kind = kind
         self._name = name
         self._spec = spec
@@ -283,10 +288,13 @@ class Run:
             return journal.create_run(new)
         if self._resume is False:
             raise RunExists(self.id)
+        changed = None
         if self._spec != "null" and existing.digest != digest:
-            raise SpecChanged(self.id)
+            if not self._may_change or existing.kind != self._kind:
+                raise SpecChanged(self.id)
+            changed = port.Spec(self._spec, digest)
         self.resumed = True
-        return journal.claim_run(self.id, owner, force=self._take_over)
+        return journal.claim_run(self.id, owner, force=self._take_over, spec=changed)
 
     def _spent(self, journal: port.Journal, fan_outs: Collection[int]) -> Iterable[Usage]:
         for fan_out in fan_outs:

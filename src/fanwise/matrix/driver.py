@@ -8,6 +8,7 @@ that wait for a busy provider do not fill the fan-out, each provider has room of
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,21 +16,27 @@ import msgspec
 
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
-from fanwise.errors import one_line
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.run import Run
 from fanwise.kernel.stream import Stream, fan_out_stream
-from fanwise.matrix.cells import NO_MODEL, Cell, in_dispatch_order, key_of
+from fanwise.matrix.cells import NO_MODEL, Cell, in_dispatch_order
 from fanwise.matrix.compiled import Compiled
-from fanwise.matrix.results import CellResult, Score
+from fanwise.matrix.definitions import Definition
+from fanwise.matrix.results import CellResult, Score, score_of
+from fanwise.matrix.scorers import Compared, Pattern
+from fanwise.matrix.spending import FAN_OUT, Spending
 from fanwise.matrix.work import Answer, Subject
 
-FAN_OUT = "cells"
 ROOM = 64
-"""Items at once of a provider without a cap, of cells without a model, and of scores."""
+"""Items at once of a provider without a cap, of cells without a model, and of scores that take
+time: a command, a function, a judge."""
+AT_ONCE = "cells:scores"
+"""The room of the other scores. They are as quick as the providers are together."""
+AHEAD = 2
+"""Cells in the fan-out for each that may be at work."""
 
 
-class Task(msgspec.Struct, frozen=True):
+class Task(msgspec.Struct, frozen=True, gc=False):
     """One item: a step of a cell, or a score of its answer."""
 
     kind: Literal["step", "score"]
@@ -49,7 +56,7 @@ def rooms(compiled: Compiled) -> dict[str, int]:
         cap = compiled.spec.caps.get(provider)
         most = cap if isinstance(cap, int) else None if cap is None else cap.most
         found[_room(provider)] = ROOM if most is None else 2 * most
-    return found
+    return {**found, AT_ONCE: sum(found.values())}
 
 
 def _room(provider: str) -> str:
@@ -62,113 +69,142 @@ def caps_for(compiled: Compiled) -> Caps:
 
 
 class Driver:
-    """One execution of a matrix."""
+    """One execution of a matrix.
+
+    The cells of a provider are given to the fan-out a few at a time, always more than can run: so
+    no permit is idle, and what need not run any more (`needed`) can still be left out.
+    """
 
     def __init__(
         self,
         compiled: Compiled,
+        definitions: Mapping[str, Definition],
+        spending: Spending,
         *,
         shuffle: int = 0,
-        generation: Callable[[Cell], int] = lambda _: 0,
+        needed: Callable[[Cell], bool] = lambda _: True,
         on_cell: Callable[[CellResult], None] | None = None,
     ) -> None:
         self._compiled = compiled
+        self._definitions = definitions
+        self._spending = spending
         self._shuffle = shuffle
-        self._generation = generation
+        self._needed = needed
         self._on_cell = on_cell
+        self._rooms = rooms(compiled)
         self._feed: Feed[Task] = Feed()
-        self._tasks: list[Task] = []
-        self._answers: dict[str, dict[str, Answer]] = {}
+        self._tasks: dict[int, Task] = {}
+        self._added = 0
+        self._waiting: dict[str, deque[Cell]] = {}
+        self._inside: Counter[str] = Counter()
+        """Cells with steps to do, by room."""
         self._open: dict[str, _Open] = {}
         self._left = 0
         self.results: dict[str, CellResult] = {}
+        self.left_out: list[Cell] = []
+        """Those that were not needed."""
 
-    async def run(self, cells: Sequence[Cell], run: Run | None, caps: Caps | None) -> None:
-        """All of them; `results` has what came of each."""
+    async def run(self, cells: Sequence[Cell], run: Run | None) -> None:
+        """All of them; `results` has what came of each, by key."""
         self._left = len(cells)
-        room = rooms(self._compiled)
+        for cell in in_dispatch_order(cells, self._shuffle):
+            self._waiting.setdefault(_room(cell.provider), deque()).append(cell)
         stream: Stream[Any] = fan_out_stream(
             self._perform,
             self._feed,
-            cap=sum(room.values()),
-            caps=caps,
+            cap=sum(self._rooms.values()),
             needs=lambda task: task.room,
             key=lambda task: task.key,
             run=run,
             name=FAN_OUT,
         )
         async with stream:
-            self._add(self._step(cell, 0) for cell in in_dispatch_order(cells, self._shuffle))
-            if not cells:
-                self._feed.close()
+            for room in self._waiting:
+                self._fill(room)
+            self._close_if_over()
             async for outcome in stream:
-                self._take(self._tasks[outcome.index], outcome)
+                self._take(self._tasks.pop(outcome.index), outcome)
+
+    # -- what goes in ---------------------------------------------------------------------------
+
+    def _fill(self, room: str) -> None:
+        """As many cells as give the room something to wait for."""
+        waiting, most = self._waiting[room], AHEAD * self._rooms[room]
+        fresh: list[Task] = []
+        while waiting and self._inside[room] < most:
+            cell = waiting.popleft()
+            if not self._needed(cell):
+                self.left_out.append(cell)
+                self._left -= 1
+                continue
+            self._inside[room] += 1
+            self._open[cell.key] = _Open()
+            fresh.append(self._step(cell, 0))
+        self._add(fresh)
 
     def _add(self, tasks: Iterable[Task]) -> None:
         fresh = list(tasks)
-        self._tasks += fresh
+        for task in fresh:
+            self._tasks[self._added] = task
+            self._added += 1
         self._feed.add(*fresh)
 
     def _step(self, cell: Cell, number: int) -> Task:
-        step = self._compiled.steps[cell.strategy][number]
-        key = f"{self._key(cell)} {step.name}"
+        key = self._definitions[cell.key].step_key(number)
         return Task("step", cell, number, key, _room(cell.provider))
 
     def _score(self, cell: Cell, number: int) -> Task:
         scorer = self._compiled.scorers[number]
-        # Another scorer of the same name is another score of the same answer.
-        key = f"{self._key(cell)} score {scorer.name} {key_of(scorer.identity)[:8]}"
-        return Task("score", cell, number, key, _room(NO_MODEL))
+        key = self._definitions[cell.key].score_key(scorer.name)
+        room = AT_ONCE if isinstance(scorer, Compared | Pattern) else _room(NO_MODEL)
+        return Task("score", cell, number, key, room)
 
-    def _key(self, cell: Cell) -> str:
-        generation = self._generation(cell)
-        return cell.key if generation == 0 else f"{cell.key}~{generation}"
+    def _close_if_over(self) -> None:
+        if self._left == 0:
+            self._feed.close()
 
-    # -- what came back -------------------------------------------------------------------------
+    # -- what comes back ------------------------------------------------------------------------
 
     def _take(self, task: Task, outcome: Outcome[Any]) -> None:
         cell = task.cell
-        open_ = self._open.setdefault(cell.key, _Open())
+        open_ = self._open[cell.key]
         if task.kind == "score":
-            open_.scores[self._compiled.scorers[task.number].name] = _scored(outcome)
+            open_.scores[self._compiled.scorers[task.number].name] = score_of(outcome)
             open_.scoring -= 1
         else:
             open_.outcomes.append(outcome)
             self._after(task, outcome, open_)
         if open_.over and open_.scoring == 0:
             self._end(cell, open_)
+        self._close_if_over()
 
     def _after(self, task: Task, outcome: Outcome[Any], open_: _Open) -> None:
         steps = self._compiled.steps[task.cell.strategy]
-        if not outcome.ok:
-            open_.over = True
-            return
-        open_.answers[steps[task.number].name] = outcome.unwrap()
-        if task.number + 1 < len(steps):
-            self._answers[task.cell.key] = open_.answers
-            self._add([self._step(task.cell, task.number + 1)])
-            return
+        if outcome.ok:
+            open_.answers[steps[task.number].name] = outcome.unwrap()
+            if task.number + 1 < len(steps):
+                self._add([self._step(task.cell, task.number + 1)])
+                return
+            open_.scoring = len(self._compiled.scorers)
+            self._add(self._score(task.cell, number) for number in range(open_.scoring))
         open_.over = True
-        open_.scoring = len(self._compiled.scorers)
-        self._answers[task.cell.key] = open_.answers
-        self._add(self._score(task.cell, number) for number in range(open_.scoring))
+        self._inside[task.room] -= 1
+        self._fill(task.room)
 
     def _end(self, cell: Cell, open_: _Open) -> None:
         del self._open[cell.key]
-        self._answers.pop(cell.key, None)
-        result = CellResult.made(cell, open_.outcomes, open_.answers, open_.scores)
+        definition = self._definitions[cell.key]
+        result = CellResult.made(definition, open_.outcomes, open_.scores, self._spending)
         self.results[cell.key] = result
         if self._on_cell is not None:
             self._on_cell(result)
         self._left -= 1
-        if self._left == 0:
-            self._feed.close()
 
     # -- the items ------------------------------------------------------------------------------
 
     async def _perform(self, task: Task) -> Any:
         cell = task.cell
-        answers = self._answers.get(cell.key, {})
+        answers = self._open[cell.key].answers
         subject = Subject(
             cell,
             self._compiled.inputs[cell.input].data,
@@ -193,11 +229,3 @@ class _Open:
         self.scoring = 0
         self.over = False
         """No more steps."""
-
-
-def _scored(outcome: Outcome[Any]) -> Score:
-    if not outcome.ok:
-        error = outcome.error
-        return Score(error=outcome.status if error is None else one_line(error))
-    value: Mapping[str, Any] = outcome.unwrap()
-    return Score(value["score"], value["reason"])

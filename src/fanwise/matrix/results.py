@@ -8,14 +8,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from fanwise.core.outcome import Attempt, Outcome
+from fanwise.core.outcome import Outcome
 from fanwise.errors import one_line
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.data import Scored
+from fanwise.matrix.definitions import Definition
+from fanwise.matrix.spending import Spending
 from fanwise.matrix.work import Answer
 
 
-class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+class Score(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What one scorer said of an answer, or why it could not."""
 
     score: float | None = None
@@ -23,9 +25,19 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str | None = None
 
 
-class CellResult(msgspec.Struct, frozen=True):
+def score_of(outcome: Outcome[Any]) -> Score:
+    """Of the outcome of a score's item."""
+    if not outcome.ok:
+        return Score(error=_said(outcome))
+    value: Mapping[str, Any] = outcome.unwrap()
+    return Score(value["score"], value["reason"])
+
+
+class CellResult(msgspec.Struct, frozen=True, gc=False):
     """A cell that was run, or read from the journal."""
 
+    id: str
+    """Its key, and which time it is run anew: as `--rerun` takes it."""
     cell: Cell
     status: Literal["done", "failed"]
     answer: Answer | None
@@ -33,6 +45,8 @@ class CellResult(msgspec.Struct, frozen=True):
     steps: Mapping[str, Answer]
     scores: Mapping[str, Score]
     error: str | None = None
+    calls: int = 0
+    """Attempts of calls, failed ones too."""
     queued_s: float = 0.0
     ran_s: float = 0.0
     backoff_s: float = 0.0
@@ -41,32 +55,39 @@ class CellResult(msgspec.Struct, frozen=True):
     output_tokens: int | None = 0
     usd: float | None = 0.0
     """None: the price of at least one call is unknown."""
+    scoring_usd: float | None = 0.0
+    """What judges cost."""
 
     @staticmethod
     def made(
-        cell: Cell,
+        definition: Definition,
         outcomes: Sequence[Outcome[Any]],
-        answers: Mapping[str, Answer],
         scores: Mapping[str, Score],
+        spending: Spending,
     ) -> CellResult:
-        """Of the outcomes of its steps."""
+        """Of the outcomes of its steps, in order, up to the one that failed."""
         last = outcomes[-1]
-        calls = [each for outcome in outcomes for each in outcome.attempts if each.call]
-        first = next((each.first_token_s for each in calls if each.first_token_s), None)
+        done = [outcome for outcome in outcomes if outcome.ok]
+        spent = spending.on_answer(definition.cell)
+        # Without calls that the kernel saw, the time of a step is all that is known.
+        ran_s = spent.ran_s if spent.calls else sum(each.ran_s for each in outcomes)
         return CellResult(
-            cell,
+            definition.cell,
+            definition.as_cell(),
             "done" if last.ok else "failed",
             last.value if last.ok else None,
-            dict(answers),
+            {name: each.unwrap() for name, each in zip(definition.steps, done, strict=False)},
             dict(scores),
             None if last.ok else _said(last),
-            sum(each.queued_s for each in calls),
-            sum(each.ran_s for each in calls),
-            sum(each.backoff_s for each in calls),
-            first,
-            _sum(calls, "input_tokens"),
-            _sum(calls, "output_tokens"),
-            _dollars(calls),
+            spent.calls,
+            spent.queued_s,
+            ran_s,
+            spent.backoff_s,
+            spent.first_token_s,
+            spent.input_tokens,
+            spent.output_tokens,
+            spent.usd,
+            spending.on_scores(definition.cell).usd,
         )
 
     @property
@@ -89,8 +110,10 @@ class CellResult(msgspec.Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return {**self.cell.axes, **plain, "cell": self.cell.key}
+        scores = {name: msgspec.to_builtins(score) for name, score in self.scores.items()}
+        plain = msgspec.structs.asdict(self)  # answers are plain, and large: they are not copied
+        del plain["id"]
+        return {**self.cell.axes, **plain, "scores": scores, "cell": self.id}
 
 
 def digest(results: Iterable[CellResult]) -> str:
@@ -107,19 +130,3 @@ def digest(results: Iterable[CellResult]) -> str:
 def _said(outcome: Outcome[Any]) -> str:
     error = outcome.error
     return outcome.status if error is None else one_line(error)
-
-
-def _sum(calls: Sequence[Attempt], name: str) -> int | None:
-    total = 0
-    for call in calls:
-        usage = call.usage
-        number = None if usage is None else getattr(usage, name)
-        if number is None and (usage is None or usage.requests):
-            return None
-        total += int(number or 0)
-    return total
-
-
-def _dollars(calls: Sequence[Attempt]) -> float | None:
-    found = [None if call.usage is None else call.usage.usd for call in calls]
-    return None if any(usd is None for usd in found) else sum(usd or 0.0 for usd in found)

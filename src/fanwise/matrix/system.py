@@ -8,14 +8,16 @@ from typing import Any
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
+from fanwise.kernel.environment import environment
 from fanwise.kernel.run import Run
+from fanwise.matrix.asked import Asked
 from fanwise.matrix.cells import values_by_axis
 from fanwise.matrix.compiled import Compiled, compile_
-from fanwise.matrix.driver import Driver, caps_for
-from fanwise.matrix.results import CellResult, digest
+from fanwise.matrix.driver import caps_for
+from fanwise.matrix.ending import end_of, item_lines
+from fanwise.matrix.execution import execute
 from fanwise.matrix.spec import MatrixSpec
-from fanwise.matrix.tables import summary_lines
-from fanwise.specs import Document, End, Plan, check
+from fanwise.specs import Document, End, Opening, Plan, check
 from fanwise.specs.inputs import Inputs
 
 KEY = "matrix"
@@ -24,22 +26,39 @@ KEY = "matrix"
 class MatrixPlan:
     """A file that can be run. Making one checks all of it."""
 
-    def __init__(self, document: Document, inputs: Inputs | None = None) -> None:
+    def __init__(
+        self,
+        document: Document,
+        inputs: Inputs | None = None,
+        asked: Asked = Asked(),  # noqa: B008 - frozen
+        *,
+        score_only: bool = False,
+    ) -> None:
         self._document = document
+        self._asked = asked
+        self._score_only = score_only
         where = document.at(KEY)
         spec = check(document, MatrixSpec, KEY)
         self._inputs = spec.axes.input.load(where.at("axes", "input")) if inputs is None else inputs
         self.compiled: Compiled = compile_(spec, self._inputs, where)
+        self.cells = asked.cells(self.compiled.cells)
 
     @property
     def title(self) -> str:
         """The name in the file."""
         return self.compiled.spec.name
 
+    @property
+    def opening(self) -> Opening:
+        """A matrix is its name: the next `fanwise run` goes on with it, edited or not."""
+        retry = self._asked.retry_failed or self._score_only
+        return Opening(self.title, may_change=True, retry_failed=retry)
+
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """The whole file, and its inputs as they were."""
-        return {**self._document.keep(), "inputs": self._inputs.keep()}
+        """The whole file, its inputs as they were, and which cells were asked for."""
+        asked = {"only": list(self._asked.only), "stop_when_decided": self._asked.stop_when_decided}
+        return {**self._document.keep(), "inputs": self._inputs.keep(), "asked": asked}
 
     @cached_property
     def caps(self) -> Caps | None:
@@ -56,50 +75,48 @@ class MatrixPlan:
         """How many items: each cell's steps, and its scores."""
         steps = self.compiled.steps
         scores = len(self.compiled.scorers)
-        return sum(len(steps[cell.strategy]) + scores for cell in self.compiled.cells)
+        return sum(len(steps[cell.strategy]) + scores for cell in self.cells)
 
     def describe(self) -> Sequence[str]:
         """What would run."""
-        cells = self.compiled.cells
-        lines = [f"{len(cells)} cells"]
-        for axis, values in values_by_axis(cells).items():
+        lines = [f"{len(self.cells)} cells"]
+        for axis, values in values_by_axis(self.cells).items():
             named = ", ".join(values[:8]) + (", …" if len(values) > 8 else "")
             lines.append(f"{axis}: {len(values)} ({named})")
         return lines
 
     async def execute(self, run: Run) -> End:
-        """All cells, and what they come to."""
-        driver = Driver(self.compiled)
-        await driver.run(self.compiled.cells, run, None)
-        found = [driver.results[c.key] for c in self.compiled.cells if c.key in driver.results]
-        return _end(found, len(self.compiled.cells))
-
-
-def _end(found: Sequence[CellResult], wanted: int) -> End:
-    failed = [each for each in found if each.status == "failed"]
-    unscored = [each for each in found if any(s.error for s in each.scores.values())]
-    notes = []
-    if failed:
-        notes.append(f"{len(failed)} of {wanted} cells failed; the first: {failed[0].error}")
-    if unscored:
-        notes.append(f"{len(unscored)} answers could not be scored by all scorers")
-    document = {"digest": digest(found), "cells": [each.to_json() for each in found]}
-    code = 1 if failed or unscored or len(found) < wanted else 0
-    return End(document, summary_lines(found), notes, code)
+        """All cells that are asked for, and what they come to."""
+        run.note("environment", environment(self._document.folder))
+        done = await execute(self.compiled, run, self._asked, score_only=self._score_only)
+        return end_of(done)
 
 
 class MatrixSystem:
     """`matrix:` in a file."""
 
     name = KEY
+    options = frozenset({"only", "rerun", "stop_when_decided"})
 
-    def plan(self, document: Document) -> Plan:
+    def plan(self, document: Document, **options: Any) -> Plan:
         """A file, checked completely."""
-        return MatrixPlan(document)
+        return MatrixPlan(document, asked=Asked(**options))
 
-    def again(self, spec: Mapping[str, Any]) -> Plan:
+    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it."""
-        return MatrixPlan(Document.again(spec), Inputs.again(spec["inputs"]))
+        asked = {**spec.get("asked", {}), **options}
+        asked["only"] = tuple(asked.get("only", ()))
+        return MatrixPlan(Document.again(spec), Inputs.again(spec["inputs"]), Asked(**asked))
+
+    def scoring(self, spec: Mapping[str, Any], document: Document | None) -> Plan:
+        """The scores of the answers that there are; as another file says, if one is given."""
+        if document is not None:
+            return MatrixPlan(document, score_only=True)
+        return MatrixPlan(Document.again(spec), Inputs.again(spec["inputs"]), score_only=True)
+
+    def tell(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
+        """What an item came to: an answer or a score."""
+        return item_lines(key, value, fully=fully)
 
 
 SYSTEM = MatrixSystem()

@@ -15,7 +15,7 @@ from fanwise.specs.models import ModelSpec, OptionsSpec, PriceSpec
 from fanwise.specs.places import FieldPath
 from fanwise.specs.read import parse, read
 from fanwise.specs.registry import names, system, system_of
-from fanwise.specs.system import End, Plan, System
+from fanwise.specs.system import End, Opening, Plan, System, plan_again, plan_of
 from fanwise.specs.template import Template
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "LimitsSpec",
     "Many",
     "ModelSpec",
+    "Opening",
     "OptionsSpec",
     "Pause",
     "Plan",
@@ -46,6 +47,8 @@ __all__ = [
     "function",
     "names",
     "parse",
+    "plan_again",
+    "plan_of",
     "read",
     "system",
     "system_of",

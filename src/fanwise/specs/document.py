@@ -21,12 +21,15 @@ class Document:
         data: dict[str, Any],
         text: str = "",
         places: Place | None = None,
+        objects: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         """The file, as it was named."""
         self.folder = folder
         """Absolute: paths in the file are relative to it."""
         self.data = data
+        self.objects = dict(objects or {})
+        """What a program gave by a name that the data has: a model that it made itself."""
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self._text = text
         self._places = places

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fanwise.models.names import Price, Spec, split
 from fanwise.models.port import Options, Role
@@ -36,8 +36,10 @@ class ModelSpec(SpecModel):
 
     @field_validator("name")
     @classmethod
-    def _known(cls, name: str) -> str:
-        split(name)
+    def _known(cls, name: str, info: ValidationInfo) -> str:
+        document = (info.context or {}).get("document")
+        if document is None or name not in document.objects:
+            split(name)
         return name
 
     def spec(self) -> Spec:

@@ -17,10 +17,12 @@ return early: then `execute` returns what it has. Neither prints anything. A sys
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
+
+from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
     from fanwise.core.budget import Budget
@@ -42,6 +44,17 @@ class End(msgspec.Struct, frozen=True):
     before."""
     exit_code: int = 0
     """0 done, 1 some failed, 3 paused. 130 is given by fanwise itself, when it was interrupted."""
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """How the run of a plan is opened; a plan may have one as its `opening`."""
+
+    run_id: str | None = None
+    """Where none is given: the plan's own, so that the next `fanwise run` goes on with it."""
+    may_change: bool = False
+    """An edited file goes on with the run too: what has the same key is kept."""
+    retry_failed: bool = False
+    """What failed runs once more."""
 
 
 class Tell(Protocol):
@@ -82,7 +95,11 @@ class Plan(Protocol):
 
 
 class System(Protocol):
-    """A kind of file, and of runs."""
+    """A kind of file, and of runs.
+
+    One that takes options of the command line has them in `options`, by name, and gets those that
+    were given as keywords of `plan` and `again`.
+    """
 
     @property
     def name(self) -> str:
@@ -93,6 +110,36 @@ class System(Protocol):
 
     def again(self, spec: Any) -> Plan:
         """What the journal kept of a plan: `Plan.spec`. The file may have changed or be gone."""
+
+
+@runtime_checkable
+class ScoringSystem(Protocol):
+    """A system whose answers can be scored again without asking for them again."""
+
+    def scoring(self, spec: Any, document: Document | None) -> Plan:
+        """A plan that only scores. `document`: a file that says how, instead of the run's."""
+
+
+def plan_of(system: System, document: Document, options: Mapping[str, Any]) -> Plan:
+    """The plan of a file, with options that were given. `UsageError` for those it has not."""
+    _check_options(system, options)
+    make: Callable[..., Plan] = system.plan
+    return make(document, **options)
+
+
+def plan_again(system: System, spec: Any, options: Mapping[str, Any]) -> Plan:
+    """The plan of a run."""
+    _check_options(system, options)
+    make: Callable[..., Plan] = system.again
+    return make(spec, **options)
+
+
+def _check_options(system: System, options: Mapping[str, Any]) -> None:
+    known: Collection[str] = getattr(system, "options", ())
+    for name in options:
+        if name not in known:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} means nothing to `{system.name}`", f"Leave {option} out")
 
 
 Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]

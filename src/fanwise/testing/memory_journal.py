@@ -32,6 +32,7 @@ from fanwise.journal.port import (
     Owner,
     RunEnded,
     RunRecord,
+    Spec,
     Then,
     Write,
 )
@@ -78,14 +79,19 @@ class MemoryJournal:
             self._runs[run.id] = replace(run, number=len(self._runs) + 1)
             return self._runs[run.id]
 
-    def claim_run(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRecord:
+    def claim_run(
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+    ) -> RunRecord:
         """Become the owner of a run."""
         with self._lock:
             self._check_open()
             run = self.run(run_id)
             refuse_if_live(run, force=force)
-            self._runs[run_id] = reclaimed(run, owner)
-            return self._runs[run_id]
+            claimed = reclaimed(run, owner)
+            if spec is not None:
+                claimed = replace(claimed, spec=spec.text, digest=spec.digest)
+            self._runs[run_id] = claimed
+            return claimed
 
     def run(self, run_id: str) -> RunRecord:
         """`RunNotFound`."""

@@ -1,0 +1,51 @@
+"""`fanwise score`: the answers of a run scored once more, without asking for them again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fanwise.cli.options import JournalOption, JsonOption, RunArgument
+from fanwise.cli.reading import reading
+from fanwise.errors import UsageError
+from fanwise.journal.codec import JSON
+
+HELP = """Score the answers of a matrix again. No answer is asked for; only judges are paid.
+
+\b
+  fanwise score RUN                     scores that failed, once more
+  fanwise score RUN --file matrix.yaml  with the scorers of the file as it is now
+
+Scores that are there stay as they are. A scorer that was edited (its text, its
+function's code, its judge) is a new one, and scores all answers.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("score", help=HELP)(score)
+
+
+def score(
+    run_id: RunArgument,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", metavar="FILE", help="The file whose scorers are meant."),
+    ] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Score the answers of a run."""
+    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.specs import names, read, system
+    from fanwise.specs.system import ScoringSystem
+
+    with reading(journal, run_id) as (_, run):
+        pass
+    found = system(run.kind) if run.kind in names() else None
+    if not isinstance(found, ScoringSystem):
+        raise UsageError(f"run {run_id!r} has no scores ({run.kind})", "Give a run of a matrix")
+    plan = found.scoring(JSON.decode(run.spec), None if file is None else read(file))
+    resume = True if file is None else None
+    return run_to_its_end(Execution(run.kind, plan, run_id, journal, resume, as_json=as_json))

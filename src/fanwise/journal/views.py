@@ -1,0 +1,99 @@
+"""Views for people who ask a journal their own questions with `sqlite3` or pandas.
+
+`calls` has every attempt of every call of every run. `cells` and `scores` are of matrices: a run of
+that kind keeps what its cells are as its inputs (see `fanwise.matrix.definitions`), and their items
+have keys that begin with the cell's. Views hold no data, so they are made anew with each migration
+and are no part of one. `->>` is left out: it is newer than the SQLites that people have.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+
+def _first_word(text: str) -> str:
+    return f"substr({text}, 1, instr({text} || ' ', ' ') - 1)"
+
+
+_CALLS = f"""
+SELECT f.run_id AS run,
+    CASE WHEN r.kind <> 'matrix' THEN NULL
+        WHEN f.path = 'cells' THEN {_first_word("a.key")}
+        WHEN f.path LIKE 'cells/%' THEN {_first_word("substr(f.path, 7)")} END AS cell,
+    CASE WHEN r.kind <> 'matrix' THEN NULL
+        WHEN (f.path || '/' || a.key) LIKE 'cells/% score %' THEN 'score' ELSE 'answer' END AS part,
+    f.path AS path, a.key AS item, a.number AS number, a.call AS call, a.caps AS caps,
+    a.started_at AS started_at, a.queued_s AS queued_s, a.ran_s AS ran_s,
+    a.backoff_s AS backoff_s, a.first_token_s AS first_token_s, a.requests AS requests,
+    a.tokens AS tokens, a.input_tokens AS input_tokens, a.output_tokens AS output_tokens,
+    a.cached_tokens AS cached_tokens, a.usd AS usd, a.error AS error
+FROM attempts a JOIN fan_outs f ON f.id = a.fan_out JOIN runs r ON r.id = f.run_id
+WHERE a.call IS NOT NULL"""
+
+_DEFINED = """
+    SELECT r.id AS run, i.input_index AS number, f.id AS fan_out, CAST(i.data AS TEXT) AS data,
+        json_extract(CAST(i.data AS TEXT), '$.cell') AS cell
+    FROM inputs i JOIN runs r ON r.id = i.run_id
+    LEFT JOIN fan_outs f ON f.run_id = r.id AND f.path = 'cells'
+    WHERE r.kind = 'matrix'"""
+
+_AXES = """json_extract(d.data, '$.model') AS model,
+    json_extract(d.data, '$.strategy') AS strategy, json_extract(d.data, '$.input') AS input,
+    json_extract(d.data, '$.repeat') AS repeat, json_extract(d.data, '$.now') AS now"""
+
+
+def _whole(column: str) -> str:
+    """A sum that is unknown if a part of it is."""
+    return f"CASE WHEN count(*) = count({column}) THEN sum({column}) END AS {column}"
+
+
+_CELLS = f"""
+WITH defined AS ({_DEFINED}),
+spent AS (
+    SELECT run, cell, count(*) AS calls, sum(queued_s) AS queued_s, sum(ran_s) AS ran_s,
+        sum(backoff_s) AS backoff_s, {_whole("input_tokens")}, {_whole("output_tokens")},
+        {_whole("usd")}
+    FROM calls WHERE part = 'answer' GROUP BY run, cell),
+ended AS (
+    SELECT d.run AS run, d.cell AS cell, d.number AS number,
+        sum(i.status = 'done') AS done, count(*) AS steps,
+        max(CASE WHEN i.status = 'failed' THEN coalesce(i.error, 'null') END) AS error,
+        min(i.started_at) AS started_at, max(i.ended_at) AS ended_at
+    FROM defined d JOIN json_each(d.data, '$.steps') s
+    LEFT JOIN items i ON i.fan_out = d.fan_out AND i.key = d.cell || ' ' || s.value
+    GROUP BY d.run, d.number)
+SELECT d.run AS run, d.cell AS cell, {_AXES},
+    CASE WHEN e.done = e.steps THEN 'done' WHEN e.error IS NOT NULL THEN 'failed'
+        ELSE 'waiting' END AS status,
+    json_extract(a.value, '$.text') AS text, json_extract(a.value, '$.value') AS value,
+    e.error AS error, e.started_at AS started_at, e.ended_at AS ended_at,
+    coalesce(p.calls, 0) AS calls, coalesce(p.queued_s, 0.0) AS queued_s,
+    coalesce(p.ran_s, 0.0) AS ran_s, coalesce(p.backoff_s, 0.0) AS backoff_s,
+    CASE WHEN p.calls IS NULL THEN 0 ELSE p.input_tokens END AS input_tokens,
+    CASE WHEN p.calls IS NULL THEN 0 ELSE p.output_tokens END AS output_tokens,
+    CASE WHEN p.calls IS NULL THEN 0.0 ELSE p.usd END AS usd
+FROM defined d JOIN ended e ON e.run = d.run AND e.number = d.number
+LEFT JOIN spent p ON p.run = d.run AND p.cell = d.cell
+LEFT JOIN items a ON a.fan_out = d.fan_out
+    AND a.key = d.cell || ' ' || json_extract(d.data, '$.steps[#-1]')"""
+
+_SCORES = f"""
+SELECT d.run AS run, d.cell AS cell, {_AXES}, s.key AS scorer,
+    json_extract(i.value, '$.score') AS score, json_extract(i.value, '$.reason') AS reason,
+    coalesce(i.status, 'waiting') AS status, i.error AS error
+FROM ({_DEFINED}) d JOIN json_each(d.data, '$.scores') s
+LEFT JOIN items i ON i.fan_out = d.fan_out AND i.key = d.cell || ' score ' || s.value"""
+
+VIEWS = {"calls": _CALLS, "cells": _CELLS, "scores": _SCORES}
+
+
+def drop_views(connection: Connection) -> None:
+    """Before the tables change: SQLite refuses to rename what a view reads."""
+    for name in VIEWS:
+        connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
+
+
+def make_views(connection: Connection) -> None:
+    """In a file that has none."""
+    for name, query in VIEWS.items():
+        connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")

@@ -1,0 +1,61 @@
+"""What a run ran with: so that two runs that differ can be told apart later.
+
+Versions of packages, the commit of the folder and whether it has changes. Nothing of the process's
+environment variables: keys are among them.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+GIT_S = 5.0
+"""A repository on a sleeping network drive shall not hold up a run."""
+
+
+def environment(folder: Path) -> dict[str, Any]:
+    """As plain data; `git` is None where there is no repository."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": packages(),
+        "command": Path(sys.argv[0]).name,
+        "git": git(folder),
+    }
+
+
+@cache
+def packages() -> dict[str, str]:
+    """All that are installed, by name."""
+    found: dict[str, str] = {}
+    for each in metadata.distributions():
+        name = each.name
+        if name:
+            found.setdefault(name, each.version)
+    return dict(sorted(found.items()))
+
+
+def git(folder: Path) -> dict[str, Any] | None:
+    """The commit that is checked out there, and whether tracked files differ from it."""
+    commit = _git(folder, "rev-parse", "HEAD")
+    if commit is None:
+        return None
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
+
+
+def _git(folder: Path, *args: str) -> str | None:
+    # Optional locks off: looking must not touch the index of the person's repository.
+    command = ["git", "--no-optional-locks", *args]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=GIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

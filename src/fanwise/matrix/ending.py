@@ -1,0 +1,89 @@
+"""What people are told of a matrix that has run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fanwise.matrix.execution import Executed
+from fanwise.matrix.results import CellResult, digest
+from fanwise.matrix.tables import summary_lines
+from fanwise.specs.system import End
+
+MOST_NAMED = 5
+MOST_TEXT = 100
+
+
+def end_of(done: Executed) -> End:
+    """The summary on stdout, what is wrong on stderr."""
+    found = done.results
+    failed = [each for each in found if each.status == "failed"]
+    unscored = [each for each in found if any(score.error for score in each.scores.values())]
+    missing = done.wanted - len(found) - len(done.left_out)
+    document = {
+        "digest": digest(found),
+        "cells": [each.to_json() for each in found],
+        "left_out": [cell.key for cell in done.left_out],
+    }
+    code = 1 if failed or unscored or missing else 0
+    return End(document, summary_lines(found), _notes(done, failed, unscored, missing), code)
+
+
+def _notes(
+    done: Executed, failed: Sequence[CellResult], unscored: Sequence[CellResult], missing: int
+) -> list[str]:
+    notes = []
+    if failed:
+        notes.append(f"{len(failed)} of {done.wanted} cells failed; with --rerun failed once more:")
+        notes += _some(failed, lambda each: each.error or "")
+    if unscored:
+        notes.append(f"{len(unscored)} answers have no score of some scorer; see fanwise score:")
+        notes += _some(unscored, _score_error)
+    if missing:
+        notes.append(f"{missing} of {done.wanted} cells were not run")
+    if done.left_out:
+        notes.append(f"{len(done.left_out)} cells were not needed: their contrasts are settled")
+        notes += [f"  {_verdict(each)}" for each in done.verdicts if each.decision is not None]
+    return notes
+
+
+def _some(found: Sequence[CellResult], why: Any) -> list[str]:
+    lines = [f"  {name_of(each)}: {_cut(why(each))}" for each in found[:MOST_NAMED]]
+    more = len(found) - len(lines)
+    return [*lines, f"  … and {more} more"] if more else lines
+
+
+def name_of(result: CellResult) -> str:
+    """A cell as people say it."""
+    cell = result.cell
+    return f"{cell.model} {cell.strategy} {cell.input} #{cell.repeat} ({result.id})"
+
+
+def _score_error(result: CellResult) -> str:
+    return next(f"{name}: {score.error}" for name, score in result.scores.items() if score.error)
+
+
+def _verdict(verdict: Any) -> str:
+    if verdict.decision == "same":
+        return f"{verdict.axis}: {verdict.first} and {verdict.second} are the same"
+    better, other = verdict.first, verdict.second
+    if verdict.decision == "second":
+        better, other = other, better
+    return f"{verdict.axis}: {better} is better than {other} ({verdict.scorer})"
+
+
+def item_lines(key: str, value: Mapping[str, Any], *, fully: bool) -> list[str]:
+    """An item for `fanwise show`: the answer of a step, or a score."""
+    if "score" in value and "text" not in value:
+        reason = f" ({value['reason']})" if value.get("reason") else ""
+        return [f"{key}: {value['score']}{reason}"]
+    text = " ".join(str(value.get("text", "")).split())
+    if not fully:
+        return [f"{key}: {_cut(text)}"]
+    asked = [f"  {each['role']}: {each['content']}" for each in value.get("messages", ())]
+    return [f"{key}:", *asked, f"  answer: {value.get('text', '')}"]
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_TEXT else f"{line[:MOST_TEXT]} …"

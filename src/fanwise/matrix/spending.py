@@ -1,0 +1,115 @@
+"""What the calls of each cell came to: those of its items, and those of fan-outs inside them.
+
+Fed by the events of the run, and by the journal for what earlier executions did.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from fanwise.core.outcome import Attempt
+from fanwise.journal.port import Journal
+from fanwise.kernel import events
+from fanwise.kernel.past import attempt_of
+
+FAN_OUT = "cells"
+"""The name of the fan-out whose items are the steps and the scores of cells."""
+
+
+NANO, PICO = 1e9, 1e12
+
+
+class Spent(msgspec.Struct, gc=False):
+    """The calls of one cell, summed up. None: of at least one call nobody knows.
+
+    Seconds and dollars are summed as whole numbers: the order of the calls changes no bit.
+    """
+
+    calls: int = 0
+    first_token_s: float | None = None
+    """The shortest."""
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    queued_ns: int = 0
+    ran_ns: int = 0
+    backoff_ns: int = 0
+    pico_usd: int | None = 0
+
+    @property
+    def queued_s(self) -> float:
+        """Seconds that they waited."""
+        return self.queued_ns / NANO
+
+    @property
+    def ran_s(self) -> float:
+        """Seconds that they took."""
+        return self.ran_ns / NANO
+
+    @property
+    def backoff_s(self) -> float:
+        """Seconds between attempts."""
+        return self.backoff_ns / NANO
+
+    @property
+    def usd(self) -> float | None:
+        """Dollars."""
+        return None if self.pico_usd is None else self.pico_usd / PICO
+
+    def add(self, attempt: Attempt) -> None:
+        """One more attempt of a call."""
+        self.calls += 1
+        self.queued_ns += round(attempt.queued_s * NANO)
+        self.ran_ns += round(attempt.ran_s * NANO)
+        self.backoff_ns += round(attempt.backoff_s * NANO)
+        first, known = attempt.first_token_s, self.first_token_s
+        if first is not None:
+            self.first_token_s = first if known is None else min(first, known)
+        usage = attempt.usage
+        if usage is None:
+            self.input_tokens = self.output_tokens = self.pico_usd = None
+            return
+        if usage.requests or usage.tokens:
+            self.input_tokens = _plus(self.input_tokens, usage.input_tokens)
+            self.output_tokens = _plus(self.output_tokens, usage.output_tokens)
+        self.pico_usd = _plus(self.pico_usd, None if usage.usd is None else round(usage.usd * PICO))
+
+
+def _plus(total: int | None, more: int | None) -> int | None:
+    return None if total is None or more is None else total + more
+
+
+class Spending:
+    """By cell and by what for. A subscriber of the run."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Spent] = {}
+        self._scores: dict[str, Spent] = {}
+
+    def __call__(self, event: events.Event) -> None:
+        """Count it, if it is a call of a cell."""
+        if isinstance(event, events.AttemptEnded) and event.attempt.call is not None:
+            self.add(event.path, event.key, event.attempt)
+
+    def add(self, path: str, key: str, attempt: Attempt) -> None:
+        """An attempt of a call, in the fan-out at that path."""
+        first, _, rest = path.partition("/")
+        if first == FAN_OUT:
+            cell, _, what = (rest or key).partition(" ")
+            kept = self._scores if what.startswith("score ") else self._answers
+            kept.setdefault(cell, Spent()).add(attempt)
+
+    def read(self, journal: Journal, run_id: str) -> None:
+        """What earlier executions recorded."""
+        for fan_out in journal.fan_outs(run_id):
+            if fan_out.path == FAN_OUT or fan_out.path.startswith(f"{FAN_OUT}/"):
+                for row in journal.attempts(fan_out.id):
+                    if row.call is not None:
+                        self.add(fan_out.path, row.key, attempt_of(row))
+
+    def on_answer(self, cell: str) -> Spent:
+        """For the answer of the cell, its steps together."""
+        return self._answers.get(cell) or Spent()
+
+    def on_scores(self, cell: str) -> Spent:
+        """For its scores: judges."""
+        return self._scores.get(cell) or Spent()
