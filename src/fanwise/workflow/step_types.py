@@ -3,7 +3,7 @@
 A package says in its `pyproject.toml`:
 
     [project.entry-points."fanwise.steps"]
-    notify = "my_package.notify:STEP"
+    notify = "my_package.notify:notify"
 """
 
 from __future__ import annotations
@@ -60,9 +60,14 @@ def names(extra: Iterable[str] = ()) -> set[str]:
     return {*BUILT_IN, *registered(), *extra}
 
 
+def registered() -> dict[str, str]:
+    """Those of other packages, and where each is: `package.module:name`."""
+    return {name: values[0] for name, values in claims().items()}
+
+
 @cache
-def registered() -> dict[str, tuple[str, ...]]:
-    """Those of other packages, and where each is: `package.module:NAME`."""
+def claims() -> dict[str, tuple[str, ...]]:
+    """All that other packages register, by name: more than one value is a quarrel."""
     from importlib.metadata import entry_points
 
     found: dict[str, set[str]] = {}
@@ -80,8 +85,8 @@ def spec_of(name: str, extra: Iterable[str] = ()) -> type[Step] | None:
 
 def unavailable(name: str) -> str | None:
     """Why a type that is known cannot be used here, if so."""
-    if name not in BUILT_IN and len(registered().get(name, ())) > 1:
-        return f"two packages register this type: {', '.join(registered()[name])}"
+    if name not in BUILT_IN and len(claims().get(name, ())) > 1:
+        return f"two packages register this type: {', '.join(claims()[name])}"
     if BUILT_IN.get(name) is not SystemStep or name not in registry.BUILT_IN:
         return None
     try:
