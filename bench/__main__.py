@@ -20,6 +20,7 @@ CASES = {
     "threads": "sync work",
     "sampling-overhead": "the sampling layer alone",
     "sampling": "eight samples at a time from a real server, beside Mellea",
+    "matrix": "10,000 trivial cells on disk, beside Inspect AI",
 }
 
 

@@ -3,7 +3,7 @@
 What ran before leaves its mark on a process: a heap of 100,000 dead tasks slows the next
 contender's garbage collections and hides its memory. So each measurement starts from nothing:
 `python -m bench.child MODULE FUNCTION [NUMBER …]` calls the function and prints what it returned
-(seconds, usually) and how much memory the process gained by it at most.
+(seconds, usually), how much memory the process gained by it at most, and its peak.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ def main() -> None:
     work = getattr(importlib.import_module(module), function)
     before = _peak_kb()
     answer = work(*map(int, numbers))
-    print(json.dumps({"answer": answer, "grew_mb": (_peak_kb() - before) / 1024}))
+    peak = _peak_kb()
+    found = {"answer": answer, "grew_mb": (peak - before) / 1024, "peak_mb": peak / 1024}
+    print(json.dumps(found))
 
 
 def _peak_kb() -> int:

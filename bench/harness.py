@@ -48,6 +48,7 @@ class Measured(msgspec.Struct, frozen=True):
 
     answer: Any
     grew_mb: float
+    peak_mb: float
 
 
 def fresh(module: str, function: str, *numbers: int) -> Measured:

@@ -18,9 +18,11 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import fanwise
+import fanwise.matrix
 import fanwise.models
 import fanwise.sampling
 import fanwise.specs
@@ -56,7 +58,10 @@ def pages() -> dict[str, str]:
         "errors.md": _errors(),
         "events.md": _page("Events", events.__doc__, _events()),
         "models.md": _page("fanwise.models", fanwise.models.__doc__, _models()),
-        "sampling.md": _page("fanwise.sampling", fanwise.sampling.__doc__, _sampling()),
+        "sampling.md": _page(
+            "fanwise.sampling", fanwise.sampling.__doc__, _exports(fanwise.sampling)
+        ),
+        "matrix.md": _page("fanwise.matrix", fanwise.matrix.__doc__, _exports(fanwise.matrix)),
         "specs.md": _page("fanwise.specs", fanwise.specs.__doc__, _specs()),
         "testing.md": _page("fanwise.testing", fanwise.testing.__doc__, _testing()),
         "command-line.md": _command_line(),
@@ -108,9 +113,9 @@ def _models() -> Iterator[str]:
             yield from _thing(name, getattr(fanwise.models, name))
 
 
-def _sampling() -> Iterator[str]:
-    for name in sorted(fanwise.sampling.__all__, key=str.lower):
-        yield from _thing(name, getattr(fanwise.sampling, name))
+def _exports(package: ModuleType) -> Iterator[str]:
+    for name in sorted(package.__all__, key=str.lower):
+        yield from _thing(name, getattr(package, name))
 
 
 def _specs() -> Iterator[str]:
@@ -171,6 +176,7 @@ def _index() -> str:
         "- [Events](events.md): what subscribers are told, and spans",
         "- [fanwise.models](models.md): language models",
         "- [fanwise.sampling](sampling.md): generate, validate, repair",
+        "- [fanwise.matrix](matrix.md): models by strategies by inputs by repeats",
         "- [fanwise.specs](specs.md): files that people write, and systems of your own",
         "- [fanwise.testing](testing.md): virtual time, recording, fakes, crash points",
         "- [The command line](command-line.md): the `--help` of every command",

@@ -65,6 +65,10 @@ def test_numbers_and_booleans_are_written_into_the_line(tmp_path: Path) -> None:
     assert output("printf %s $(( {{ n }} + 1 ))", tmp_path, n=-3) == "-2"
 
 
+def test_the_author_s_own_parameters_are_none(tmp_path: Path) -> None:
+    assert output('printf %s {{ x }}; printf "%s<$1>" $#', tmp_path, x="a") == "a0<>"
+
+
 def test_raw_is_a_part_of_the_line_and_its_quotes_count(tmp_path: Path) -> None:
     assert output("{{ c | raw }} {{ x }}'", tmp_path, c="printf %s '", x="$HOME") == " $HOME"
     assert output("{{ c | raw }}", tmp_path, c="printf a; printf b") == "ab"
@@ -92,3 +96,9 @@ def test_nothing_to_fill_is_the_line_itself() -> None:
 def test_what_cannot_be_computed_is_an_error_here_too() -> None:
     with pytest.raises(BadExpression):
         Text.parse("echo {{ x + 1 }}").shell({"x": "a"})
+
+
+def test_a_nul_is_refused_wherever_it_comes_from() -> None:
+    for text in ("echo \0 {{ x }}", "echo {{ nul | raw }} {{ x }}"):
+        with pytest.raises(BadExpression, match="NUL"):
+            Text.parse(text).shell({"x": "a", "nul": "\0"})

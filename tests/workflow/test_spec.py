@@ -267,13 +267,18 @@ def test_a_custom_type_of_step_of_the_project() -> None:
     assert step.retry is not None and step.retry.times == 1
     assert step.fields["to"].render({"inputs": {"who": "you"}}) == "you"
     assert step.fields["loud"].source is True
-    assert {place for place, _ in step.texts()} == {("fields", "to"), ("fields", "loud")}
+    assert {place for place, _ in step.texts()} == {("to",), ("loud",)}
 
 
 def test_a_registered_type_of_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_types, "registered", lambda: {"notify": "their.package:STEP"})
+    monkeypatch.setattr(step_types, "claims", lambda: {"notify": ("their.package:notify",)})
     step = workflow("- {id: n, type: notify, to: you}").steps[0]
     assert isinstance(step, CustomStep) and step.type == "notify"
+    with pytest.raises(BadSpec, match=r"w.yaml:4:\d+: steps\[0\].to: there is no input 'x'"):
+        workflow("- {id: n, type: notify, to: '{{ inputs.x }}'}")
+    monkeypatch.setattr(step_types, "claims", lambda: {"notify": ("a:S", "b:S")})
+    with pytest.raises(BadSpec, match="two packages register this type: a:S, b:S"):
+        workflow("- {id: n, type: notify, to: you}")
 
 
 def test_every_built_in_type_is_known() -> None:

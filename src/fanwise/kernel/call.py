@@ -151,7 +151,7 @@ class _Leaf:
     async def _once(self, attempt: Attempter, backoff_s: float) -> tuple[Any, Exception | None]:
         asked = self._loop.time()
         ticket, reservation = await self._permits_and_budget()
-        promise = new_promise()
+        promise = "" if reservation is None else new_promise()
         spent: Usage | None = None
         problem: BadPredicate | None = None
         attempted = False

@@ -348,7 +348,9 @@ class Engine(Generic[I, T]):
 
     def _told(self, outcome: Outcome[T]) -> None:
         """The outcome is final: keep it, and see what it halts."""
-        self._entries.pop(outcome.index, None)
+        entry = self._entries.pop(outcome.index, None)
+        if entry is not None:
+            entry.task = None  # its context holds the entry: a cycle for the garbage collector
         try:
             decision = self.schedule.ended(outcome.index, outcome)
         except FanwiseError as error:

@@ -16,7 +16,7 @@ NO_MODEL = "-"
 """The model of a cell that needs none."""
 
 
-class Cell(msgspec.Struct, frozen=True):
+class Cell(msgspec.Struct, frozen=True, gc=False):
     """One combination of the axes' values, before it is run."""
 
     key: str
@@ -42,6 +42,11 @@ class Cell(msgspec.Struct, frozen=True):
 def key_of(parts: Any) -> str:
     """Equal for equal parts, whatever the order of their keys."""
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:24]
+
+
+def encoded(part: Any) -> msgspec.Raw:
+    """A part of many keys, encoded once."""
+    return msgspec.Raw(msgspec.json.encode(part, order="sorted"))
 
 
 def seed_of(seed: int, input_digest: str, repeat: int) -> int:

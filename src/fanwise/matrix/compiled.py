@@ -13,7 +13,7 @@ import msgspec
 from fanwise.core.retry import Retry
 from fanwise.errors import BadSpec, FanwiseError, UsageError
 from fanwise.kernel.perform import name_of
-from fanwise.matrix.cells import NO_MODEL, Cell, key_of, seed_of
+from fanwise.matrix.cells import NO_MODEL, Cell, encoded, key_of, seed_of
 from fanwise.matrix.scorers import Called, Compared, Judging, Pattern, Program, Scorer
 from fanwise.matrix.spec import MatrixSpec, PromptSpec, ScoreSpec, StrategySpec
 from fanwise.matrix.work import Constant, Copy, Function, Prompt, Step, field_of
@@ -50,7 +50,7 @@ def compile_(spec: MatrixSpec, inputs: Inputs, where: Where) -> Compiled:
     steps = {name: maker.steps(name) for name in maker.used()}
     models = maker.models()
     found = Compiled(spec, {each.id: each for each in inputs}, models, steps, maker.scorers(), ())
-    cells = [cell for cell in _product(found, where) if _wanted(spec, cell)]
+    cells = [cell for cell in _product(found) if _wanted(spec, cell)]
     if not cells:
         raise where.at("exclude").bad("nothing is left to run")
     maker.check_caps(cells)
@@ -220,32 +220,30 @@ def _sampled(spec: StrategySpec, where: Where) -> dict[str, Any]:
     return {"answerer": sampling.answerer(where.at("sample")), "how": spec.sample}
 
 
-def _product(found: Compiled, where: Where) -> Iterator[Cell]:
+def _product(found: Compiled) -> Iterator[Cell]:
+    """All cells. What many of them share is made once: there may be a hundred thousand."""
     spec = found.spec
+    places = [
+        (each.id, each.digest, repeat, seed_of(spec.seed, each.digest, repeat))
+        for each in found.inputs.values()
+        for repeat in range(spec.axes.repeat)
+    ]
     for strategy, steps in found.steps.items():
+        what = encoded([step.identity for step in steps])
         needs = spec.strategies[strategy].needs_model
         models = [each.spec() for each in spec.axes.model] if needs else [None]
         for model in models or [None]:
-            for each in found.inputs.values():
-                for repeat in range(spec.axes.repeat):
-                    yield _cell(found, strategy, steps, model, each, repeat)
+            who = encoded(_who(model))
+            name = NO_MODEL if model is None else model.name
+            provider = NO_MODEL if model is None else found.models[name].provider
+            for given, digest, repeat, seed in places:
+                key = key_of([who, strategy, what, given, digest, repeat, seed])
+                yield Cell(key, name, strategy, given, repeat, provider, seed)
 
 
-def _cell(
-    found: Compiled,
-    strategy: str,
-    steps: Sequence[Step],
-    model: Spec | None,
-    each: Input,
-    repeat: int,
-) -> Cell:
-    seed = seed_of(found.spec.seed, each.digest, repeat)
-    # Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer.
-    who = None if model is None else {k: v for k, v in shown(model).items() if k != "price"}
-    parts = [who, strategy, [step.identity for step in steps], each.id, each.digest, repeat, seed]
-    name = NO_MODEL if model is None else model.name
-    provider = NO_MODEL if model is None else found.models[name].provider
-    return Cell(key_of(parts), name, strategy, each.id, repeat, provider, seed)
+def _who(model: Spec | None) -> dict[str, Any] | None:
+    """Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer."""
+    return None if model is None else {k: v for k, v in shown(model).items() if k != "price"}
 
 
 def _wanted(spec: MatrixSpec, cell: Cell) -> bool:

@@ -35,7 +35,7 @@ Samples = dict[str, list[float]]
 """Scores by unit, in order."""
 
 
-class Scored(msgspec.Struct, frozen=True):
+class Scored(msgspec.Struct, frozen=True, gc=False):
     """One cell of a matrix that has ended, with its scores, times and costs."""
 
     key: str

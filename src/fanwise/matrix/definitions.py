@@ -17,7 +17,7 @@ from fanwise.matrix.scorers import Scorer
 from fanwise.matrix.work import Step
 
 
-class Definition(msgspec.Struct, frozen=True):
+class Definition(msgspec.Struct, frozen=True, gc=False):
     """One cell, and how its items are called."""
 
     cell: str
@@ -52,16 +52,20 @@ class Definition(msgspec.Struct, frozen=True):
         return f"{self.cell} score {self.scores[scorer]}"
 
 
-def define(
-    cell: Cell, steps: Sequence[Step], scorers: Sequence[Scorer], time: int = 0
-) -> Definition:
-    """A cell of the matrix as it is."""
-    name = cell.key if time == 0 else f"{cell.key}~{time}"
-    scores = {each.name: _score_name(each) for each in scorers}
-    return Definition(
-        name, cell.key, cell.model, cell.strategy, cell.input, cell.repeat, cell.provider,
-        cell.seed, [step.name for step in steps], scores, time,
-    )  # fmt: skip
+class Definer:
+    """Defines the cells of a matrix as it is. What they share, they have in common."""
+
+    def __init__(self, steps: Mapping[str, Sequence[Step]], scorers: Sequence[Scorer]) -> None:
+        self._steps = {name: [step.name for step in each] for name, each in steps.items()}
+        self._scores = {each.name: _score_name(each) for each in scorers}
+
+    def define(self, cell: Cell, time: int = 0) -> Definition:
+        """A cell for the n-th time."""
+        name = cell.key if time == 0 else f"{cell.key}~{time}"
+        return Definition(
+            name, cell.key, cell.model, cell.strategy, cell.input, cell.repeat, cell.provider,
+            cell.seed, self._steps[cell.strategy], self._scores, time,
+        )  # fmt: skip
 
 
 def _score_name(scorer: Scorer) -> str:

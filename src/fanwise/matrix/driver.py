@@ -23,16 +23,20 @@ from fanwise.matrix.cells import NO_MODEL, Cell, in_dispatch_order
 from fanwise.matrix.compiled import Compiled
 from fanwise.matrix.definitions import Definition
 from fanwise.matrix.results import CellResult, Score, score_of
+from fanwise.matrix.scorers import Compared, Pattern
 from fanwise.matrix.spending import FAN_OUT, Spending
 from fanwise.matrix.work import Answer, Subject
 
 ROOM = 64
-"""Items at once of a provider without a cap, of cells without a model, and of scores."""
+"""Items at once of a provider without a cap, of cells without a model, and of scores that take
+time: a command, a function, a judge."""
+AT_ONCE = "cells:scores"
+"""The room of the other scores. They are as quick as the providers are together."""
 AHEAD = 2
 """Cells in the fan-out for each that may be at work."""
 
 
-class Task(msgspec.Struct, frozen=True):
+class Task(msgspec.Struct, frozen=True, gc=False):
     """One item: a step of a cell, or a score of its answer."""
 
     kind: Literal["step", "score"]
@@ -52,7 +56,7 @@ def rooms(compiled: Compiled) -> dict[str, int]:
         cap = compiled.spec.caps.get(provider)
         most = cap if isinstance(cap, int) else None if cap is None else cap.most
         found[_room(provider)] = ROOM if most is None else 2 * most
-    return found
+    return {**found, AT_ONCE: sum(found.values())}
 
 
 def _room(provider: str) -> str:
@@ -152,7 +156,8 @@ class Driver:
     def _score(self, cell: Cell, number: int) -> Task:
         scorer = self._compiled.scorers[number]
         key = self._definitions[cell.key].score_key(scorer.name)
-        return Task("score", cell, number, key, _room(NO_MODEL))
+        room = AT_ONCE if isinstance(scorer, Compared | Pattern) else _room(NO_MODEL)
+        return Task("score", cell, number, key, room)
 
     def _close_if_over(self) -> None:
         if self._left == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import msgspec
 
@@ -72,7 +71,7 @@ def _defined(
     compiled: Compiled, run: Run, asked: Asked, cells: Sequence[Cell]
 ) -> dict[str, Definition]:
     """All cells of the matrix, also those that are not asked for; written where that is news."""
-    make = partial(_define, compiled)
+    make = definitions.Definer(compiled.steps, compiled.scorers).define
     if run.journal is None:
         return {cell.key: make(cell, 0) for cell in compiled.cells}
     meant = {cell.key for cell in cells}
@@ -82,7 +81,3 @@ def _defined(
     )
     definitions.write(run.journal, run.id, changes)
     return found
-
-
-def _define(compiled: Compiled, cell: Cell, time: int) -> Definition:
-    return definitions.define(cell, compiled.steps[cell.strategy], compiled.scorers, time)

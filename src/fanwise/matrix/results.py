@@ -17,7 +17,7 @@ from fanwise.matrix.spending import Spending
 from fanwise.matrix.work import Answer
 
 
-class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+class Score(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What one scorer said of an answer, or why it could not."""
 
     score: float | None = None
@@ -33,7 +33,7 @@ def score_of(outcome: Outcome[Any]) -> Score:
     return Score(value["score"], value["reason"])
 
 
-class CellResult(msgspec.Struct, frozen=True):
+class CellResult(msgspec.Struct, frozen=True, gc=False):
     """A cell that was run, or read from the journal."""
 
     id: str
@@ -110,9 +110,10 @@ class CellResult(msgspec.Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
+        scores = {name: msgspec.to_builtins(score) for name, score in self.scores.items()}
+        plain = msgspec.structs.asdict(self)  # answers are plain, and large: they are not copied
         del plain["id"]
-        return {**self.cell.axes, **plain, "cell": self.id}
+        return {**self.cell.axes, **plain, "scores": scores, "cell": self.id}
 
 
 def digest(results: Iterable[CellResult]) -> str:

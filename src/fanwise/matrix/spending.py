@@ -5,6 +5,8 @@ Fed by the events of the run, and by the journal for what earlier executions did
 
 from __future__ import annotations
 
+import msgspec
+
 from fanwise.core.outcome import Attempt
 from fanwise.journal.port import Journal
 from fanwise.kernel import events
@@ -17,63 +19,59 @@ FAN_OUT = "cells"
 NANO, PICO = 1e9, 1e12
 
 
-class Spent:
+class Spent(msgspec.Struct, gc=False):
     """The calls of one cell, summed up. None: of at least one call nobody knows.
 
     Seconds and dollars are summed as whole numbers: the order of the calls changes no bit.
     """
 
-    __slots__ = (
-        "_backoff", "_queued", "_ran", "_usd", "calls", "first_token_s", "input_tokens",
-        "output_tokens",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.first_token_s: float | None = None
-        """The shortest."""
-        self.input_tokens: int | None = 0
-        self.output_tokens: int | None = 0
-        self._queued = self._ran = self._backoff = 0
-        self._usd: int | None = 0
+    calls: int = 0
+    first_token_s: float | None = None
+    """The shortest."""
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    queued_ns: int = 0
+    ran_ns: int = 0
+    backoff_ns: int = 0
+    pico_usd: int | None = 0
 
     @property
     def queued_s(self) -> float:
         """Seconds that they waited."""
-        return self._queued / NANO
+        return self.queued_ns / NANO
 
     @property
     def ran_s(self) -> float:
         """Seconds that they took."""
-        return self._ran / NANO
+        return self.ran_ns / NANO
 
     @property
     def backoff_s(self) -> float:
         """Seconds between attempts."""
-        return self._backoff / NANO
+        return self.backoff_ns / NANO
 
     @property
     def usd(self) -> float | None:
         """Dollars."""
-        return None if self._usd is None else self._usd / PICO
+        return None if self.pico_usd is None else self.pico_usd / PICO
 
     def add(self, attempt: Attempt) -> None:
         """One more attempt of a call."""
         self.calls += 1
-        self._queued += round(attempt.queued_s * NANO)
-        self._ran += round(attempt.ran_s * NANO)
-        self._backoff += round(attempt.backoff_s * NANO)
+        self.queued_ns += round(attempt.queued_s * NANO)
+        self.ran_ns += round(attempt.ran_s * NANO)
+        self.backoff_ns += round(attempt.backoff_s * NANO)
         first, known = attempt.first_token_s, self.first_token_s
         if first is not None:
             self.first_token_s = first if known is None else min(first, known)
         usage = attempt.usage
         if usage is None:
-            self.input_tokens = self.output_tokens = self._usd = None
+            self.input_tokens = self.output_tokens = self.pico_usd = None
             return
         if usage.requests or usage.tokens:
             self.input_tokens = _plus(self.input_tokens, usage.input_tokens)
             self.output_tokens = _plus(self.output_tokens, usage.output_tokens)
-        self._usd = _plus(self._usd, None if usage.usd is None else round(usage.usd * PICO))
+        self.pico_usd = _plus(self.pico_usd, None if usage.usd is None else round(usage.usd * PICO))
 
 
 def _plus(total: int | None, more: int | None) -> int | None:

@@ -87,7 +87,8 @@ class Prompt(msgspec.Struct, frozen=True):
         if subject.model is None:
             raise UsageError("a prompt has no model")
         request = Request(self._filled(subject), self.options, self.schema, subject.cell.seed)
-        said = msgspec.to_builtins(list(request.messages))  # a list, as the journal gives it back
+        # A list, as the journal gives it back: a tuple would have to be looked at value by value.
+        said = msgspec.to_builtins(list(request.messages))
         if self.answerer is not None:
             return {"messages": said, **await self.answerer(subject.model, request)}
         reply = await ask(subject.model, request, retry=self.retry, timeout=self.timeout)

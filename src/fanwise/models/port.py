@@ -20,7 +20,7 @@ Role = Literal["system", "user", "assistant"]
 Schema = dict[str, Any]
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """One turn of a conversation."""
 
     role: Role
@@ -39,7 +39,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
     """What only this provider knows, by the names of pydantic-ai's settings."""
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """All that a reply depends on."""
 
     messages: tuple[Message, ...]
@@ -55,7 +55,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         return plain
 
 
-class Tokens(msgspec.Struct, frozen=True):
+class Tokens(msgspec.Struct, frozen=True, gc=False):
     """What the provider counted; None where it does not say."""
 
     input: int | None = None

@@ -41,9 +41,11 @@ def check(
         except ValidationError as error:
             found: list[Any] = error.errors(include_url=False)
         unknown = [each for each in found if each["type"] == "extra_forbidden"]
+        told = unknown if on_unknown is not None and unknown else found
+        wrong = BadSpec(document.name, _problems(document, at, told, context["known"]))
         if on_unknown is None or not unknown:
-            raise BadSpec(document.name, _problems(document, at, found, context["known"]))
-        for problem in _problems(document, at, unknown, context["known"]):
+            raise wrong
+        for problem in wrong.problems:
             on_unknown(problem)
         for path in {_path(data, each) for each in unknown}:
             data = _without(data, path)

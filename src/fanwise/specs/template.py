@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
+from jinja2.runtime import new_context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from fanwise.errors import BadSpec
@@ -77,8 +78,11 @@ class Template:
 
     def render(self, **values: Any) -> str:
         """The text with the values in it. `BadSpec` for what is not there."""
+        # Not `Template.render`: it copies Jinja's globals one by one, each time anew.
+        known = {**ENVIRONMENT.globals, **values}
+        context = new_context(ENVIRONMENT, None, self._compiled.blocks, known, shared=True)
         try:
-            return self._compiled.render(values)
+            return "".join(self._compiled.root_render_func(context))
         except TemplateError as error:
             raise self.where.bad(f"the template cannot be filled: {error.message}") from error
         except Exception as error:  # a filter or an operator that does not suit the value

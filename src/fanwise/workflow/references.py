@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from fanwise.specs import FieldPath
 from fanwise.specs.nearest import did_you_mean
+from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.expressions.names import Used
 from fanwise.workflow.input_specs import InputSpec
 from fanwise.workflow.reading import Reader
@@ -31,8 +33,11 @@ class References:
         self._all = {step.id for each in steps for step in walk(each)}
         self._before: set[str] = set()
 
-    def check(self) -> None:
-        """Tell the reader what is wrong."""
+    def check(self, defaults: Mapping[str, Text | None]) -> None:
+        """Tell the reader what is wrong; `defaults`: what the header gives to all steps."""
+        for key, text in defaults.items():
+            if text is not None:
+                self._check_text(text, ("workflow", key), in_item=True)
         seen: dict[str, Step] = {}
         for step in self._steps:
             self._check(step, seen, in_item=False)
@@ -64,9 +69,12 @@ class References:
 
     def _check_texts(self, step: Step, *, in_item: bool) -> None:
         for place, text in step.texts():
-            told = {self._unknown(use, in_item=in_item) for use in text.uses()}
-            for message in sorted(message for message in told if message):
-                self._reader.doubtful((*step.where.path, *place), message)
+            self._check_text(text, (*step.where.path, *place), in_item=in_item)
+
+    def _check_text(self, text: Text | Value, path: FieldPath, *, in_item: bool) -> None:
+        told = {self._unknown(use, in_item=in_item) for use in text.uses()}
+        for message in sorted(message for message in told if message):
+            self._reader.doubtful(path, message)
 
     def _unknown(self, use: Used, *, in_item: bool) -> str:
         root, *rest = use.path

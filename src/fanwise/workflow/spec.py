@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,14 +32,28 @@ Read = Callable[[Path], Document]
 class HeaderSpec(SpecModel):
     """What stands under `workflow:`."""
 
-    id: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")
+    id: str
     name: str = Field(min_length=1)
-    version: str = Field(default="0.0.0", pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")
+    version: str = "0.0.0"
     author: str | None = None
     description: str | None = None
     integration: TextField | None = None
     model: TextField | None = None
     options: dict[str, Any] | None = None
+
+    @field_validator("id")
+    @classmethod
+    def _plain(cls, given: str) -> str:
+        if not re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", given):
+            raise ValueError("must be small letters, digits and `-` between them")
+        return given
+
+    @field_validator("version")
+    @classmethod
+    def _three_numbers(cls, given: str) -> str:
+        if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", given):
+            raise ValueError("must be X.Y.Z")
+        return given
 
 
 class RequiresSpec(SpecModel):
@@ -152,8 +167,9 @@ def _load(document: Document, loading: _Loading) -> Workflow:
     top = reader.model(FileSpec, ())
     header, requires, inputs = _parts(reader, top)
     steps = reader.steps(("steps",)) if "steps" in document.data else ()
-    if top is not None and not reader.problems:
-        References(reader, steps, inputs, {*top.caps, *top.rates}).check()
+    if top is not None and header is not None and not reader.problems:
+        references = References(reader, steps, inputs, {*top.caps, *top.rates})
+        references.check({"integration": header.integration, "model": header.model})
         _include(reader, steps, loading.within(document))
     if reader.problems or top is None or header is None or requires is None:
         raise BadSpec(document.name, reader.problems)

@@ -281,3 +281,7 @@ class CustomStep(Step):
     def _gather(cls, given: Any) -> Any:
         own = {key: value for key, value in given.items() if key not in Step.model_fields}
         return {**{key: value for key, value in given.items() if key not in own}, "fields": own}
+
+    def texts(self) -> Iterator[tuple[FieldPath, Text | Value]]:
+        """In the file they stand beside the others."""
+        yield from (((name,), value) for name, value in self.fields.items())

@@ -3,12 +3,13 @@
 A package says in its `pyproject.toml`:
 
     [project.entry-points."fanwise.steps"]
-    notify = "my_package.notify:STEP"
+    notify = "my_package.notify:notify"
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from fanwise.errors import UsageError
 from fanwise.specs import registry
@@ -60,10 +61,19 @@ def names(extra: Iterable[str] = ()) -> set[str]:
 
 
 def registered() -> dict[str, str]:
-    """Those of other packages, and where each is: `package.module:NAME`."""
+    """Those of other packages, and where each is: `package.module:name`."""
+    return {name: values[0] for name, values in claims().items()}
+
+
+@cache
+def claims() -> dict[str, tuple[str, ...]]:
+    """All that other packages register, by name: more than one value is a quarrel."""
     from importlib.metadata import entry_points
 
-    return {point.name: point.value for point in entry_points(group=GROUP)}
+    found: dict[str, set[str]] = {}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, set()).add(point.value)
+    return {name: tuple(sorted(values)) for name, values in found.items()}
 
 
 def spec_of(name: str, extra: Iterable[str] = ()) -> type[Step] | None:
@@ -75,6 +85,8 @@ def spec_of(name: str, extra: Iterable[str] = ()) -> type[Step] | None:
 
 def unavailable(name: str) -> str | None:
     """Why a type that is known cannot be used here, if so."""
+    if name not in BUILT_IN and len(claims().get(name, ())) > 1:
+        return f"two packages register this type: {', '.join(claims()[name])}"
     if BUILT_IN.get(name) is not SystemStep or name not in registry.BUILT_IN:
         return None
     try:

@@ -40,8 +40,12 @@ class Part(msgspec.Struct, frozen=True):
 
     def text(self, roots: Mapping[str, Any]) -> str:
         """Its value as text. `BadExpression`."""
+        return self.shown(self.value(roots))
+
+    def shown(self, value: Any) -> str:
+        """A value of it as text. `BadExpression`."""
         try:
-            return shown(self.value(roots))
+            return shown(value)
         except Impossible as error:
             raise BadExpression(self.source, str(error)) from None
 
@@ -105,13 +109,16 @@ class Text(msgspec.Struct, frozen=True):
         values: list[str] = []
 
         def placed(part: Part) -> str:
-            value, text = part.value(roots), part.text(roots)
+            value = part.value(roots)
+            text = part.shown(value)
             if part.is_raw or isinstance(value, bool | int | float):
-                return text.replace(MARK, "")
+                return text
             values.append(text)
             return MARK
 
         line = self._joined(placed)
+        if line.count(MARK) != len(values):
+            raise BadExpression(self.source, "a NUL character cannot stand in a command")
         return place_values(line), *values
 
     def _joined(self, text_of: Callable[[Part], str]) -> str:

@@ -1,0 +1,158 @@
+"""10,000 trivial cells: what a matrix costs for each, recorded.
+
+The model is scripted and answers at once, so all of it is the layer, the kernel and the journal:
+two models by two prompts by 2,500 inputs, each answer scored, every start and outcome on disk
+(SQLite, synchronous=FULL). It is the whole of `run_matrix` and its summary: laid out, run,
+recorded, summed up.
+
+The other is Inspect AI with its mock model, its log on and the same kind of sample. It is not
+installed with the rest: bench/README.md says how.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from bench.harness import (
+    Measured,
+    Row,
+    at_least,
+    at_most,
+    best,
+    fresh,
+    interleaved,
+    ratio,
+    seconds,
+)  # fmt: skip
+from fanwise import open_run
+from fanwise.matrix import Matrix, run_matrix
+from fanwise.models import Request
+from fanwise.testing import ScriptedModel
+
+FEW, MANY = 1_000, 10_000
+SAMPLES = 500
+"""Of Inspect, which is slower."""
+ROUNDS = 5
+LEAST_RATE = 2_000
+MOST_MIB = 200
+MOST_GROWTH = 1.1
+"""Of the time for a cell, from few to many."""
+LEAST_OF_INSPECT = 50.0
+MISSING = "not installed: see bench/README.md"
+
+CELLS_OF_AN_INPUT = 4
+
+
+def ours(cells: int) -> float:
+    with tempfile.TemporaryDirectory() as name:
+        journal = Path(name, "journal.db")
+        with open_run(journal=journal):  # creating the tables is not what is measured here
+            pass
+        began = time.perf_counter()
+        asyncio.run(_run(journal, cells))
+        return time.perf_counter() - began
+
+
+async def _run(journal: Path, cells: int) -> None:
+    models = [ScriptedModel(_answer, name=name) for name in ("scripted:a", "scripted:b")]
+    matrix = Matrix(
+        axes={"model": models, "input": _inputs(cells // CELLS_OF_AN_INPUT)},
+        strategies={
+            "short": "Say {{ input.word }}",
+            "long": {"prompt": "Be brief, please. Say {{ input.word }}"},
+        },
+        score=[{"exact": "input.word"}],
+        caps={"scripted": 512},
+    )
+    result = await run_matrix(matrix, journal=journal)
+    assert result.table()
+    assert len(result.cells) == cells
+    assert all(cell.scores["exact"].score == 1.0 for cell in result.cells)
+    assert sum(len(model.requests) for model in models) == cells
+
+
+def _inputs(count: int) -> list[dict[str, str]]:
+    return [{"id": str(number), "word": f"word {number}"} for number in range(count)]
+
+
+def _answer(request: Request) -> str:
+    return request.messages[-1].content.rpartition("Say ")[2]
+
+
+def inspect(samples: int) -> float:
+    """Imported by name: it is no dependency, and its types are not checked."""
+    ai, dataset = import_module("inspect_ai"), import_module("inspect_ai.dataset")
+    solver, scorer = import_module("inspect_ai.solver"), import_module("inspect_ai.scorer")
+    model = import_module("inspect_ai.model")
+    rows = [
+        dataset.Sample(id=each["id"], input=f"Say {each['word']}", target=each["word"])
+        for each in _inputs(samples)
+    ]
+    output = model.ModelOutput.from_content("mockllm/model", rows[0].target)
+    task = ai.Task(dataset=rows, solver=[solver.generate()], scorer=scorer.match(location="exact"))
+    with tempfile.TemporaryDirectory() as folder:
+        mock = model.get_model("mockllm/model", custom_outputs=itertools.repeat(output))
+        began = time.perf_counter()
+        logs = ai.eval(
+            task, model=mock, log_dir=folder, display="none", max_samples=100, max_connections=100
+        )
+        took = time.perf_counter() - began
+    assert logs[0].status == "success"
+    assert logs[0].results.completed_samples == samples
+    return took
+
+
+def measure() -> list[Row]:
+    """As a rate, in memory, from few to many; and against Inspect AI, cell for sample."""
+    contenders = {
+        "many": lambda: fresh(__name__, "ours", MANY),
+        "few": lambda: fresh(__name__, "ours", FEW),
+    }
+    if find_spec("inspect_ai") is not None:
+        contenders["inspect"] = lambda: fresh(__name__, "inspect", SAMPLES)
+    found = interleaved(contenders, rounds=ROUNDS)
+    many, few = found["many"], found["few"]
+    rate, memory = MANY / best(many), max(each.peak_mb for each in many)
+    return [
+        Row(
+            f"matrix: {MANY:,} cells, recorded (best of {ROUNDS})",
+            _rate(rate),
+            bound=f">= {LEAST_RATE:,}/s",
+            ok=rate >= LEAST_RATE,
+        ),
+        Row(
+            f"matrix: peak memory of the process, {MANY:,} cells",
+            f"{memory:.0f} MiB",
+            bound=f"< {MOST_MIB} MiB",
+            ok=memory < MOST_MIB,
+        ),
+        at_most(
+            f"matrix: {FEW:,} -> {MANY:,} cells",
+            f"{best(many):.2f} s",
+            f"{best(few):.2f} s",
+            best(many) / best(few),
+            MOST_GROWTH * MANY / FEW,
+        ),
+        _against_inspect(many, found.get("inspect")),
+    ]
+
+
+def _against_inspect(many: Sequence[Measured], other: Sequence[Measured] | None) -> Row:
+    case = "matrix: rate, against Inspect AI (medians)"
+    mine = _rate(MANY / seconds(many))
+    if other is None:
+        return Row(case, mine, MISSING)
+    # Both as times of one cell: what takes turns is compared turn by turn.
+    times = ratio(other, many) * MANY / SAMPLES
+    return at_least(case, mine, _rate(SAMPLES / seconds(other)), times, LEAST_OF_INSPECT)
+
+
+def _rate(cells_a_second: float) -> str:
+    return f"{cells_a_second:,.0f}/s"
