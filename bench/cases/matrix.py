@@ -2,8 +2,8 @@
 
 The model is scripted and answers at once, so all of it is the layer, the kernel and the journal:
 two models by two prompts by 2,500 inputs, each answer scored, every start and outcome on disk
-(SQLite, synchronous=FULL). It is the whole of `run_matrix` and its summary: laid out, run,
-recorded, summed up.
+(SQLite, synchronous=FULL). It is the whole of `run_matrix` and its summary: cells are laid out,
+run, recorded, summed up.
 
 The other is Inspect AI with its mock model, its log on and the same kind of sample. It is not
 installed with the rest: bench/README.md says how.
@@ -12,13 +12,13 @@ installed with the rest: bench/README.md says how.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import tempfile
 import time
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from bench.harness import (
     Measured,
@@ -95,17 +95,24 @@ def inspect(samples: int) -> float:
         dataset.Sample(id=each["id"], input=f"Say {each['word']}", target=each["word"])
         for each in _inputs(samples)
     ]
-    output = model.ModelOutput.from_content("mockllm/model", rows[0].target)
+
+    def answer(messages: Any, *_: Any) -> Any:
+        output = model.ModelOutput.from_content("mockllm/model", messages[-1].text[len("Say ") :])
+        # Without it the mock counts tokens with a table that it gets from the internet.
+        output.usage = model.ModelUsage(input_tokens=3, output_tokens=2, total_tokens=5)
+        return output
+
     task = ai.Task(dataset=rows, solver=[solver.generate()], scorer=scorer.match(location="exact"))
     with tempfile.TemporaryDirectory() as folder:
-        mock = model.get_model("mockllm/model", custom_outputs=itertools.repeat(output))
+        mock = model.get_model("mockllm/model", custom_outputs=answer)
         began = time.perf_counter()
         logs = ai.eval(
             task, model=mock, log_dir=folder, display="none", max_samples=100, max_connections=100
         )
         took = time.perf_counter() - began
-    assert logs[0].status == "success"
+    assert logs[0].status == "success", logs[0].error
     assert logs[0].results.completed_samples == samples
+    assert logs[0].results.scores[0].metrics["accuracy"].value == 1.0
     return took
 
 

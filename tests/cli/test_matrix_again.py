@@ -163,3 +163,22 @@ def test_score_is_for_runs_that_have_scores(place: Place) -> None:
     place.run("map", "--run", "m", "--", "cat", given=b"a\n")
     done = place.run("score", "m")
     assert done.returncode == 2 and b"has no scores (map)" in done.stderr
+
+
+def test_show_tells_the_summary_and_with_items_every_cell(
+    matrix: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(body: dict[str, Any]) -> Answer | str:
+        return Answer(status=400) if "Kindly: fine" in str(body) else script(body)
+
+    async def main(server: ScriptedServer) -> None:
+        await command(matrix, "run", "m.yaml")
+        told = (await command(matrix, "show", "reviews")).stdout.decode()
+        assert "openai:gpt-5-mini  kind      3      1       1.000" in told
+        assert "openai:gpt-5-mini kind 3 #0 (" in told
+        assert "plain 1 #0" not in told
+        assert max(map(len, told.splitlines())) < 400
+        fully = (await command(matrix, "show", "reviews", "--items")).stdout.decode()
+        assert "plain 1 #0" in fully and "done, exact 1, score 1" in fully
+
+    serving(refusing, main, monkeypatch)

@@ -15,7 +15,7 @@ import pytest
 
 from fanwise.testing import Answer, ScriptedServer
 from tests.cli.support import Place
-from tests.models.support import run
+from tests.models.support import HANG_S, run
 from tests.sampling.support import is_judge, seeds, verdict
 
 PLACES = seeds(4, 9)
@@ -52,6 +52,7 @@ def serving(
     script: Callable[[dict[str, Any]], Answer | str],
     body: Callable[[ScriptedServer], Coroutine[Any, Any, None]],
     monkeypatch: pytest.MonkeyPatch,
+    within_s: float = HANG_S,
 ) -> None:
     async def main() -> None:
         async with ScriptedServer(script) as server:
@@ -59,7 +60,7 @@ def serving(
             monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
             await body(server)
 
-    run(main())
+    run(main(), within_s)
 
 
 def command(place: Place, *args: str, given: bytes = b"") -> Any:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fanwise.matrix.compare import compare, holm, newcombe
@@ -112,6 +112,7 @@ def test_wilson_holds_the_proportion_and_is_symmetric(
 
 @SOME
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=20), confidences)
+@example([1.0, 0.9738925463409476, 0.9738925463409476], 0.5)
 def test_a_bootstrap_interval_holds_the_mean(values: list[float], confidence: float) -> None:
     for method in ("bca", "percentile"):
         options = AnalysisOptions(confidence=confidence, resamples=50, bootstrap=method)

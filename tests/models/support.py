@@ -10,11 +10,11 @@ from fanwise.models import Message, Model, Options, Request, connect
 from fanwise.testing import ScriptedServer
 
 T = TypeVar("T")
-HANG_S = 60
+HANG_S = 110.0
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asyncio.wait_for(main, HANG_S))
+def run(main: Coroutine[Any, Any, T], within_s: float = HANG_S) -> T:
+    return asyncio.run(asyncio.wait_for(main, within_s))
 
 
 def model_of(server: ScriptedServer, name: str = "openai:gpt-5-mini", **fields: Any) -> Model:

@@ -84,8 +84,10 @@ def test_files_of_a_folder_are_inputs_with_their_paths_as_ids(tmp_path: Path) ->
                                     "and `glob` (with `folder`)"]),
         ("{glob: x, id: y}", ["f.yaml:1:9: inputs: the id of a file is its path; leave `id` out"]),
         ("{fiel: r.csv}", ["f.yaml:1:10: inputs.fiel: is not known here; did you mean `file`?"]),
-        ("{file: none.csv}", ["none.csv: cannot be read: No such file or directory"]),
-        ("{file: f.yaml}", ["f.yaml: the name of a file with inputs ends with .jsonl or .csv"]),
+        ("{file: none.csv}", ["f.yaml:1:16: inputs.file: none.csv: cannot be read: No such file or "
+                              "directory"]),
+        ("{file: f.yaml}", ["f.yaml:1:16: inputs.file: f.yaml: the name of a file with inputs ends "
+                            "with .jsonl or .csv"]),
         ("{folder: none}", ["f.yaml:1:18: inputs.folder: there is no folder 'none'"]),
         ('{glob: "*.none"}', ["f.yaml:1:16: inputs.glob: no file matches '*.none'"]),
     ],
@@ -99,8 +101,8 @@ def test_what_is_wrong_with_inputs_is_said_with_its_place(
 @pytest.mark.parametrize(
     ("content", "wanted"),
     [
-        ("", ["r.jsonl: it has no rows"]),
-        ("\n \n", ["r.jsonl: it has no rows"]),
+        ("", ["f.yaml:1:16: inputs.file: r.jsonl: it has no rows"]),
+        ("\n \n", ["f.yaml:1:16: inputs.file: r.jsonl: it has no rows"]),
         ('{"n": 1}\n{"n": }\n{"n": 1}\n[', ["r.jsonl:2:7: this is not JSON: Expecting value",
                                             "r.jsonl:4:2: this is not JSON: Expecting value"]),
         ('{"n": 1}\n{"n": 1}', ["r.jsonl:2: n: 1 is the id of line 1 too"]),
@@ -118,8 +120,8 @@ def test_what_is_wrong_in_json_lines_names_the_line(
 @pytest.mark.parametrize(
     ("content", "wanted"),
     [
-        ("", ["r.csv: it has no rows"]),
-        ("n,t\n", ["r.csv: it has no rows"]),
+        ("", ["f.yaml:1:16: inputs.file: r.csv: it has no rows"]),
+        ("n,t\n", ["f.yaml:1:16: inputs.file: r.csv: it has no rows"]),
         ("n,t,n\n1,2,3\n", ["r.csv:1: n: this column is there twice"]),
         ('n,t\n1,"x\ny"\n2\n', ["r.csv:4: 1 columns, and the header has 2"]),
         ("n,t\n1,a\n1,b\n", ["r.csv:3: n: '1' is the id of line 2 too"]),

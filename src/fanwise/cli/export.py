@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
@@ -17,22 +17,34 @@ from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json
 from fanwise.cli.streams import text_file
 from fanwise.errors import UsageError
-from fanwise.view.item_rows import COLUMNS, Row, item_rows
 
-HELP = """Write one row for each item of a run, in item order.
+if TYPE_CHECKING:
+    from fanwise.journal.port import Journal, RunRecord
+    from fanwise.view.table import Table
+
+HELP = """Write a run as a table: one row for each item, or for each cell of a matrix.
 
 \b
   fanwise export RUN                                   JSON lines, on stdout
   fanwise export RUN --format csv --output run.csv
+  fanwise export RUN --format parquet -o run.parquet   needs fanwise[parquet]
   fanwise export RUN | jq -r 'select(.status == "failed") | .input'
 
-Bytes that are not UTF-8 are in base64, under input_base64, stdout_base64 or
-stderr_base64. Of an output that is too long for the journal a row has the
-beginning, the end, and the file that has it all (stdout_path, stderr_path).
+Items are in item order. Bytes that are not UTF-8 are in base64, under
+input_base64, stdout_base64 or stderr_base64. Of an output that is too long for
+the journal a row has the beginning, the end, and the file that has it all
+(stdout_path, stderr_path).
 
 An item that made calls has their number (calls: all attempts), tokens and
 dollars (usd). A sum is empty if a part of it is unknown; usd_unknown says of
 how many attempts the price is.
+
+Cells are those of the matrix as it is now, in its order: their axes, status,
+text and value of the answer, score_NAME of each scorer (reason_NAME,
+scorer_error_NAME), error, times, tokens, dollars, prompt (messages) and the
+answers of their steps. Cells that were not run have the status waiting. With
+--items a matrix is written as its items: steps and scores as the journal has
+them, those of an edited matrix too.
 """
 
 
@@ -43,27 +55,49 @@ def register(app: typer.Typer) -> None:
 
 def export(
     run_id: RunArgument,
-    form: Annotated[Literal["jsonl", "csv"], typer.Option("--format", help="Of the rows.")] = (
-        "jsonl"
-    ),
+    form: Annotated[
+        Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="Of the rows.")
+    ] = "jsonl",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: stdout.")
     ] = None,
+    items: Annotated[bool, typer.Option("--items", help="Of a matrix too: its items.")] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a run's items."""
-    with reading(journal, run_id) as (found, _):
-        rows = item_rows(found, run_id)
+    """Write a run's items or cells."""
+    if form == "parquet" and output is None:
+        raise UsageError("Parquet is no text for stdout", "Say where it goes: --output FILE")
+    with reading(journal, run_id) as (found, run):
+        table = _table(found, run, items=items)
         if as_json and output is None:
             from fanwise.cli.json_stream import print_document
 
-            print_document({"run": run_id}, "items", rows)
+            print_document({"run": run_id}, table.what, table.rows)
             return
-        with _target(output) as file:
-            number = (_write_csv if form == "csv" else _write_jsonl)(file, rows)
+        number = _write(table, form, output)
     if as_json:
-        print_json({"run": run_id, "output": str(output), "format": form, "items": number})
+        print_json({"run": run_id, "output": str(output), "format": form, table.what: number})
+
+
+def _table(journal: Journal, run: RunRecord, *, items: bool) -> Table:
+    from fanwise.specs import names, system
+    from fanwise.specs.system import ExportingSystem
+    from fanwise.view.item_rows import item_table
+
+    found = system(run.kind) if not items and run.kind in names() else None
+    if isinstance(found, ExportingSystem):
+        return found.table(journal, run)
+    return item_table(journal, run.id)
+
+
+def _write(table: Table, form: str, output: Path | None) -> int:
+    if form == "parquet" and output is not None:
+        from fanwise.cli.parquet import write_parquet
+
+        return write_parquet(output, table)
+    with _target(output) as file:
+        return (_write_csv if form == "csv" else _write_jsonl)(file, table)
 
 
 @contextmanager
@@ -81,19 +115,19 @@ def _target(output: Path | None) -> Iterator[IO[str]]:
         yield file
 
 
-def _write_jsonl(file: IO[str], rows: Iterable[Row]) -> int:
+def _write_jsonl(file: IO[str], table: Table) -> int:
     number = 0
-    for number, row in enumerate(rows, 1):  # noqa: B007 - the count
+    for number, row in enumerate(table.rows, 1):  # noqa: B007 - the count
         file.write(msgspec.json.encode(row).decode() + "\n")
     return number
 
 
-def _write_csv(file: IO[str], rows: Iterable[Row]) -> int:
+def _write_csv(file: IO[str], table: Table) -> int:
     writer = csv.writer(file)
-    writer.writerow(COLUMNS)
+    writer.writerow(table.columns)
     number = 0
-    for number, row in enumerate(rows, 1):  # noqa: B007
-        writer.writerow([_cell(row.get(column)) for column in COLUMNS])
+    for number, row in enumerate(table.rows, 1):  # noqa: B007
+        writer.writerow([_cell(row.get(column)) for column in table.columns])
     return number
 
 

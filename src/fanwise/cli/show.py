@@ -41,7 +41,7 @@ def show(
 ) -> None:
     """Show one run."""
     from fanwise.cli.json_stream import print_document
-    from fanwise.cli.told_values import overview, told_values
+    from fanwise.cli.told_values import tells_all, told_values
     from fanwise.view.item_rows import item_rows
     from fanwise.view.run_detail import detail_lines, item_lines, run_detail
 
@@ -50,12 +50,8 @@ def show(
         if as_json:
             print_document(detail, "items", item_rows(found, run_id) if items else ())
             return
-        whole = overview(found, run, fully=items)
-        if whole is None:
-            lines = detail_lines(detail, list(told_values(found, run, fully=items)))
-        else:
-            lines = detail_lines({**detail, "fan_outs": [], "events": []}, whole)
-        for line in lines:
+        shown = {**detail, "fan_outs": [], "events": []} if tells_all(run) else detail
+        for line in detail_lines(shown, list(told_values(found, run, fully=items))):
             typer.echo(line)
         if items:
             for line in item_lines(item_rows(found, run_id)):

@@ -1,13 +1,13 @@
-"""What came of each item, in the words of the system that made the run.
+"""What came of a run, in the words of the system that made it.
 
-Only the system knows how its values read; one that has no `tell` is left alone, and so is a run
-whose system is not installed here.
+Only the system knows how its values read; one that has neither `told` nor `tell` is left alone, and
+so is a run whose system is not installed here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fanwise.cli.say import harmless
 from fanwise.errors import UsageError
@@ -16,7 +16,7 @@ from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.kernel.scope import is_top
 
 if TYPE_CHECKING:
-    from fanwise.specs.system import Overview, Tell
+    from fanwise.specs.system import System, Tell, Told
 
 MOST = 20
 """Items that are told of, if not all are wanted."""
@@ -24,9 +24,21 @@ MOST = 20
 
 def told_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[str]:
     """Lines for a person; none where there is nothing to tell."""
-    tell: Tell | None = _method(run.kind, "tell")
-    if tell is None:
-        return
+    system = _system(run.kind)
+    told: Told | None = getattr(system, "told", None)
+    tell: Tell | None = getattr(system, "tell", None)
+    if told is not None:
+        yield from map(harmless, told(journal, run, fully=fully))
+    elif tell is not None:
+        yield from _one_by_one(tell, journal, run, fully=fully)
+
+
+def tells_all(run: RunRecord) -> bool:
+    """Whether nothing is left to say of the run's fan-outs and events."""
+    return getattr(_system(run.kind), "tells_all", False)
+
+
+def _one_by_one(tell: Tell, journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[str]:
     number = sum(1 for _ in _with_values(journal, run))
     for place, item in enumerate(_with_values(journal, run)):
         if place == MOST and not fully:
@@ -36,24 +48,16 @@ def told_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[st
         yield from map(harmless, tell(item.key, value, fully=fully or number == 1))
 
 
-def overview(journal: Journal, run: RunRecord, *, fully: bool) -> list[str] | None:
-    """What came of the run as a whole; None: its system has no words for that."""
-    made: Overview | None = _method(run.kind, "overview")
-    if made is None:
-        return None
-    return [harmless(line) for line in made(journal, run, fully=fully)]
-
-
 def _with_values(journal: Journal, run: RunRecord) -> Iterator[ItemRecord]:
     for fan_out in journal.fan_outs(run.id):
         if is_top(fan_out.path):
             yield from (i for i in journal.items(fan_out.id) if i.value is not None)
 
 
-def _method(kind: str, name: str) -> Any:
+def _system(kind: str) -> System | None:
     from fanwise.specs import registry
 
     try:
-        return getattr(registry.system(kind), name, None)
+        return registry.system(kind)
     except UsageError:  # the kernel's own kinds are no systems
         return None

@@ -16,19 +16,18 @@ def _first_word(text: str) -> str:
 
 
 _CALLS = f"""
-SELECT f.run_id AS run,
-    CASE WHEN r.kind <> 'matrix' THEN NULL
-        WHEN f.path = 'cells' THEN {_first_word("a.key")}
-        WHEN f.path LIKE 'cells/%' THEN {_first_word("substr(f.path, 7)")} END AS cell,
-    CASE WHEN r.kind <> 'matrix' THEN NULL
-        WHEN (f.path || '/' || a.key) LIKE 'cells/% score %' THEN 'score' ELSE 'answer' END AS part,
-    f.path AS path, a.key AS item, a.number AS number, a.call AS call, a.caps AS caps,
-    a.started_at AS started_at, a.queued_s AS queued_s, a.ran_s AS ran_s,
-    a.backoff_s AS backoff_s, a.first_token_s AS first_token_s, a.requests AS requests,
-    a.tokens AS tokens, a.input_tokens AS input_tokens, a.output_tokens AS output_tokens,
-    a.cached_tokens AS cached_tokens, a.usd AS usd, a.error AS error
-FROM attempts a JOIN fan_outs f ON f.id = a.fan_out JOIN runs r ON r.id = f.run_id
-WHERE a.call IS NOT NULL"""
+SELECT run, CASE WHEN whole IS NOT NULL THEN {_first_word("whole")} END AS cell,
+    CASE WHEN whole IS NULL THEN NULL
+        WHEN substr(whole, instr(whole, ' ') + 1, 6) = 'score ' THEN 'score'
+        ELSE 'answer' END AS part,
+    path, item, number, call, caps, started_at, queued_s, ran_s, backoff_s, first_token_s,
+    requests, tokens, input_tokens, output_tokens, cached_tokens, usd, error
+FROM (
+    SELECT f.run_id AS run, f.path AS path, a.key AS item, a.*,
+        CASE WHEN r.kind <> 'matrix' THEN NULL WHEN f.path = 'cells' THEN a.key
+            WHEN substr(f.path, 1, 6) = 'cells/' THEN substr(f.path, 7) END AS whole
+    FROM attempts a JOIN fan_outs f ON f.id = a.fan_out JOIN runs r ON r.id = f.run_id
+    WHERE a.call IS NOT NULL)"""
 
 _DEFINED = """
     SELECT r.id AS run, i.input_index AS number, f.id AS fan_out, CAST(i.data AS TEXT) AS data,
@@ -51,14 +50,16 @@ _CELLS = f"""
 WITH defined AS ({_DEFINED}),
 spent AS (
     SELECT run, cell, count(*) AS calls, sum(queued_s) AS queued_s, sum(ran_s) AS ran_s,
-        sum(backoff_s) AS backoff_s, {_whole("input_tokens")}, {_whole("output_tokens")},
-        {_whole("usd")}
+        sum(backoff_s) AS backoff_s, min(first_token_s) AS first_token_s,
+        {_whole("input_tokens")}, {_whole("output_tokens")}, {_whole("usd")}
     FROM calls WHERE part = 'answer' GROUP BY run, cell),
+judged AS (
+    SELECT run, cell, {_whole("usd")} FROM calls WHERE part = 'score' GROUP BY run, cell),
 ended AS (
     SELECT d.run AS run, d.cell AS cell, d.number AS number,
         sum(i.status = 'done') AS done, count(*) AS steps,
         max(CASE WHEN i.status = 'failed' THEN coalesce(i.error, 'null') END) AS error,
-        min(i.started_at) AS started_at, max(i.ended_at) AS ended_at
+        min(i.started_at) AS started_at, max(i.ended_at) AS ended_at, sum(i.ran_s) AS ran_s
     FROM defined d JOIN json_each(d.data, '$.steps') s
     LEFT JOIN items i ON i.fan_out = d.fan_out AND i.key = d.cell || ' ' || s.value
     GROUP BY d.run, d.number)
@@ -68,12 +69,15 @@ SELECT d.run AS run, d.cell AS cell, {_AXES},
     json_extract(a.value, '$.text') AS text, json_extract(a.value, '$.value') AS value,
     e.error AS error, e.started_at AS started_at, e.ended_at AS ended_at,
     coalesce(p.calls, 0) AS calls, coalesce(p.queued_s, 0.0) AS queued_s,
-    coalesce(p.ran_s, 0.0) AS ran_s, coalesce(p.backoff_s, 0.0) AS backoff_s,
+    coalesce(p.ran_s, e.ran_s, 0.0) AS ran_s, coalesce(p.backoff_s, 0.0) AS backoff_s,
+    p.first_token_s AS first_token_s,
     CASE WHEN p.calls IS NULL THEN 0 ELSE p.input_tokens END AS input_tokens,
     CASE WHEN p.calls IS NULL THEN 0 ELSE p.output_tokens END AS output_tokens,
-    CASE WHEN p.calls IS NULL THEN 0.0 ELSE p.usd END AS usd
+    CASE WHEN p.calls IS NULL THEN 0.0 ELSE p.usd END AS usd,
+    CASE WHEN j.cell IS NULL THEN 0.0 ELSE j.usd END AS scoring_usd
 FROM defined d JOIN ended e ON e.run = d.run AND e.number = d.number
 LEFT JOIN spent p ON p.run = d.run AND p.cell = d.cell
+LEFT JOIN judged j ON j.run = d.run AND j.cell = d.cell
 LEFT JOIN items a ON a.fan_out = d.fan_out
     AND a.key = d.cell || ' ' || json_extract(d.data, '$.steps[#-1]')"""
 

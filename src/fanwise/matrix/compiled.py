@@ -5,7 +5,10 @@ All that can be wrong with a file is found here, before anything is spent.
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +19,7 @@ from fanwise.kernel.perform import name_of
 from fanwise.matrix.cells import NO_MODEL, Cell, encoded, key_of, seed_of
 from fanwise.matrix.scorers import Called, Compared, Judging, Pattern, Program, Scorer
 from fanwise.matrix.spec import MatrixSpec, PromptSpec, ScoreSpec, StrategySpec
+from fanwise.matrix.wanted import wanted
 from fanwise.matrix.work import Constant, Copy, Function, Prompt, Step, field_of
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
@@ -50,10 +54,8 @@ def compile_(spec: MatrixSpec, inputs: Inputs, where: Where) -> Compiled:
     steps = {name: maker.steps(name) for name in maker.used()}
     models = maker.models()
     found = Compiled(spec, {each.id: each for each in inputs}, models, steps, maker.scorers(), ())
-    cells = [cell for cell in _product(found) if _wanted(spec, cell)]
-    if not cells:
-        raise where.at("exclude").bad("nothing is left to run")
-    maker.check_caps(cells)
+    cells = wanted(spec, list(_product(found)), where)
+    maker.check_caps(cells, [*models.values(), *_judges(found.scorers)])
     return msgspec.structs.replace(found, cells=cells)
 
 
@@ -75,12 +77,15 @@ class _Maker:
 
     def used(self) -> list[str]:
         """The strategies of the axis, which must all be there."""
-        for number, name in enumerate(self._spec.axes.strategy):
+        asked = self._spec.axes.strategy
+        for number, name in enumerate(asked):
+            if name in asked[:number]:
+                raise self._where.at("axes", "strategy", number).bad(f"{name!r} is there twice")
             if name not in self._spec.strategies:
                 known = ", ".join(self._spec.strategies)
                 place = self._where.at("axes", "strategy", number)
                 raise place.bad(f"there is no strategy {name!r}; there are: {known}")
-        return list(dict.fromkeys(self._spec.axes.strategy)) or list(self._spec.strategies)
+        return list(asked) or list(self._spec.strategies)
 
     def models(self) -> dict[str, Model]:
         """Connected, by name."""
@@ -159,12 +164,15 @@ class _Maker:
                 self._check_path(path, where.at(kind))
                 return Compared(name, kind, path)
         if spec.regex is not None:
-            return Pattern(name, self._template(spec.regex, where.at("regex")))
+            pattern = Pattern(name, self._template(spec.regex, where.at("regex")))
+            self._check_pattern(pattern, where.at("regex"))
+            return pattern
         if spec.judge is not None and spec.model is not None:
             model = _connected(spec.model.spec(), where.at("model"))
             return Judging(name, self._template(spec.judge, where.at("judge")), model)
         if spec.command is not None:
             folder = str(where.document.folder)
+            _check_program(spec.command, folder, where.at("command"))
             return Program(name, spec.command, folder, spec.timeout or 60.0)
         called = function(spec.call, where.at("call")) if isinstance(spec.call, str) else spec.call
         return Called(spec.name or name_of(called), called)
@@ -181,10 +189,22 @@ class _Maker:
             except UsageError as error:
                 raise where.bad(f"input {each.id!r}: {error}") from None
 
-    def check_caps(self, cells: Sequence[Cell]) -> None:
+    def _check_pattern(self, pattern: Pattern, where: Where) -> None:
+        """With each input in it: one that is no pattern would cost its cells their scores."""
+        axes = {"model": "", "strategy": "", "repeat": 0}
+        for each in self._inputs:
+            filled = pattern.template.render(input=each.data, steps={}, **axes)
+            try:
+                re.compile(filled)
+            except re.error as error:
+                about = f"input {each.id!r}: " if pattern.template.names() else ""
+                raise where.bad(f"{about}{filled!r} is no pattern: {error}") from None
+            if not pattern.template.names():
+                return
+
+    def check_caps(self, cells: Sequence[Cell], models: Sequence[Model]) -> None:
         """A cap that nothing needs is a typing error, more often than not."""
         known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
-        models = [*self.models().values(), *_judges(self.scorers())]
         known |= {each.provider for each in models} | {each.name for each in models}
         known |= {f"key:{each.key}" for each in models if each.key is not None}
         problems = []
@@ -196,6 +216,14 @@ class _Maker:
                     problems += self._where.at(kind, name).bad(message).problems
         if problems:
             raise BadSpec(self._where.document.name, problems)
+
+
+def _check_program(argv: Sequence[str], folder: str, where: Where) -> None:
+    if not argv:
+        raise where.bad("it names no program")
+    given = Path(folder, argv[0]) if "/" in argv[0] else argv[0]
+    if shutil.which(given) is None:
+        raise where.at(0).bad(f"there is no program {argv[0]!r}")
 
 
 def _judges(scorers: Sequence[Scorer]) -> Iterator[Model]:
@@ -244,9 +272,3 @@ def _product(found: Compiled) -> Iterator[Cell]:
 def _who(model: Spec | None) -> dict[str, Any] | None:
     """Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer."""
     return None if model is None else {k: v for k, v in shown(model).items() if k != "price"}
-
-
-def _wanted(spec: MatrixSpec, cell: Cell) -> bool:
-    axes = cell.axes
-    out = any(each.fits(axes) for each in spec.exclude)
-    return not out or any(each.fits(axes) for each in spec.include)

@@ -166,6 +166,8 @@ class Driver:
     # -- what comes back ------------------------------------------------------------------------
 
     def _take(self, task: Task, outcome: Outcome[Any]) -> None:
+        if outcome.status in ("cancelled", "skipped"):
+            return  # the run is being ended, and the cell has neither an answer nor failed
         cell = task.cell
         open_ = self._open[cell.key]
         if task.kind == "score":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fanwise.matrix.execution import Executed
-from fanwise.matrix.results import CellResult, digest
+from fanwise.matrix.recorded import Recorded
+from fanwise.matrix.results import CellResult, Score, digest
 from fanwise.matrix.tables import summary_lines
 from fanwise.specs.system import End
 
@@ -72,16 +73,26 @@ def _verdict(verdict: Any) -> str:
     return f"{verdict.axis}: {better} is better than {other} ({verdict.scorer})"
 
 
-def item_lines(key: str, value: Mapping[str, Any], *, fully: bool) -> list[str]:
-    """An item for `fanwise show`: the answer of a step, or a score."""
-    if "score" in value and "text" not in value:
-        reason = f" ({value['reason']})" if value.get("reason") else ""
-        return [f"{key}: {value['score']}{reason}"]
-    text = " ".join(str(value.get("text", "")).split())
-    if not fully:
-        return [f"{key}: {_cut(text)}"]
-    asked = [f"  {each['role']}: {each['content']}" for each in value.get("messages", ())]
-    return [f"{key}:", *asked, f"  answer: {value.get('text', '')}"]
+def told_lines(found: Recorded, *, fully: bool) -> list[str]:
+    """A matrix for `fanwise show`: the summary, what failed; fully: every cell."""
+    lines = summary_lines(found.results)
+    if found.waiting:
+        lines.append(f"{len(found.waiting)} cells have not been run")
+    if fully:
+        return [*lines, *(line for each in found.results for line in _cell_lines(each))]
+    failed = [each for each in found.results if each.status == "failed"]
+    return lines + _some(failed, lambda each: each.error or "")
+
+
+def _cell_lines(result: CellResult) -> list[str]:
+    scores = ", ".join(f"{name} {_score(score)}" for name, score in result.scores.items())
+    said = result.error if result.answer is None else result.answer["text"]
+    head = f"{name_of(result)}: {result.status}" + (f", {scores}" if scores else "")
+    return [head, f"    {_cut(said or '')}"]
+
+
+def _score(score: Score) -> str:
+    return "failed" if score.score is None else f"{score.score:g}"
 
 
 def _cut(text: str) -> str:

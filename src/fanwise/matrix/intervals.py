@@ -123,7 +123,9 @@ def bootstrap_interval(
     if options.bootstrap == "bca":
         tails = _bca_tails(values, means, centre, tails)
     low, high = (float(each) for each in np.quantile(means, tails))
-    return min(low, centre), max(high, centre)
+    # A mean of resampled values may be rounded past the least or the largest of them.
+    least, most = min(values), max(values)
+    return max(least, min(low, centre)), min(most, max(high, centre))
 
 
 def _bca_tails(

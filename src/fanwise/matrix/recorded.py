@@ -30,6 +30,8 @@ class Recorded(msgspec.Struct, frozen=True):
     """Cells without an answer or an error."""
     environment: dict[str, Any] | None
     """Of the last execution."""
+    scorers: list[str]
+    """In the order of the matrix."""
 
 
 def read_matrix(journal: Journal, run_id: str) -> Recorded:
@@ -38,7 +40,9 @@ def read_matrix(journal: Journal, run_id: str) -> Recorded:
     results = list(read_results(journal, run_id, definitions))
     known = {each.cell.key for each in results}
     waiting = [each.as_cell() for each in definitions if each.key not in known]
-    return Recorded(journal.run(run_id), results, waiting, _environment(journal, run_id))
+    scorers = list(dict.fromkeys(name for each in definitions for name in each.scores))
+    environment = _environment(journal, run_id)
+    return Recorded(journal.run(run_id), results, waiting, environment, scorers)
 
 
 def read_results(

@@ -51,6 +51,7 @@ class CellResult(msgspec.Struct, frozen=True, gc=False):
     ran_s: float = 0.0
     backoff_s: float = 0.0
     first_token_s: float | None = None
+    """The shortest of its calls."""
     input_tokens: int | None = 0
     output_tokens: int | None = 0
     usd: float | None = 0.0

@@ -8,17 +8,21 @@ from typing import Any
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
+from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
 from fanwise.kernel.run import Run
 from fanwise.matrix.asked import Asked
+from fanwise.matrix.cell_rows import cell_table
 from fanwise.matrix.cells import values_by_axis
 from fanwise.matrix.compiled import Compiled, compile_
 from fanwise.matrix.driver import caps_for
-from fanwise.matrix.ending import end_of, item_lines
+from fanwise.matrix.ending import end_of, told_lines
 from fanwise.matrix.execution import execute
+from fanwise.matrix.recorded import read_matrix
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.specs import Document, End, Opening, Plan, check
 from fanwise.specs.inputs import Inputs
+from fanwise.view.table import Table
 
 KEY = "matrix"
 
@@ -114,9 +118,13 @@ class MatrixSystem:
             return MatrixPlan(document, score_only=True)
         return MatrixPlan(Document.again(spec), Inputs.again(spec["inputs"]), score_only=True)
 
-    def tell(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
-        """What an item came to: an answer or a score."""
-        return item_lines(key, value, fully=fully)
+    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+        """The summary; fully: every cell too."""
+        return told_lines(read_matrix(journal, run.id), fully=fully)
+
+    def table(self, journal: Journal, run: RunRecord) -> Table:
+        """One row for each cell."""
+        return cell_table(read_matrix(journal, run.id))
 
 
 SYSTEM = MatrixSystem()

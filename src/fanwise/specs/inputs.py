@@ -153,7 +153,16 @@ def _listed(items: tuple[Any, ...], column: str | None, where: Where) -> list[In
 
 def _of_file(file: str, column: str | None, where: Where) -> list[Input]:
     name = _shown(where, file)
-    found = read_rows(where.document.folder / file, name)
+    try:
+        found = read_rows(where.document.folder / file, name)
+    except BadSpec as error:
+        if any(problem.line for problem in error.problems):
+            raise
+        # Not a line of the file but the file itself: the place is where it is named.
+        raise where.at("file").bad(f"{file}: {error.problems[0].message}") from None
+    if column is not None and not any(column in row.value for row in found if _is_row(row)):
+        every = [key for row in found[:1] if _is_row(row) for key in row.value]
+        raise where.at("id").bad(f"{file} has no {column!r}{did_you_mean(column, every)}")
 
     def problem(index: int, name: str, message: str) -> Problem:
         return Problem(found[index].line, None, name, message)
@@ -203,6 +212,10 @@ def _identified(rows: list[Row], column: str | None, problem: Any) -> tuple[list
             first[str(name)] = index
             made.append(Input(str(name), {**data, "id": str(name)}))
     return made, problems
+
+
+def _is_row(row: Row) -> bool:
+    return isinstance(row.value, dict)
 
 
 def _wrong_id(name: Any, data: Mapping[str, Any], column: str | None) -> str:

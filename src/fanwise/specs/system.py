@@ -12,12 +12,13 @@ calls it too. All that is wrong is a `BadSpec` (see `fanwise.specs.check`). `exe
 in fan-outs of `run`, with stable names and keys, so that a resume finds their outcomes; it makes no
 task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-outs
 return early: then `execute` returns what it has. Neither prints anything. A system may also have
-`tell` (see `Tell`) or `overview`, so that `fanwise show` can say what came of it.
+`tell` or `told` (see `Tell`, `Told`), so that `fanwise show` can say what came of it, and the
+methods of `ScoringSystem`, `ReportingSystem` and `ExportingSystem`, for commands of these names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fanwise.kernel.run import Run
     from fanwise.models.port import Model, Request
     from fanwise.specs.document import Document, Where
+    from fanwise.view.table import Table
 
 
 class End(msgspec.Struct, frozen=True):
@@ -69,11 +71,14 @@ class Tell(Protocol):
         """Its value as lines for `fanwise show`: one, or if `fully`, all that there is."""
 
 
-class Overview(Protocol):
-    """A system may have a method `overview`: all that came of a run, instead of each item."""
+class Told(Protocol):
+    """Instead of `tell` a system may have `told`: what came of a run as a whole."""
 
-    def __call__(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
-        """Lines for `fanwise show`, in place of the run's fan-outs; if `fully`, all there are."""
+    def __call__(self, journal: Journal, run: RunRecord, *, fully: bool) -> Iterable[str]:
+        """As lines for `fanwise show`: a few, or if `fully`, all that there is.
+
+        A system whose attribute `tells_all` is true has said with them what its fan-outs are.
+        """
 
 
 class Plan(Protocol):
@@ -130,6 +135,33 @@ class ScoringSystem(Protocol):
 
     def scoring(self, spec: Any, document: Document | None) -> Plan:
         """A plan that only scores. `document`: a file that says how, instead of the run's."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A run as people read it."""
+
+    html: str
+    """One page that needs no other file and no network."""
+    lines: Sequence[str]
+    """For stdout: what it comes to."""
+    document: Any
+    """JSON-able: the same, for programs."""
+
+
+@runtime_checkable
+class ReportingSystem(Protocol):
+    """A system whose runs can be read as a page: `fanwise report`."""
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        """As the journal has it now; the run may still be going on."""
+
+
+@runtime_checkable
+class ExportingSystem(Protocol):
+    """A system whose runs have a table of their own, instead of their items: `fanwise export`."""
+
+    def table(self, journal: Journal, run: RunRecord) -> Table:
+        """As the journal has it now."""
 
 
 def plan_of(system: System, document: Document, options: Mapping[str, Any]) -> Plan:

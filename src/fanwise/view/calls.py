@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fanwise.journal.port import CallTotals, Sum
+from fanwise.view.table import Kind
 
-COLUMNS = ("calls", "input_tokens", "output_tokens", "cached_tokens", "usd", "usd_unknown")
+COLUMNS: dict[str, Kind] = {
+    "calls": "integer", "input_tokens": "integer", "output_tokens": "integer",
+    "cached_tokens": "integer", "usd": "number", "usd_unknown": "integer",
+}  # fmt: skip
 """Of an item that made calls. `calls` counts attempts; a sum is empty if a part is unknown."""
 
 

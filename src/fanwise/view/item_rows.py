@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
 
 from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
@@ -19,17 +18,25 @@ from fanwise.processes import CommandResult
 from fanwise.processes.result import bytes_to_json
 from fanwise.view.calls import COLUMNS as CALL_COLUMNS
 from fanwise.view.calls import call_columns
+from fanwise.view.table import Kind, Row, Table
 
-Row = dict[str, Any]
 PAGE = 500
 """Items whose attempts are read at once."""
 
-COLUMNS = (
-    "path", "index", "key", "input", "input_base64", "status", "value", "stdout", "stdout_base64",
-    "stdout_path", "stderr", "stderr_base64", "stderr_path", "exit_code", "signal", "error",
-    "starts", "queued_s", "ran_s", "backoff_s", *CALL_COLUMNS, "started_at", "ended_at",
-)  # fmt: skip
+COLUMNS: dict[str, Kind] = {
+    "path": "text", "index": "integer", "key": "text", "input": "text", "input_base64": "text",
+    "status": "text", "value": "json", "stdout": "text", "stdout_base64": "text",
+    "stdout_path": "text", "stderr": "text", "stderr_base64": "text", "stderr_path": "text",
+    "exit_code": "integer", "signal": "integer", "error": "text", "starts": "integer",
+    "queued_s": "number", "ran_s": "number", "backoff_s": "number", **CALL_COLUMNS,
+    "started_at": "moment", "ended_at": "moment",
+}  # fmt: skip
 """All that a row can have, in the order of a table."""
+
+
+def item_table(journal: Journal, run_id: str) -> Table:
+    """All items of a run."""
+    return Table("items", COLUMNS, item_rows(journal, run_id))
 
 
 def item_rows(journal: Journal, run_id: str) -> Iterator[Row]:

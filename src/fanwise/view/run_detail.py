@@ -14,12 +14,13 @@ from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take import take
 from fanwise.view.calls import call_detail, call_lines, item_calls
 from fanwise.view.inputs import PLANNED
-from fanwise.view.item_rows import Row, moment
+from fanwise.view.item_rows import moment
 from fanwise.view.run_summary import duration, local_time, one_line, run_summary
+from fanwise.view.table import Row
 
 Detail = dict[str, Any]
 
-MOST_SPEC = 200
+MOST_TOLD = 200
 """Characters of a spec that are shown: it may hold a whole file."""
 
 BOOKKEEPING = ("reserve", "settle", "step", PLANNED)
@@ -176,7 +177,7 @@ def _event(at: float, kind: str, data: str) -> Detail:
 def _event_line(event: Detail) -> str:
     data = event["data"]
     told = "  ".join(f"{k} {v}" for k, v in data.items() if v is not None)
-    return f"{local_time(event['at'])}  {event['kind']}  {one_line(told)}"
+    return f"{local_time(event['at'])}  {event['kind']}  {_cut(one_line(told))}"
 
 
 def _spec_lines(spec: Any) -> Iterator[str]:
@@ -186,7 +187,7 @@ def _spec_lines(spec: Any) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_SPEC else f"{text[:MOST_SPEC]} … (all of it: --json)"
+    return text if len(text) <= MOST_TOLD else f"{text[:MOST_TOLD]} … (all of it: --json)"
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ class WorkflowSystem:
     """Steps in YAML, with gates, loops and fan-outs."""
 
     name = KEY
+    tells_all = True
     options = frozenset(Asked.__struct_fields__)
 
     def plan(self, document: Document, **options: Any) -> Plan:
@@ -28,7 +29,7 @@ class WorkflowSystem:
         """What the journal kept of it."""
         return again(spec, Asked(**options))
 
-    def overview(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree of its steps."""
         return tree_lines(journal, run, fully=fully)
 
