@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from fanwise.errors import UsageError
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.references import walk
 from fanwise.workflow.spec import Workflow
-from fanwise.workflow.step_specs import FanOutStep, GateStep, Step
+from fanwise.workflow.step_specs import FanOutStep, GateStep, Step, WorkflowStep
 from fanwise.workflow.steps.gate import chosen
 
 SPEC_KIT = "spec-kit"
@@ -58,7 +58,7 @@ class Asked(msgspec.Struct, frozen=True):
 
         The id alone means that gate, in whichever item or iteration it waits.
         """
-        gates = {step.id: step for step in workflow.walk() if isinstance(step, GateStep)}
+        gates = {step.id: step for step in _every(workflow) if isinstance(step, GateStep)}
         found: dict[str, str] = {}
         for path, given in _pairs("--answer", self.answer).items():
             named = [part for part in path.split(":") if part in gates]
@@ -73,6 +73,14 @@ class Asked(msgspec.Struct, frozen=True):
             meant = waiting is not None and gate.id in waiting.split(":") and path == gate.id
             found[waiting if meant and waiting is not None else path] = choice
         return found
+
+
+def _every(workflow: Workflow) -> Iterator[Step]:
+    """Its steps, and those of the files that it includes."""
+    for step in workflow.walk():
+        yield step
+        if isinstance(step, WorkflowStep):
+            yield from _every(step.target)
 
 
 def _pairs(option: str, given: Iterable[str]) -> dict[str, str]:
