@@ -21,6 +21,7 @@ CASES = {
     "sampling-overhead": "the sampling layer alone",
     "sampling": "eight samples at a time from a real server, beside Mellea",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",
+    "workflow": "a fan-out of 5,000 steps that do nothing, on disk",
 }
 
 
