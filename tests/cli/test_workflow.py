@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.support import Place, end
+from tests.cli.support import COMMAND, DEADLINE_S, Place, end
 
 FILE = """
 schema_version: "1.0"
@@ -113,6 +116,30 @@ def test_a_file_that_changed_is_said_and_the_run_keeps_its_own_copy(flow: Place)
     (flow.path / "flow.yaml").unlink()
     again = flow.run("resume", "d")
     assert b"is gone; the run went on with its own copy" in again.stderr
+
+
+def test_at_a_terminal_somebody_is_asked_until_the_answer_is_one(flow: Place) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "run", "flow.yaml", "--run", "t", "--input", "name=world"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        cwd=flow.path,
+        env={**os.environ, "TERM": "dumb"},
+    )
+    os.close(theirs)
+    seen = b""
+    for answer in (b"perhaps\n", b"1\n"):
+        asked = seen.count(b"Your answer")
+        while seen.count(b"Your answer") == asked:
+            seen += os.read(ours, 4096)
+        os.write(ours, answer)
+    out, _ = process.communicate(timeout=DEADLINE_S)
+    os.close(ours)
+    assert b"Publish world?" in seen
+    assert b"[1] approve" in seen
+    assert (process.returncode, out.splitlines()[-1]) == (0, b"publish: completed")
 
 
 def test_ctrl_c_finishes_the_step_and_a_resume_goes_on(place: Place) -> None:

@@ -96,3 +96,26 @@ async def test_a_run_that_is_named_inside_its_own_item_is_that_item_s() -> None:
         await fan_out(inner, range(2), run=run, name="outer")
     paths = sorted(each.path for each in journal.fan_outs("r"))
     assert paths == ["outer", "outer/0/inner", "outer/1/inner"]
+
+
+@virtual_time
+async def test_of_items_that_are_not_recorded_what_they_fan_out_is() -> None:
+    journal = MemoryJournal()
+    outer: list[int] = []
+    inner: list[str] = []
+
+    async def leaf(item: str) -> str:
+        inner.append(item)
+        return item * 2
+
+    async def whole(item: int) -> list[str]:
+        outer.append(item)
+        inside = [f"{item}{letter}" for letter in "ab"]
+        return (await fan_out(leaf, inside, name="leaves", key=str)).values()
+
+    for _ in range(2):
+        async with open_run("r", journal=journal) as run:
+            outcomes = await fan_out(whole, range(2), run=run, name="all", record=False)
+        assert outcomes.values() == [["0a0a", "0b0b"], ["1a1a", "1b1b"]]
+    assert (sorted(inner), outer) == (["0a", "0b", "1a", "1b"], [0, 1, 0, 1])
+    assert sorted(each.path for each in journal.fan_outs("r")) == ["all/0/leaves", "all/1/leaves"]
