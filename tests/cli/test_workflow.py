@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -12,6 +13,11 @@ from typing import Any
 
 import pytest
 
+from fanwise import Outcome
+from fanwise.cli.progress_line import ProgressLine
+from fanwise.kernel.events import ItemEnded, ItemStarted
+from fanwise.testing import virtual_time
+from fanwise.view.progress import TERMINAL, Progress
 from tests.cli.support import COMMAND, DEADLINE_S, Place, end
 
 FILE = """
@@ -126,7 +132,7 @@ def test_at_a_terminal_somebody_is_asked_until_the_answer_is_one(flow: Place) ->
         stdout=subprocess.PIPE,
         stderr=theirs,
         cwd=flow.path,
-        env={**os.environ, "TERM": "dumb"},
+        env={**os.environ, "TERM": "xterm"},
     )
     os.close(theirs)
     seen = b""
@@ -140,6 +146,22 @@ def test_at_a_terminal_somebody_is_asked_until_the_answer_is_one(flow: Place) ->
     assert b"Publish world?" in seen
     assert b"[1] approve" in seen
     assert (process.returncode, out.splitlines()[-1]) == (0, b"publish: completed")
+
+
+@virtual_time
+async def test_no_line_of_progress_is_drawn_over_a_question(capfd: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(os, "isatty", lambda fd: True)
+    monkeypatch.setenv("TERM", "xterm")
+    progress = Progress()
+    with ProgressLine(progress, "r"):
+        await asyncio.sleep(1)
+        assert "in flight" in capfd.readouterr().err
+        progress(ItemStarted(at=1.0, path="g", index=0, key="g", needs=(TERMINAL,)))
+        await asyncio.sleep(1)
+        assert capfd.readouterr().err == ""
+        progress(ItemEnded(at=2.0, path="g", outcome=Outcome(0, "done")))
+        await asyncio.sleep(1)
+        assert "in flight" in capfd.readouterr().err
 
 
 def test_ctrl_c_finishes_the_step_and_a_resume_goes_on(place: Place) -> None:

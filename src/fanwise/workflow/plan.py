@@ -15,6 +15,7 @@ from fanwise.core.caps import Caps
 from fanwise.errors import BadSpec, Problem
 from fanwise.kernel.run import Run
 from fanwise.specs import Document, End
+from fanwise.view.progress import TERMINAL
 from fanwise.workflow.asked import Asked
 from fanwise.workflow.dry_run import lines_of
 from fanwise.workflow.engine.frame import Frame, Layer
@@ -26,7 +27,7 @@ from fanwise.workflow.report import Ending
 from fanwise.workflow.setting import Setting
 from fanwise.workflow.spec import Workflow, bind_inputs, load, path_of
 from fanwise.workflow.steps.custom import Function, of_project
-from fanwise.workflow.steps.gate import TERMINAL, Ask
+from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.kinds import kinds
 from fanwise.workflow.terminal import ask, is_interactive
 

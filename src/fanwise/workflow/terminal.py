@@ -27,9 +27,10 @@ def is_interactive() -> bool:
 
 def ask(message: str, shown: str | None, options: Sequence[str]) -> str:
     """The option that the person chose; asked again until it is one."""
+    sys.stderr.write("\r\x1b[2K")  # a line of progress may stand there
     if shown is not None:
-        _write(f"\n{shown}\n")
-    _write(f"\n{message}\n")
+        _write(f"{shown}\n\n")
+    _write(f"{message}\n")
     for number, option in enumerate(options, 1):
         _write(f"  [{number}] {option}\n")
     while True:
@@ -42,7 +43,8 @@ def ask(message: str, shown: str | None, options: Sequence[str]) -> str:
 
 
 def _write(text: str) -> None:
-    sys.stderr.write("\r\x1b[2K" + _CONTROL.sub("?", text) if text.endswith(": ") else text)
+    """What others wrote cannot move the cursor, or worse."""
+    sys.stderr.write(_CONTROL.sub("?", text))
     sys.stderr.flush()
 
 

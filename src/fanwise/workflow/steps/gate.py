@@ -12,14 +12,13 @@ from typing import Any
 
 from fanwise.errors import StepFailed
 from fanwise.kernel.perform import perform
+from fanwise.view.progress import TERMINAL
 from fanwise.workflow.engine.frame import Frame
 from fanwise.workflow.engine.history import Answer
 from fanwise.workflow.engine.result import Result
 from fanwise.workflow.step_specs import GateStep, is_rejection
 from fanwise.workflow.steps.port import Place, Resolved
 
-TERMINAL = "terminal"
-"""The cap of which a question takes one."""
 MOST_SHOWN = 20_000
 """Characters of a file that are shown."""
 
