@@ -23,8 +23,10 @@ help:  ## this list
 
 setup: .venv/.ready  ## a virtual environment with all that is needed, from uv.lock
 
-run: setup  ## the main job: a small durable fan-out that you can watch
-	@$(BIN)/python examples/first_run.py
+run: setup  ## the main job: two prompts compared on a model that runs here; no key, minutes
+	$(BIN)/fanwise pull smollm2
+	$(BIN)/fanwise run examples/matrix.yaml
+	@if $(BIN)/fanwise report --help >/dev/null 2>&1; then $(BIN)/fanwise report words; fi
 
 test: lint types layers unit  ## all checks and all tests
 

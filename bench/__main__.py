@@ -14,6 +14,7 @@ CASES = {
     "uneven": "long items among short ones",
     "total-cap": "a total cap that binds, over five providers",
     "providers": "five providers, each with its cap",
+    "simulate": "a matrix predicted and then run, and how long a prediction takes",
     "memory": "100,000 trivial items in memory",
     "durable": "50,000 trivial items on disk",
     "nested": "fan-outs inside a fan-out, over one cap",

@@ -38,12 +38,15 @@ COMMANDS = (
     "map",
     "run",
     "check",
+    "simulate",
     "sample",
+    "score",
     "runs",
     "show",
     "resume",
     "cancel",
     "export",
+    "report",
     "pull",
 )
 WIDTH = 88

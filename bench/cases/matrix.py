@@ -37,7 +37,7 @@ from fanwise.models import Request
 from fanwise.testing import ScriptedModel
 
 FEW, MANY = 1_000, 10_000
-SAMPLES = 500
+SAMPLES = 300
 """Of Inspect, which is slower."""
 ROUNDS = 5
 LEAST_RATE = 2_000

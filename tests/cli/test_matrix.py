@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,3 +152,15 @@ def test_after_kill_9_no_recorded_answer_is_paid_for_again(
         assert killed_at < len(server.requests) <= 48 + 6 * kills
 
     serving(holding, main, monkeypatch)
+
+
+def test_the_example_runs_on_the_local_model(place: Place, smollm2: str) -> None:
+    example = str(Path(__file__).parents[2] / "examples" / "matrix.yaml")
+    told = place.run("check", example)
+    assert (told.returncode, b"72 cells" in told.stdout) == (0, True), told.stderr
+    done = place.run("run", example, "--only", "input=dog", "--json")
+    assert done.returncode == 0, done.stderr
+    cells = cells_of(done.stdout)
+    answers = [cell["answer"] for cell in cells.values()]
+    assert {each["value"] or each["text"] for each in answers} <= {"animal", "fruit"}
+    assert {strategy for _, strategy, _, _ in cells} == {"bare", "examples", "always"}

@@ -20,6 +20,8 @@ from fanwise.models import ask
 from fanwise.testing import Answer, ScriptedServer
 
 RUN = "reviews"
+HOSTILE_NAME = "c </script><img src=x onerror=window.pwned=3>&\"'"
+KIND = "kind <img src=x onerror=window.pwned=4>"
 HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2> javascript:1"
 
 
@@ -45,7 +47,7 @@ def matrix(*, prompt: str = "Good or bad?", inputs: int = 3) -> Matrix:
     rows = [
         {"id": "a", "text": "lovely", "label": "good"},
         {"id": "b", "text": "awful", "label": "bad"},
-        {"id": "c <b>&", "text": HOSTILE, "label": "bad"},
+        {"id": HOSTILE_NAME, "text": HOSTILE, "label": "bad"},
     ]
     return Matrix(
         "reviews",
@@ -70,13 +72,13 @@ def matrix(*, prompt: str = "Good or bad?", inputs: int = 3) -> Matrix:
                 "sample": {"loop_budget": 1, "concurrency_budget": 3, "strategy": "majority"},
             },
             "mine": mine,
-            "always": {"constant": {"label": "good"}},
+            f"always {HOSTILE_NAME}": {"constant": {"label": "good"}},
             "oracle": {"copy": "input.label"},
         },
         score=[
             {"exact": "input.label"},
             odd,
-            {"judge": "Is this kind?", "name": "kind", "model": "openai:gpt-5-nano"},
+            {"judge": "Is this kind?", "name": KIND, "model": "openai:gpt-5-nano"},
         ],
         options={"max_tokens": 20},
         retry={"times": 1, "base": "1ms"},

@@ -18,11 +18,13 @@ from fanwise.cli import (
     export,
     map,  # noqa: A004
     pull,
+    report,
     resume,
     runs,
     sample,
     score,
     show,
+    simulate,
 )
 from fanwise.cli import run as run_file
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
@@ -36,8 +38,10 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
   ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
   fanwise sample PROMPT -m M   ask a model until its answer is valid
   fanwise run FILE             what the file says; fanwise check FILE only looks
+  fanwise simulate FILE        how long it would take, what it costs, what binds
   fanwise pull smollm2         a small model for this machine, as local:smollm2
   fanwise runs                 what ran here, and how it went
+  fanwise report RUN           a matrix as a page: scores, plots, every answer
   fanwise resume RUN           go on with a run that was interrupted
 """
 
@@ -67,7 +71,21 @@ def fanwise(
     """Options that come before the command."""
 
 
-for command in (map, run_file, check, sample, score, runs, show, resume, cancel, export, pull):
+for command in (
+    map,
+    run_file,
+    check,
+    simulate,
+    sample,
+    score,
+    runs,
+    show,
+    resume,
+    cancel,
+    export,
+    report,
+    pull,
+):
     command.register(app)
 
 

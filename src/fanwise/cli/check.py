@@ -6,21 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from fanwise.cli.exit_codes import BAD_USAGE, DONE
 from fanwise.cli.options import FileArgument, JsonOption
 from fanwise.cli.say import print_json
+from fanwise.errors import BadSpec
 
 if TYPE_CHECKING:
     from fanwise.specs import Plan
+    from fanwise.specs.system import Preview
 
 HELP = """Check a file, and say what would run. Nothing is started, spent or written.
 
 \b
   fanwise check reviews.yaml
 
-A file that names functions of yours (`call: module:function`) imports them.
+Of a matrix it counts the cells, by axis and provider, and estimates requests,
+tokens and dollars; the rules are said with them. A price that nobody knows is
+said, and is never 0. A missing key, file or extra is named, and the counts are
+printed all the same.
+
+A file that names functions of yours (`call: module:function`) imports them, and
+calls none.
 
 Exit codes: 0 it can run, 2 it cannot; then every problem is named with its
-line, column and field.
+line, column and field, also in `problems` of --json.
 """
 
 
@@ -29,44 +38,60 @@ def register(app: typer.Typer) -> None:
     app.command("check", help=HELP)(check)
 
 
-def check(file: FileArgument, as_json: JsonOption = False) -> None:
+def check(file: FileArgument, as_json: JsonOption = False) -> int:
     """Check a file."""
     from fanwise.specs import read, system_of
+    from fanwise.specs.system import PreviewingSystem
 
     document = read(file)
     system = system_of(document)
-    tell_plan(file, system.name, system.plan(document), as_json=as_json)
+    if isinstance(system, PreviewingSystem):
+        found = system.preview(document)
+    else:
+        found = preview(system.plan(document))
+    tell(file, system.name, found, as_json=as_json)
+    if found.problems and not as_json:
+        raise BadSpec(document.name, found.problems)
+    return BAD_USAGE if found.problems else DONE
 
 
-def tell_plan(file: str, kind: str, plan: Plan, *, as_json: bool) -> None:
+def tell(file: str, kind: str, found: Preview, *, as_json: bool) -> None:
     """What would run, on stdout."""
     if as_json:
-        print_json({"file": file, "kind": kind, **_facts(plan)})
+        print_json({"file": file, "kind": kind, **_facts(found)})
         return
-    typer.echo(f"{file}: {kind}, {plan.title}" if plan.title else f"{file}: {kind}")
-    for line in _lines(plan):
+    typer.echo(f"{file}: {kind}, {found.title}" if found.title else f"{file}: {kind}")
+    for line in _lines(found):
         typer.echo(f"  {line}")
 
 
-def _facts(plan: Plan) -> dict[str, Any]:
+def preview(plan: Plan) -> Preview:
+    """What would run by a plan, in the words that all plans have."""
+    from fanwise.specs.system import Preview
+
+    caps = {} if plan.caps is None else plan.caps.current
+    budget = {} if plan.budget is None else plan.budget.limits
+    return Preview(plan.title, plan.total, caps, budget, plan.describe())
+
+
+def _facts(found: Preview) -> dict[str, Any]:
     return {
-        "title": plan.title,
-        "items": plan.total,
-        "caps": {} if plan.caps is None else plan.caps.current,
-        "budget": {} if plan.budget is None else plan.budget.limits,
-        "describe": list(plan.describe()),
+        "title": found.title,
+        "items": found.items,
+        "caps": found.caps,
+        "budget": found.budget,
+        "describe": list(found.describe),
+        **found.facts,
+        "problems": [problem._asdict() for problem in found.problems],
     }
 
 
-def _lines(plan: Plan) -> list[str]:
-    facts = _facts(plan)
-    lines = [] if plan.total is None else [f"items   {plan.total}"]
-    if facts["caps"]:
-        caps = (
-            f"{name} {'rate' if most is None else most}" for name, most in facts["caps"].items()
-        )
+def _lines(found: Preview) -> list[str]:
+    lines = [] if found.items is None else [f"items   {found.items}"]
+    if found.caps:
+        caps = (f"{name} {'rate' if most is None else most}" for name, most in found.caps.items())
         lines.append(f"caps    {', '.join(caps)}")
-    if facts["budget"]:
-        most = (f"{amount:g} {kind}" for kind, amount in facts["budget"].items())
+    if found.budget:
+        most = (f"{amount:g} {kind}" for kind, amount in found.budget.items())
         lines.append(f"budget  {', '.join(most)}")
-    return [*lines, *facts["describe"]]
+    return [*lines, *found.describe]

@@ -96,7 +96,7 @@ def run(
     as_json: JsonOption = False,
 ) -> int:
     """Run a file."""
-    from fanwise.cli.check import tell_plan
+    from fanwise.cli.check import preview, tell
     from fanwise.cli.execution import Execution, run_to_its_end
     from fanwise.specs import plan_of, read, system_of
 
@@ -117,6 +117,6 @@ def run(
     plan = plan_of(system, document, options)
     if dry_run:
         _ = plan.spec  # what is wrong with its inputs is said as it would be
-        tell_plan(file, system.name, plan, as_json=as_json)
+        tell(file, system.name, preview(plan), as_json=as_json)
         return DONE
     return run_to_its_end(Execution(system.name, plan, run_id, journal, as_json=as_json))

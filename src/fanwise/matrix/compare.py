@@ -119,9 +119,12 @@ def compare(
 ) -> list[Contrast]:
     """All contrasts of an axis under a scorer, or those with a baseline (as the second)."""
     ordered = in_order(cells)
+    by_value: dict[str, list[Scored]] = {}
+    for cell in ordered:
+        by_value.setdefault(cell.axes.get(axis, ""), []).append(cell)
     found = [
-        contrast(ordered, axis, values, scorer, options)
-        for values in value_pairs(ordered, axis, baseline)
+        contrast([*by_value[one], *by_value[two]], axis, (one, two), scorer, options)
+        for one, two in value_pairs(ordered, axis, baseline)
     ]
     return _corrected(found)
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from fanwise.core.retry import Retry
-from fanwise.errors import BadSpec, FanwiseError, UsageError
+from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
 from fanwise.kernel.perform import name_of
 from fanwise.matrix.cells import NO_MODEL, Cell, encoded, key_of, seed_of
 from fanwise.matrix.scorers import Called, Compared, Judging, Pattern, Program, Scorer
@@ -25,10 +26,12 @@ from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec, shown
 from fanwise.models.port import Model
+from fanwise.models.unconnected import unconnected
 from fanwise.specs import Template, Where, function, system
 from fanwise.specs.inputs import Input, Inputs
 from fanwise.specs.system import AnsweringSystem
 
+T = TypeVar("T")
 ANSWER = "answer"
 """The name of the only step of a strategy that has one."""
 
@@ -45,30 +48,65 @@ class Compiled(msgspec.Struct, frozen=True):
     cells: Sequence[Cell]
 
 
-def compile_(spec: MatrixSpec, inputs: Inputs, where: Where) -> Compiled:
-    """`BadSpec` for all that is wrong."""
+def compile_(spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool = True) -> Compiled:
+    """`BadSpec` with all that is wrong.
+
+    Not `connected`: the models are there to be counted with, whether their keys are there or not,
+    and nothing that a `sample:` names is connected. It cannot be run then.
+    """
     if not len(inputs):
         raise where.at("axes", "input").bad("there are no inputs")
     names = [f"input.{column}" for column in inputs.columns]
-    maker = _Maker(spec, where, names, inputs)
-    steps = {name: maker.steps(name) for name in maker.used()}
-    models = maker.models()
-    found = Compiled(spec, {each.id: each for each in inputs}, models, steps, maker.scorers(), ())
+    maker = _Maker(spec, where, names, inputs, connected=connected)
+    together = _Together(where)
+    models = together.try_(maker.models) or {}
+    steps = {name: together.try_(partial(maker.steps, name)) or [] for name in maker.used()}
+    scorers = together.try_(maker.scorers) or []
+    together.raise_all()
+    found = Compiled(spec, {each.id: each for each in inputs}, models, steps, scorers, ())
     cells = wanted(spec, list(_product(found)), where)
-    maker.check_caps(cells, [*models.values(), *_judges(found.scorers)])
+    check_caps(found, cells, where)
     return msgspec.structs.replace(found, cells=cells)
+
+
+class _Together:
+    """Problems of several parts, told at once: who lacks two keys wants to know of both."""
+
+    def __init__(self, where: Where) -> None:
+        self._where = where
+        self._problems: dict[Problem, None] = {}
+
+    def try_(self, make: Callable[[], T]) -> T | None:
+        """What it makes; if it cannot, its problems are kept, and there is nothing."""
+        try:
+            return make()
+        except BadSpec as error:
+            self._problems.update(dict.fromkeys(error.problems))
+            return None
+
+    def raise_all(self) -> None:
+        """`BadSpec` if there were any."""
+        if self._problems:
+            raise BadSpec(self._where.document.name, self._problems)
 
 
 class _Maker:
     """Makes the parts, each with its place in the file."""
 
     def __init__(
-        self, spec: MatrixSpec, where: Where, names: Sequence[str], inputs: Inputs
+        self,
+        spec: MatrixSpec,
+        where: Where,
+        names: Sequence[str],
+        inputs: Inputs,
+        *,
+        connected: bool,
     ) -> None:
         self._spec = spec
         self._where = where
         self._names = [*names, "model", "strategy", "repeat"]
         self._inputs = inputs
+        self._is_connected = connected
 
     @property
     def _retry(self) -> Retry:
@@ -90,12 +128,19 @@ class _Maker:
     def models(self) -> dict[str, Model]:
         """Connected, by name."""
         found: dict[str, Model] = {}
+        together = _Together(self._where)
         for number, each in enumerate(self._spec.axes.model):
             place = self._where.at("axes", "model", number)
-            if each.name in found:
+            if any(each.name == other.name for other in self._spec.axes.model[:number]):
                 raise place.bad(f"{each.name!r} is there twice")
-            found[each.name] = _connected(each.spec(), place)
+            model = together.try_(partial(self._connected, each.spec(), place))
+            if model is not None:
+                found[each.name] = model
+        together.raise_all()
         return found
+
+    def _connected(self, spec: Spec, where: Where) -> Model:
+        return connected(spec, where) if self._is_connected else _unconnected(spec, where)
 
     def steps(self, name: str) -> list[Step]:
         """Of one strategy."""
@@ -113,7 +158,8 @@ class _Maker:
         if "constant" in spec.model_fields_set:
             return [Constant(ANSWER, spec.constant)]
         if not spec.steps:
-            return [self._prompt(ANSWER, spec, where, self._names, _sampled(spec, where))]
+            sampled = self._sampled(spec, where)
+            return [self._prompt(ANSWER, spec, where, self._names, sampled)]
         made: list[Step] = []
         known = list(self._names)
         for number, step in enumerate(spec.steps):
@@ -149,12 +195,16 @@ class _Maker:
     def scorers(self) -> list[Scorer]:
         """In the order of the file; their names differ."""
         found: list[Scorer] = []
+        together = _Together(self._where)
         for number, spec in enumerate(self._spec.score):
             where = self._where.at("score", number)
-            scorer = self._scorer(spec, where)
+            scorer = together.try_(partial(self._scorer, spec, where))
+            if scorer is None:
+                continue
             if any(scorer.name == other.name for other in found):
                 raise where.bad(f"there is a score {scorer.name!r} already; give it a `name`")
             found.append(scorer)
+        together.raise_all()
         return found
 
     def _scorer(self, spec: ScoreSpec, where: Where) -> Scorer:
@@ -168,7 +218,7 @@ class _Maker:
             self._check_pattern(pattern, where.at("regex"))
             return pattern
         if spec.judge is not None and spec.model is not None:
-            model = _connected(spec.model.spec(), where.at("model"))
+            model = self._connected(spec.model.spec(), where.at("model"))
             return Judging(name, self._template(spec.judge, where.at("judge")), model)
         if spec.command is not None:
             folder = str(where.document.folder)
@@ -202,20 +252,15 @@ class _Maker:
             if not pattern.template.names():
                 return
 
-    def check_caps(self, cells: Sequence[Cell], models: Sequence[Model]) -> None:
-        """A cap that nothing needs is a typing error, more often than not."""
-        known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
-        known |= {each.provider for each in models} | {each.name for each in models}
-        known |= {f"key:{each.key}" for each in models if each.key is not None}
-        problems = []
-        for kind in ("caps", "rates"):
-            for name in getattr(self._spec, kind):
-                if name not in known:
-                    shown_ = ", ".join(sorted(known - {NO_MODEL}))
-                    message = f"no cell uses {name!r}; used are: {shown_}"
-                    problems += self._where.at(kind, name).bad(message).problems
-        if problems:
-            raise BadSpec(self._where.document.name, problems)
+    def _sampled(self, spec: StrategySpec, where: Where) -> dict[str, Any]:
+        if spec.sample is None:
+            return {}
+        sampling = system("sample")
+        assert isinstance(sampling, AnsweringSystem)
+        place, schema = where.at("sample"), spec.schema_ is not None
+        answerer = sampling.answerer(place) if self._is_connected else None
+        asking = sampling.asking(place, schema=schema)
+        return {"answerer": answerer, "how": spec.sample, "asking": asking}
 
 
 def _check_program(argv: Sequence[str], folder: str, where: Where) -> None:
@@ -226,11 +271,30 @@ def _check_program(argv: Sequence[str], folder: str, where: Where) -> None:
         raise where.at(0).bad(f"there is no program {argv[0]!r}")
 
 
-def _judges(scorers: Sequence[Scorer]) -> Iterator[Model]:
-    return (each.model for each in scorers if isinstance(each, Judging))
+def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
+    """A cap that nothing needs is a typing error, more often than not. `BadSpec`."""
+    known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
+    models = [*compiled.models.values(), *judges_of(compiled)]
+    known |= {each.provider for each in models} | {each.name for each in models}
+    known |= {f"key:{each.key}" for each in models if each.key is not None}
+    problems = []
+    for kind in ("caps", "rates"):
+        for name in getattr(compiled.spec, kind):
+            if name not in known:
+                shown_ = ", ".join(sorted(known - {NO_MODEL}))
+                message = f"no cell uses {name!r}; used are: {shown_}"
+                problems += where.at(kind, name).bad(message).problems
+    if problems:
+        raise BadSpec(where.document.name, problems)
 
 
-def _connected(spec: Spec, where: Where) -> Model:
+def judges_of(compiled: Compiled) -> list[Model]:
+    """The models that score."""
+    return [each.model for each in compiled.scorers if isinstance(each, Judging)]
+
+
+def connected(spec: Spec, where: Where) -> Model:
+    """The model; what is missing is a `BadSpec` there."""
     if spec.name in where.document.objects:
         model: Model = where.document.objects[spec.name]
         return model
@@ -240,12 +304,11 @@ def _connected(spec: Spec, where: Where) -> Model:
         raise where.bad(str(error)) from error
 
 
-def _sampled(spec: StrategySpec, where: Where) -> dict[str, Any]:
-    if spec.sample is None:
-        return {}
-    sampling = system("sample")
-    assert isinstance(sampling, AnsweringSystem)
-    return {"answerer": sampling.answerer(where.at("sample")), "how": spec.sample}
+def _unconnected(spec: Spec, where: Where) -> Model:
+    try:
+        return unconnected(spec)
+    except FanwiseError as error:
+        raise where.bad(str(error)) from error
 
 
 def _product(found: Compiled) -> Iterator[Cell]:

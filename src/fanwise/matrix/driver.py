@@ -52,7 +52,7 @@ def rooms(compiled: Compiled) -> dict[str, int]:
     Twice as many as calls: while some back off or are scored, others use the permits.
     """
     found = {_room(NO_MODEL): ROOM}
-    for provider in {cell.provider for cell in compiled.cells} - {NO_MODEL}:
+    for provider in sorted({cell.provider for cell in compiled.cells} - {NO_MODEL}):
         cap = compiled.spec.caps.get(provider)
         most = cap if isinstance(cap, int) else None if cap is None else cap.most
         found[_room(provider)] = ROOM if most is None else 2 * most

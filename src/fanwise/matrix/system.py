@@ -17,11 +17,15 @@ from fanwise.matrix.cells import values_by_axis
 from fanwise.matrix.compiled import Compiled, compile_
 from fanwise.matrix.driver import caps_for
 from fanwise.matrix.ending import end_of, told_lines
+from fanwise.matrix.estimate import preview
 from fanwise.matrix.execution import execute
 from fanwise.matrix.recorded import read_matrix
+from fanwise.matrix.simulation.report import end_of as simulated_end
+from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.specs import Document, End, Opening, Plan, check
 from fanwise.specs.inputs import Inputs
+from fanwise.specs.system import Assumed, Preview, Report
 from fanwise.view.table import Table
 
 KEY = "matrix"
@@ -106,6 +110,14 @@ class MatrixSystem:
         """A file, checked completely."""
         return MatrixPlan(document, asked=Asked(**options))
 
+    def preview(self, document: Document) -> Preview:
+        """What it would ask and cost, and all that is missing."""
+        return preview(document, KEY)
+
+    def simulate(self, document: Document, assumed: Assumed) -> End:
+        """How long, how much, and what binds."""
+        return simulated_end(simulate(document, KEY, assumed))
+
     def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it."""
         asked = {**spec.get("asked", {}), **options}
@@ -121,6 +133,12 @@ class MatrixSystem:
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The summary; fully: every cell too."""
         return told_lines(read_matrix(journal, run.id), fully=fully)
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        """A page with all that there is to see."""
+        from fanwise.matrix.report.page import report  # only who reads one needs all of it
+
+        return report(journal, run)
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
         """One row for each cell."""

@@ -17,15 +17,22 @@ def summary_lines(found: Sequence[CellResult]) -> list[str]:
     if not found:
         return []
     cells = [each.scored for each in found]
-    groups = summarize(cells, by=[GROUP]).groups
-    names = scorer_names(cells)
-    rows = [
-        ["MODEL", "STRATEGY", "CELLS", "FAILED", *(name.upper() for name in names), "P50", "USD"]
-    ]
-    rows += [_row(group, names) for group in groups]
+    return group_lines(summarize(cells, by=[GROUP]).groups, scorer_names(cells))
+
+
+def group_lines(groups: Sequence[GroupSummary], names: Sequence[str]) -> list[str]:
+    """The same of groups that are known."""
+    head = ["MODEL", "STRATEGY", "CELLS", "FAILED", *(name.upper() for name in names), "P50", "USD"]
+    return aligned([head, *(_row(group, names) for group in groups)])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines, their columns below one another."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows]  # fmt: skip
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def _row(group: GroupSummary, names: Sequence[str]) -> list[str]:
@@ -35,15 +42,17 @@ def _row(group: GroupSummary, names: Sequence[str]) -> list[str]:
         group.axes["strategy"],
         str(group.n),
         str(group.failed),
-        *(_interval(group.scores[name].mean) for name in names),
+        *(interval_text(group.scores[name].mean) for name in names),
         "-" if group.ran_s.p50 is None else f"{group.ran_s.p50:.2f} s",
         "unknown" if usd is None else f"{usd:.4f}",
     ]
 
 
-def _interval(mean: Estimate) -> str:
+def interval_text(mean: Estimate, *, sign: bool = False) -> str:
+    """A number with its interval."""
+    form = "+.3f" if sign else ".3f"
     if mean.value is None:
         return "-"
     if mean.low is None or mean.high is None:
-        return f"{mean.value:.3f}"
-    return f"{mean.value:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
+        return f"{mean.value:{form}}"
+    return f"{mean.value:{form}} [{mean.low:{form}}, {mean.high:{form}}]"

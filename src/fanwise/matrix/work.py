@@ -21,7 +21,7 @@ from fanwise.matrix.cells import Cell
 from fanwise.models.ask import ask
 from fanwise.models.port import Message, Model, Options, Reply, Request, Schema
 from fanwise.specs import Template
-from fanwise.specs.system import Answerer
+from fanwise.specs.system import Answerer, Asking
 
 Answer = dict[str, Any]
 """JSON-able, with `text` and `value`."""
@@ -75,6 +75,8 @@ class Prompt(msgspec.Struct, frozen=True):
     answerer: Answerer | None = None
     how: Any = None
     """What the file says to the other system."""
+    asking: Asking | None = None
+    """How often that asks."""
 
     @property
     def identity(self) -> Any:
@@ -86,7 +88,7 @@ class Prompt(msgspec.Struct, frozen=True):
         """Ask."""
         if subject.model is None:
             raise UsageError("a prompt has no model")
-        request = Request(self._filled(subject), self.options, self.schema, subject.cell.seed)
+        request = Request(self.filled(subject), self.options, self.schema, subject.cell.seed)
         # A list, as the journal gives it back: a tuple would have to be looked at value by value.
         said = msgspec.to_builtins(list(request.messages))
         if self.answerer is not None:
@@ -94,7 +96,8 @@ class Prompt(msgspec.Struct, frozen=True):
         reply = await ask(subject.model, request, retry=self.retry, timeout=self.timeout)
         return {"messages": said, **answer_of(reply)}
 
-    def _filled(self, subject: Subject) -> tuple[Message, ...]:
+    def filled(self, subject: Subject) -> tuple[Message, ...]:
+        """The messages for a cell."""
         names = subject.names
         return tuple(Message(role, text.render(**names)) for role, text in self.templates)
 

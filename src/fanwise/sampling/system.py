@@ -24,7 +24,7 @@ from fanwise.sampling.sampler import sample
 from fanwise.sampling.spec import LoopSpec, SampleSpec
 from fanwise.specs import Document, End, Plan, Template, Where, check
 from fanwise.specs.inputs import Input, Inputs
-from fanwise.specs.system import Answerer
+from fanwise.specs.system import Answerer, Asking
 
 KEY = "sample"
 CHECKED_BY = {Tier.CODE: "code", Tier.PROCESS: "a command", Tier.MODEL: "a model's call"}
@@ -172,6 +172,18 @@ class SampleSystem:
         """What stands there says how a prompt of another system is sampled."""
         loop = check(where.document, LoopSpec, *where.path).loop(where)
         return lambda model, request: _sampled(model, request, loop)
+
+    def asking(self, where: Where, *, schema: bool) -> Asking:
+        """What stands there, without the models that it names."""
+        spec = check(where.document, LoopSpec, *where.path)
+        judges = [each for each in spec.requirements if each.judge is not None]
+        rewarded = spec.strategy.best_of is not None and spec.strategy.best_of.reward is not None
+        return Asking(
+            spec.concurrency_budget,
+            spec.loop_budget,
+            [None if each.model is None else each.model.spec() for each in judges],
+            checked=schema or rewarded or bool(spec.requirements),
+        )
 
     def literally(self, fields: Mapping[str, Any], folder: Path) -> Plan:
         """Fields that a command line gave: the prompt is no template."""

@@ -13,7 +13,9 @@ in fan-outs of `run`, with stable names and keys, so that a resume finds their o
 task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-outs
 return early: then `execute` returns what it has. Neither prints anything. A system may also have
 `tell` or `told` (see `Tell`, `Told`), so that `fanwise show` can say what came of it, and the
-methods of `ScoringSystem`, `ReportingSystem` and `ExportingSystem`, for commands of these names.
+methods of `ScoringSystem`, `ReportingSystem`, `ExportingSystem`, `PreviewingSystem` (so that
+`fanwise check` can say what would be asked and paid also where a key is missing) and
+`SimulatingSystem`, for commands of these names.
 """
 
 from __future__ import annotations
@@ -28,8 +30,10 @@ from fanwise.errors import UsageError
 if TYPE_CHECKING:
     from fanwise.core.budget import Budget
     from fanwise.core.caps import Caps
-    from fanwise.journal.port import Journal, RunRecord
+    from fanwise.errors import Problem
+    from fanwise.journal.port import AttemptRecord, Journal, RunRecord
     from fanwise.kernel.run import Run
+    from fanwise.models.names import Spec
     from fanwise.models.port import Model, Request
     from fanwise.specs.document import Document, Where
     from fanwise.view.table import Table
@@ -186,6 +190,65 @@ def _check_options(system: System, options: Mapping[str, Any]) -> None:
             raise UsageError(f"{option} means nothing to `{system.name}`", f"Leave {option} out")
 
 
+class Preview(msgspec.Struct, frozen=True):
+    """What a file would run, as far as that can be told without running it."""
+
+    title: str
+    items: int | None
+    caps: Mapping[str, int | None]
+    """By name; None: only a rate."""
+    budget: Mapping[str, float]
+    describe: Sequence[str]
+    """Lines for the person."""
+    facts: Mapping[str, Any] = {}
+    """The same as JSON-able data, for `--json`."""
+    problems: Sequence[Problem] = ()
+    """All that is missing before it can run: keys, extras, weights, files."""
+
+
+@runtime_checkable
+class PreviewingSystem(Protocol):
+    """A system whose files can be counted although they cannot run here."""
+
+    def preview(self, document: Document) -> Preview:
+        """Starts, spends and writes nothing. `BadSpec` for a file that cannot be counted."""
+
+
+class Assumed(msgspec.Struct, frozen=True):
+    """What a simulation takes for true about the other side."""
+
+    latency: Mapping[str, str] = {}
+    """By model, provider or `all`: `2s`, `lognormal:2s:0.5`."""
+    learned: Sequence[AttemptRecord] = ()
+    """The attempts of an earlier run."""
+    learned_from: str = ""
+    """That run's id."""
+
+
+@runtime_checkable
+class SimulatingSystem(Protocol):
+    """A system whose files can be run in virtual time."""
+
+    def simulate(self, document: Document, assumed: Assumed) -> End:
+        """How long, how much, and what binds. Needs no key; asks and starts nothing. `BadSpec`."""
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """How often an answerer asks at most: so many chains at once, each so many samples deep."""
+
+    wide: int
+    deep: int
+    judges: Sequence[Spec | None] = ()
+    """Who judges each sample; None: the model that is asked."""
+    checked: bool = True
+    """Whether a sample can fail; if not, each chain ends with its first."""
+
+    @property
+    def requests(self) -> int:
+        """In all."""
+        return self.wide * self.deep * (1 + len(self.judges))
+
+
 Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]
 """Answers a request: what it gives has `text` and `value`, and is JSON-able."""
 
@@ -196,3 +259,9 @@ class AnsweringSystem(Protocol):
 
     def answerer(self, where: Where) -> Answerer:
         """As the mapping at that place in a document says. `BadSpec`."""
+
+    def asking(self, where: Where, *, schema: bool) -> Asking:
+        """The most that this answerer asks. It connects to nothing.
+
+        `schema`: whether the request has one, which a sample may fail to match.
+        """

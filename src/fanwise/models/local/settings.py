@@ -59,12 +59,17 @@ def place_of(spec: Spec) -> Place:
     """The file, which is there, and the settings; an error that says what to do if it is not."""
     if spec.base_url is not None or spec.api_key_env is not None:
         raise UsageError(f"{spec.name!r} has a base_url or an api_key_env", "It needs neither")
-    given, _, query = spec.name.partition(":")[2].partition("?")
+    given = spec.name.partition(":")[2].partition("?")[0]
     if not given:
         raise UsageError(f"{spec.name!r} names no file", _FORM)
-    settings = _settings(spec.name, query)
+    settings = settings_of(spec)
     find = _pulled if _is_name(given) else _given
     return Place(find(spec.name, given).resolve(), settings)
+
+
+def settings_of(spec: Spec) -> Settings:
+    """What its name says of the server, whether its file is there or not."""
+    return _settings(spec.name, spec.name.partition("?")[2])
 
 
 def _is_name(given: str) -> bool:

@@ -1,0 +1,124 @@
+"""`fanwise report`: a run as a page to read, and its summary on stdout."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fanwise.cli.options import JournalOption, JsonOption, RunArgument
+from fanwise.cli.reading import reading
+from fanwise.cli.say import harmless, print_json, say
+from fanwise.cli.streams import cannot_write, text_file
+from fanwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from fanwise.specs.system import ReportingSystem
+
+HELP = """Write a run as one HTML file, and print what it comes to.
+
+\b
+  fanwise report RUN                     RUN.html here
+  fanwise report RUN --output page.html
+  fanwise report RUN --json              the numbers: summary, contrasts, pass@k
+
+Of a matrix the page has: scores with intervals, heat maps of models, strategies
+and inputs, paired comparisons with corrected p-values, pass@k where there are
+repeats, latency, what a score costs, a timeline of what ran when by cap, and
+every cell with its prompt and answer, to be searched and filtered.
+
+The file is complete in itself: no network, no other file; it can be sent or
+kept. It holds prompts and answers: give it to nobody who may not see them.
+A run that is still going on is shown as far as it is.
+
+An earlier report is replaced. A file that is none is not.
+"""
+BEGINNING = 1 << 12
+"""How much of a file is looked at to see whether it is a report."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report", help=HELP)(report)
+
+
+def report(
+    run_id: RunArgument,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: RUN.html.")
+    ] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the report of a run."""
+    target = Path(f"{run_id}.html") if output is None else output
+    with reading(journal, run_id) as (found, run):
+        system = _reporting(run.kind, run_id)
+        _check_target(target)
+        made = system.report(found, run)
+    _write(target, made.html)
+    if as_json:
+        print_json({**made.document, "report": str(target)})
+        return
+    for line in made.lines:
+        sys.stdout.write(f"{harmless(line) if sys.stdout.isatty() else line}\n")
+    sys.stdout.flush()
+    say(f"the report is in {target}")
+
+
+def _reporting(kind: str, run_id: str) -> ReportingSystem:
+    from fanwise.specs import names, system
+    from fanwise.specs.system import ReportingSystem
+
+    found = system(kind) if kind in names() else None
+    if not isinstance(found, ReportingSystem):
+        step = f"Give a run of a matrix, or use: fanwise show {run_id}"
+        raise UsageError(f"there is no report of a run of the kind {kind!r} ({run_id})", step)
+    return found
+
+
+def _check_target(target: Path) -> None:
+    from fanwise.view.page import is_report
+
+    if not target.exists():
+        return
+    if not target.is_file():
+        raise UsageError(f"{target} is no file", "Say where the report goes: --output FILE")
+    with target.open(encoding="utf-8", errors="replace") as file:
+        beginning = file.read(BEGINNING)
+    if beginning and not is_report(beginning):
+        raise UsageError(
+            f"{target} is there, and is no report of fanwise",
+            "Move it away, or write elsewhere: --output FILE",
+        )
+
+
+def _write(target: Path, html: str) -> None:
+    """Whole or not at all: whoever looks at the earlier report meanwhile sees that."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise cannot_write(str(target), error) from error
+    os.close(descriptor)
+    beside = Path(name)
+    try:
+        with text_file(beside, str(target)) as file:
+            file.write(html)
+        beside.chmod(0o666 & ~_umask())
+        beside.replace(target)
+    except OSError as error:
+        raise cannot_write(str(target), error) from error
+    finally:
+        with suppress(FileNotFoundError):
+            beside.unlink()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

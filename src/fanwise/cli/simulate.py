@@ -1,0 +1,96 @@
+"""`fanwise simulate`: how long a file would take, what it would cost, and what binds."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fanwise.cli.options import FileArgument, JournalOption, JsonOption
+from fanwise.cli.reading import reading
+from fanwise.cli.say import print_json, say_lines
+from fanwise.errors import BadSpec, UsageError
+
+if TYPE_CHECKING:
+    from fanwise.journal.port import AttemptRecord
+
+HELP = """Run a file in virtual time: how long it takes, what it costs, what binds.
+
+\b
+  fanwise simulate reviews.yaml
+  fanwise simulate reviews.yaml --latency openai=lognormal:2s:0.5 --latency local=8s
+  fanwise simulate reviews.yaml --learn monday      as in the run `monday`
+
+The real scheduler on a clock that jumps: hours take seconds. No key is needed,
+nothing is asked, started, spent or written, and no function or command of
+yours is called.
+
+How long a call takes is given (--latency), learned from the calls of an earlier
+run (--learn: times, lengths of answers, refusals and failures), or assumed; the
+last lines say which. --latency takes a model, a provider or `all`, and a
+duration or lognormal:MEDIAN:SIGMA. What is given comes before what is learned.
+
+It prints the time with its range over several draws, the time of one call after
+another, the least time that any schedule needs, the cost, which cap or rate
+binds, how much of each is used, and the time with other caps.
+
+Exit codes: 0 simulated, 2 bad usage or file.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("simulate", help=HELP)(simulate)
+
+
+def simulate(
+    file: FileArgument,
+    latency: Annotated[
+        list[str] | None,
+        typer.Option("--latency", metavar="NAME=LATENCY", help="How long its calls take."),
+    ] = None,
+    learn: Annotated[
+        str | None, typer.Option("--learn", metavar="RUN", help="Learn from this run's calls.")
+    ] = None,
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Simulate a file."""
+    from fanwise.specs import read, system_of
+    from fanwise.specs.system import Assumed, SimulatingSystem
+
+    document = read(file)
+    system = system_of(document)
+    if not isinstance(system, SimulatingSystem):
+        message = "files of this system cannot be simulated; `fanwise check` says what would run"
+        problem = document.problem((system.name,), message, key=True)
+        raise BadSpec(document.name, [problem])
+    given = dict(_latency(text) for text in latency or ())
+    learned = [] if learn is None else _attempts(journal, learn)
+    end = system.simulate(document, Assumed(given, learned, learn or ""))
+    if as_json:
+        print_json({"file": file, "kind": system.name, "notes": list(end.notes), **end.document})
+        return end.exit_code
+    for line in end.output:
+        typer.echo(line)
+    sys.stdout.flush()
+    say_lines(list(end.notes))
+    return end.exit_code
+
+
+def _latency(text: str) -> tuple[str, str]:
+    name, equals, latency = text.rpartition("=")  # a model's name may have one in it
+    if not equals or not name or not latency:
+        raise UsageError(f"--latency {text!r} is no NAME=LATENCY", "Write openai=2s, for instance")
+    return name, latency
+
+
+def _attempts(journal: str | None, run_id: str) -> list[AttemptRecord]:
+    with reading(journal, run_id) as (found, _):
+        return [
+            attempt
+            for fan_out in found.fan_outs(run_id)
+            for attempt in found.attempts(fan_out.id)
+            if attempt.call is not None
+        ]

@@ -1,0 +1,223 @@
+"use strict";
+// The list of cells: filtered, and a page at a time. All that comes out of the run is set as text.
+(() => {
+  const PAGE = 40;
+  const data = JSON.parse(document.getElementById("cells-data").textContent);
+  const text = (place) => (place === null || place === undefined ? "" : data.texts[place]);
+  const cells = data.rows.map((row) => {
+    const cell = {};
+    data.fields.forEach((name, place) => { cell[name] = row[place]; });
+    return cell;
+  });
+
+  function make(name, properties = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(properties)) {
+      if (key === "class") made.className = value;
+      else if (key in made) made[key] = value;
+      else made.setAttribute(key, value);
+    }
+    made.append(...children.filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+
+  const modelText = (place) => data.names[place];
+  const scoresOf = (cell) => (cell.scores || []).filter((each) => each !== null);
+  const isWrong = (cell) => scoresOf(cell).some((each) => each[0] !== null && each[0] < 1);
+  const unscored = (cell) => scoresOf(cell).some((each) => each[2] !== null);
+  const answerOf = (cell) => {
+    const last = cell.steps[cell.steps.length - 1];
+    return last && last[2] !== null ? text(last[2]) : "";
+  };
+
+  const WHICH = {
+    "all": () => true,
+    "failed": (cell) => cell.status === "failed",
+    "wrong (a score below 1)": isWrong,
+    "without a score": unscored,
+    "not run": (cell) => cell.status === "waiting",
+  };
+
+  // What a search looks at, made when it is first needed.
+  const haystack = (cell) => {
+    if (cell.hay === undefined) {
+      const parts = [cell.id, text(cell.error), text(cell.model), modelText(cell.model), text(cell.strategy),
+        text(cell.input), text(cell.value)];
+      for (const [name, asked, answer] of cell.steps) {
+        parts.push(name, text(answer), ...asked.map((each) => text(each[1])));
+      }
+      for (const each of scoresOf(cell)) parts.push(text(each[1]), text(each[2]));
+      cell.hay = parts.join("\n").toLowerCase();
+    }
+    return cell.hay;
+  };
+
+  // -- the filters ---------------------------------------------------------------------------
+
+  const explorer = document.getElementById("explorer");
+  const search = make("input", { type: "search", placeholder: "in prompts, answers, errors …" });
+  const choices = {};
+  const bar = make("form", { class: "filters", role: "search" });
+  bar.addEventListener("submit", (event) => event.preventDefault());
+
+  function labelled(name, control) {
+    control.id = `filter-${name}`;
+    bar.append(make("div", {}, make("label", { htmlFor: control.id }, name), control));
+    control.addEventListener("input", () => { shown = 0; update(); });
+  }
+
+  function choice(name, field, told) {
+    const places = [...new Set(cells.map((cell) => cell[field]))];
+    const select = make("select", {}, make("option", { value: "" }, "all"),
+      ...places.map((place) => make("option", { value: String(place) }, told(place))));
+    choices[field] = select;
+    labelled(name, select);
+  }
+
+  const which = make("select", {}, ...Object.keys(WHICH)
+    .filter((name) => name === "all" || cells.some(WHICH[name]))
+    .map((name) => make("option", { value: name }, name)));
+  labelled("text", search);
+  labelled("show", which);
+  choice("model", "model", modelText);
+  choice("strategy", "strategy", text);
+  choice("input", "input", text);
+  const count = make("p", { class: "count", role: "status" });
+  const list = make("div", { class: "cells" });
+  const before = make("button", { type: "button" }, "← before");
+  const after = make("button", { type: "button" }, "after →");
+  const pager = make("div", { class: "pager" }, before, after);
+  const clear = make("button", { type: "button" }, "clear filters");
+  bar.append(clear);
+  explorer.append(bar, count, list, pager);
+
+  let shown = 0;
+  before.addEventListener("click", () => turn(-PAGE));
+  after.addEventListener("click", () => turn(PAGE));
+  clear.addEventListener("click", () => choose({}));
+  function turn(by) {
+    shown += by;
+    update();
+    count.scrollIntoView({ block: "start" });
+  }
+
+  function matching() {
+    const wanted = search.value.trim().toLowerCase();
+    const fits = WHICH[which.value] || WHICH.all;
+    const places = Object.entries(choices).filter(([, select]) => select.value !== "");
+    return cells.filter((cell) => fits(cell)
+      && places.every(([field, select]) => String(cell[field]) === select.value)
+      && (wanted === "" || haystack(cell).includes(wanted)));
+  }
+
+  function update() {
+    const found = matching();
+    shown = Math.max(0, Math.min(shown, found.length - 1));
+    shown -= shown % PAGE;
+    const page = found.slice(shown, shown + PAGE);
+    list.replaceChildren(...page.map(row));
+    const range = found.length > PAGE ? `${shown + 1}–${shown + page.length} of ` : "";
+    const of = found.length === cells.length ? "" : ` (of ${cells.length.toLocaleString()})`;
+    count.textContent = `${range}${found.length.toLocaleString()} cells${of}`;
+    before.disabled = shown === 0;
+    after.disabled = shown + PAGE >= found.length;
+    pager.hidden = found.length <= PAGE;
+  }
+
+  // -- a cell --------------------------------------------------------------------------------
+
+  function scoreText(score) {
+    if (score === null || score === undefined) return "–";
+    if (score[2] !== null) return "error";
+    return score[0] === null ? "–" : String(Math.round(score[0] * 1000) / 1000);
+  }
+
+  function chip(name, score) {
+    const value = score && score[2] === null ? score[0] : null;
+    const kind = value === null ? "" : value >= 1 ? " good" : value < 0.5 ? " bad" : "";
+    return make("span", { class: `chip${kind}` }, `${name} ${scoreText(score)}`);
+  }
+
+  function row(cell) {
+    const failed = cell.status === "failed";
+    const said = failed ? text(cell.error) : cell.status === "waiting" ? "not run" : answerOf(cell);
+    const head = make("summary", {},
+      make("i", { class: `swatch ${data.colours[cell.model] || ""}` }),
+      make("span", { class: "where" },
+        `${modelText(cell.model)} · ${text(cell.strategy)} · ${text(cell.input)} #${cell.repeat}`),
+      make("span", { class: failed ? "said bad" : "said" }, said.slice(0, 200)),
+      make("span", { class: "chips" },
+        ...(failed ? [make("span", { class: "chip bad" }, "failed")] : []),
+        ...data.scorers.map((name, place) => (cell.scores && cell.scores[place]
+          ? chip(name, cell.scores[place]) : null)).filter((each) => each !== null)));
+    const made = make("details", { class: "cell" }, head);
+    made.addEventListener("toggle", () => {
+      if (made.open && made.childElementCount === 1) made.append(inside(cell));
+    });
+    return made;
+  }
+
+  const block = (title, body, kind = "") => make("div", { class: `block ${kind}` },
+    make("h4", {}, title), make("pre", {}, body));
+
+  function inside(cell) {
+    const body = make("div", { class: "inside" });
+    for (const [name, asked, answer] of cell.steps) {
+      const step = cell.steps.length > 1 && name !== "failed" ? `${name}: ` : "";
+      for (const [role, content] of asked) body.append(block(`${step}${role}`, text(content)));
+      if (answer !== null) body.append(block(`${step}answer`, text(answer), "answer"));
+    }
+    if (cell.value !== null) body.append(block("value", text(cell.value), "answer"));
+    cell.samples.forEach((place, number) => {
+      body.append(block(`sample ${number + 1}`, text(place)));
+    });
+    if (cell.error !== null) body.append(block("error", text(cell.error), "error"));
+    data.scorers.forEach((name, place) => {
+      const score = cell.scores[place];
+      if (!score) return;
+      const why = text(score[1]) || text(score[2]);
+      if (why) body.append(block(`${name} ${scoreText(score)}`, why, score[2] === null ? "" : "error"));
+    });
+    body.append(make("p", { class: "small" }, numbers(cell)));
+    return body;
+  }
+
+  function numbers(cell) {
+    const seconds = (value) => (value === null ? "?" : `${value.toFixed(3)} s`);
+    const known = (value) => (value === null ? "?" : value.toLocaleString("en"));
+    const parts = [`cell ${cell.id}`, `calls ${cell.calls}`, `ran ${seconds(cell.ran_s)}`,
+      `queued ${seconds(cell.queued_s)}`, `backoff ${seconds(cell.backoff_s)}`];
+    if (cell.first_token_s !== null) parts.push(`first token ${seconds(cell.first_token_s)}`);
+    parts.push(`tokens ${known(cell.input_tokens)} in, ${known(cell.output_tokens)} out`);
+    const dollars = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
+    parts.push(`dollars ${cell.usd === null ? "unknown" : dollars(cell.usd)}`);
+    if (cell.scoring_usd) parts.push(`judges ${dollars(cell.scoring_usd)}`);
+    return parts.join(" · ");
+  }
+
+  // -- from the heat maps to the cells -------------------------------------------------------
+
+  function choose(wanted) {
+    search.value = "";
+    which.value = "all";
+    for (const [field, select] of Object.entries(choices)) {
+      const place = wanted[field] === undefined ? -1 : data.texts.indexOf(wanted[field]);
+      select.value = place < 0 ? "" : String(place);
+    }
+    shown = 0;
+    update();
+  }
+
+  for (const each of document.querySelectorAll("td[data-model]")) {
+    each.tabIndex = 0;
+    each.setAttribute("role", "link");
+    const go = () => {
+      choose({ ...each.dataset });
+      document.getElementById("cells").scrollIntoView();
+    };
+    each.addEventListener("click", go);
+    each.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
+  }
+
+  update();
+})();

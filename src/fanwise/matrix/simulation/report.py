@@ -1,0 +1,159 @@
+"""A simulation in words and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fanwise.matrix.simulation.simulate import Simulated, WhatIf
+from fanwise.specs.system import End
+
+
+def end_of(found: Simulated) -> End:
+    """What `fanwise simulate` prints. Exit code 0 also where cells would fail: nothing has."""
+    return End(document_of(found), lines_of(found), notes_of(found), 0)
+
+
+def document_of(found: Simulated) -> dict[str, Any]:
+    """JSON-able."""
+    middle, (least_s, least_by) = found.middle, found.lower_bound
+    times = [each.seconds for each in found.draws]
+    binds = found.binds
+    return {
+        "cells": len(found.compiled.cells),
+        "calls": sum(each.attempts for each in middle.totals.values()),
+        "predicted_s": middle.seconds,
+        "interval_s": [min(times), max(times)],
+        "draws": len(times),
+        "kernel_draws": found.kernel_draws,
+        "kernel_and_ledger_apart": found.apart,
+        "one_after_another_s": middle.work_s,
+        "lower_bound_s": least_s,
+        "lower_bound_by": least_by,
+        "usd": None if _unpriced(found) else _dollars(found),
+        "usd_known": _dollars(found),
+        "unpriced": _unpriced(found),
+        "input_tokens": sum(each.input_tokens for each in middle.totals.values()),
+        "output_tokens": sum(each.output_tokens for each in middle.totals.values()),
+        "failed": len(middle.failures),
+        "first_failure": next(iter(middle.failures), None),
+        "binds": None if binds is None else str(binds.constraint),
+        "limits": [
+            {"limit": str(each.constraint), "used": each.used, "lower_bound_s": each.least_s}
+            for each in found.bounds
+        ],
+        "what_if": [
+            {"change": each.change, "seconds": each.seconds, "failed": each.failed}
+            for each in found.what_ifs
+        ],
+        "assumed": {name: str(each) for name, each in found.world.profiles.items()},
+    }
+
+
+def lines_of(found: Simulated) -> list[str]:
+    """For the person."""
+    middle, (least_s, least_by) = found.middle, found.lower_bound
+    times = [each.seconds for each in found.draws]
+    more = f", {duration(min(times))} to {duration(max(times))} in {len(times)} draws"
+    faster = middle.work_s / middle.seconds if middle.seconds else 1.0
+    lines = [
+        f"time               {duration(middle.seconds)}{more if len(times) > 1 else ''}",
+        f"one after another  {duration(middle.work_s)}, {faster:.3g} times as long",
+        f"lower bound        {duration(least_s)}, by {least_by}",
+        f"cost               {_cost(found)}",
+        f"binds              {_binding(found)}",
+    ]
+    if found.bounds:
+        rows = [[str(b.constraint), f"{b.used:.0%}", duration(b.least_s)] for b in found.bounds]
+        lines += ["", *_table(["limit", "used", "at least"], rows)]
+    if found.what_ifs:
+        lines += ["", *_what_if_table(found)]
+    return [*lines, "", *(f"{name}: {each}" for name, each in sorted(found.world.profiles.items()))]
+
+
+def _what_if_table(found: Simulated) -> list[str]:
+    now = found.middle
+    failing = any(each.failed for each in found.what_ifs) or bool(now.failures)
+    head = ["what if", "time", "", *(["failed"] if failing else [])]
+    rows = [
+        [
+            each.change,
+            duration(each.seconds),
+            _ratio(each.seconds, now.seconds),
+            *([str(each.failed)] if failing else []),
+        ]
+        for each in found.what_ifs
+    ]
+    return _table(head, rows)
+
+
+def notes_of(found: Simulated) -> list[str]:
+    """What the person should know."""
+    middle = found.middle
+    notes = []
+    if middle.failures:
+        notes.append(
+            f"{len(middle.failures)} of {len(found.compiled.cells)} cells would fail or lack a "
+            f"score; the first: {middle.failures[0]}"
+        )
+    if found.left_out:
+        names = ", ".join(str(each) for each in found.left_out)
+        notes.append(f"no what if of {names}: far from binding")
+    if found.apart > 0.01:
+        notes.append(
+            f"the what ifs are {found.apart:.1%} off: they are of the ledger without the kernel"
+        )
+    return notes
+
+
+def _binding(found: Simulated) -> str:
+    together = [each for each in found.what_ifs if each.constraint is None]
+    if found.binds is not None:
+        return f"{found.binds.constraint}; {_instead(found, found.binds)}"
+    if together and together[0].helps(found.middle):
+        return f"no limit alone; {_instead(found, together[0])}"
+    return "no limit: a cell, or what it waits for, takes that long"
+
+
+def _instead(found: Simulated, what_if: WhatIf) -> str:
+    now = found.middle
+    if what_if.failed < len(now.failures):
+        return f"{what_if.change}: {what_if.failed} fail instead of {len(now.failures)}"
+    return f"{what_if.change}: {_ratio(what_if.seconds, now.seconds)}"
+
+
+def _cost(found: Simulated) -> str:
+    known, unpriced = _dollars(found), _unpriced(found)
+    if not unpriced:
+        return f"${known:.4g}"
+    return f"${known:.4g} and what is unknown: the price of {', '.join(unpriced)}"
+
+
+def _dollars(found: Simulated) -> float:
+    return sum(each.usd for each in found.middle.totals.values())
+
+
+def _unpriced(found: Simulated) -> list[str]:
+    return sorted(name for name, each in found.middle.totals.items() if each.unpriced)
+
+
+def _ratio(seconds: float, now: float) -> str:
+    return f"{seconds / now:.2f} x" if now else ""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in (head, *rows)
+    ]
+
+
+def duration(seconds: float) -> str:
+    """`1 h 02 min`, `3 min 05 s`, `4.21 s`: three figures that matter."""
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,112 @@
+"""What is known of a model without its key, its extra or its weights: for estimates.
+
+Its name, its provider, the variable of its key, the most that a request may cost and what tokens
+cost are all in the tables. So a file can be counted and simulated on a machine that could not run
+it. Nobody can ask such a model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+from fanwise.core.outcome import Usage
+from fanwise.errors import FanwiseError, UsageError
+from fanwise.models.clients import base_url_of, key_of, key_variable
+from fanwise.models.connect import connect
+from fanwise.models.local.model import LocalModel
+from fanwise.models.local.settings import Place, settings_of
+from fanwise.models.names import BUILT_IN, PROVIDERS, Price, Spec, split
+from fanwise.models.port import Request, Tokens
+from fanwise.models.prices import at_price, dollars, most
+from fanwise.models.sim import SimModel
+
+
+class Unconnected:
+    """A model to count with."""
+
+    def __init__(self, name: str, key: str | None, price: Price | None = None) -> None:
+        self.name = name
+        self.provider, self._model = split(name)
+        self.key = key
+        self._price = price
+
+    def __repr__(self) -> str:
+        return f"<Unconnected {self.name}>"
+
+    def estimate(self, request: Request) -> Usage:
+        """As the connected one."""
+        return most(self.provider, self._model, request, self._price)
+
+    def dollars(self, tokens: Tokens) -> float | None:
+        """What these tokens would cost; None if the price is unknown."""
+        return dollars(self.provider, self._model, tokens, self._price)
+
+    async def reply(self, request: Request) -> NoReturn:
+        """It cannot."""
+        raise UsageError(f"{self.name} is not connected", "Use `connect`")
+
+
+class UnconnectedLocal(Unconnected):
+    """One on this machine: it costs nothing, and its context bounds what it can take."""
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec.name, None, spec.price)
+        place = Place(Path(self._model.partition("?")[0]), settings_of(spec))
+        self._local = LocalModel(spec.name, place, spec.price)
+
+    def estimate(self, request: Request) -> Usage:
+        """As the connected one."""
+        return self._local.estimate(request)
+
+    def dollars(self, tokens: Tokens) -> float | None:
+        """Nothing, unless the file gives it a price."""
+        return 0.0 if self._price is None else at_price(tokens, self._price)
+
+
+class UnconnectedSim(Unconnected):
+    """One that is simulated anyway."""
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec.name, None, spec.price)
+        model = connect(spec)
+        assert isinstance(model, SimModel)
+        self.profile = model.profile
+        self._sim = model
+
+    def estimate(self, request: Request) -> Usage:
+        """As the connected one."""
+        return self._sim.estimate(request)
+
+    def dollars(self, tokens: Tokens) -> float | None:
+        """By the price in the file; nothing is spent on it, but a budget may count it."""
+        return at_price(tokens, self._price)
+
+
+def unconnected(spec: Spec) -> Unconnected:
+    """`UnknownModel` and `UsageError` for a name that is none; a missing key is no error here."""
+    scheme, _ = split(spec.name)
+    if scheme == "local":
+        return UnconnectedLocal(spec)
+    if scheme == "sim":
+        return UnconnectedSim(spec)
+    if scheme in BUILT_IN:
+        return _replayed(spec)
+    return Unconnected(spec.name, _key(spec), spec.price)
+
+
+def _key(spec: Spec) -> str | None:
+    """Its variable, unless it can do without and the variable is not set."""
+    provider = PROVIDERS[split(spec.name)[0]]
+    own = spec.base_url is not None or base_url_of(spec) != provider.base_url
+    optional = provider.key_optional or (own and spec.api_key_env is None)
+    return None if optional and key_of(spec) is None else key_variable(spec)
+
+
+def _replayed(spec: Spec) -> Unconnected:
+    """As the model that was recorded, where the recording is there."""
+    try:
+        recorded = connect(spec)
+    except FanwiseError:
+        return Unconnected(spec.name, None, spec.price)
+    return Unconnected(recorded.name, recorded.key, spec.price)
