@@ -15,6 +15,7 @@ from fanwise.core.caps import Caps
 from fanwise.errors import BadSpec, Problem
 from fanwise.kernel.run import Run
 from fanwise.specs import Document, End
+from fanwise.specs.nearest import did_you_mean
 from fanwise.view.progress import TERMINAL
 from fanwise.workflow.asked import Asked
 from fanwise.workflow.dry_run import lines_of
@@ -65,7 +66,14 @@ class WorkflowPlan:
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """As they are declared. `UsageError`."""
-        return bind_inputs(self.workflow, {**(self._before or {}), **self._new_inputs})
+        return bind_inputs(self.workflow, {**(self._before or {}), **self._known_inputs()})
+
+    def _known_inputs(self) -> dict[str, Any]:
+        """Those that were given; leniently, of them those that are declared."""
+        if not self._asked.lenient:
+            return self._new_inputs
+        declared = self.workflow.inputs
+        return {name: value for name, value in self._new_inputs.items() if name in declared}
 
     @cached_property
     def spec(self) -> dict[str, Any]:
@@ -115,7 +123,7 @@ class WorkflowPlan:
                 run.end_as("paused")
             else:
                 run.end_as("failed", f"{stop.status} at {stop.at}: {stop.error}")
-        return ending.end([*self.workflow.warnings, *self._changed()])
+        return ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
 
     async def ending(self, run: Run) -> Ending:
         """Execute it; how it ended."""
@@ -153,9 +161,18 @@ class WorkflowPlan:
         journal = run.journal
         waiting = None if journal is None else paused_gate(journal.events(run.id))
         answers = self._asked.answers(self.workflow, waiting)
-        changed = self._new_inputs if self._before is not None else {}
+        changed = self._known_inputs() if self._before is not None else {}
         inputs = {name: self.inputs[name] for name in changed}
         return Given(inputs, answers, self._asked.start)
+
+    def _unknown(self) -> list[str]:
+        """Inputs that were let pass."""
+        declared, known = self.workflow.inputs, self._known_inputs()
+        return [
+            f"there is no input {name!r}{did_you_mean(name, declared)}; it was left out"
+            for name in self._new_inputs
+            if name not in known
+        ]
 
     def _changed(self) -> list[str]:
         """The run has its own copy of the file; that the file is another by now is said."""

@@ -24,11 +24,13 @@ Namer = Callable[[str], str]
 class Layer(Mapping[str, Any]):
     """What steps have given, by id and path; what is not here may be in the layer below."""
 
-    __slots__ = ("_below", "_own")
+    __slots__ = ("_below", "_own", "fan_in")
 
     def __init__(self, below: Layer | None = None) -> None:
         self._own: dict[str, Any] = {}
         self._below = below
+        self.fan_in: dict[str, Any] | None = None if below is None else below.fan_in
+        """What the last fan-in brought together."""
 
     def __getitem__(self, key: str) -> Any:
         layer: Layer | None = self
@@ -85,15 +87,15 @@ class Frame(msgspec.Struct, frozen=True):
     order: int | None = None
     """The place in the file that counts for steps in here; None: their own."""
 
-    def roots(self, **more: Any) -> dict[str, Any]:
+    def roots(self) -> dict[str, Any]:
         """What expressions see."""
         context = {"run_id": self.run_id, "workflow_dir": str(self.home.folder)}
         return {
             "inputs": self.home.inputs,
             "steps": self.steps,
             "item": self.item,
+            "fan_in": self.steps.fan_in,
             "context": context,
-            **more,
         }
 
     def put(self, step: Step, path: str, result: Result) -> None:

@@ -37,6 +37,9 @@ from fanwise.workflow.step_specs import (
 )
 from fanwise.workflow.steps.port import Place
 
+DEFAULT = "__default__"
+"""What a switch says when no case matched, as spec-kit's does."""
+
 
 class Interpreter:
     """Executes the steps of one run."""
@@ -186,12 +189,13 @@ class Interpreter:
         case = step.case(value)
         steps = step.default if case is None else step.cases[case]
         stop = await self.these(steps, frame.within(step, path))
-        output = {"expression_value": value, "matched_case": "default" if case is None else case}
+        output = {"expression_value": value, "matched_case": DEFAULT if case is None else case}
         return _so_far(stop, output)
 
     async def _loop(self, step: LoopStep, path: str, frame: Frame) -> Result:
         stop, done = None, 0
-        goes_on = isinstance(step, DoWhileStep) or self._wants_more(step, frame)
+        asks_first = not isinstance(step, DoWhileStep)
+        first = goes_on = self._wants_more(step, frame) if asks_first else True
         while goes_on and done < step.max_iterations:
             order = frame.order if frame.order is not None else self._order.last_inside(step)
             stop = await self.these(step.steps, frame.iteration(step, path, done, order))
@@ -200,9 +204,10 @@ class Interpreter:
                 break
             goes_on = self._wants_more(step, frame)
         output = {
-            "condition_result": goes_on,
+            "condition_result": first if asks_first else goes_on,
             "iterations": done,
             "max_iterations": step.max_iterations,
+            "loop_type": step.type,
         }
         return _so_far(stop, output)
 
@@ -211,7 +216,8 @@ class Interpreter:
 
     def _fan_in(self, step: FanInStep, frame: Frame) -> Result:
         results = [frame.steps.get(each, {}).get("output", {}) for each in step.wait_for]
-        roots = frame.roots(fan_in={"results": results})
+        frame.steps.fan_in = {"results": results}
+        roots = frame.roots()
         declared = {name: value.render(roots) for name, value in step.output.items()}
         return Result("completed", {"results": results, **declared})
 

@@ -127,16 +127,17 @@ async def _run(step: AgentStep, resolved: Resolved, place: Place) -> Result:
     try:
         output = await run_child(command, step.timeout)
     except StepFailed as error:
-        output = {**told, **(error.result or {})}
+        output = {**told, **(error.result or {}), "dispatched": True}
         if output.get("exit_code") != NOT_FOUND:
             raise StepFailed(error.message, output) from error
         program = resolved["argv"][0]
+        output["dispatched"] = False
         raise StepFailed(
             f"the integration {resolved['integration']!r} needs the program {program!r}, "
             f"which is not installed: {error.message}",
             output,
         ) from error
-    return Result("completed", {**told, **output})
+    return Result("completed", {**told, **output, "dispatched": True})
 
 
 def is_model(name: str | None) -> bool:
