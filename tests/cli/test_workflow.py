@@ -104,6 +104,12 @@ def test_bad_usage_is_exit_code_2_and_leaves_nothing(flow: Place) -> None:
     assert [file.name for file in flow.path.iterdir()] == ["flow.yaml"]
 
 
+def test_leniently_an_unknown_input_is_a_warning(flow: Place) -> None:
+    paused = flow.run("run", "flow.yaml", "--lenient", "--input", "name=x", "--input", "nam=y")
+    assert paused.returncode == 3
+    assert b"there is no input 'nam'; did you mean `name`?; it was left out" in paused.stderr
+
+
 def test_a_dry_run_shows_what_is_known_and_writes_nothing(flow: Place) -> None:
     dry = flow.run("run", "flow.yaml", "--input", "name=world", "--dry-run")
     assert dry.returncode == 0

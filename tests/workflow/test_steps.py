@@ -180,6 +180,9 @@ def test_a_system_may_be_a_step(tmp_path: Path) -> None:
     ending = run(world, steps, more)
     assert ending.status == "completed", ending.facts
     assert output(ending, "ask")["result"] is not None
+    braces = asyncio.run(World(tmp_path).run(steps, more, input={"x": "{{ 6 * 7 }}"}))
+    assert braces.status == "completed", braces.facts
+    assert "42" not in json.dumps(output(braces, "ask"))
     paths = [each.path for each in world.journal.fan_outs("r")]
     assert len([path for path in paths if path.endswith("/prompts")]) == 2
 
@@ -218,3 +221,29 @@ def test_inputs_from_files(tmp_path: Path) -> None:
     assert output(ending, "a") == {"gave": "from a file\n"}
     with pytest.raises(UsageError, match="cannot be read"):
         World(tmp_path).plan(steps, more, input=("t=@/no/such/file",))
+
+
+def test_a_package_may_add_a_type(tmp_path: Path, monkeypatch: Any) -> None:
+    info = tmp_path / "added-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: added\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fanwise.steps]\ntwice = added_steps:twice\n")
+    (tmp_path / "added_steps.py").write_text(
+        "async def twice(fields, place):\n    return {'gave': fields['n'] * 2, 'at': place.path}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    ending = run(World(tmp_path), '- {id: a, type: twice, n: "{{ 20 + 1 }}"}')
+    assert output(ending, "a") == {"gave": 42, "at": "a"}
+
+
+def test_a_budget_counts_the_prompts_of_all_steps(tmp_path: Path) -> None:
+    steps = """
+    - {id: a, type: prompt, prompt: hi, model: "sim:one"}
+    - {id: b, type: prompt, prompt: ho, model: "sim:one"}
+    """
+    world = World(tmp_path)
+    ending = run(world, steps, "budget: {requests: 1}\n")
+    assert (ending.status, ending.facts["current_step_id"]) == ("failed", "b")
+    assert "budget" in str(ending.facts["error"]).lower()
+    again = asyncio.run(world.resume(steps, "budget: {requests: 1}\n"))
+    assert (again.status, statuses(again)["a"]) == ("failed", "completed")

@@ -6,7 +6,8 @@ item: its fan-outs are recorded there, under the version of the step that they b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from fanwise.errors import StepFailed
@@ -19,6 +20,8 @@ from fanwise.workflow.engine.result import Result
 from fanwise.workflow.step_specs import SystemStep
 from fanwise.workflow.steps.port import Place, Resolved
 
+Literally = Callable[[Mapping[str, Any], Path], Plan]
+"""A system may have a method of this name: fields whose texts are no templates."""
 PAUSED = 3
 """The exit code of a plan that waits for somebody."""
 
@@ -63,11 +66,15 @@ class System:
         return {}
 
     def _plan(self, step: SystemStep, resolved: Resolved, place: Place) -> Plan:
+        found = system(step.type)
         if "file" in resolved:
-            document = read(resolved["file"])
-        else:
-            document = Document(place.path, place.folder, {step.type: resolved["spec"]})
-        return plan_of(system(step.type), document, {})
+            return plan_of(found, read(resolved["file"]), {})
+        # Its braces were the workflow's, and what came of them is data: no template once more.
+        literally: Literally | None = getattr(found, "literally", None)
+        if literally is not None:
+            return literally(resolved["spec"], place.folder)
+        document = Document(place.path, place.folder, {step.type: resolved["spec"]})
+        return plan_of(found, document, {})
 
 
 def _result(end: End) -> Result:
