@@ -201,3 +201,4 @@ def test_the_files_of_a_run_are_its_own(tmp_path: Path, place: Place) -> None:
     (place.path / "inner.yaml").unlink()
     done = place.run("resume", "o", "--answer", "sub:review=approve", "--json")
     assert (done.returncode, told(done)["status"]) == (0, "completed"), done.stderr
+    assert "inner.yaml is gone" in " ".join(told(done)["notes"])

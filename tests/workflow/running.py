@@ -75,7 +75,7 @@ class World:
             Setting(self.project, types=self._types),
             Asked(**asked),
             before=spec["inputs"],
-            digest=spec["digest"],
+            digests=spec["digests"],
             ask=self.ask,
         )
         return await self._execute(plan, resume=True)

@@ -43,7 +43,7 @@ class WorkflowPlan:
         asked: Asked,
         *,
         before: Mapping[str, Any] | None = None,
-        digest: str | None = None,
+        digests: Mapping[str, str] | None = None,
         ask: Ask | None = None,
     ) -> None:
         asked.check(workflow)
@@ -52,7 +52,9 @@ class WorkflowPlan:
         self._asked = asked
         self._before = before
         """The inputs that the run began with; None: it begins now."""
-        self._digest = digest or workflow.document.digest
+        own = {path: document.digest for path, document in workflow.files().items()}
+        self._digests = own if digests is None else digests
+        """Of its files, by their paths, as they were when the run began."""
         self._ask = ask
         self._new_inputs = asked.inputs
         if self._new_inputs:
@@ -83,7 +85,7 @@ class WorkflowPlan:
         files = {path: each for path, each in self.workflow.files().items() if path != own}
         return {
             **document.keep(),
-            "digest": self._digest,
+            "digests": self._digests,
             "files": {path: each.keep() for path, each in files.items()},
             "inputs": self.inputs,
             "project": str(self._setting.project),
@@ -175,17 +177,22 @@ class WorkflowPlan:
         ]
 
     def _changed(self) -> list[str]:
-        """The run has its own copy of the file; that the file is another by now is said."""
+        """The run has its own copy of its files; that one is another by now is said."""
         if self._before is None:
             return []
-        file = path_of(self.workflow.document)
-        try:
-            now = hashlib.sha256(file.read_bytes()).hexdigest()
-        except OSError:
-            return [f"{file} is gone; the run went on with its own copy"]
-        if now == self._digest:
-            return []
-        return [f"{file} has changed since the run began; the run went on with its own copy"]
+        found = ((path, _state(Path(path), digest)) for path, digest in self._digests.items())
+        return [
+            f"{path} {state}; the run went on with its own copy" for path, state in found if state
+        ]
+
+
+def _state(file: Path, digest: str) -> str | None:
+    """What became of a file; None: nothing."""
+    try:
+        now = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return "is gone"
+    return None if now == digest else "has changed since the run began"
 
 
 def _gate(stop: Result | None, states: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -224,7 +231,7 @@ def again(spec: Mapping[str, Any], asked: Asked) -> WorkflowPlan:
         _setting(project, asked, types),
         asked,
         before=spec["inputs"],
-        digest=spec["digest"],
+        digests=spec["digests"],
         ask=_ask(),
     )
 
