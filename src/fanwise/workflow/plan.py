@@ -124,7 +124,8 @@ class WorkflowPlan:
             if stop.status == "paused":
                 run.end_as("paused")
             else:
-                run.end_as("failed", f"{stop.status} at {stop.at}: {stop.error}")
+                aborted = "aborted, " if stop.status == "aborted" else ""
+                run.end_as("failed", f"{aborted}{stop.at}: {stop.error}")
         return ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
 
     async def ending(self, run: Run) -> Ending:
