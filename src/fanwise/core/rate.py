@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 
-# A wake-up is computed from a division and may come a rounding error early.
+# A wake-up is computed from a division and may come a rounding error early …
 _EPSILON = 1e-9
+# … and an event loop calls timers that are due within the resolution of its clock. If a bucket
+# asked for that little more, the same timer would be set and called again and again.
+_SOON_S = 1e-7
 
 
 class Bucket:
@@ -48,7 +51,9 @@ class Bucket:
         """Seconds until that much may be taken; 0.0: now."""
         self._fill(now)
         missing = min(amount, self.burst) - self.level
-        return 0.0 if missing <= _EPSILON else missing / self.refill
+        if missing <= _EPSILON or missing <= _SOON_S * self.refill:
+            return 0.0
+        return missing / self.refill
 
     def take(self, amount: float, now: float) -> None:
         """Take it (or give back: a negative amount, when less was used than expected)."""

@@ -11,6 +11,7 @@ again: a real loop would hang, this one raises.
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -36,7 +37,7 @@ class _JumpingSelector(selectors.DefaultSelector):
             if len(self.get_map()) > 1:
                 return super().select(None)
             raise VirtualDeadlock("everything waits and nothing is scheduled: a deadlock")
-        self.loop.now += timeout
+        self.loop.jump(timeout)
         return []
 
 
@@ -50,13 +51,21 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.outside = 0
         """How much is under way outside of the loop; time stands still meanwhile."""
         super().__init__(selector)
-        # asyncio fires timers that are due within the clock's resolution. It must be above the
-        # rounding error of adding a time-out to the clock, or the loop would spin at a timer.
-        self._clock_resolution = 1e-6
+        self.jump(0.0)
 
     def time(self) -> float:
         """Virtual seconds since the loop was made."""
         return self.now
+
+    def jump(self, timeout: float) -> None:
+        """That far ahead.
+
+        asyncio calls timers that are due within the clock's resolution. It must be above the
+        rounding error of adding a time-out to the clock, or the loop would spin at a timer; and
+        not far above, or what comes a moment later would come before its time.
+        """
+        self.now += timeout
+        self._clock_resolution = max(1e-9, 8 * math.ulp(self.now))
 
 
 def outside(loop: asyncio.AbstractEventLoop, change: int) -> None:
