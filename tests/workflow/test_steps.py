@@ -14,6 +14,7 @@ import pytest
 
 from fanwise.errors import BadSpec, UsageError
 from fanwise.specs import read
+from fanwise.workflow import step_types
 from fanwise.workflow.asked import Asked
 from fanwise.workflow.plan import plan
 from fanwise.workflow.report import Ending
@@ -232,7 +233,11 @@ def test_a_package_may_add_a_type(tmp_path: Path, monkeypatch: Any) -> None:
         "async def twice(fields, place):\n    return {'gave': fields['n'] * 2, 'at': place.path}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    ending = run(World(tmp_path), '- {id: a, type: twice, n: "{{ 20 + 1 }}"}')
+    step_types.claims.cache_clear()
+    try:
+        ending = run(World(tmp_path), '- {id: a, type: twice, n: "{{ 20 + 1 }}"}')
+    finally:
+        step_types.claims.cache_clear()
     assert output(ending, "a") == {"gave": 42, "at": "a"}
 
 
