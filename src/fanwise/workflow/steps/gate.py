@@ -69,9 +69,8 @@ class Gate:
         return _decided({**output, "choice": choice}, step)
 
     def needs(self, step: GateStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
-        """The terminal, if somebody is going to be asked."""
-        asks = self._ask is not None and self._given(step, resolved, place) is None
-        return {TERMINAL: 1} if asks else {}
+        """The terminal, if somebody may be asked there."""
+        return {} if self._ask is None else {TERMINAL: 1}
 
     def _given(self, step: GateStep, resolved: Resolved, place: Place) -> Any:
         """What somebody answered, if that is not an answer that was used up before."""
