@@ -23,6 +23,7 @@ CASES = {
     "workspaces": "to reset and to make checkouts of a repository",
     "sampling": "eight samples at a time from a real server, beside Mellea",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",
+    "workflow": "a fan-out of 5,000 steps that do nothing, on disk",
 }
 
 

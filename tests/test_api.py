@@ -110,7 +110,7 @@ def test_fan_out_has_the_signature_of_the_design() -> None:
     names = list(inspect.signature(fanwise.fan_out).parameters)
     assert names == [
         "work", "items", "cap", "caps", "needs", "halt", "retry", "timeout", "key", "run", "name",
-        "budget",
+        "budget", "reuse", "record",
     ]  # fmt: skip
 
 

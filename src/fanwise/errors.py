@@ -15,6 +15,7 @@
     │   ├── NotStorable                a value that the codec cannot write
     │   ├── BadRunId                   a run id that is not a plain name
     │   ├── BadSpec                    a file with problems, each with its line, column and field
+    │   ├── BadExpression              `{{ … }}` that does not parse, or cannot be computed
     │   ├── UnknownModel               a model's name that says no known provider
     │   ├── ModelNotReady              a model whose key, extra or weights are missing; names them
     │   ├── NoFreeWorkspace            more work in workspaces at once than there are
@@ -41,6 +42,7 @@
     │   ├── GitFailed                  git said no; `.said` has its words
     │   ├── NoWorkspaces               not one of the slots of a pool could be made
     │   └── PatchFailed                a patch does not apply to the workspace
+    ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
     └── JournalError                   what is on disk cannot be read or written
         ├── JournalUnreadable          not a journal, or damaged
@@ -246,6 +248,35 @@ class BadSpec(UsageError):
         if len(self.problems) > self.MOST:
             told.append(f"  … and {len(self.problems) - self.MOST} more")
         super().__init__("\n".join(told))
+
+
+class BadExpression(UsageError):
+    """What stands in `{{ }}` does not parse, or cannot be computed with the values that it got."""
+
+    def __init__(
+        self, text: str, problem: str, position: int | None = None, next_step: str = ""
+    ) -> None:
+        self.text = text
+        self.problem = problem
+        self.position = position
+        """Where in the text, counted from 0; None: the whole."""
+        super().__init__(f"{self._place()}: {problem}", next_step)
+
+    def inside(self, text: str, offset: int) -> BadExpression:
+        """The same error, of a longer text in which this one begins at `offset`."""
+        at = None if self.position is None else self.position + offset
+        return BadExpression(text, self.problem, at, self.next_step)
+
+    def _place(self) -> str:
+        """The line of the text that is meant, and where in it, if it has more than a few words."""
+        at = self.position or 0
+        begin = self.text.rfind("\n", 0, at) + 1
+        line = self.text[begin:].partition("\n")[0]
+        told = line if len(line) <= 80 else f"…{line[max(0, at - begin - 20) :][:60]}…"
+        number = self.text.count("\n", 0, at) + 1
+        where = [f"line {number}"] if "\n" in self.text else []
+        where += [f"character {at - begin + 1}"] if self.position is not None else []
+        return f"`{told.strip()}`" + (f", {', '.join(where)}" if where else "")
 
 
 class UnknownModel(UsageError):
@@ -539,6 +570,19 @@ class PatchFailed(WorkspaceError):
             f"the patch does not apply: {said}",
             "Make it with `git diff` against the commit that the workspaces start from",
         )
+
+
+class StepFailed(FanwiseError):
+    """A step of a workflow failed; what it gave all the same is its `result`."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        self._result = result  # recorded as the item's value, so not once more with the error
+        super().__init__(message)
+
+    @property
+    def result(self) -> Any:
+        """JSON-able: the output that it had until then."""
+        return self._result
 
 
 class RecordedError(FanwiseError):

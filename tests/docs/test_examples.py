@@ -98,7 +98,9 @@ class Page:
         if block.language == "console":
             self._console(block)
         elif block.marks.startswith("file="):
-            (self.folder / block.marks.removeprefix("file=")).write_text(block.text)
+            file = self.folder / block.marks.removeprefix("file=")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
         elif block.language == "python":
             self._python(block)
         elif block.language == "text" and block.follows_code:

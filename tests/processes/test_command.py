@@ -43,6 +43,7 @@ LINES = [
     'printf %s "`printf %s {}`"',
     "(printf %s {}) | cat",
     'printf %s {} # don\'t "mind" this',
+    "printf %s {} # {}",
     "printf %s",
 ]
 
@@ -102,7 +103,9 @@ def test_an_item_runs_nothing_in_a_shell_and_stays_one_word(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("line", ["echo $(( {} + 1 ))", 'echo "$(({}))"', "cat <<E\n{}\nE"])
+@pytest.mark.parametrize(
+    "line", ["echo $(( {} + 1 ))", 'echo "$(({}))"', "cat <<'E'\n{}\nE", "cat <<{}\nx"]
+)
 def test_the_item_is_refused_where_no_quoting_makes_it_safe(line: str) -> None:
     with pytest.raises(UsageError, match="stands inside"):
         Command.shell_line(line).for_item("x")

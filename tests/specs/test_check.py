@@ -220,3 +220,20 @@ def test_an_error_survives_a_journal_and_a_process_boundary() -> None:
     recorded = decode_error(encode_error(caught.value))
     assert (recorded.type_name, recorded.fields["file"]) == ("fanwise.errors.BadSpec", "f.yaml")
     assert recorded.fields["problems"][0][2] == "poll.share"
+
+
+def test_unknown_keys_can_be_told_of_and_left_out() -> None:
+    text = "poll: {moed: fast, mode: careful, retry: {times: 1, bass: 2}, either: {type: gate}}"
+    told: list[Any] = []
+    with pytest.raises(BadSpec) as caught:
+        check(document(text), File, on_unknown=told.append)
+    assert [each.field for each in caught.value.problems] == ["poll.either.message"]
+    assert [(each.field, each.line) for each in told] == [("poll.moed", 1), ("poll.retry.bass", 1)]
+    assert "did you mean `mode`?" in told[0].message
+
+    told.clear()
+    whole = document(text.replace("type: gate", "type: gate, message: m, extra: 1"))
+    found = check(whole, File, on_unknown=told.append).poll
+    assert (found.mode, found.retry.times) == ("careful", 1)
+    assert "moed" in whole.data["poll"], "the document itself is not changed"
+    assert "poll.either.extra" in [each.field for each in told]

@@ -48,19 +48,25 @@ def check(file: FileArgument, as_json: JsonOption = False) -> int:
     if isinstance(system, PreviewingSystem):
         found = system.preview(document)
     else:
-        found = _preview(system.plan(document))
+        found = preview(system.plan(document))
+    tell(file, system.name, found, as_json=as_json)
+    if found.problems and not as_json:
+        raise BadSpec(document.name, found.problems)
+    return BAD_USAGE if found.problems else DONE
+
+
+def tell(file: str, kind: str, found: Preview, *, as_json: bool) -> None:
+    """What would run, on stdout."""
     if as_json:
-        print_json({"file": file, "kind": system.name, **_facts(found)})
-        return BAD_USAGE if found.problems else DONE
-    typer.echo(f"{file}: {system.name}, {found.title}" if found.title else f"{file}: {system.name}")
+        print_json({"file": file, "kind": kind, **_facts(found)})
+        return
+    typer.echo(f"{file}: {kind}, {found.title}" if found.title else f"{file}: {kind}")
     for line in _lines(found):
         typer.echo(f"  {line}")
-    if found.problems:
-        raise BadSpec(document.name, found.problems)
-    return DONE
 
 
-def _preview(plan: Plan) -> Preview:
+def preview(plan: Plan) -> Preview:
+    """What would run by a plan, in the words that all plans have."""
     from fanwise.specs.system import Preview
 
     caps = {} if plan.caps is None else plan.caps.current

@@ -43,7 +43,7 @@ class Ended(msgspec.Struct, frozen=True):
 
     run_id: str
     status: str
-    """done, paused, halted, cancelled or interrupted."""
+    """done, paused, halted, cancelled or interrupted, or what the system says."""
     end: End
     exit_code: int
 
@@ -97,7 +97,7 @@ def _ended(run: Run, end: End, *, interrupted: bool) -> Ended:
     if interrupted or run.halting is not None:
         status = "interrupted" if interrupted else str(run.halting)
         return Ended(run.id, status, end, INTERRUPTED)
-    status = "paused" if end.exit_code == PAUSED else "done"
+    status = end.status or ("paused" if end.exit_code == PAUSED else "done")
     return Ended(run.id, status, end, end.exit_code)
 
 
@@ -110,6 +110,7 @@ def _print_document(asked: Execution, ended: Ended) -> None:
             "exit_code": ended.exit_code,
             "notes": list(ended.end.notes),
             "result": ended.end.document,
+            **ended.end.facts,
         }
     )
 

@@ -21,6 +21,22 @@ JsonOption = Annotated[
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="The run's id; `fanwise runs` lists them.")
 ]
+InputOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", metavar="NAME=VALUE", help="Of a workflow: an input; NAME=@FILE reads a file."
+    ),
+]
+StopAfterOption = Annotated[
+    str | None,
+    typer.Option("--stop-after", metavar="STEP", help="Of a workflow: pause after this step."),
+]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust-project", help="Of a workflow: import the types of steps in .fanwise/steps."
+    ),
+]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A YAML or JSON file.")]
 
 

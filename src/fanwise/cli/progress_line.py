@@ -71,6 +71,9 @@ class ProgressLine:
         self._timer = self._loop.call_later(EVERY_S, self._tick)
 
     def _draw(self) -> None:
+        if self._progress.asks:
+            self._drawn = False  # the question began by erasing it
+            return
         if self._console is None or self._in_a_line:
             return
         with self._console.capture() as drawing:

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from fanwise.cli.options import FileArgument, JournalOption, JsonOption, given
+from fanwise.cli.exit_codes import DONE
+from fanwise.cli.options import (
+    FileArgument,
+    InputOption,
+    JournalOption,
+    JsonOption,
+    StopAfterOption,
+    TrustOption,
+    given,
+)
 from fanwise.kernel.run import check_run_id
 
 HELP = """Run a file: its top-level key says which system it is for.
@@ -16,6 +25,8 @@ HELP = """Run a file: its top-level key says which system it is for.
   fanwise run reviews.yaml --run monday     with an id of your choice
   fanwise run matrix.yaml --only model=openai:* --only input=3 --only input=4
   fanwise run matrix.yaml --rerun failed    what failed, once more
+  fanwise run flow.yaml --input name=value --input text=@notes.md
+  fanwise run flow.yaml --input name=value --dry-run    what would run with that
   fanwise check reviews.yaml                what would run; nothing is spent
 
 The file is checked completely before anything is started; an error names its
@@ -25,6 +36,9 @@ file goes on with that run, and another file is refused.
 
 A matrix is its name: the next `fanwise run` goes on with it, also after the
 file was edited. Cells that are as they were are kept, the others are new.
+
+A workflow that comes to a gate asks at the terminal; without one it pauses with
+exit code 3, and `fanwise resume RUN --answer STEP=approve` goes on.
 
 Ctrl-C once finishes what is in flight, twice cancels it.
 
@@ -57,10 +71,32 @@ def run(
             "--stop-when-decided", help="Of a matrix: no repeats of what is settled already."
         ),
     ] = False,
+    inputs: InputOption = None,
+    stop_after: StopAfterOption = None,
+    lenient: Annotated[
+        bool,
+        typer.Option(
+            "--lenient", help="Of a workflow: unknown keys and names are warnings, not errors."
+        ),
+    ] = False,
+    compat: Annotated[
+        str | None,
+        typer.Option(
+            "--compat",
+            metavar="spec-kit",
+            help="Of a workflow: values in shell lines are parts of the line, as spec-kit has it. "
+            "They can run anything.",
+        ),
+    ] = None,
+    trust_project: TrustOption = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")
+    ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Run a file."""
+    from fanwise.cli.check import preview, tell
     from fanwise.cli.execution import Execution, run_to_its_end
     from fanwise.specs import plan_of, read, system_of
 
@@ -68,5 +104,19 @@ def run(
         check_run_id(run_id)
     document = read(file)
     system = system_of(document)
-    plan = plan_of(system, document, given(only=only, rerun=rerun, stop_when_decided=settled))
+    options = given(
+        only=only,
+        rerun=rerun,
+        stop_when_decided=settled,
+        input=inputs,
+        stop_after=stop_after,
+        lenient=lenient,
+        compat=compat,
+        trust_project=trust_project,
+    )
+    plan = plan_of(system, document, options)
+    if dry_run:
+        _ = plan.spec  # what is wrong with its inputs is said as it would be
+        tell(file, system.name, preview(plan), as_json=as_json)
+        return DONE
     return run_to_its_end(Execution(system.name, plan, run_id, journal, as_json=as_json))

@@ -15,6 +15,9 @@ HELP = """Show one run: its status, its fan-outs, what failed and why, what its 
   fanwise show RUN
   fanwise show RUN --items       each item, with its times and calls
 
+Of a workflow it shows the tree of its steps, each with its status and its time;
+with --items all of them.
+
 Of a run of `fanwise sample`, or of a file, it says what came of each input;
 with --items it has every sample, and what was wrong with it.
 
@@ -38,7 +41,7 @@ def show(
 ) -> None:
     """Show one run."""
     from fanwise.cli.json_stream import print_document
-    from fanwise.cli.told_values import told_values
+    from fanwise.cli.told_values import tells_all, told_values
     from fanwise.view.item_rows import item_rows
     from fanwise.view.run_detail import detail_lines, item_lines, run_detail
 
@@ -47,7 +50,8 @@ def show(
         if as_json:
             print_document(detail, "items", item_rows(found, run_id) if items else ())
             return
-        for line in detail_lines(detail, list(told_values(found, run, fully=items))):
+        shown = {**detail, "fan_outs": [], "events": []} if tells_all(run) else detail
+        for line in detail_lines(shown, list(told_values(found, run, fully=items))):
             typer.echo(line)
         if items:
             for line in item_lines(item_rows(found, run_id)):

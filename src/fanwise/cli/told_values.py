@@ -33,6 +33,11 @@ def told_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[st
         yield from _one_by_one(tell, journal, run, fully=fully)
 
 
+def tells_all(run: RunRecord) -> bool:
+    """Whether nothing is left to say of the run's fan-outs and events."""
+    return getattr(_system(run.kind), "tells_all", False)
+
+
 def _one_by_one(tell: Tell, journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[str]:
     number = sum(1 for _ in _with_values(journal, run))
     for place, item in enumerate(_with_values(journal, run)):

@@ -30,6 +30,7 @@ from fanwise.errors import (
     FanwiseError,
     JournalError,
     RateLimited,
+    StepFailed,
 )
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import Dispatcher
@@ -62,6 +63,7 @@ class Engine(Generic[I, T]):
         retry: Retry,
         recorder: Recorder | None,
         deliver: Callable[[Outcome[T]], None],
+        reuse: Callable[[I, Outcome[T]], bool] | None = None,
     ) -> None:
         self.scope = scope
         self.schedule = schedule
@@ -77,6 +79,7 @@ class Engine(Generic[I, T]):
         self._retry = retry
         self.recorder = recorder
         self._deliver = deliver
+        self._reuse = reuse
         self._events = scope.subscribers
         self._judged = bool(scope.ledger.resources or scope.subscribers)
         """Whether anyone asks how a good attempt went."""
@@ -138,7 +141,7 @@ class Engine(Generic[I, T]):
         entry = Entry(self, index, item, key, self._loop.time())
         if self.recorder is not None and self.recorder.past is not None:
             outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
-            if outcome is not None:
+            if outcome is not None and self._counts(item, outcome):
                 self._told(outcome)
                 return
         granted = self.schedule.add(index, needs, entry.asked_at, entry)
@@ -147,6 +150,19 @@ class Engine(Generic[I, T]):
             self.start(entry)
         elif needs:
             self._dispatcher.pump()  # it may wait for nothing but a rate
+
+    def _counts(self, item: I, recorded: Outcome[T]) -> bool:
+        """Whether what an earlier execution recorded is still this item's outcome."""
+        if self._reuse is None:
+            return True
+        try:
+            answer = self._reuse(item, recorded)
+        except Exception as error:
+            raise BadPredicate("reuse", recorded.index, "raised") from error
+        if not isinstance(answer, bool):
+            problem = f"gave {type(answer).__name__}, not a bool,"
+            raise BadPredicate("reuse", recorded.index, problem)
+        return answer
 
     # -- one item -------------------------------------------------------------------------------
 
@@ -279,8 +295,8 @@ class Engine(Generic[I, T]):
             # What it raised while it was being ended is told, not lost.
             beside = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
             self._worked(entry, "cancelled", None, beside, ran_s)
-        elif isinstance(error, CommandFailed | AttemptTimeout):
-            # What a command printed before it failed is worth as much as its exit code.
+        elif isinstance(error, CommandFailed | AttemptTimeout | StepFailed):
+            # What it printed before it failed is worth as much as its exit code.
             self._worked(entry, "failed", error.result, error, ran_s)
         else:
             self._worked(entry, "failed", None, error, ran_s)

@@ -51,6 +51,8 @@ async def fan_out(
     run: Run | None = None,
     name: str | None = None,
     budget: Budget | None = None,
+    reuse: Callable[[I, Outcome[Any]], bool] | None = None,
+    record: bool = True,
 ) -> Outcomes[Any]:
     """Work on every item, at most `cap` at once, and return all outcomes in item order.
 
@@ -60,7 +62,10 @@ async def fan_out(
     `key`: an item's identity across resumes; default: its index. `run`: a durable run from
     `open_run`; default: that of the item around, or none. `name`: its place in the run. `budget`:
     for the calls inside; default: the run's. In a durable run it counts what this fan-out spent
-    before, in earlier executions too.
+    before, in earlier executions too. `reuse`: whether an outcome that an earlier execution had
+    recorded still counts; one that does not runs again. Default: all count. `record=False`: of
+    a durable run, the items are not recorded, only what they fan out inside; for items that do
+    nothing but that, and on a resume are gone through again.
     """
     got: dict[int, Outcome[Any]] = {}
 
@@ -69,7 +74,7 @@ async def fan_out(
 
     one = FanOut[I, Any](
         deliver, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
-        timeout=timeout, key=key, run=run, name=name, budget=budget,
+        timeout=timeout, key=key, run=run, name=name, budget=budget, reuse=reuse, record=record,
     )  # fmt: skip
     one.begin()
     try:

@@ -129,6 +129,7 @@ class Run:
         self.resumed = False
         self.halting: Literal["halted", "cancelled"] | None = None
         """Nothing more starts (halted), and what was in flight was ended (cancelled)."""
+        self._ends_as: tuple[port.RunStatus, str | None] = ("done", None)
         self._given = journal
         self._resume = resume
         self._retry_failed = retry_failed
@@ -185,6 +186,10 @@ class Run:
         self.note("cancel", {"reason": reason})
         for engine in list(self._engines):
             engine.cancel(reason)
+
+    def end_as(self, status: Literal["done", "paused", "failed"], error: str | None = None) -> None:
+        """What it will have come to when its block is left, if nothing interrupts it before."""
+        self._ends_as = (status, error)
 
     # -- for the kernel -------------------------------------------------------------------------
 
@@ -307,13 +312,13 @@ class Run:
         if self.halting is not None:
             return self.halting
         if error is None:
-            return "done"
+            return self._ends_as[0]
         return "failed" if isinstance(error, Exception) else "cancelled"
 
     def _close(self, status: port.RunStatus, error: BaseException | None) -> None:
         if self._journal is not None:
             crash_point("run.before_end")
-            text = None if error is None else f"{type(error).__name__}: {error}"
+            text = self._ends_as[1] if error is None else f"{type(error).__name__}: {error}"
             self._journal.submit(port.RunEnded(self.id, status, self.wall(), text))
             if self._owns_journal:
                 self._journal.close()

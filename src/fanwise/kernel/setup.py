@@ -56,6 +56,8 @@ class Options(TypedDict, Generic[I], total=False):
     run: Run | None
     name: str | None
     budget: Budget | None
+    reuse: Callable[[I, Outcome[Any]], bool] | None
+    record: bool
 
 
 class FanOut(Generic[I, T]):
@@ -77,6 +79,8 @@ class FanOut(Generic[I, T]):
         run: Run | None = None,
         name: str | None = None,
         budget: Budget | None = None,
+        reuse: Callable[[I, Outcome[Any]], bool] | None = None,
+        record: bool = True,
     ) -> None:
         whole("cap", cap)
         _check_kinds(halt=halt, retry=retry, caps=caps, run=run, name=name, budget=budget)
@@ -84,7 +88,8 @@ class FanOut(Generic[I, T]):
         self.around = around
         self.loop = asyncio.get_running_loop()
         self.run = run or (around.fan_out.run if around else None)
-        self.top = around is None or run is not None
+        # A run that is named inside one of its own items is no other run.
+        self.top = around is None or (run is not None and run is not around.fan_out.run)
         ledger = _ledger(caps, self.run, around, self.loop)
         self.threads = Threads("fanwise")
         attempt = attempter(work, self.threads, timeout)
@@ -105,7 +110,7 @@ class FanOut(Generic[I, T]):
             again=around is not None and (bool(around.entry.attempts) or around.fan_out.again),
         )
         self.recorder: Recorder | None = None
-        if self.run is not None:
+        if self.run is not None and record:
             if budget is not None:
                 self.run.count_earlier(budget, self.path)
             codec = codec_for(work, self.run.codec)
@@ -124,6 +129,7 @@ class FanOut(Generic[I, T]):
             retry=retry,
             recorder=self.recorder,
             deliver=deliver,
+            reuse=reuse,
         )
 
     def _path(self, name: str | None, around: Scope | None) -> str:

@@ -7,7 +7,7 @@ of several errors on the way to one place the deepest is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -22,15 +22,42 @@ Error = Mapping[str, Any]
 ABSENT = object()
 
 
-def check(document: Document, kind: type[M], *at: str | int) -> M:
-    """The document, or what stands `at` a place in it, as a model. `BadSpec`."""
-    context: dict[str, Any] = {"known": {}, "document": document}
-    try:
-        return kind.model_validate(document.value(at), context=context)
-    except ValidationError as error:
-        found = error.errors(include_url=False)
-        problems = _problems(document, at, found, context["known"])
-        raise BadSpec(document.name, problems) from None
+def check(
+    document: Document,
+    kind: type[M],
+    *at: str | int,
+    on_unknown: Callable[[Problem], None] | None = None,
+) -> M:
+    """The document, or what stands `at` a place in it, as a model. `BadSpec`.
+
+    `on_unknown` is told of keys that are not known, and they are left out; without it they are
+    wrong.
+    """
+    data = document.value(at)
+    while True:
+        context: dict[str, Any] = {"known": {}, "document": document}
+        try:
+            return kind.model_validate(data, context=context)
+        except ValidationError as error:
+            found: list[Any] = error.errors(include_url=False)
+        unknown = [each for each in found if each["type"] == "extra_forbidden"]
+        told = unknown if on_unknown is not None and unknown else found
+        wrong = BadSpec(document.name, _problems(document, at, told, context["known"]))
+        if on_unknown is None or not unknown:
+            raise wrong
+        for problem in wrong.problems:
+            on_unknown(problem)
+        for path in {_path(data, each) for each in unknown}:
+            data = _without(data, path)
+
+
+def _without(data: Any, path: FieldPath) -> Any:
+    """The same but for one key; all that is not on the way to it stays the very same."""
+    if len(path) == 1:
+        return {key: value for key, value in data.items() if key != path[0]}
+    copied = data.copy()
+    copied[path[0]] = _without(data[path[0]], path[1:])
+    return copied
 
 
 def _problems(

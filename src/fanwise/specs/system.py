@@ -51,6 +51,10 @@ class End(msgspec.Struct, frozen=True):
     before."""
     exit_code: int = 0
     """0 done, 1 some failed, 3 paused. 130 is given by fanwise itself, when it was interrupted."""
+    status: str | None = None
+    """What the run came to, where it is neither done nor paused at a gate; see `Run.end_as`."""
+    facts: Mapping[str, Any] = {}
+    """Further keys of what `--json` prints, beside `result`."""
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -75,7 +79,10 @@ class Told(Protocol):
     """Instead of `tell` a system may have `told`: what came of a run as a whole."""
 
     def __call__(self, journal: Journal, run: RunRecord, *, fully: bool) -> Iterable[str]:
-        """As lines for `fanwise show`: a few, or if `fully`, all that there is."""
+        """As lines for `fanwise show`: a few, or if `fully`, all that there is.
+
+        A system whose attribute `tells_all` is true has said with them what its fan-outs are.
+        """
 
 
 class Plan(Protocol):

@@ -15,6 +15,10 @@ WINDOW = 500
 """Ends that the rate is taken over: it follows a change of speed, and is not nervous."""
 
 
+TERMINAL = "terminal"
+"""Whoever holds the cap of this name asks somebody at the terminal."""
+
+
 class Progress:
     """A subscriber that counts."""
 
@@ -53,6 +57,11 @@ class Progress:
     def in_flight(self) -> int:
         """Items whose work has begun and not ended."""
         return self._top_in_flight
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is being asked: what is drawn now would stand in the question."""
+        return self.in_flight_by_cap[TERMINAL] > 0
 
     @property
     def ended(self) -> int:

@@ -23,7 +23,7 @@ Detail = dict[str, Any]
 MOST_TOLD = 200
 """Characters of a spec that are shown: it may hold a whole file."""
 
-BOOKKEEPING = ("reserve", "settle", PLANNED)
+BOOKKEEPING = ("reserve", "settle", "step", PLANNED)
 """Events that are kept for a crash; nobody wants to read them."""
 
 
@@ -78,7 +78,7 @@ def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     yield from _section("failed too, in flight behind the failure that halted the run", after)
     yield from _section("may have run twice", [_name(i) for i in detail["may_have_run_twice"]])
     yield from _section("events", [_event_line(event) for event in detail["events"]])
-    if detail["status"] in ("interrupted", "halted", "cancelled", "failed"):
+    if detail["status"] in ("interrupted", "paused", "halted", "cancelled", "failed"):
         yield f"to go on: fanwise resume {detail['id']}"
 
 

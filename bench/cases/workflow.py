@@ -1,0 +1,91 @@
+"""A workflow whose fan-out has 5,000 items that do nothing, on disk.
+
+spec-kit 1.0.1, which writes its whole state at each item, took 1,017 s for that and wrote 3.28 GB
+(1,000 items: 23 s and 130 MB), measured on another day; so here the bound is in seconds. What is
+written must grow as the items do: five times the items, five times the bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.harness import Row, fresh
+from fanwise import open_run
+from fanwise.specs import parse
+from fanwise.workflow.asked import Asked
+from fanwise.workflow.plan import WorkflowPlan
+from fanwise.workflow.setting import Setting
+from fanwise.workflow.spec import load
+
+ITEMS = 5_000
+WIDTH = 64
+BOUND_S = 5.0
+LEAF = "{id: one, type: nothing}"
+TEMPLATES = {
+    "leaf": LEAF,
+    "nested": f"{{id: t, type: if, condition: '{{{{ item < 0 }}}}', then: [{LEAF}]}}",
+}
+FILE = """
+schema_version: "1.0"
+workflow: {id: bench, name: Bench, version: 1.0.0}
+steps:
+  - {id: all, type: fan-out, items: ITEMS, max_concurrency: WIDTH, step: STEP}
+"""
+
+
+def leaf(items: int) -> list[float]:
+    return _run("leaf", items)
+
+
+def nested(items: int) -> list[float]:
+    return _run("nested", items)
+
+
+async def nothing(fields: Any, place: Any) -> dict[str, Any]:
+    return {}
+
+
+def _run(kind: str, items: int) -> list[float]:
+    """Seconds, and bytes written."""
+    text = FILE.replace("ITEMS", str([*range(items)])).replace("WIDTH", str(WIDTH))
+    types = {"nothing": nothing}
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder)
+        read = parse(text.replace("STEP", TEMPLATES[kind]).encode(), "w.yaml", here)
+        plan = WorkflowPlan(load(read, types=types), Setting(here, types=types), Asked())
+        journal = here / "journal.db"
+        with open_run(journal=journal):  # creating the tables is not what is measured here
+            pass
+        before, began = _written(), time.perf_counter()
+        asyncio.run(_execute(plan, journal))
+        return [time.perf_counter() - began, _written() - before]
+
+
+async def _execute(plan: WorkflowPlan, journal: Path) -> None:
+    async with open_run("b", journal=journal, spec=plan.spec, caps=plan.caps) as run:
+        ending = await plan.ending(run)
+    assert ending.status == "completed"
+
+
+def _written() -> int:
+    lines = Path(f"/proc/{os.getpid()}/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("wchar")).split()[1])
+
+
+def measure() -> list[Row]:
+    rows = []
+    for kind in TEMPLATES:
+        took, written = min(fresh(__name__, kind, ITEMS).answer for _ in range(3))
+        _, fewer = fresh(__name__, kind, ITEMS // 5).answer
+        told = f"{took:.2f} s, {written / 1e6:.1f} MB"
+        case = f"workflow, {ITEMS:,} items of a {kind} step that does nothing"
+        rows.append(Row(case, told, "", took, f"<= {BOUND_S:g} s", took <= BOUND_S))
+        growth = written / fewer
+        other = f"{ITEMS // 5:,} items: {fewer / 1e6:.1f} MB"
+        rows.append(Row(f"{case}: bytes", told, other, growth, "<= 6", growth <= 6))
+    return rows

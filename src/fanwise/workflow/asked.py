@@ -1,0 +1,132 @@
+"""What the command line asks of a workflow, besides its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import UsageError
+from fanwise.specs.nearest import did_you_mean
+from fanwise.workflow.references import walk
+from fanwise.workflow.spec import Workflow
+from fanwise.workflow.step_specs import FanOutStep, GateStep, Step, WorkflowStep
+from fanwise.workflow.steps.gate import chosen
+
+SPEC_KIT = "spec-kit"
+MOST_BYTES = 5 * 1024 * 1024
+"""Of a file that is the value of an input."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The options that a workflow takes."""
+
+    input: tuple[str, ...] | Mapping[str, Any] = ()
+    """`name=value`, or `name=@file`; from Python, names to values."""
+    answer: tuple[str, ...] = ()
+    """`step=choice`."""
+    start: str | None = None
+    """The step from which on all runs again."""
+    stop_after: str | None = None
+    lenient: bool = False
+    compat: str | None = None
+    trust_project: bool = False
+
+    def __post_init__(self) -> None:
+        if self.compat not in (None, SPEC_KIT):
+            raise UsageError(f"--compat {self.compat} is not known", f"Write --compat {SPEC_KIT}")
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """By name; the values are texts as they were given, or what a file has."""
+        if isinstance(self.input, Mapping):
+            return dict(self.input)
+        pairs = _pairs("--input", self.input)
+        return {name: _content(name, value) for name, value in pairs.items()}
+
+    def check(self, workflow: Workflow) -> None:
+        """That what it names is there. `UsageError`."""
+        for option, named in (("--from", self.start), ("--stop-after", self.stop_after)):
+            if named is not None:
+                _check_step(option, named, workflow)
+        self.answers(workflow, None)
+
+    def answers(self, workflow: Workflow, waiting: str | None) -> dict[str, str]:
+        """By the path of the gate. `waiting`: the gate at which the run is paused.
+
+        The id alone means that gate, in whichever item or iteration it waits.
+        """
+        gates = {step.id: step for step in _every(workflow) if isinstance(step, GateStep)}
+        found: dict[str, str] = {}
+        for path, given in _pairs("--answer", self.answer).items():
+            named = [part for part in path.split(":") if part in gates]
+            if not named:
+                hint = did_you_mean(path, gates) if gates else "; the workflow has none"
+                raise UsageError(f"there is no gate {path!r}{hint}")
+            gate = gates[named[-1]]
+            choice = chosen(given, list(gate.options))
+            if choice is None:
+                known = ", ".join(gate.options)
+                raise UsageError(f"{given!r} is no answer to {gate.id!r}", f"There are: {known}")
+            meant = waiting is not None and gate.id in waiting.split(":") and path == gate.id
+            found[waiting if meant and waiting is not None else path] = choice
+        return found
+
+
+def _every(workflow: Workflow) -> Iterator[Step]:
+    """Its steps, and those of the files that it includes."""
+    for step in workflow.walk():
+        yield step
+        if isinstance(step, WorkflowStep):
+            yield from _every(step.target)
+
+
+def _pairs(option: str, given: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not sign or not name:
+            raise UsageError(
+                f"{option} {each} has no name or no value", f"Write {option} NAME=VALUE"
+            )
+        found[name.strip()] = value
+    return found
+
+
+def _content(name: str, value: str) -> str:
+    if not value.startswith("@"):
+        return value
+    try:
+        data = Path(value[1:]).read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"the file of the input {name!r} cannot be read: {value[1:]}: {error.strerror}"
+        ) from error
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"{value[1:]} has {len(data)} bytes, too many for an input")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{value[1:]} is no UTF-8 text: {error.reason}") from error
+
+
+def _check_step(option: str, named: str, workflow: Workflow) -> None:
+    ids = [step.id for step in workflow.walk()]
+    if named not in ids:
+        raise UsageError(f"{option} {named}: there is no such step{did_you_mean(named, ids)}")
+    around = _fan_out_around(named, workflow.steps)
+    if option == "--stop-after" and around is not None:
+        raise UsageError(
+            f"{option} {named}: it stands in a fan-out, and so is many steps",
+            f"Name the fan-out: {around}",
+        )
+
+
+def _fan_out_around(named: str, steps: Iterable[Step]) -> str | None:
+    for step in steps:
+        for each in walk(step):
+            if isinstance(each, FanOutStep) and named in (inner.id for inner in walk(each.step)):
+                return each.id
+    return None

@@ -1,0 +1,165 @@
+"""A fan-out: each item the template once, as an item of the kernel.
+
+Where the template is a leaf, the item is that leaf. Where it holds other steps, the item is the
+whole of them, and its leaves are recorded inside it; on a resume it is gone through again, and
+finds them. Either way the kernel judges the item as a whole, in item order: so the results up to a
+halt are those that one item after the other would have given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fanwise.core.halt import Halt
+from fanwise.core.outcome import Outcome, Outcomes
+from fanwise.errors import StepFailed, UsageError
+from fanwise.kernel.fan_out import fan_out
+from fanwise.workflow.engine.frame import Frame, States
+from fanwise.workflow.engine.leaves import Execution, result_of, whole
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.expressions import Text
+from fanwise.workflow.step_specs import FanOutStep, GateStep
+
+if TYPE_CHECKING:
+    from fanwise.workflow.engine.interpreter import Interpreter
+
+
+async def fan_out_step(engine: Interpreter, step: FanOutStep, path: str, frame: Frame) -> Result:
+    """Execute it."""
+    items = _items(step, frame)
+    cap = _cap(step, frame)
+    fan = _Fan(engine, step, path, frame, items)
+    results = await (fan.leaves(cap) if fan.is_leaf else fan.whole(cap))
+    output = {
+        "items": items,
+        "max_concurrency": cap,
+        "item_count": len(items),
+        "results": [result.output for result in results],
+    }
+    stops = [result for result in results if not result.goes_on]
+    if not stops:
+        return Result("completed", output)
+    # With `halt: never` failures may stand before what made the run pause.
+    stop = next((result for result in stops if result.status != "failed"), stops[0])
+    return Result(stop.status, output, stop.error, stop.at, execution=stop.execution)
+
+
+def _items(step: FanOutStep, frame: Frame) -> list[Any]:
+    found = step.items.render(frame.roots())
+    if found is None:
+        raise UsageError(f"the items of {step.id!r} are not there: {step.items.source}")
+    if not isinstance(found, list):
+        raise UsageError(f"the items of {step.id!r} are a {type(found).__name__}, not a list")
+    return found
+
+
+def _cap(step: FanOutStep, frame: Frame) -> int:
+    width = step.max_concurrency
+    if isinstance(width, int):
+        return width
+    assert isinstance(width, Text)
+    found = width.render(frame.roots())
+    try:
+        return max(1, int(found))
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(
+            f"max_concurrency of {step.id!r} is {found!r}, not a number: {width.source}"
+        ) from None
+
+
+class _Fan:
+    """One execution of a fan-out."""
+
+    def __init__(
+        self, engine: Interpreter, step: FanOutStep, path: str, frame: Frame, items: list[Any]
+    ) -> None:
+        self._engine = engine
+        self._step = step
+        self._path = path
+        self._items = items
+        self._frame = frame
+        self._states: dict[int, States] = {}
+        template = step.step
+        # A gate may pause: that is more than a leaf alone can say of an item.
+        leaf = engine.leaves.knows(template) and not isinstance(template, GateStep)
+        self.is_leaf = leaf and not template.on_failure
+        halts = step.halt == "failure" and not template.continue_on_error
+        if step.continue_on_error and "halt" not in step.model_fields_set:
+            halts = False  # failures are results like others
+        self._halts_on_failure = halts
+
+    def _of_item(self, number: int) -> Frame:
+        template, item = self._step.step, self._items[number]
+        frame = self._frame.of_item(self._step, self._path, template, number, item)
+        self._states[number] = frame.states
+        return frame
+
+    def _halts(self, outcome: Outcome[Any]) -> bool:
+        if outcome.status == "failed":
+            return self._halts_on_failure
+        if outcome.status != "done" or not isinstance(outcome.value, dict):
+            return False
+        return outcome.value["status"] in ("paused", "aborted")
+
+    async def leaves(self, cap: int) -> list[Result]:
+        """Each item is a leaf."""
+        template = self._step.step
+        outcomes = await self._engine.leaves.many(
+            self._executions(), template, cap=cap, name=self._path, halt=Halt.when(self._halts)
+        )
+        results = [self._judged(result_of(each), n) for n, each in enumerate(outcomes)]
+        return self._published(results)
+
+    def _executions(self) -> Iterator[Execution]:
+        for number in range(len(self._items)):
+            yield self._engine.execution(self._step.step, self._of_item(number))
+
+    def _judged(self, result: Result, number: int) -> Result:
+        template, frame = self._step.step, self._of_item(number)
+        absorbed = result.status == "failed" and template.continue_on_error
+        path = frame.path(template.id)
+        result = msgspec.structs.replace(result, absorbed=absorbed, at=path)
+        frame.put(template, path, result)
+        return result
+
+    async def whole(self, cap: int) -> list[Result]:
+        """Each item is a step with all that is in it."""
+        outcomes: Outcomes[Any] = whole(
+            await fan_out(
+                self._one,
+                range(len(self._items)),
+                cap=cap,
+                run=self._engine.run,
+                name=self._path,
+                key=lambda number: f"{self._path}:{self._step.step.id}:{number}",
+                halt=Halt.when(self._halts),
+                record=False,
+            )
+        )
+        return self._published([_result(outcome) for outcome in outcomes])
+
+    async def _one(self, number: int) -> dict[str, Any]:
+        result = await self._engine.step(self._step.step, self._of_item(number))
+        plain: dict[str, Any] = msgspec.to_builtins(result)
+        if result.goes_on or result.status != "failed":
+            return plain
+        raise StepFailed(result.error or "", plain)
+
+    def _published(self, results: list[Result]) -> list[Result]:
+        """For the expressions of those after it: `steps.each:review:3`."""
+        template = self._step.step
+        for number, result in enumerate(results):
+            path = f"{self._path}:{template.id}:{number}"
+            seen = {"id": path, "status": result.status, "output": result.output}
+            self._frame.steps.put(path, {**seen, "error": result.error})
+            self._frame.states.update(self._states[number])
+        return results
+
+
+def _result(outcome: Outcome[Any]) -> Result:
+    if isinstance(outcome.value, dict):
+        return msgspec.convert(outcome.value, Result)
+    return result_of(outcome)

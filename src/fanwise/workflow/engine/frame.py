@@ -1,0 +1,163 @@
+"""Where a step is executed: what its expressions see, and how its path is made.
+
+A frame is handed down and never up. Each item of a fan-out has one of its own, in a layer over
+that of the fan-out: what its steps put there nobody else sees, so that items cannot disturb each
+other, and two items' steps of the same id do not collide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.step_specs import Step
+
+States = dict[str, dict[str, Any]]
+Namer = Callable[[str], str]
+"""From the id of a step to its path in the execution."""
+
+
+class Layer(Mapping[str, Any]):
+    """What steps have given, by id and path; what is not here may be in the layer below."""
+
+    __slots__ = ("_below", "_own", "fan_in")
+
+    def __init__(self, below: Layer | None = None) -> None:
+        self._own: dict[str, Any] = {}
+        self._below = below
+        self.fan_in: dict[str, Any] | None = None if below is None else below.fan_in
+        """What the last fan-in brought together."""
+
+    def __getitem__(self, key: str) -> Any:
+        layer: Layer | None = self
+        while layer is not None:
+            if key in layer._own:
+                return layer._own[key]
+            layer = layer._below
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        if self._below is not None:
+            yield from (key for key in self._below if key not in self._own)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def put(self, key: str, value: Any) -> None:
+        """In this layer."""
+        self._own[key] = value
+
+
+class Home(msgspec.Struct, frozen=True):
+    """The workflow that a step belongs to: what all its frames share."""
+
+    inputs: Mapping[str, Any]
+    folder: Path
+    """Of its file."""
+    integration: str | None
+    model: str | None
+    options: Mapping[str, Any]
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """Where a step is executed."""
+
+    home: Home
+    run_id: str
+    steps: Layer
+    path: Namer
+    bare: Namer
+    """As `path`, without the number of an iteration: where the latest is found."""
+    states: States
+    """What came of the steps in here, by path, for people to see."""
+    inside: str = ""
+    """The path of the step around."""
+    item: Any = None
+    needs: Mapping[str, int] = {}
+    """The caps that each leaf in here needs besides its own."""
+    absorbed: bool = False
+    """A failure in here does not end the run, so it is final."""
+    since: int = 0
+    """Records of earlier executions than this do not count in here."""
+    order: int | None = None
+    """The place in the file that counts for steps in here; None: their own."""
+
+    def roots(self) -> dict[str, Any]:
+        """What expressions see."""
+        context = {"run_id": self.run_id, "workflow_dir": str(self.home.folder)}
+        return {
+            "inputs": self.home.inputs,
+            "steps": self.steps,
+            "item": self.item,
+            "fan_in": self.steps.fan_in,
+            "context": context,
+        }
+
+    def put(self, step: Step, path: str, result: Result) -> None:
+        """What came of a step, for the expressions of those after it."""
+        seen = {"id": path, "status": result.status, "output": result.output, "error": result.error}
+        self.steps.put(path, seen)
+        self.steps.put(step.id, seen)
+        self.states[path] = self.states[self.bare(step.id)] = {
+            "type": step.type,
+            "status": result.status,
+            "output": result.output,
+            "error": result.error,
+        }
+
+    def within(self, step: Step, path: str) -> Frame:
+        """For the steps inside an if, a switch or the like."""
+        return msgspec.structs.replace(
+            self,
+            inside=path,
+            absorbed=self.absorbed or step.continue_on_error,
+            needs=more_needs(self.needs, step.needs),
+        )
+
+    def iteration(self, step: Step, path: str, number: int, order: int | None) -> Frame:
+        """For the steps of a loop, for the `number`th time, counted from 0."""
+        frame = self.within(step, path)
+        if number == 0:
+            return frame
+        return msgspec.structs.replace(
+            frame, path=lambda id_: f"{path}:{id_}:{number}", bare=self.bare, order=order
+        )
+
+    def of_item(self, step: Step, path: str, template: Step, number: int, item: Any) -> Frame:
+        """For the template of a fan-out, at one item, and all that is inside it.
+
+        Its states are its own too: of what was in flight behind a halt, none are kept.
+        """
+        whole = f"{path}:{template.id}:{number}"
+
+        def name(id_: str) -> str:
+            return whole if id_ == template.id else f"{whole}:{id_}"
+
+        return msgspec.structs.replace(
+            self.within(step, path),
+            steps=Layer(self.steps),
+            states={},
+            path=name,
+            bare=name,
+            item=item,
+        )
+
+    def of_workflow(self, step: Step, path: str, home: Home) -> Frame:
+        """For the steps of another file."""
+
+        def name(id_: str) -> str:
+            return f"{path}:{id_}"
+
+        return msgspec.structs.replace(
+            self.within(step, path), home=home, steps=Layer(), path=name, bare=name, item=None
+        )
+
+
+def more_needs(some: Mapping[str, int], others: Mapping[str, int]) -> Mapping[str, int]:
+    """Both."""
+    return {**some, **others} if others else some

@@ -1,0 +1,131 @@
+"""What earlier executions of a run were given: inputs, answers, and where they began again.
+
+Each execution notes what it was given, before it does anything. The notes are all that a resume
+needs besides the recorded items: there is no state that is written over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from fanwise.journal.port import EventRecord
+from fanwise.kernel.run import Run
+
+EXECUTION = "workflow"
+"""The kind of event that says what an execution was given."""
+STEP = "step"
+"""The kind of event that says what came of a step that is no item: an if, a loop …"""
+
+
+class Given(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one execution was given."""
+
+    inputs: dict[str, Any] = {}
+    """Those that are not as before."""
+    answers: dict[str, str] = {}
+    """Of gates, by path."""
+    start: str | None = None
+    """The id of the step from which on all runs again."""
+
+
+class StepNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came of a step that is no item."""
+
+    path: str
+    type: str
+    status: str
+    at: float
+    """When it began."""
+    inside: str = ""
+    error: str | None = None
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What somebody decided."""
+
+    choice: str
+    execution: int
+
+
+class History:
+    """All executions of a run, this one included."""
+
+    def __init__(self, given: Iterable[Given] = (), noted: Iterable[str] = ()) -> None:
+        self._given = list(given)
+        self.noted = set(noted)
+        """The paths of the steps that are noted."""
+
+    @property
+    def execution(self) -> int:
+        """The number of this execution, from 0."""
+        return len(self._given) - 1
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """As they were changed, the last word on each."""
+        changed: dict[str, Any] = {}
+        for given in self._given:
+            changed |= given.inputs
+        return changed
+
+    @property
+    def given_in(self) -> Mapping[str, int]:
+        """In which execution each changed input was last given."""
+        return {name: n for n, each in enumerate(self._given) for name in each.inputs}
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        """The last answer to each gate."""
+        return {
+            path: Answer(choice, number)
+            for number, given in enumerate(self._given)
+            for path, choice in given.answers.items()
+        }
+
+    @property
+    def starts(self) -> list[tuple[int, str]]:
+        """Where executions began again: the number, and the id of the step."""
+        return [(n, each.start) for n, each in enumerate(self._given) if each.start is not None]
+
+
+def opened(run: Run, given: Given) -> History:
+    """The history of a run, with this execution noted in it."""
+    before, noted = ([], set()) if run.journal is None else _read(run.journal.events(run.id))
+    run.note(EXECUTION, msgspec.to_builtins(given))
+    return History([*before, given], noted)
+
+
+def _read(events: Iterable[EventRecord]) -> tuple[list[Given], set[str]]:
+    given: list[Given] = []
+    noted: set[str] = set()
+    for event in events:
+        if event.kind == EXECUTION:
+            given.append(msgspec.json.decode(event.data, type=Given))
+        elif event.kind == STEP:
+            noted.add(msgspec.json.decode(event.data, type=StepNote).path)
+    return given, noted
+
+
+def paused_gate(events: Iterable[EventRecord]) -> str | None:
+    """The path of the gate at which the run waits, if it does."""
+    waiting = None
+    for event in events:
+        if event.kind == PAUSED:
+            waiting = msgspec.json.decode(event.data, type=Paused).gate
+        elif event.kind == EXECUTION:
+            waiting = None
+    return waiting
+
+
+PAUSED = "paused"
+"""The kind of event that says where a run paused."""
+
+
+class Paused(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a run paused."""
+
+    at: str
+    gate: str | None = None

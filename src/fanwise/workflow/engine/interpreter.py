@@ -1,0 +1,282 @@
+"""Executes steps, one after the other; what is inside a step, by its kind.
+
+Nothing here is recorded in order to be resumed, and nothing here has an effect of its own: it
+follows from the recorded outcomes of the leaves, and a resume follows the same way to where they
+end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.core.retry import Retry
+from fanwise.errors import AttemptTimeout, StepFailed, UsageError
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.run import Run
+from fanwise.workflow.engine import fanning
+from fanwise.workflow.engine.frame import Frame, Home
+from fanwise.workflow.engine.history import STEP, History, StepNote
+from fanwise.workflow.engine.leaves import Leaves, whole
+from fanwise.workflow.engine.order import Order
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.expressions import truth
+from fanwise.workflow.setting import Setting
+from fanwise.workflow.spec import Workflow, bind_inputs
+from fanwise.workflow.step_specs import (
+    DoWhileStep,
+    FanInStep,
+    FanOutStep,
+    IfStep,
+    LoopStep,
+    Step,
+    SwitchStep,
+    WorkflowStep,
+)
+from fanwise.workflow.steps.port import Place
+
+DEFAULT = "__default__"
+"""What a switch says when no case matched, as spec-kit's does."""
+
+
+class Interpreter:
+    """Executes the steps of one run."""
+
+    def __init__(
+        self,
+        run: Run,
+        workflow: Workflow,
+        setting: Setting,
+        history: History,
+        leaves: Leaves,
+        *,
+        stop_after: str | None = None,
+    ) -> None:
+        self.run = run
+        self.leaves = leaves
+        self.position = 0
+        """The place of the top-level step that is executed, from 0."""
+        self._setting = setting
+        self._history = history
+        self._stop_after = stop_after
+        self._order = Order(workflow.steps)
+        self._starts = [
+            (number, order)
+            for number, step in history.starts
+            if (order := self._order.named(step)) is not None
+        ]
+
+    async def all(self, steps: Sequence[Step], frame: Frame) -> Result | None:
+        """The steps of the workflow itself; see `these`."""
+        for self.position, step in enumerate(steps):
+            stop = await self.these([step], frame)
+            if stop is not None:
+                return stop
+        return None
+
+    async def these(self, steps: Sequence[Step], frame: Frame) -> Result | None:
+        """Execute them; the result that ended it early, or None when all were executed."""
+        for step in steps:
+            result = await self.step(step, frame)
+            if not result.goes_on:
+                return result
+        return None
+
+    async def step(self, step: Step, frame: Frame) -> Result:
+        """Execute one, and what is to be done if it fails; all that comes after can see it."""
+        path = frame.path(step.id)
+        began, performed = self.run.wall(), self.leaves.performed
+        result = await self._executed(step, path, frame)
+        if result.status == "failed" and step.on_failure:
+            result = await self._after_failure(step, path, frame, result)
+        if result.status == "failed" and step.continue_on_error:
+            result = msgspec.structs.replace(result, absorbed=True)
+        if result.at is None:
+            result = msgspec.structs.replace(result, at=path)
+        frame.put(step, path, result)
+        if not self.leaves.knows(step):
+            fresh = self.leaves.performed != performed
+            self._note(step, path, frame, result, began, fresh=fresh)
+        if result.goes_on and step.id == self._stop_after:
+            return Result("paused", result.output, f"stopped after {step.id}", at=path)
+        return result
+
+    def execution(self, step: Step, frame: Frame) -> Any:
+        """A leaf that is to be executed there."""
+        place = Place(
+            frame.path(step.id),
+            frame.run_id,
+            self._setting.project,
+            frame.home.folder,
+            self._history.execution,
+        )
+        return self.leaves.execution(step, frame, place, self._since(step, frame))
+
+    def _since(self, step: Step, frame: Frame) -> int:
+        """The execution from which on a record counts: a later one may have begun again there."""
+        order = self._order.of(step) if frame.order is None else frame.order
+        again = (number for number, start in self._starts if order >= start)
+        return max([frame.since, *again])
+
+    # -- by kind --------------------------------------------------------------------------------
+
+    async def _executed(self, step: Step, path: str, frame: Frame) -> Result:
+        if self.leaves.knows(step):
+            return await self.leaves.one(self.execution(step, frame))
+        if step.retry is None and step.timeout is None:
+            return await self._inside(step, path, frame)
+        return await self._limited(step, path, frame)
+
+    async def _limited(self, step: Step, path: str, frame: Frame) -> Result:
+        """A step that holds others, with a time-out or further attempts for the whole.
+
+        Another attempt goes on where the one before failed: what was completed in it is recorded.
+        """
+
+        async def attempt(_: str) -> dict[str, Any]:
+            result = await self._inside(step, path, frame)
+            if result.status == "failed":
+                raise StepFailed(result.error or "", msgspec.to_builtins(result))
+            return msgspec.to_builtins(result)  # type: ignore[no-any-return]
+
+        outcomes = whole(
+            await fan_out(
+                attempt,
+                [path],
+                cap=1,
+                run=self.run,
+                name=f"{path} whole",
+                key=lambda each: each,
+                retry=Retry.none() if step.retry is None else step.retry.retry(),
+                timeout=step.timeout,
+                record=False,
+            )
+        )
+        outcome = outcomes[0]
+        if outcome.value is not None:
+            return msgspec.convert(outcome.value, Result)
+        timed_out = isinstance(outcome.error, AttemptTimeout)
+        return Result("failed", {"timed_out": True} if timed_out else {}, str(outcome.error))
+
+    async def _inside(self, step: Step, path: str, frame: Frame) -> Result:
+        try:
+            match step:
+                case IfStep():
+                    return await self._if(step, path, frame)
+                case SwitchStep():
+                    return await self._switch(step, path, frame)
+                case LoopStep():
+                    return await self._loop(step, path, frame)
+                case FanOutStep():
+                    return await fanning.fan_out_step(self, step, path, frame)
+                case FanInStep():
+                    return self._fan_in(step, frame)
+                case WorkflowStep():
+                    return await self._workflow(step, path, frame)
+        except UsageError as error:  # an expression that cannot be computed
+            return Result("failed", {}, str(error))
+        raise AssertionError(f"nobody executes {type(step).__name__}")
+
+    async def _if(self, step: IfStep, path: str, frame: Frame) -> Result:
+        holds = truth(step.condition.render(frame.roots()))
+        stop = await self.these(step.then if holds else step.else_, frame.within(step, path))
+        return _so_far(stop, {"condition_result": holds})
+
+    async def _switch(self, step: SwitchStep, path: str, frame: Frame) -> Result:
+        value = step.expression.render(frame.roots())
+        case = step.case(value)
+        steps = step.default if case is None else step.cases[case]
+        stop = await self.these(steps, frame.within(step, path))
+        output = {"expression_value": value, "matched_case": DEFAULT if case is None else case}
+        return _so_far(stop, output)
+
+    async def _loop(self, step: LoopStep, path: str, frame: Frame) -> Result:
+        stop, done = None, 0
+        asks_first = not isinstance(step, DoWhileStep)
+        first = goes_on = self._wants_more(step, frame) if asks_first else True
+        while goes_on and done < step.max_iterations:
+            order = frame.order if frame.order is not None else self._order.last_inside(step)
+            stop = await self.these(step.steps, frame.iteration(step, path, done, order))
+            done += 1
+            if stop is not None:
+                break
+            goes_on = self._wants_more(step, frame)
+        output = {
+            "condition_result": first if asks_first else goes_on,
+            "iterations": done,
+            "max_iterations": step.max_iterations,
+            "loop_type": step.type,
+        }
+        return _so_far(stop, output)
+
+    def _wants_more(self, step: LoopStep, frame: Frame) -> bool:
+        return truth(step.condition.render(frame.roots()))
+
+    def _fan_in(self, step: FanInStep, frame: Frame) -> Result:
+        results = [frame.steps.get(each, {}).get("output", {}) for each in step.wait_for]
+        frame.steps.fan_in = {"results": results}
+        roots = frame.roots()
+        declared = {name: value.render(roots) for name, value in step.output.items()}
+        return Result("completed", {"results": results, **declared})
+
+    async def _workflow(self, step: WorkflowStep, path: str, frame: Frame) -> Result:
+        target: Workflow = step.target
+        given = {name: value.render(frame.roots()) for name, value in step.input.items()}
+        home = home_of(target, bind_inputs(target, given))
+        inner = frame.of_workflow(step, path, home)
+        # All its steps stand where this one stands.
+        order = self._order.of(step) if frame.order is None else frame.order
+        inner = msgspec.structs.replace(inner, order=order)
+        stop = await self.these(target.steps, inner)
+        outputs = {
+            each.id: inner.steps[each.id]["output"]
+            for each in target.steps
+            if each.id in inner.steps
+        }
+        return _so_far(stop, {"inputs": dict(home.inputs), "steps": outputs})
+
+    async def _after_failure(self, step: Step, path: str, frame: Frame, failed: Result) -> Result:
+        """What the file says is to be done then. The failure stays, unless the run must pause."""
+        frame.put(step, path, failed)
+        inner = frame.within(step, path)
+        # They belong to this failure, not to one before it.
+        inner = msgspec.structs.replace(inner, since=max(inner.since, failed.execution))
+        stop = await self.these(step.on_failure, inner)
+        if stop is None:
+            return failed
+        if stop.status == "failed":
+            error = f"{failed.error}; and then {stop.at}: {stop.error}"
+            return msgspec.structs.replace(failed, error=error)
+        return stop
+
+    def _note(
+        self, step: Step, path: str, frame: Frame, result: Result, began: float, *, fresh: bool
+    ) -> None:
+        """So that people see it later. Once, unless something in it happened anew."""
+        if path in self._history.noted and not fresh:
+            return
+        self._history.noted.add(path)
+        note = StepNote(path, step.type, result.status, began, frame.inside, result.error)
+        self.run.note(STEP, msgspec.to_builtins(note))
+
+
+def _so_far(stop: Result | None, output: dict[str, Any]) -> Result:
+    """The result of a step that holds others: what stopped them stops it."""
+    if stop is None:
+        return Result("completed", output)
+    return Result(stop.status, output, stop.error, stop.at, execution=stop.execution)
+
+
+def home_of(workflow: Workflow, inputs: Mapping[str, Any]) -> Home:
+    """What the frames of a workflow share."""
+    roots = {"inputs": inputs}
+    header = workflow.header
+    return Home(
+        inputs,
+        workflow.folder,
+        None if header.integration is None else header.integration.render(roots),
+        None if header.model is None else header.model.render(roots),
+        header.options or {},
+    )

@@ -1,0 +1,182 @@
+"""Leaves as items of the kernel: recorded once, found again, performed when they must be."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from fanwise.core.halt import Halt
+from fanwise.core.outcome import Outcome, Outcomes
+from fanwise.core.retry import Retry
+from fanwise.errors import (
+    BudgetExceeded,
+    FanwiseError,
+    JournalError,
+    RateLimited,
+    StepFailed,
+    one_line,
+)
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.run import Run
+from fanwise.workflow.engine.frame import Frame, more_needs
+from fanwise.workflow.engine.result import Record, Result, record_of
+from fanwise.workflow.step_specs import Step
+from fanwise.workflow.steps.port import Leaf, Place, Resolved
+
+PASSED_ON = (JournalError, BudgetExceeded, RateLimited)
+"""Errors that the kernel must see as they are."""
+
+
+class Interrupted(Exception):
+    """The run was halted or cancelled from outside: nothing more is executed."""
+
+
+class Execution:
+    """One leaf that is to be executed, at one path."""
+
+    __slots__ = ("absorbed", "digest", "frame", "place", "problem", "resolved", "since", "step")
+
+    def __init__(self, step: Step, frame: Frame, place: Place, kind: Leaf[Any], since: int) -> None:
+        self.step = step
+        self.frame = frame
+        self.since = since
+        """Records of earlier executions do not count."""
+        self.absorbed = frame.absorbed or step.continue_on_error
+        self.problem: str | None = None
+        self.resolved: Resolved = {}
+        try:
+            self.resolved = kind.resolve(step, frame)
+        except FanwiseError as error:
+            self.problem = str(error)
+        self.digest = digest_of([step.type, self.resolved, self.problem])
+        self.place = msgspec.structs.replace(place, version=f"{self.digest}.{since}")
+
+    def record(self, result: Result) -> dict[str, Any]:
+        """What came of it, for the journal."""
+        return Record(
+            self.step.type, result.status, self.digest, self.place.execution, self.frame.inside,
+            result.output, result.error,
+        ).to_json()  # fmt: skip
+
+    def counts(self, outcome: Outcome[Any]) -> bool:
+        """Whether what an earlier execution recorded is what this one would come to."""
+        record = record_of(outcome.value)
+        if record is None:
+            return False
+        if record.status == "paused" and record.output.get("choice") is None:
+            return False  # nobody had answered
+        final = record.status == "completed" or (record.status == "failed" and self.absorbed)
+        if final and record.digest == self.digest and record.execution >= self.since:
+            return True
+        self.place = msgspec.structs.replace(self.place, decided=record.execution)
+        return False
+
+
+class Leaves:
+    """Executes leaves of a run."""
+
+    def __init__(self, run: Run, kinds: Mapping[type[Step], Leaf[Any]]) -> None:
+        self._run = run
+        self._kinds = kinds
+        self.performed = 0
+        """How many were performed, and not found in the journal."""
+
+    def knows(self, step: Step) -> bool:
+        """Whether it is a leaf."""
+        return type(step) in self._kinds
+
+    def execution(self, step: Step, frame: Frame, place: Place, since: int) -> Execution:
+        """What would be executed there."""
+        return Execution(step, frame, place, self._kinds[type(step)], since)
+
+    async def one(self, execution: Execution) -> Result:
+        """Execute a leaf that stands alone."""
+        outcomes = await self.many(
+            [execution], execution.step, cap=1, name=execution.place.path, halt=Halt.never()
+        )
+        return result_of(outcomes[0])
+
+    async def many(
+        self,
+        executions: Iterable[Execution],
+        step: Step,
+        *,
+        cap: int,
+        name: str,
+        halt: Halt,
+    ) -> Outcomes[Any]:
+        """Execute leaves of one step, each an item. `Interrupted`."""
+        outcomes = await fan_out(
+            self._perform,
+            executions,
+            cap=cap,
+            run=self._run,
+            name=name,
+            key=lambda execution: execution.place.path,
+            needs=self._needs,
+            retry=Retry.none() if step.retry is None else step.retry.retry(),
+            halt=halt,
+            reuse=lambda execution, outcome: execution.counts(outcome),
+        )
+        return whole(outcomes)
+
+    def _needs(self, execution: Execution) -> Mapping[str, int]:
+        declared = more_needs(execution.frame.needs, execution.step.needs)
+        if execution.problem is not None:
+            return declared
+        kind = self._kinds[type(execution.step)]
+        return more_needs(declared, kind.needs(execution.step, execution.resolved, execution.place))
+
+    async def _perform(self, execution: Execution) -> dict[str, Any]:
+        self.performed += 1
+        try:
+            result = await self._result(execution)
+        except PASSED_ON:
+            raise
+        except Exception as error:
+            output = error.result if isinstance(error, StepFailed) else None
+            text = error.message if isinstance(error, StepFailed) else one_line(error)
+            failed = Result("failed", output or {}, text)
+            raise StepFailed(text, execution.record(failed)) from error
+        return execution.record(result)
+
+    async def _result(self, execution: Execution) -> Result:
+        if execution.problem is not None:
+            raise StepFailed(execution.problem)
+        step = execution.step
+        kind = self._kinds[type(step)]
+        if step.timeout is None or kind.bounds_itself:
+            return await kind.perform(step, execution.resolved, execution.place)
+        try:
+            async with asyncio.timeout(step.timeout):
+                return await kind.perform(step, execution.resolved, execution.place)
+        except TimeoutError as error:
+            raise StepFailed(f"timed out after {step.timeout:g} s") from error
+
+
+def whole(outcomes: Outcomes[Any]) -> Outcomes[Any]:
+    """The outcomes, if nobody interrupted what made them."""
+    cut = any(outcome.status in ("cancelled", "skipped") for outcome in outcomes)
+    if cut or (outcomes.halt_reason is not None and outcomes.halted_by is None):
+        raise Interrupted
+    return outcomes
+
+
+def result_of(outcome: Outcome[Any]) -> Result:
+    """What an item says of its step."""
+    record = record_of(outcome.value)
+    if record is not None:
+        return record.result
+    error = outcome.error
+    return Result("failed", {}, outcome.status if error is None else one_line(error))
+
+
+def digest_of(value: Any) -> str:
+    """Of JSON-able data, whatever the order of its keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,125 @@
+"""What a value is put through, after a `|`. Each gives a value or raises `Impossible`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fanwise.workflow.expressions.impossible import Impossible, kind, within_size
+from fanwise.workflow.expressions.lexer import MOST_NUMBER
+from fanwise.workflow.expressions.shown import shown
+
+FILTERS: dict[str, tuple[int, int]] = {
+    "default": (0, 1),
+    "join": (1, 1),
+    "map": (1, 1),
+    "contains": (1, 1),
+    "from_json": (0, 0),
+    "length": (0, 0),
+    "trim": (0, 0),
+    "raw": (0, 0),
+}
+"""The names, and how many arguments they take: at least, at most."""
+
+
+def apply(name: str, value: Any, arguments: list[Any]) -> Any:
+    """The value after the filter. `Impossible`."""
+    return _CALLS[name](value, *arguments)
+
+
+def _default(value: Any, instead: Any = "") -> Any:
+    return instead if value is None or value == "" else value
+
+
+def _join(value: Any, separator: Any) -> str:
+    if not isinstance(value, list):
+        return shown(value)
+    entries = [shown(entry) for entry in value]
+    between = shown(separator)
+    within_size(sum(map(len, entries)) + len(between) * len(entries))
+    return between.join(entries)
+
+
+def _map(value: Any, name: Any) -> list[Any]:
+    if not isinstance(name, str):
+        raise Impossible(f"`map` takes the name of a field, not {kind(name)}")
+    if not isinstance(value, list):
+        return []
+    parts = name.split(".")
+    return [_field(entry, parts) if isinstance(entry, Mapping) else entry for entry in value]
+
+
+def _field(entry: Any, parts: list[str]) -> Any:
+    for part in parts:
+        entry = entry.get(part) if isinstance(entry, Mapping) else None
+    return entry
+
+
+def _contains(value: Any, wanted: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(wanted, str) and wanted in value
+    return isinstance(value, list) and wanted in value
+
+
+def _from_json(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise Impossible(f"`from_json` takes text, not {kind(value)}")
+    within_size(len(value))
+    try:
+        return json.loads(
+            value, parse_int=_whole, parse_float=_real, parse_constant=_no_such_number
+        )
+    except RecursionError:
+        raise Impossible("`from_json` got too many levels, one inside the other") from None
+    except ValueError as error:
+        raise Impossible(f"`from_json` got what is no JSON: {error}") from None
+
+
+def _whole(written: str) -> int:
+    if len(written) > 21 or abs(int(written)) > MOST_NUMBER:
+        raise ValueError("a number is too large")
+    return int(written)
+
+
+def _real(written: str) -> float:
+    value = float(written)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _no_such_number(written: str) -> Any:
+    raise ValueError(f"{written} is no number of JSON")
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, str | list | Mapping):
+        return len(value)
+    if value is None:
+        return 0
+    raise Impossible(f"`length` takes text, a list or a mapping, not {kind(value)}")
+
+
+def _trim(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.strip()
+    if value is None:
+        return None
+    raise Impossible(f"`trim` takes text, not {kind(value)}")
+
+
+def _raw(value: Any) -> Any:
+    return value  # it speaks to `Text.quoted`, not to the value
+
+
+_CALLS: dict[str, Callable[..., Any]] = {
+    "default": _default,
+    "join": _join,
+    "map": _map,
+    "contains": _contains,
+    "from_json": _from_json,
+    "length": _length,
+    "trim": _trim,
+    "raw": _raw,
+}

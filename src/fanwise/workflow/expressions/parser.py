@@ -1,0 +1,255 @@
+"""Tokens to a tree, by recursive descent; each level of brackets is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fanwise.errors import BadExpression
+from fanwise.workflow.expressions.filters import FILTERS
+from fanwise.workflow.expressions.lexer import Token, tokens
+from fanwise.workflow.expressions.tree import (
+    COMPARISONS,
+    Comparison,
+    Every,
+    Expression,
+    Filter,
+    Filtered,
+    ListOf,
+    Literal,
+    Negative,
+    Not,
+    Path,
+    Reach,
+    Some,
+    Sum,
+)
+
+MOST_DEPTH = 30
+"""Levels, one inside the other: each takes some ten frames of Python's stack."""
+CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "none": None, "null": None}
+KEYWORDS = {"and", "or", "not", "in"}
+
+
+def parse(text: str) -> Expression:
+    """What stands between `{{` and `}}`. `BadExpression`."""
+    parser = _Parser(text)
+    tree = parser.expression()
+    parser.end()
+    return tree
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokens(text)
+        self.next = 0
+        self.depth = 0
+
+    # -- the grammar, from the loosest to the tightest ------------------------------------------
+
+    def expression(self) -> Expression:
+        self._deeper()
+        tree = self._choice()
+        filters: list[Filter] = []
+        while self._takes("|"):
+            filters.append(self._filter())
+        self.depth -= 1
+        return Filtered(tree, tuple(filters)) if filters else tree
+
+    def end(self) -> None:
+        if self._token.kind == "end":
+            return
+        if self._is_operator() and "|" in {token.value for token in self.tokens}:
+            step = "Put what is filtered into brackets: (a | default(0)) > 1"
+            raise self._bad(f"{self._token} comes after a filter", step)
+        raise self._expected("an operator, `|` or the end")
+
+    def _choice(self) -> Expression:
+        return self._repeated("or", self._both, Some)
+
+    def _both(self) -> Expression:
+        return self._repeated("and", self._denied, Every)
+
+    def _repeated(
+        self,
+        word: str,
+        part: Callable[[], Expression],
+        made: Callable[[tuple[Expression, ...]], Expression],
+    ) -> Expression:
+        parts = [part()]
+        while self._takes_word(word):
+            parts.append(part())
+        return made(tuple(parts)) if len(parts) > 1 else parts[0]
+
+    def _denied(self) -> Expression:
+        times = 0
+        while self._takes_word("not"):
+            times += 1
+        tree = self._comparison()
+        if not times:
+            return tree
+        return Not(tree) if times % 2 else Not(Not(tree))
+
+    def _comparison(self) -> Expression:
+        left = self._sum()
+        operator = self._takes_comparison()
+        if operator is None:
+            return left
+        right = self._sum()
+        if self._takes_comparison() is not None:
+            self.next -= 1
+            raise self._bad("comparisons do not chain", "Write: a < b and b < c")
+        return Comparison(left, operator, right)
+
+    def _takes_comparison(self) -> str | None:
+        if self._is_word("not") and self.tokens[self.next + 1][:2] == ("word", "in"):
+            self.next += 2
+            return "not in"
+        token = self._token
+        if token.kind in ("sign", "word") and token.value in COMPARISONS:
+            self.next += 1
+            return str(token.value)
+        return None
+
+    def _sum(self) -> Expression:
+        return self._from_the_left(("+", "-"), self._product)
+
+    def _product(self) -> Expression:
+        return self._from_the_left(("*", "/", "%"), self._signed)
+
+    def _from_the_left(
+        self, operators: Sequence[str], part: Callable[[], Expression]
+    ) -> Expression:
+        first = part()
+        rest: list[tuple[str, Expression]] = []
+        while self._token.kind == "sign" and self._token.value in operators:
+            operator = self._take().value
+            rest.append((operator, part()))
+        return Sum(first, tuple(rest)) if rest else first
+
+    def _signed(self) -> Expression:
+        times = 0
+        while self._takes("-"):
+            times += 1
+        tree = self._operand()
+        if not times:
+            return tree
+        if isinstance(tree, Literal) and type(tree.value) in (int, float):
+            return Literal(-tree.value if times % 2 else tree.value)  # type: ignore[operator]
+        return Negative(tree) if times % 2 else Negative(Negative(tree))
+
+    def _operand(self) -> Expression:
+        token = self._token
+        if token.kind in ("text", "number"):
+            self.next += 1
+            return self._reaching(Literal(token.value))
+        if token.kind == "word" and token.value not in KEYWORDS:
+            self.next += 1
+            return self._named(token.value)
+        if self._takes("["):
+            return self._reaching(ListOf(self._list("]")))
+        if self._takes("("):
+            tree = self.expression()
+            self._needs(")")
+            return self._reaching(tree)
+        raise self._expected("a value")
+
+    def _named(self, name: str) -> Expression:
+        if name.lower() in CONSTANTS:
+            return self._reaching(Literal(CONSTANTS[name.lower()]))
+        if self._is_sign("("):
+            known = ", ".join(FILTERS)
+            raise self._bad(f"`{name}` cannot be called", f"Filters follow a |; known: {known}")
+        return Path(name, self._parts())
+
+    def _reaching(self, tree: Expression) -> Expression:
+        parts = self._parts()
+        return Reach(tree, parts) if parts else tree
+
+    def _parts(self) -> tuple[str | int, ...]:
+        parts: list[str | int] = []
+        while True:
+            if self._takes("."):
+                parts.append(str(self._take().value))
+            elif self._takes("["):
+                parts.append(self._index())
+                self._needs("]")
+            else:
+                return tuple(parts)
+
+    def _index(self) -> str | int:
+        token = self._token
+        if token.kind == "text" or (token.kind == "number" and isinstance(token.value, int)):
+            self.next += 1
+            return token.value  # type: ignore[no-any-return]
+        raise self._expected("a whole number, or a key in quotes,")
+
+    def _filter(self) -> Filter:
+        token = self._token
+        if token.kind != "word" or token.value not in FILTERS:
+            raise self._expected(f"a filter ({', '.join(FILTERS)})")
+        self.next += 1
+        arguments = self._list(")") if self._takes("(") else ()
+        least, most = FILTERS[token.value]
+        if not least <= len(arguments) <= most:
+            wants = {(0, 0): "no argument", (1, 1): "one argument"}
+            wanted = wants.get((least, most), "one argument or none")
+            problem = f"the filter `{token.value}` takes {wanted}, not {len(arguments)}"
+            raise BadExpression(self.text, problem, token.at)
+        return Filter(token.value, arguments)
+
+    def _list(self, closing: str) -> tuple[Expression, ...]:
+        entries: list[Expression] = []
+        while not self._takes(closing):
+            if entries:
+                self._needs(",", f"`,` or `{closing}`")
+            entries.append(self.expression())
+        return tuple(entries)
+
+    # -- tokens ---------------------------------------------------------------------------------
+
+    @property
+    def _token(self) -> Token:
+        return self.tokens[self.next]
+
+    def _take(self) -> Token:
+        token = self._token
+        self.next += 1
+        return token
+
+    def _is_sign(self, sign: str) -> bool:
+        return self._token.kind == "sign" and self._token.value == sign
+
+    def _is_word(self, word: str) -> bool:
+        return self._token.kind == "word" and self._token.value == word
+
+    def _is_operator(self) -> bool:
+        if self._token.kind == "word":
+            return self._token.value in KEYWORDS
+        return self._token.kind == "sign" and self._token.value not in "()[],."
+
+    def _takes(self, sign: str) -> bool:
+        found = self._is_sign(sign)
+        self.next += found
+        return found
+
+    def _takes_word(self, word: str) -> bool:
+        found = self._is_word(word)
+        self.next += found
+        return found
+
+    def _needs(self, sign: str, told: str = "") -> None:
+        if not self._takes(sign):
+            raise self._expected(told or f"`{sign}`")
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            step = "Compute a part of it in a step of its own"
+            raise self._bad(f"more than {MOST_DEPTH} levels, one inside the other", step)
+
+    def _expected(self, what: str) -> BadExpression:
+        return self._bad(f"{what} is expected, not {self._token}")
+
+    def _bad(self, problem: str, next_step: str = "") -> BadExpression:
+        return BadExpression(self.text, problem, self._token.at, next_step)

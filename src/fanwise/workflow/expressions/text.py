@@ -1,0 +1,171 @@
+"""A text of a workflow file, with any number of `{{ … }}` in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import BadExpression
+from fanwise.processes.shell_line import MARK, place_values
+from fanwise.workflow.expressions.evaluate import evaluate
+from fanwise.workflow.expressions.impossible import Impossible, within_size
+from fanwise.workflow.expressions.lexer import QUOTES
+from fanwise.workflow.expressions.names import Used, used
+from fanwise.workflow.expressions.parser import parse
+from fanwise.workflow.expressions.shown import shown
+from fanwise.workflow.expressions.tree import Expression, Filtered
+
+OPEN, CLOSE = "{{", "}}"
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One `{{ … }}`."""
+
+    source: str
+    tree: Expression
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether its author says that it is a part of the command, not a value in it."""
+        return isinstance(self.tree, Filtered) and self.tree.filters[-1].name == "raw"
+
+    def value(self, roots: Mapping[str, Any]) -> Any:
+        """Its value. `BadExpression` for what cannot be computed."""
+        try:
+            return evaluate(self.tree, roots)
+        except Impossible as error:
+            raise BadExpression(self.source, str(error)) from None
+
+    def text(self, roots: Mapping[str, Any]) -> str:
+        """Its value as text. `BadExpression`."""
+        return self.shown(self.value(roots))
+
+    def shown(self, value: Any) -> str:
+        """A value of it as text. `BadExpression`."""
+        try:
+            return shown(value)
+        except Impossible as error:
+            raise BadExpression(self.source, str(error)) from None
+
+
+class Text(msgspec.Struct, frozen=True):
+    """`Review {{ inputs.file }}`, parsed."""
+
+    source: str
+    parts: tuple[str | Part, ...]
+
+    @staticmethod
+    def parse(text: str) -> Text:
+        """`BadExpression` for what does not parse; its position is in the whole text."""
+        return Text(text, tuple(_split(text)))
+
+    @property
+    def expressions(self) -> tuple[Part, ...]:
+        """What stands in braces, in its order."""
+        return tuple(part for part in self.parts if isinstance(part, Part))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether nothing stands in braces."""
+        return not self.expressions
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether it is one `{{ }}` and nothing else, spaces around it aside: it has any type."""
+        others = [part for part in self.parts if isinstance(part, str)]
+        return len(self.expressions) == 1 and not "".join(others).strip()
+
+    def uses(self) -> Iterator[Used]:
+        """The paths in it, and whether they may be missing."""
+        for part in self.expressions:
+            yield from used(part.tree)
+
+    def names(self) -> set[tuple[str, ...]]:
+        """The paths that it uses."""
+        return {each.path for each in self.uses()}
+
+    def render(self, roots: Mapping[str, Any]) -> Any:
+        """The value of a lone expression, of any type; else text. `BadExpression`."""
+        if self.is_lone:
+            return self.expressions[0].value(roots)
+        return self._joined(lambda part: part.text(roots))
+
+    def quoted_render(self, roots: Mapping[str, Any], quote: Callable[[str], str]) -> str:
+        """As text, with each value put through `quote` unless it ends in `| raw`."""
+        return self._joined(
+            lambda part: part.text(roots) if part.is_raw else quote(part.text(roots))
+        )
+
+    def shell(self, roots: Mapping[str, Any]) -> tuple[str, ...]:
+        """A line of shell and its parameters: `Command(*text.shell(roots), shell=True)`.
+
+        Quoting alone cannot make a value safe (see `processes/shell_line.py`), so texts travel as
+        parameters. Numbers and booleans are written into the line: no quoting changes them, and
+        arithmetic takes them. What ends in `| raw` is a part of the line. `UsageError` where no
+        value can stand.
+        """
+        values: list[str] = []
+
+        def placed(part: Part) -> str:
+            value = part.value(roots)
+            text = part.shown(value)
+            if part.is_raw or isinstance(value, bool | int | float):
+                return text
+            values.append(text)
+            return MARK
+
+        line = self._joined(placed)
+        if line.count(MARK) != len(values):
+            raise BadExpression(self.source, "a NUL character cannot stand in a command")
+        return place_values(line), *values
+
+    def _joined(self, text_of: Callable[[Part], str]) -> str:
+        texts = [part if isinstance(part, str) else text_of(part) for part in self.parts]
+        try:
+            within_size(sum(map(len, texts)))
+        except Impossible as error:
+            raise BadExpression(self.source[:60], str(error)) from None
+        return "".join(texts)
+
+
+def _split(text: str) -> Iterator[str | Part]:
+    at = 0
+    while (begin := text.find(OPEN, at)) >= 0:
+        if begin > at:
+            yield text[at:begin]
+        inside = begin + len(OPEN)
+        end = _closing(text, inside)
+        yield _part(text, inside, end)
+        at = end + len(CLOSE)
+    if at < len(text):
+        yield text[at:]
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the braces close; those inside quotes are text."""
+    begin, quote = at, ""
+    while at < len(text):
+        char = text[at]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in QUOTES:
+            quote = char
+        elif text.startswith(CLOSE, at):
+            return at
+        at += 1
+    problem = f"the quote {quote} is not closed" if quote else "{{ is not closed by }}"
+    raise BadExpression(text, problem, begin - len(OPEN), "To write {{ as it is: {{ '{{' }}")
+
+
+def _part(text: str, begin: int, end: int) -> Part:
+    source = text[begin:end].strip()
+    if not source:
+        step = "To write {{ as it is: {{ '{{' }}"
+        raise BadExpression(text, "nothing stands between {{ and }}", begin, step)
+    try:
+        return Part(source, parse(source))
+    except BadExpression as error:
+        indent = text[begin:end].index(source)
+        raise error.inside(text, begin + indent) from None

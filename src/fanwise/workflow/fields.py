@@ -1,0 +1,92 @@
+"""Kinds of fields in a workflow file: what stands in braces is parsed when the file is read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+
+from fanwise.workflow.expressions import Text, Value
+
+FLAGS = {"yes": True, "on": True, "no": False, "off": False}
+"""What spec-kit's parser, which speaks YAML 1.1, reads as true and false besides these words."""
+
+
+def _text(given: Any) -> Text:
+    if not isinstance(given, str):
+        raise ValueError("must be text")  # noqa: TRY004 - pydantic wants a ValueError
+    return Text.parse(given)
+
+
+def _condition(given: Any) -> Value:
+    """Text without braces would be true whatever it says: a mistake, and easily made."""
+    if isinstance(given, str):
+        words = given.strip()
+        if "{{" not in words and words.lower() not in ("", "true", "false", *FLAGS):
+            raise ValueError(
+                f"has no braces, so it would always be true; write: '{{{{ {words} }}}}'"
+            )
+        given = FLAGS.get(words.lower(), given)
+    elif not isinstance(given, bool):
+        raise ValueError("must be true, false or text with {{ }}")  # noqa: TRY004
+    return Value.parse(given)
+
+
+def _items(given: Any) -> Value:
+    value = Value.parse(given)
+    if isinstance(given, list) or (isinstance(given, str) and Text.parse(given).is_lone):
+        return value
+    raise ValueError("must be a list or one {{ }} that gives a list")
+
+
+def _width(given: Any) -> int | Text:
+    if isinstance(given, str):
+        text = Text.parse(given)
+        if text.is_lone:
+            return text
+        given = int(given) if given.strip().isdecimal() else given
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ValueError("must be a whole number of at least 1, or one {{ }}")
+    return given
+
+
+def _flag(given: Any) -> Any:
+    return FLAGS.get(given.lower(), given) if isinstance(given, str) else given
+
+
+def _mapping(given: Any) -> Any:
+    return {} if given is None else given
+
+
+def _needs(given: Any) -> Any:
+    if isinstance(given, str):
+        return {given: 1}
+    return dict.fromkeys(given, 1) if isinstance(given, list) else given
+
+
+def _id(given: str) -> str:
+    if not given:
+        raise ValueError("must not be empty")
+    if ":" in given:
+        raise ValueError("must have no `:`, which stands in the ids of items and iterations")
+    return given
+
+
+Id = Annotated[str, AfterValidator(_id)]
+"""Of a step."""
+TextField = Annotated[Text, PlainValidator(_text)]
+"""Text, with or without `{{ }}`."""
+ValueField = Annotated[Value, PlainValidator(Value.parse)]
+"""Anything; texts in it may hold `{{ }}`."""
+Condition = Annotated[Value, PlainValidator(_condition)]
+"""True, false, or text with `{{ }}`: `truth(condition.render(roots))`."""
+Items = Annotated[Value, PlainValidator(_items)]
+"""A list, or an expression that gives one."""
+Width = Annotated[int | Text, PlainValidator(_width)]
+"""A cap: a number, or an expression that gives one."""
+Flag = Annotated[bool, BeforeValidator(_flag)]
+"""True or false."""
+Fields = Annotated[dict[str, ValueField], BeforeValidator(_mapping)]
+"""Names to anything: `input`, `options`, `output`."""
+Needs = Annotated[dict[str, Annotated[int, Field(ge=1)]], BeforeValidator(_needs)]
+"""`gpu`, `[gpu, openai]` or `{gpu: 2}`: named caps, and how much of each."""

@@ -1,0 +1,245 @@
+"""A workflow file that can be run, or a run of one that can be resumed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps
+from fanwise.errors import BadSpec, Problem
+from fanwise.kernel.run import Run
+from fanwise.specs import Document, End
+from fanwise.specs.nearest import did_you_mean
+from fanwise.view.progress import TERMINAL
+from fanwise.workflow.asked import Asked
+from fanwise.workflow.dry_run import lines_of
+from fanwise.workflow.engine.frame import Frame, Layer
+from fanwise.workflow.engine.history import PAUSED, Given, Paused, opened, paused_gate
+from fanwise.workflow.engine.interpreter import Interpreter, home_of
+from fanwise.workflow.engine.leaves import Interrupted, Leaves
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.report import Ending
+from fanwise.workflow.setting import Setting
+from fanwise.workflow.spec import Workflow, bind_inputs, load, path_of
+from fanwise.workflow.steps.custom import Function, of_project
+from fanwise.workflow.steps.gate import Ask
+from fanwise.workflow.steps.kinds import kinds
+from fanwise.workflow.terminal import ask, is_interactive
+
+
+class WorkflowPlan:
+    """A file that can be run. Making one checks all of it."""
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        setting: Setting,
+        asked: Asked,
+        *,
+        before: Mapping[str, Any] | None = None,
+        digests: Mapping[str, str] | None = None,
+        ask: Ask | None = None,
+    ) -> None:
+        asked.check(workflow)
+        self.workflow = workflow
+        self._setting = setting
+        self._asked = asked
+        self._before = before
+        """The inputs that the run began with; None: it begins now."""
+        own = {path: document.digest for path, document in workflow.files().items()}
+        self._digests = own if digests is None else digests
+        """Of its files, by their paths, as they were when the run began."""
+        self._ask = ask
+        self._new_inputs = asked.inputs
+        if self._new_inputs:
+            _ = self.inputs  # what is wrong with them is said before anything begins
+
+    @property
+    def title(self) -> str:
+        """The name in the file."""
+        return self.workflow.name
+
+    @cached_property
+    def inputs(self) -> dict[str, Any]:
+        """As they are declared. `UsageError`."""
+        return bind_inputs(self.workflow, {**(self._before or {}), **self._known_inputs()})
+
+    def _known_inputs(self) -> dict[str, Any]:
+        """Those that were given; leniently, of them those that are declared."""
+        if not self._asked.lenient:
+            return self._new_inputs
+        declared = self.workflow.inputs
+        return {name: value for name, value in self._new_inputs.items() if name in declared}
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The files as they are, and what the run begins with."""
+        document = self.workflow.document
+        own = str(path_of(document))
+        files = {path: each for path, each in self.workflow.files().items() if path != own}
+        return {
+            **document.keep(),
+            "digests": self._digests,
+            "files": {path: each.keep() for path, each in files.items()},
+            "inputs": self.inputs,
+            "project": str(self._setting.project),
+            "lenient": self._asked.lenient,
+            "compat": self._asked.compat,
+        }
+
+    @cached_property
+    def caps(self) -> Caps | None:
+        """Those of the file, and the terminal's, if there is somebody to be asked."""
+        limits = self.workflow.limits.limits()
+        if self._ask is not None:
+            limits[TERMINAL] = [1]
+        return Caps(limits) if limits else None
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        """That of the file."""
+        return self.workflow.make_budget()
+
+    @property
+    def total(self) -> None:
+        """Not known: it depends on what comes of the steps."""
+        return None
+
+    def describe(self) -> Sequence[str]:
+        """Each step, with the values that are known before it runs."""
+        known = self.inputs if self._new_inputs or self._before is not None else None
+        return lines_of(self.workflow, known, self._setting)
+
+    async def execute(self, run: Run) -> End:
+        """All steps, or those that are left."""
+        ending = await self.ending(run)
+        stop = ending.stop
+        if stop is not None:
+            if stop.status == "paused":
+                run.end_as("paused")
+            else:
+                aborted = "aborted, " if stop.status == "aborted" else ""
+                run.end_as("failed", f"{aborted}{stop.at}: {stop.error}")
+        return ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
+
+    async def ending(self, run: Run) -> Ending:
+        """Execute it; how it ended."""
+        given = self._given(run)
+        history = opened(run, given)
+        workflow = self.workflow
+        inputs = bind_inputs(workflow, {**(self._before or self.inputs), **history.inputs})
+        leaves = Leaves(run, kinds(self._setting, history, self._ask))
+        engine = Interpreter(
+            run, workflow, self._setting, history, leaves, stop_after=self._asked.stop_after
+        )
+        home = home_of(workflow, inputs)
+        frame = Frame(home, run.id, Layer(), path=str, bare=str, states={})
+        stop, interrupted = None, False
+        try:
+            stop = await engine.all(workflow.steps, frame)
+        except Interrupted:
+            interrupted = True
+        gate = _gate(stop, frame.states)
+        if stop is not None and stop.status == "paused":
+            where = None if gate is None else str(gate["step_id"])
+            run.note(PAUSED, msgspec.to_builtins(Paused(stop.at or "", where)))
+        return Ending(
+            run.id,
+            workflow.id,
+            stop,
+            engine.position,
+            frame.states,
+            gate,
+            interrupted,
+            workflow.steps[engine.position].id,
+        )
+
+    def _given(self, run: Run) -> Given:
+        journal = run.journal
+        waiting = None if journal is None else paused_gate(journal.events(run.id))
+        answers = self._asked.answers(self.workflow, waiting)
+        changed = self._known_inputs() if self._before is not None else {}
+        inputs = {name: self.inputs[name] for name in changed}
+        return Given(inputs, answers, self._asked.start)
+
+    def _unknown(self) -> list[str]:
+        """Inputs that were let pass."""
+        declared, known = self.workflow.inputs, self._known_inputs()
+        return [
+            f"there is no input {name!r}{did_you_mean(name, declared)}; it was left out"
+            for name in self._new_inputs
+            if name not in known
+        ]
+
+    def _changed(self) -> list[str]:
+        """The run has its own copy of its files; that one is another by now is said."""
+        if self._before is None:
+            return []
+        found = ((path, _state(Path(path), digest)) for path, digest in self._digests.items())
+        return [
+            f"{path} {state}; the run went on with its own copy" for path, state in found if state
+        ]
+
+
+def _state(file: Path, digest: str) -> str | None:
+    """What became of a file; None: nothing."""
+    try:
+        now = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return "is gone"
+    return None if now == digest else "has changed since the run began"
+
+
+def _gate(stop: Result | None, states: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The gate that waits, as spec-kit tells of it."""
+    state = {} if stop is None or stop.status != "paused" else states.get(stop.at or "", {})
+    if stop is None or state.get("type") != "gate" or state.get("status") != "paused":
+        return None
+    output = state["output"]
+    names = ("message", "options", "show_file", "choice")
+    return {"step_id": stop.at, **{name: output.get(name) for name in names}}
+
+
+def plan(document: Document, asked: Asked) -> WorkflowPlan:
+    """A file, checked completely."""
+    project = Path.cwd()
+    types = of_project(project) if asked.trust_project else {}
+    workflow = load(document, lenient=asked.lenient, types=types)
+    return WorkflowPlan(workflow, _setting(project, asked, types), asked, ask=_ask())
+
+
+def again(spec: Mapping[str, Any], asked: Asked) -> WorkflowPlan:
+    """What the journal kept of a run."""
+    project = Path(spec["project"])
+    types = of_project(project) if asked.trust_project else {}
+    asked = msgspec.structs.replace(asked, lenient=spec["lenient"], compat=spec["compat"])
+    copies = {path: Document.again(kept) for path, kept in spec["files"].items()}
+
+    def copy_of(path: Path) -> Document:
+        if str(path) in copies:
+            return copies[str(path)]
+        raise BadSpec(str(path), [Problem(None, None, "", "the run has no copy of it")])
+
+    workflow = load(Document.again(spec), lenient=spec["lenient"], types=types, read=copy_of)
+    return WorkflowPlan(
+        workflow,
+        _setting(project, asked, types),
+        asked,
+        before=spec["inputs"],
+        digests=spec["digests"],
+        ask=_ask(),
+    )
+
+
+def _setting(project: Path, asked: Asked, types: Mapping[str, Function]) -> Setting:
+    return Setting(project, asked.compat is not None, types)
+
+
+def _ask() -> Ask | None:
+    return ask if is_interactive() else None

@@ -1,0 +1,140 @@
+"""What steps say of one another, and of inputs and caps: that all of it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from fanwise.specs import FieldPath
+from fanwise.specs.nearest import did_you_mean
+from fanwise.workflow.expressions import Text, Value
+from fanwise.workflow.expressions.names import Used
+from fanwise.workflow.input_specs import InputSpec
+from fanwise.workflow.reading import Reader
+from fanwise.workflow.step_specs import FanInStep, FanOutStep, GateStep, Step
+
+ROOTS = ("inputs", "steps", "item", "fan_in", "context")
+CONTEXT = ("run_id", "workflow_dir")
+
+
+class References:
+    """One walk over the steps of a file, in their order."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        steps: Collection[Step],
+        inputs: Mapping[str, InputSpec],
+        caps: Collection[str],
+    ) -> None:
+        self._reader = reader
+        self._steps = steps
+        self._inputs = inputs
+        self._caps = caps
+        self._all = {step.id for each in steps for step in walk(each)}
+        self._before: set[str] = set()
+
+    def check(self, defaults: Mapping[str, Text | None]) -> None:
+        """Tell the reader what is wrong; `defaults`: what the header gives to all steps."""
+        for key, text in defaults.items():
+            if text is not None:
+                self._check_text(text, ("workflow", key), in_item=True)
+        seen: dict[str, Step] = {}
+        for step in self._steps:
+            self._check(step, seen, in_item=False)
+
+    def _check(self, step: Step, seen: dict[str, Step], *, in_item: bool) -> None:
+        self._check_id(step, seen)
+        self._check_texts(step, in_item=in_item)
+        self._check_needs(step)
+        if isinstance(step, FanInStep):
+            self._check_wait_for(step)
+        if isinstance(step, GateStep):
+            self._check_verdict(step, in_item=in_item)
+        self._before.add(step.id)
+        for place, inner in step.inside():
+            if isinstance(step, FanOutStep) and place == ("step",):
+                self._check(inner, {}, in_item=True)
+            else:
+                self._check(inner, seen, in_item=in_item)
+
+    def _check_id(self, step: Step, seen: dict[str, Step]) -> None:
+        if step.id in seen:
+            path = seen[step.id].where.path
+            line, _ = self._reader.document.position((*path, "id"))
+            first = f", and first in line {line}" if line is not None else ""
+            self._reader.wrong((*step.where.path, "id"), f"{step.id!r} is there twice{first}")
+        seen.setdefault(step.id, step)
+
+    # -- expressions ----------------------------------------------------------------------------
+
+    def _check_texts(self, step: Step, *, in_item: bool) -> None:
+        for place, text in step.texts():
+            self._check_text(text, (*step.where.path, *place), in_item=in_item)
+
+    def _check_text(self, text: Text | Value, path: FieldPath, *, in_item: bool) -> None:
+        told = {self._unknown(use, in_item=in_item) for use in text.uses()}
+        for message in sorted(message for message in told if message):
+            self._reader.doubtful(path, message)
+
+    def _unknown(self, use: Used, *, in_item: bool) -> str:
+        root, *rest = use.path
+        if use.guarded:
+            return ""
+        if root not in ROOTS:
+            return f"there is no `{root}`{did_you_mean(root, ROOTS)}"
+        if root == "item" and not in_item:
+            return "`item` is there only inside a fan-out"
+        if root == "inputs" and rest and rest[0] not in self._inputs:
+            return f"there is no input {rest[0]!r}{did_you_mean(rest[0], self._inputs)}"
+        if root == "context" and rest and rest[0] not in CONTEXT:
+            return f"there is no `context.{rest[0]}`{did_you_mean(rest[0], CONTEXT)}"
+        if root == "steps" and rest and not is_known(rest[0], self._all):
+            return f"there is no step {rest[0]!r}{did_you_mean(rest[0], self._all)}"
+        return ""
+
+    # -- the others -----------------------------------------------------------------------------
+
+    def _check_wait_for(self, step: FanInStep) -> None:
+        for number, wanted in enumerate(step.wait_for):
+            place = (*step.where.path, "wait_for", number)
+            if wanted == step.id:
+                self._reader.wrong(place, "a fan-in cannot wait for itself")
+            elif not is_known(wanted, self._all):
+                hint = did_you_mean(wanted, self._all - {step.id})
+                self._reader.wrong(place, f"there is no step {wanted!r}{hint}")
+            elif wanted.partition(":")[0] not in self._before:
+                self._reader.wrong(place, f"the step {wanted!r} comes after this one")
+
+    def _check_needs(self, step: Step) -> None:
+        for name in step.needs:
+            if name not in self._caps:
+                hint = did_you_mean(name, self._caps) or "; declare it under `caps`"
+                self._reader.wrong((*step.where.path, "needs"), f"there is no cap {name!r}{hint}")
+
+    def _check_verdict(self, step: GateStep, *, in_item: bool) -> None:
+        name, place = step.verdict_input, (*step.where.path, "verdict_input")
+        if name is None:
+            return
+        if in_item:
+            self._reader.wrong(place, "an input cannot answer for each item of a fan-out")
+        elif name not in self._inputs:
+            self._reader.wrong(
+                place, f"there is no input {name!r}{did_you_mean(name, self._inputs)}"
+            )
+        elif step.on_reject == "retry" and "" not in (self._inputs[name].enum or ("",)):
+            self._reader.wrong(
+                place, f"`on_reject: retry` empties the input {name!r}, whose `enum` has no ''"
+            )
+
+
+def walk(step: Step) -> Iterator[Step]:
+    """The step, and all that are in it, in their order."""
+    yield step
+    for _, inner in step.inside():
+        yield from walk(inner)
+
+
+def is_known(name: str, ids: Collection[str]) -> bool:
+    """Whether it is the id of a step, or one that a run makes: `all:one:0`, `loop:child:2`."""
+    parts = name.split(":")
+    return parts[0] in ids and all(part in ids or part.isdecimal() for part in parts[1:])

@@ -1,0 +1,86 @@
+"""What an execution came to, in spec-kit's words and in fanwise's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.specs import End
+from fanwise.workflow.engine.result import Result
+
+FAILED, PAUSED = 1, 3
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How it ended."""
+
+    run_id: str
+    workflow_id: str
+    stop: Result | None
+    """What stopped it; None: nothing did."""
+    position: int
+    """The place of the last top-level step that was begun."""
+    states: Mapping[str, Mapping[str, Any]]
+    """What came of each step, by its path."""
+    gate: Mapping[str, Any] | None = None
+    """The gate that waits for an answer."""
+    interrupted: bool = False
+    last: str | None = None
+    """The last top-level step that was begun."""
+
+    @property
+    def status(self) -> str:
+        """As spec-kit says it."""
+        if self.interrupted:
+            return "paused"
+        return "completed" if self.stop is None else self.stop.status
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """With spec-kit's keys."""
+        stop = self.stop
+        failed = stop is not None and stop.status in ("failed", "aborted")
+        return {
+            "run_id": self.run_id,
+            "workflow_id": self.workflow_id,
+            "status": self.status,
+            "current_step_id": self.last if stop is None else stop.at,
+            "current_step_index": self.position,
+            "gate": self.gate,
+            "error": stop.error if stop is not None and failed else None,
+        }
+
+    def end(self, notes: Sequence[str]) -> End:
+        """For the command line."""
+        stop, told = self.stop, [*notes]
+        if stop is not None:
+            told.append(_told(stop, self.gate))
+        return End(
+            {"steps": self.states},
+            _lines(self.states) if stop is None and not self.interrupted else (),
+            told,
+            self._exit_code(),
+            facts=self.facts,
+            status=None if stop is None else stop.status,
+        )
+
+    def _exit_code(self) -> int:
+        if self.stop is None:
+            return 0
+        if self.stop.status == "paused":
+            return PAUSED if self.gate is not None else 0
+        return FAILED
+
+
+def _told(stop: Result, gate: Mapping[str, Any] | None) -> str:
+    if gate is not None:
+        options = ", ".join(gate["options"])
+        return f"{gate['step_id']} waits for an answer ({options}): {gate['message']}"
+    return f"{stop.at}: {stop.error or stop.status}"
+
+
+def _lines(states: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Each step in a line; those of items and iterations are in `fanwise show`."""
+    return [f"{path}: {state['status']}" for path, state in states.items() if ":" not in path]

@@ -1,0 +1,271 @@
+"""The file, schema 1.0: a `Workflow`, or a `BadSpec` with all that is wrong in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pydantic import Field, field_validator
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps
+from fanwise.errors import BadSpec, UsageError
+from fanwise.specs import Document, LimitsSpec, SpecModel, Where, read
+from fanwise.specs.nearest import did_you_mean
+from fanwise.workflow.fields import TextField
+from fanwise.workflow.input_specs import InputSpec
+from fanwise.workflow.reading import Reader
+from fanwise.workflow.references import References, walk
+from fanwise.workflow.step_specs import Step, WorkflowStep
+
+SCHEMA = "1.0"
+MOST_FILES = 20
+"""Files that may include one another, one inside the other."""
+
+Read = Callable[[Path], Document]
+
+
+class HeaderSpec(SpecModel):
+    """What stands under `workflow:`."""
+
+    id: str
+    name: str = Field(min_length=1)
+    version: str = "0.0.0"
+    author: str | None = None
+    description: str | None = None
+    integration: TextField | None = None
+    model: TextField | None = None
+    options: dict[str, Any] | None = None
+
+    @field_validator("id")
+    @classmethod
+    def _plain(cls, given: str) -> str:
+        if not re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", given):
+            raise ValueError("must be small letters, digits and `-` between them")
+        return given
+
+    @field_validator("version")
+    @classmethod
+    def _three_numbers(cls, given: str) -> str:
+        if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", given):
+            raise ValueError("must be X.Y.Z")
+        return given
+
+
+class RequiresSpec(SpecModel):
+    """What the author expects; nobody enforces it."""
+
+    speckit_version: str | None = None
+    integrations: Any = None
+
+
+class FileSpec(LimitsSpec):
+    """The top of the file; what is in it is checked in its own place."""
+
+    schema_version: str = SCHEMA
+    workflow: Any
+    requires: Any = None
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    steps: list[Any] = Field(min_length=1)
+
+    @field_validator("schema_version", mode="before")
+    @classmethod
+    def _is_ours(cls, given: Any) -> Any:
+        if isinstance(given, bool) or str(given) != SCHEMA:
+            raise ValueError(f"must be {SCHEMA!r}")
+        return SCHEMA
+
+
+class Workflow(msgspec.Struct, frozen=True):
+    """A file that can be run."""
+
+    document: Document
+    header: HeaderSpec
+    requires: RequiresSpec
+    inputs: dict[str, InputSpec]
+    steps: tuple[Step, ...]
+    limits: LimitsSpec
+    warnings: tuple[str, ...] = ()
+    """What was let pass, because the file was read leniently; each with its place."""
+
+    @property
+    def id(self) -> str:
+        """As the file has it."""
+        return self.header.id
+
+    @property
+    def name(self) -> str:
+        """As the file has it."""
+        return self.header.name
+
+    @property
+    def version(self) -> str:
+        """As the file has it."""
+        return self.header.version
+
+    @property
+    def folder(self) -> Path:
+        """That of the file: `context.workflow_dir`."""
+        return self.document.folder
+
+    def make_caps(self) -> Caps | None:
+        """New ones, by the file's caps and rates."""
+        return self.limits.make_caps()
+
+    def make_budget(self) -> Budget | None:
+        """A new one, by the file's budget."""
+        return self.limits.make_budget()
+
+    def walk(self) -> Iterator[Step]:
+        """All its steps, nested ones too, in their order."""
+        for step in self.steps:
+            yield from walk(step)
+
+    def files(self) -> dict[str, Document]:
+        """Its own document and those of the files that it includes, by their absolute paths."""
+        found = {str(path_of(self.document)): self.document}
+        for step in self.walk():
+            if isinstance(step, WorkflowStep):
+                found |= step.target.files()
+        return found
+
+
+def load(
+    document: Document,
+    *,
+    lenient: bool = False,
+    types: Collection[str] = (),
+    read: Read = read,
+) -> Workflow:
+    """The document as a workflow, checked completely. `BadSpec`.
+
+    `lenient`: what spec-kit takes without a word (unknown keys, names that nothing declares) is a
+    warning. `types`: types of steps that the project itself has. `read` gives the files that
+    `workflow` steps name: those of the run's own copy, on a resume.
+    """
+    return _load(document, _Loading(lenient, frozenset(types), read))
+
+
+class _Loading(msgspec.Struct, frozen=True):
+    """How files are read, and which are being read."""
+
+    lenient: bool
+    types: frozenset[str]
+    read: Read
+    inside: tuple[Path, ...] = ()
+
+    def within(self, document: Document) -> _Loading:
+        return msgspec.structs.replace(self, inside=(*self.inside, path_of(document)))
+
+
+def _load(document: Document, loading: _Loading) -> Workflow:
+    reader = Reader(document, lenient=loading.lenient, types=loading.types)
+    top = reader.model(FileSpec, ())
+    header, requires, inputs = _parts(reader, top)
+    steps = reader.steps(("steps",)) if "steps" in document.data else ()
+    if top is not None and header is not None and not reader.problems:
+        references = References(reader, steps, inputs, {*top.caps, *top.rates})
+        references.check({"integration": header.integration, "model": header.model})
+        _include(reader, steps, loading.within(document))
+    if reader.problems or top is None or header is None or requires is None:
+        raise BadSpec(document.name, reader.problems)
+    return Workflow(document, header, requires, inputs, steps, top, tuple(reader.warnings))
+
+
+def _parts(
+    reader: Reader, top: FileSpec | None
+) -> tuple[HeaderSpec | None, RequiresSpec | None, dict[str, InputSpec]]:
+    if top is None:
+        return None, None, {}
+    bare = top.requires is None
+    requires = RequiresSpec() if bare else reader.model(RequiresSpec, ("requires",))
+    inputs = {name: reader.model(InputSpec, ("inputs", name)) for name in top.inputs}
+    found = {name: spec for name, spec in inputs.items() if spec is not None}
+    return reader.model(HeaderSpec, ("workflow",)), requires, found
+
+
+# -- files that include others --------------------------------------------------------------------
+
+
+def path_of(document: Document) -> Path:
+    """Where the file is, absolute."""
+    return Path(os.path.normpath(document.folder / Path(document.name).name))
+
+
+def _include(reader: Reader, steps: Collection[Step], loading: _Loading) -> None:
+    for step in (inner for top in steps for inner in walk(top)):
+        if isinstance(step, WorkflowStep):
+            step._target = _included(reader, step, loading)
+
+
+def _included(reader: Reader, step: WorkflowStep, loading: _Loading) -> Workflow | None:
+    place, inside = (*step.where.path, "workflow"), loading.inside
+    path = Path(os.path.normpath(reader.document.folder / step.workflow))
+    if path in inside:
+        chain = " → ".join(each.name for each in (*inside[inside.index(path) :], path))
+        reader.wrong(place, f"the files include each other: {chain}")
+        return None
+    if len(inside) > MOST_FILES:
+        reader.wrong(place, f"more than {MOST_FILES} files, one inside the other")
+        return None
+    try:
+        target = _load(loading.read(path), loading)
+    except BadSpec as error:
+        more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
+        reader.wrong(place, error.problems[0].at(error.file) + more)
+        return None
+    reader.warnings += target.warnings
+    _check_given(reader, step, target)
+    return target
+
+
+def _check_given(reader: Reader, step: WorkflowStep, target: Workflow) -> None:
+    for name in step.input:
+        if name not in target.inputs:
+            message = f"{step.workflow} has no such input{did_you_mean(name, target.inputs)}"
+            reader.doubtful((*step.where.path, "input", name), message, key=True)
+    for name, spec in target.inputs.items():
+        if spec.required and not spec.has_default and name not in step.input:
+            reader.wrong((*step.where.path,), f"{step.workflow} needs the input {name!r}")
+
+
+# -- inputs ---------------------------------------------------------------------------------------
+
+
+def bind_inputs(
+    workflow: Workflow, given: Mapping[str, Any], where: Where | None = None
+) -> dict[str, Any]:
+    """The inputs as they are declared, of what somebody gave; None counts as not given.
+
+    `where`: the place in a file that gives them; without it a command line does. `UsageError`
+    (a `BadSpec` with `where`) for what is not declared, missing, or of another type.
+    """
+    problems = [
+        f"there is no input {name!r}{did_you_mean(name, workflow.inputs)}"
+        for name in given
+        if name not in workflow.inputs
+    ]
+    bound: dict[str, Any] = {}
+    for name, spec in workflow.inputs.items():
+        value = given.get(name)
+        try:
+            if value is not None:
+                bound[name] = spec.bind(value)
+            elif spec.has_default:
+                bound[name] = spec.bind_default()
+            elif spec.required:
+                problems.append(f"the input {name!r} is missing{_asked(spec)}")
+        except ValueError as error:
+            problems.append(f"the input {name!r}: {error}")
+    if problems:
+        message = "; ".join(problems)
+        raise UsageError(message) if where is None else where.bad(message)
+    return bound
+
+
+def _asked(spec: InputSpec) -> str:
+    return f" ({spec.prompt})" if spec.prompt else ""

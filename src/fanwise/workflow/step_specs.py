@@ -1,0 +1,287 @@
+"""The kinds of steps that a file may have, each with its fields, checked and parsed.
+
+One class is both what is checked and what is executed: texts are `Text` or `Value`, durations are
+seconds, and steps inside are steps. Those are raw data while the fields of a step are checked;
+`reading.py` checks them in their own places, and puts them in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, PlainValidator, PrivateAttr, field_validator, model_validator
+
+from fanwise.specs import Duration, FieldPath, Many, RetrySpec, SpecModel, Where
+from fanwise.workflow.expressions import Text, Value
+from fanwise.workflow.fields import (
+    Condition,
+    Fields,
+    Flag,
+    Id,
+    Items,
+    Needs,
+    TextField,
+    ValueField,
+    Width,
+)
+
+Nesting = Literal["steps", "step", "cases"]
+"""A list of steps, one step, or names to lists of steps."""
+
+
+def _list(given: Any) -> Any:
+    if not isinstance(given, list | None):
+        raise ValueError("must be a list of steps")  # noqa: TRY004 - pydantic wants a ValueError
+    return tuple(given or ())
+
+
+def _one(given: Any) -> Any:
+    if not isinstance(given, dict):
+        raise ValueError("must be a step")  # noqa: TRY004 - pydantic wants a ValueError
+    return given
+
+
+def _cases(given: Any) -> Any:
+    if not isinstance(given, dict) or not given:
+        raise ValueError("must be a mapping of values to lists of steps, with one at least")
+    return {key: _list(steps) for key, steps in given.items()}
+
+
+class Step(SpecModel):
+    """What every step has."""
+
+    nested: ClassVar[dict[str, Nesting]] = {"on_failure": "steps"}
+    """Which fields hold steps."""
+
+    id: Id
+    type: str = "command"
+    continue_on_error: Flag = False
+    retry: RetrySpec | None = None
+    timeout: Duration | None = None
+    needs: Needs = Field(default_factory=dict)
+    on_failure: Annotated[tuple[Step, ...], PlainValidator(_list)] = ()
+
+    _where: Where | None = PrivateAttr(default=None)
+
+    @property
+    def where(self) -> Where:
+        """Its place in the file: what errors are made of."""
+        if self._where is None:
+            raise AttributeError("this step was not read from a file")
+        return self._where
+
+    def inside(self) -> Iterator[tuple[FieldPath, Step]]:
+        """The steps directly inside it, with their places in it."""
+        for name, nesting in type(self).nested.items():
+            found, key = getattr(self, name), key_of(type(self), name)
+            if nesting == "step":
+                yield (key,), found
+            elif nesting == "steps":
+                yield from (((key, number), step) for number, step in enumerate(found))
+            else:
+                for case, steps in found.items():
+                    yield from (((key, case, number), step) for number, step in enumerate(steps))
+
+    def texts(self) -> Iterator[tuple[FieldPath, Text | Value]]:
+        """Its own fields that may hold `{{ }}`, with their places in it."""
+        for name in type(self).model_fields:
+            given, key = getattr(self, name), key_of(type(self), name)
+            if isinstance(given, Text | Value):
+                yield (key,), given
+            elif isinstance(given, dict):
+                for inner, value in given.items():
+                    if isinstance(value, Value):
+                        yield (key, inner), value
+
+
+def key_of(kind: type[Step], name: str) -> str:
+    """The key in the file of a field."""
+    return kind.model_fields[name].alias or name
+
+
+class ShellStep(Step):
+    """`run` in a shell."""
+
+    run: TextField
+    timeout: Duration | None = 300.0
+    output_format: Literal["json"] | None = None
+
+
+class AgentStep(Step):
+    """What command and prompt steps share: which agent, or which model."""
+
+    integration: TextField | None = None
+    model: TextField | None = None
+    options: Fields = Field(default_factory=dict)
+
+
+class CommandStep(AgentStep):
+    """A command of an agent's command line, with `input.args`."""
+
+    command: TextField
+    input: Fields = Field(default_factory=dict)
+
+
+class PromptStep(AgentStep):
+    """A prompt for an agent's command line, or for a model (`model: provider:name`)."""
+
+    prompt: TextField
+
+
+class GateStep(Step):
+    """A question to a person."""
+
+    message: TextField
+    options: Many[str] = Field(default=("approve", "reject"), min_length=1)
+    on_reject: Literal["abort", "skip", "retry"] = "abort"
+    show_file: TextField | None = None
+    verdict_input: str | None = None
+
+    @field_validator("options")
+    @classmethod
+    def _distinct(cls, options: tuple[str, ...]) -> tuple[str, ...]:
+        if len({option.strip().lower() for option in options}) < len(options):
+            raise ValueError("two options are the same")
+        return options
+
+    @model_validator(mode="after")
+    def _can_be_rejected(self) -> GateStep:
+        if self.on_reject != "skip" and not any(map(is_rejection, self.options)):
+            raise ValueError(
+                f"`on_reject: {self.on_reject}` needs an option `reject` or `abort`, "
+                f"not only {', '.join(self.options)}"
+            )
+        return self
+
+
+def is_rejection(option: str) -> bool:
+    """Whether the answer to a gate is a no."""
+    return option.strip().lower() in ("reject", "abort")
+
+
+class IfStep(Step):
+    """`then`, or `else`."""
+
+    nested: ClassVar[dict[str, Nesting]] = {**Step.nested, "then": "steps", "else_": "steps"}
+
+    condition: Condition
+    then: Annotated[tuple[Step, ...], PlainValidator(_list)]
+    else_: Annotated[tuple[Step, ...], PlainValidator(_list)] = Field(default=(), alias="else")
+
+
+class SwitchStep(Step):
+    """The case whose name is the value, as text without spaces around it; else `default`."""
+
+    nested: ClassVar[dict[str, Nesting]] = {**Step.nested, "cases": "cases", "default": "steps"}
+
+    expression: ValueField
+    cases: Annotated[dict[str, tuple[Step, ...]], PlainValidator(_cases)]
+    default: Annotated[tuple[Step, ...], PlainValidator(_list)] = ()
+
+    def case(self, value: Any) -> str | None:
+        """The name of the case for a value; None: the default.
+
+        `true` is True's: keys are text here, and spec-kit's parser makes booleans of them.
+        """
+        text = "" if value is None else str(value).strip()
+        names = (text, text.lower()) if isinstance(value, bool) else (text,)
+        return next((name for name in names if name in self.cases), None)
+
+
+class LoopStep(Step):
+    """What both loops share."""
+
+    nested: ClassVar[dict[str, Nesting]] = {**Step.nested, "steps": "steps"}
+
+    condition: Condition
+    max_iterations: int = Field(default=10, ge=1)
+    steps: Annotated[tuple[Step, ...], PlainValidator(_list)]
+
+    @field_validator("max_iterations", mode="before")
+    @classmethod
+    def _nothing_given(cls, given: Any) -> Any:
+        return 10 if given is None else given
+
+
+class WhileStep(LoopStep):
+    """Asks, then runs its steps, and again."""
+
+
+class DoWhileStep(LoopStep):
+    """Runs its steps, then asks, and again."""
+
+
+class FanOutStep(Step):
+    """One step for each item."""
+
+    nested: ClassVar[dict[str, Nesting]] = {**Step.nested, "step": "step"}
+
+    items: Items
+    step: Annotated[Step, PlainValidator(_one)]
+    max_concurrency: Width = 1
+    halt: Literal["never", "failure"] = "failure"
+
+
+class FanInStep(Step):
+    """The outputs of other steps together."""
+
+    wait_for: Many[str] = Field(min_length=1)
+    output: Fields = Field(default_factory=dict)
+
+
+class InitStep(Step):
+    """`specify init`, which is not fanwise's: the file is understood, running the step fails."""
+
+    project: ValueField | None = None
+    here: ValueField | None = None
+    integration: TextField | None = None
+    integration_options: ValueField | None = None
+    script: ValueField | None = None
+    force: ValueField | None = None
+    ignore_agent_tools: ValueField | None = None
+    preset: ValueField | None = None
+
+
+class WorkflowStep(Step):
+    """Another file as a step; `input` has its inputs."""
+
+    workflow: str = Field(min_length=1)
+    """Beside the file that names it."""
+    input: Fields = Field(default_factory=dict)
+
+    _target: Any = PrivateAttr(default=None)
+
+    @property
+    def target(self) -> Any:
+        """The `Workflow` that the file is."""
+        return self._target
+
+
+class SystemStep(Step):
+    """Another system of fanwise: its file, or what would stand in it under the system's name."""
+
+    file: str | None = Field(default=None, min_length=1)
+    spec: ValueField | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> SystemStep:
+        if (self.file is None) == (self.spec is None):
+            raise ValueError(f"a step of type {self.type} has `file` or `spec`")
+        return self
+
+
+class CustomStep(Step):
+    """A kind of step that another package or the project has; `fields` are its own."""
+
+    fields: Fields = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, given: Any) -> Any:
+        own = {key: value for key, value in given.items() if key not in Step.model_fields}
+        return {**{key: value for key, value in given.items() if key not in own}, "fields": own}
+
+    def texts(self) -> Iterator[tuple[FieldPath, Text | Value]]:
+        """In the file they stand beside the others."""
+        yield from (((name,), value) for name, value in self.fields.items())

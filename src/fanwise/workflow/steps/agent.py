@@ -1,0 +1,174 @@
+"""`command` and `prompt`: an agent's command line, or (`model: provider:name`) a model directly.
+
+What the agent prints is the step's output: stdout and stderr, as of a shell step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fanwise.errors import StepFailed
+from fanwise.models import Options, Request, ask, connect
+from fanwise.models.names import BUILT_IN, PROVIDERS
+from fanwise.models.port import Message
+from fanwise.processes import Command
+from fanwise.workflow.engine.frame import Frame
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.expressions.shown import shown
+from fanwise.workflow.input_specs import AUTO
+from fanwise.workflow.integrations import Integration, argv, command_argv, named, of_project
+from fanwise.workflow.step_specs import AgentStep, CommandStep, PromptStep
+from fanwise.workflow.steps.child import KEEP, run_child
+from fanwise.workflow.steps.port import Place, Resolved
+
+SPEC_KIT_FILE = Path(".specify") / "integration.json"
+"""Where spec-kit keeps which agent a project uses."""
+DEFAULT = "claude"
+NOT_FOUND = 127
+
+
+class Agents:
+    """Those that the project knows; its files are read once, and only if a step needs them."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+
+    def named(self, name: str) -> Integration:
+        """`UsageError` if there is none of that name."""
+        return named(name, self._known)
+
+    def meant(self, name: Any) -> str:
+        """The name itself; for none, and for `auto`, that of the project."""
+        return self._default if name in (None, "", AUTO) else str(name)
+
+    @cached_property
+    def _known(self) -> dict[str, Integration]:
+        return of_project(self._project)
+
+    @cached_property
+    def _default(self) -> str:
+        try:
+            kept = json.loads((self._project / SPEC_KIT_FILE).read_text(encoding="utf-8"))
+            found = kept.get("default_integration") or kept.get("integration")
+        except (OSError, ValueError, AttributeError):
+            found = None
+        return str(found or DEFAULT)
+
+
+class AgentCommand:
+    """Runs a command of an agent's."""
+
+    bounds_itself = True
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+
+    def resolve(self, step: CommandStep, frame: Frame) -> Resolved:
+        """The command, its input, and who runs it. `UsageError` if nobody can."""
+        roots = frame.roots()
+        given = {name: value.render(roots) for name, value in step.input.items()}
+        who = _who(step, frame, self._agents)
+        made: Resolved = {"command": str(step.command.render(roots)), "input": given, **who}
+        agent = self._agents.named(who["integration"])
+        args = shown(given.get("args"))
+        made["argv"] = command_argv(agent, made["command"], args, who["model"], who["options"])
+        return made
+
+    async def perform(self, step: CommandStep, resolved: Resolved, place: Place) -> Result:
+        """Run it."""
+        return await _run(step, resolved, place)
+
+    def needs(self, step: CommandStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+        """None of its own."""
+        return {}
+
+
+class AgentPrompt:
+    """Gives a prompt to an agent, or to a model."""
+
+    bounds_itself = True
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+
+    def resolve(self, step: PromptStep, frame: Frame) -> Resolved:
+        """The prompt, and who gets it. `UsageError` if nobody can."""
+        who = _who(step, frame, self._agents)
+        made: Resolved = {"prompt": str(step.prompt.render(frame.roots())), **who}
+        if not is_model(who["model"]):
+            agent = self._agents.named(who["integration"])
+            made["argv"] = argv(agent, made["prompt"], who["model"], who["options"])
+        return made
+
+    async def perform(self, step: PromptStep, resolved: Resolved, place: Place) -> Result:
+        """Run it, or ask the model."""
+        if is_model(resolved["model"]):
+            return Result("completed", await _asked(step, resolved))
+        return await _run(step, resolved, place)
+
+    def needs(self, step: PromptStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+        """None of its own: the call to a model has those of its provider."""
+        return {}
+
+
+async def _run(step: AgentStep, resolved: Resolved, place: Place) -> Result:
+    told = {name: value for name, value in resolved.items() if name != "argv"}
+    command = Command(
+        *resolved["argv"],
+        cwd=str(place.project),
+        env={"SPECKIT_WORKFLOW_DIR": str(place.folder)},
+        keep=KEEP,
+        check=False,
+    )
+    try:
+        output = await run_child(command, step.timeout)
+    except StepFailed as error:
+        output = {**told, **(error.result or {}), "dispatched": True}
+        if output.get("exit_code") != NOT_FOUND:
+            raise StepFailed(error.message, output) from error
+        program = resolved["argv"][0]
+        output["dispatched"] = False
+        raise StepFailed(
+            f"the integration {resolved['integration']!r} needs the program {program!r}, "
+            f"which is not installed: {error.message}",
+            output,
+        ) from error
+    return Result("completed", {**told, **output, "dispatched": True})
+
+
+def is_model(name: str | None) -> bool:
+    """Whether it names a model with its provider: `openai:gpt-5-mini`."""
+    provider, sign, _ = (name or "").partition(":")
+    return bool(sign) and (provider in PROVIDERS or provider in BUILT_IN)
+
+
+async def _asked(step: PromptStep, resolved: Resolved) -> dict[str, Any]:
+    known = set(Options.__struct_fields__)
+    given = {name: value for name, value in resolved["options"].items() if name in known}
+    request = Request((Message("user", resolved["prompt"]),), Options(**given))
+    model = connect(resolved["model"])
+    reply = await ask(model, request, timeout=step.timeout)
+    return {
+        **resolved,
+        "exit_code": 0,
+        "stdout": reply.text,
+        "stderr": "",
+        "reply": reply.to_json(),
+    }
+
+
+def _who(step: AgentStep, frame: Frame, agents: Agents) -> dict[str, Any]:
+    """The step's own word, or else the workflow's, or else the project's."""
+    roots, home = frame.roots(), frame.home
+    integration = None if step.integration is None else step.integration.render(roots)
+    model = None if step.model is None else step.model.render(roots)
+    options = {name: value.render(roots) for name, value in step.options.items()}
+    return {
+        "integration": agents.meant(integration or home.integration),
+        "model": model or home.model,
+        "options": {**home.options, **options},
+    }

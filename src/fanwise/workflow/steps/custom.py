@@ -1,0 +1,94 @@
+"""Types of steps that others add: a function, and nothing more.
+
+    async def notify(fields, place):          # or a plain function; it runs in a thread
+        await send(fields["to"], fields["text"])
+        return {"sent": True}                 # the step's output: JSON-able
+
+`fields` are the keys of the step that are not fanwise's, with `{{ }}` replaced; `place` says where
+it runs (`fanwise.workflow.steps.port.Place`). An exception is the step's failure; `StepFailed` may
+carry an output. A package says in its `pyproject.toml`:
+
+    [project.entry-points."fanwise.steps"]
+    notify = "my_package.notify:notify"
+
+A project has them in `.fanwise/steps/notify.py`, as the function `notify`. Such a file is code that
+comes with a checkout, so it is imported only with `--trust-project`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fanwise.errors import StepFailed, UsageError
+from fanwise.kernel.perform import perform
+from fanwise.workflow import step_types
+from fanwise.workflow.engine.frame import Frame
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.step_specs import CustomStep
+from fanwise.workflow.steps.port import Place, Resolved
+
+FOLDER = Path(".fanwise") / "steps"
+
+Function = Callable[[Mapping[str, Any], Place], Any]
+
+
+class Custom:
+    """Calls the function."""
+
+    bounds_itself = False
+
+    def __init__(self, of_project: Mapping[str, Function]) -> None:
+        self._of_project = of_project
+
+    def resolve(self, step: CustomStep, frame: Frame) -> Resolved:
+        """Its fields."""
+        roots = frame.roots()
+        return {name: value.render(roots) for name, value in step.fields.items()}
+
+    async def perform(self, step: CustomStep, resolved: Resolved, place: Place) -> Result:
+        """Call it."""
+        function = self._of_project.get(step.type) or of_package(step.type)
+        output = await perform(function, resolved, place)
+        if output is not None and not isinstance(output, dict):
+            kind = type(output).__name__
+            raise StepFailed(f"a step of type {step.type} gave a {kind}, not a dict")
+        return Result("completed", output or {})
+
+    def needs(self, step: CustomStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+        """None of its own."""
+        return {}
+
+
+def of_package(name: str) -> Function:
+    """The function that a package registers. `UsageError`."""
+    value = step_types.registered()[name]
+    module, _, attribute = value.partition(":")
+    try:
+        function: Function = getattr(import_module(module), attribute)
+    except Exception as error:
+        raise UsageError(
+            f"the type of steps {name!r} ({value}) cannot be loaded: {error}"
+        ) from error
+    return function
+
+
+def of_project(project: Path) -> dict[str, Function]:
+    """The functions in the project's own files: this imports them. `UsageError`."""
+    return {file.stem: _imported(file) for file in sorted((project / FOLDER).glob("*.py"))}
+
+
+def _imported(file: Path) -> Function:
+    name = f"fanwise_project_steps.{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+        function: Function = getattr(module, file.stem.replace("-", "_"))
+    except Exception as error:
+        raise UsageError(f"{file} cannot be used: {type(error).__name__}: {error}") from error
+    return function

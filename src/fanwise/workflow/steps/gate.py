@@ -1,0 +1,105 @@
+"""`gate`: a question to a person, asked at the terminal or answered with a resume.
+
+Without a terminal and without an answer the run pauses; nothing is guessed. One terminal takes one
+question at a time: the kernel's cap `TERMINAL` makes gates of several items wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fanwise.errors import StepFailed
+from fanwise.kernel.perform import perform
+from fanwise.view.progress import TERMINAL
+from fanwise.workflow.engine.frame import Frame
+from fanwise.workflow.engine.history import Answer
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.step_specs import GateStep, is_rejection
+from fanwise.workflow.steps.port import Place, Resolved
+
+MOST_SHOWN = 20_000
+"""Characters of a file that are shown."""
+
+Ask = Callable[[str, str | None, list[str]], str]
+"""(message, text of a file to show, options) -> the option that the person chose."""
+
+
+class Gate:
+    """Asks."""
+
+    bounds_itself = False
+
+    def __init__(
+        self, answers: Mapping[str, Answer], given_in: Mapping[str, int], ask: Ask | None
+    ) -> None:
+        self._answers = answers
+        self._given_in = given_in
+        """In which execution each input was given, those of the first left out."""
+        self._ask = ask
+
+    def resolve(self, step: GateStep, frame: Frame) -> Resolved:
+        """What is asked, and what an input says to it."""
+        roots = frame.roots()
+        verdict = None
+        if step.verdict_input is not None:
+            verdict = frame.home.inputs.get(step.verdict_input) or None
+        return {
+            "message": str(step.message.render(roots)),
+            "options": list(step.options),
+            "on_reject": step.on_reject,
+            "show_file": None if step.show_file is None else str(step.show_file.render(roots)),
+            "verdict": verdict,
+        }
+
+    async def perform(self, step: GateStep, resolved: Resolved, place: Place) -> Result:
+        """Take the answer that there is, or ask for one, or pause."""
+        given = self._given(step, resolved, place)
+        if given is None and self._ask is not None:
+            shown = _text_of(resolved["show_file"], place.project)
+            given = await perform(self._ask, resolved["message"], shown, resolved["options"])
+        output = {name: resolved[name] for name in ("message", "options", "on_reject", "show_file")}
+        if given is None:
+            return Result("paused", {**output, "choice": None})
+        choice = chosen(str(given), resolved["options"])
+        if choice is None:
+            known = ", ".join(resolved["options"])
+            raise StepFailed(f"{given!r} is no answer to it; there are: {known}", output)
+        return _decided({**output, "choice": choice}, step)
+
+    def needs(self, step: GateStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+        """The terminal, if somebody may be asked there."""
+        return {} if self._ask is None else {TERMINAL: 1}
+
+    def _given(self, step: GateStep, resolved: Resolved, place: Place) -> Any:
+        """What somebody answered, if that is not an answer that was used up before."""
+        answer = self._answers.get(place.path)
+        if answer is not None and answer.execution > place.decided:
+            return answer.choice
+        fresh = self._given_in.get(step.verdict_input or "", 0) > place.decided
+        return resolved["verdict"] if fresh else None
+
+
+def chosen(given: str, options: list[str]) -> str | None:
+    """The option that is meant: as it is written, whatever the case."""
+    word = given.strip().lower()
+    return next((option for option in options if option.strip().lower() == word), None)
+
+
+def _decided(output: dict[str, Any], step: GateStep) -> Result:
+    if not is_rejection(output["choice"]) or step.on_reject == "skip":
+        return Result("completed", output)
+    if step.on_reject == "retry":
+        return Result("paused", output, "rejected; it is asked again on the next resume")
+    return Result("aborted", {**output, "aborted": True}, f"rejected at {step.id}")
+
+
+def _text_of(file: str | None, project: Path) -> str | None:
+    if file is None:
+        return None
+    try:
+        with (project / file).open(encoding="utf-8", errors="replace") as opened:
+            return opened.read(MOST_SHOWN)
+    except OSError as error:
+        return f"({file} cannot be read: {error.strerror})"

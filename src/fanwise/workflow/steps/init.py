@@ -1,0 +1,32 @@
+"""`init`: understood, and not provided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fanwise.errors import StepFailed
+from fanwise.workflow.engine.frame import Frame
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.step_specs import InitStep
+from fanwise.workflow.steps.port import Place, Resolved
+
+
+class Init:
+    """Says so."""
+
+    bounds_itself = False
+
+    def resolve(self, step: InitStep, frame: Frame) -> Resolved:
+        """Nothing."""
+        return {}
+
+    async def perform(self, step: InitStep, resolved: Resolved, place: Place) -> Result:
+        """`StepFailed`."""
+        raise StepFailed(
+            "a step of type init is not provided by fanwise: run `specify init` yourself before, "
+            "and leave the step out, or do it in a shell step"
+        )
+
+    def needs(self, step: InitStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+        """None."""
+        return {}

@@ -1,0 +1,40 @@
+"""Which kind of step is performed by what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fanwise.workflow.engine.history import History
+from fanwise.workflow.setting import Setting
+from fanwise.workflow.step_specs import (
+    CommandStep,
+    CustomStep,
+    GateStep,
+    InitStep,
+    PromptStep,
+    ShellStep,
+    Step,
+    SystemStep,
+)
+from fanwise.workflow.steps.agent import AgentCommand, AgentPrompt, Agents
+from fanwise.workflow.steps.custom import Custom
+from fanwise.workflow.steps.gate import Ask, Gate
+from fanwise.workflow.steps.init import Init
+from fanwise.workflow.steps.port import Leaf
+from fanwise.workflow.steps.shell import Shell
+from fanwise.workflow.steps.system import System
+
+
+def kinds(setting: Setting, history: History, ask: Ask | None) -> Mapping[type[Step], Leaf[Any]]:
+    """All leaves. `ask`: how somebody is asked; None: nobody is there."""
+    agents = Agents(setting.project)
+    return {
+        ShellStep: Shell(compat=setting.compat),
+        CommandStep: AgentCommand(agents),
+        PromptStep: AgentPrompt(agents),
+        GateStep: Gate(history.answers, history.given_in, ask),
+        InitStep: Init(),
+        SystemStep: System(),
+        CustomStep: Custom(setting.types),
+    }

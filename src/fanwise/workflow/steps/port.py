@@ -1,0 +1,56 @@
+"""What a kind of leaf is to the engine.
+
+It first says, purely, what it would do (`resolve`): all that its outcome depends on, as JSON-able
+data. The digest of that tells whether what an earlier execution recorded still counts. Then, unless
+it does, it is performed, with nothing but that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from fanwise.workflow.engine.frame import Frame
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.step_specs import Step
+
+S_contra = TypeVar("S_contra", bound=Step, contravariant=True)
+Resolved = dict[str, Any]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a leaf is performed."""
+
+    path: str
+    run_id: str
+    project: Path
+    """The working directory of what is started."""
+    folder: Path
+    """That of the workflow's file."""
+    execution: int
+    """The number of this execution of the run."""
+    decided: int = -1
+    """The execution in which it was last performed to its end, if what came of it no longer
+    counts: answers from until then are used up."""
+    version: str = ""
+    """What it would record inside itself counts for this version of it, and for no other."""
+
+
+class Leaf(Protocol[S_contra]):
+    """A kind of leaf."""
+
+    @property
+    def bounds_itself(self) -> bool:
+        """Whether it keeps its time-out by itself, and so can say what it had until then."""
+
+    def resolve(self, step: S_contra, frame: Frame) -> Resolved:
+        """What it would do. `BadExpression`."""
+
+    async def perform(self, step: S_contra, resolved: Resolved, place: Place) -> Result:
+        """Do it. `StepFailed` with its output; every other exception is a failure too."""
+
+    def needs(self, step: S_contra, resolved: Resolved, place: Place) -> Mapping[str, int]:
+        """Caps that it needs besides those that the file names."""

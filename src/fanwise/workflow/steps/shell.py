@@ -1,0 +1,70 @@
+"""`shell`: a line of shell, in the project's folder.
+
+Values are parameters of the line, never parts of it, unless the author writes `| raw`. spec-kit
+pastes them in, which runs what they contain; `--compat spec-kit` does as it does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fanwise.errors import StepFailed
+from fanwise.processes import Command
+from fanwise.workflow.engine.frame import Frame
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.step_specs import ShellStep
+from fanwise.workflow.steps.child import KEEP, run_child
+from fanwise.workflow.steps.port import Place, Resolved
+
+
+class Shell:
+    """Runs `sh -c`."""
+
+    bounds_itself = True
+
+    def __init__(self, *, compat: bool) -> None:
+        self._compat = compat
+
+    def resolve(self, step: ShellStep, frame: Frame) -> Resolved:
+        """The line and its parameters."""
+        roots = frame.roots()
+        line = [_pasted(step, roots)] if self._compat else [*step.run.shell(roots)]
+        return {"line": line, "output_format": step.output_format}
+
+    async def perform(self, step: ShellStep, resolved: Resolved, place: Place) -> Result:
+        """Run it; with `output_format: json` its stdout must be that."""
+        command = Command(
+            *resolved["line"],
+            shell=True,
+            cwd=str(place.project),
+            env={"SPECKIT_WORKFLOW_DIR": str(place.folder)},
+            keep=KEEP,
+            check=False,
+        )
+        output = await run_child(command, step.timeout)
+        if step.output_format == "json":
+            output["data"] = _data(output)
+        return Result("completed", output)
+
+    def needs(self, step: ShellStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+        """None of its own."""
+        return {}
+
+
+def _pasted(step: ShellStep, roots: Mapping[str, Any]) -> str:
+    return step.run.quoted_render(roots, str)
+
+
+def _data(output: dict[str, Any]) -> Any:
+    if output.get("stdout_truncated"):
+        raise StepFailed(f"stdout has {output['stdout_size']} bytes, too many for JSON", output)
+    try:
+        return json.loads(output["stdout"], parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise StepFailed(f"stdout is no JSON: {error}", output) from error
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

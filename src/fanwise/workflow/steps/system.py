@@ -1,0 +1,88 @@
+"""Another system of fanwise as a step: sample, matrix, plan, optimize.
+
+It is found in the registry, for systems do not import one another, and executed inside the step's
+item: its fan-outs are recorded there, under the version of the step that they belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fanwise.errors import StepFailed
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.scope import current_run
+from fanwise.specs import Document, End, Plan, read, system
+from fanwise.specs.system import plan_of
+from fanwise.workflow.engine.frame import Frame
+from fanwise.workflow.engine.result import Result
+from fanwise.workflow.step_specs import SystemStep
+from fanwise.workflow.steps.port import Place, Resolved
+
+Literally = Callable[[Mapping[str, Any], Path], Plan]
+"""A system may have a method of this name: fields whose texts are no templates."""
+PAUSED = 3
+"""The exit code of a plan that waits for somebody."""
+
+
+class System:
+    """Runs what its `spec` or its `file` says."""
+
+    bounds_itself = False
+
+    def resolve(self, step: SystemStep, frame: Frame) -> Resolved:
+        """What would stand in the file of that system."""
+        if step.file is not None:
+            return {"file": str(frame.home.folder / step.file)}
+        assert step.spec is not None
+        return {"spec": step.spec.render(frame.roots())}
+
+    async def perform(self, step: SystemStep, resolved: Resolved, place: Place) -> Result:
+        """Execute it, under its own caps and its own budget."""
+        plan = self._plan(step, resolved, place)
+        ends: list[End] = []
+
+        async def execute(_: str) -> None:
+            run = current_run()
+            assert run is not None
+            ends.append(await plan.execute(run))
+
+        outcomes = await fan_out(
+            execute,
+            [step.type],
+            cap=1,
+            caps=plan.caps,
+            budget=plan.budget,
+            name=place.version,
+            key=str,
+            record=False,
+        )
+        outcomes.values()
+        return _result(ends[0])
+
+    def needs(self, step: SystemStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+        """None of its own."""
+        return {}
+
+    def _plan(self, step: SystemStep, resolved: Resolved, place: Place) -> Plan:
+        found = system(step.type)
+        if "file" in resolved:
+            return plan_of(found, read(resolved["file"]), {})
+        # Its braces were the workflow's, and what came of them is data: no template once more.
+        literally: Literally | None = getattr(found, "literally", None)
+        if literally is not None:
+            return literally(resolved["spec"], place.folder)
+        document = Document(place.path, place.folder, {step.type: resolved["spec"]})
+        return plan_of(found, document, {})
+
+
+def _result(end: End) -> Result:
+    output: dict[str, Any] = {"result": end.document, "exit_code": end.exit_code}
+    output["stdout"] = "".join(f"{line}\n" for line in end.output)
+    output["stderr"] = "".join(f"{line}\n" for line in end.notes)
+    if end.exit_code == PAUSED:
+        return Result("paused", output)
+    if end.exit_code != 0:
+        raise StepFailed(next(iter(end.notes), f"exit code {end.exit_code}"), output)
+    return Result("completed", output)

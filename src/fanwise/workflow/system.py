@@ -1,0 +1,37 @@
+"""`workflow:` in a file: spec-kit's workflows, and what fanwise adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fanwise.journal.port import Journal, RunRecord
+from fanwise.specs import Document, Plan
+from fanwise.workflow.asked import Asked
+from fanwise.workflow.plan import again, plan
+from fanwise.workflow.tree import tree_lines
+
+KEY = "workflow"
+
+
+class WorkflowSystem:
+    """Steps in YAML, with gates, loops and fan-outs."""
+
+    name = KEY
+    tells_all = True
+    options = frozenset(Asked.__struct_fields__)
+
+    def plan(self, document: Document, **options: Any) -> Plan:
+        """A file, checked completely."""
+        return plan(document, Asked(**options))
+
+    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
+        """What the journal kept of it."""
+        return again(spec, Asked(**options))
+
+    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+        """The tree of its steps."""
+        return tree_lines(journal, run, fully=fully)
+
+
+SYSTEM = WorkflowSystem()

@@ -1,0 +1,63 @@
+"""Asking somebody at the terminal.
+
+Runs in a thread of the kernel. It looks now and then whether it was cancelled, for a thread that
+waits for a key cannot be stopped from outside.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import sys
+from collections.abc import Sequence
+
+from fanwise.errors import StepFailed
+from fanwise.kernel.threads import cancelled
+from fanwise.workflow.steps.gate import chosen
+
+LOOK_EVERY_S = 0.1
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def is_interactive() -> bool:
+    """Whether somebody sits there: they see stderr, and type into stdin."""
+    return os.isatty(0) and os.isatty(2)
+
+
+def ask(message: str, shown: str | None, options: Sequence[str]) -> str:
+    """The option that the person chose; asked again until it is one."""
+    sys.stderr.write("\r\x1b[2K")  # a line of progress may stand there
+    if shown is not None:
+        _write(f"{shown}\n\n")
+    _write(f"{message}\n")
+    for number, option in enumerate(options, 1):
+        _write(f"  [{number}] {option}\n")
+    while True:
+        _write(f"Your answer (1-{len(options)} or a word): ")
+        answer = _line().strip()
+        if answer.isdecimal() and 1 <= int(answer) <= len(options):
+            return options[int(answer) - 1]
+        if (choice := chosen(answer, list(options))) is not None:
+            return choice
+
+
+def _write(text: str) -> None:
+    """What others wrote cannot move the cursor, or worse."""
+    sys.stderr.write(_CONTROL.sub("?", text))
+    sys.stderr.flush()
+
+
+def _line() -> str:
+    read = b""
+    while not read.endswith(b"\n"):
+        if cancelled():
+            raise StepFailed("nobody answered")
+        ready, _, _ = select.select([0], [], [], LOOK_EVERY_S)
+        if not ready:
+            continue
+        piece = os.read(0, 4096)
+        if not piece:
+            raise StepFailed("the terminal was closed before somebody answered")
+        read += piece
+    return read.decode("utf-8", "replace")

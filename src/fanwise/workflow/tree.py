@@ -1,0 +1,102 @@
+"""The steps of a run as a tree, from its journal: what each came to, and how long it took.
+
+Leaves are items, and have their times there. Of the steps around them the run noted what they came
+to. A step that was begun and has no end was running when the run was interrupted, or is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from fanwise.journal.codec import JSON, decode_error
+from fanwise.journal.port import EventRecord, ItemRecord, Journal, RunRecord
+from fanwise.view.run_summary import duration, one_line
+from fanwise.workflow.engine.history import STEP, StepNote
+from fanwise.workflow.engine.result import record_of
+
+MOST = 20
+"""Steps inside one that are shown, if not all are wanted."""
+
+
+class Node(msgspec.Struct):
+    """One step, at one path."""
+
+    path: str
+    type: str
+    status: str
+    began: float | None = None
+    ended: float | None = None
+    inside: str = ""
+    error: str | None = None
+
+
+def tree_lines(journal: Journal, run: RunRecord, *, fully: bool) -> list[str]:
+    """For `fanwise show`."""
+    nodes = nodes_of(journal, run)
+    for step in JSON.decode(run.spec)["data"]["steps"]:
+        nodes.setdefault(step["id"], Node(step["id"], step.get("type", "command"), "pending"))
+    order = {step["id"]: n for n, step in enumerate(JSON.decode(run.spec)["data"]["steps"])}
+    inside: dict[str, list[Node]] = {}
+    for node in nodes.values():
+        inside.setdefault(node.inside if node.inside in nodes else "", []).append(node)
+    for children in inside.values():
+        children.sort(key=lambda node: (order.get(node.path, len(order)), node.began or 0.0))
+    return [*_lines(inside, "", 0, fully=fully)]
+
+
+def nodes_of(journal: Journal, run: RunRecord) -> dict[str, Node]:
+    """By path."""
+    nodes: dict[str, Node] = {}
+    for event in journal.events(run.id):
+        if event.kind == STEP:
+            node = _noted(event)
+            nodes[node.path] = node
+    for fan_out in journal.fan_outs(run.id):
+        name = fan_out.path.rpartition("/")[2].replace("%2F", "/").replace("%25", "%")
+        for item in journal.items(fan_out.id):
+            # Others are of systems that ran inside a step.
+            if item.key == name or item.key.startswith(f"{name}:"):
+                nodes[item.key] = _recorded(item, name)
+    return nodes
+
+
+def _noted(event: EventRecord) -> Node:
+    note = msgspec.json.decode(event.data, type=StepNote)
+    return Node(
+        note.path, note.type, note.status, note.at, event.at, note.inside, note.error
+    )  # fmt: skip
+
+
+def _recorded(item: ItemRecord, name: str) -> Node:
+    record = None if item.value is None else record_of(JSON.decode(item.value))
+    if record is None:
+        status = "running" if item.status == "started" else item.status
+        error = None if item.error is None else decode_error(item.error).text
+        inside = "" if item.key == name else name
+        return Node(item.key, "", status, item.started_at, item.ended_at, inside, error)
+    return Node(
+        item.key, record.type, record.status, item.started_at, item.ended_at, record.inside,
+        record.error,
+    )  # fmt: skip
+
+
+def _lines(inside: dict[str, list[Node]], path: str, depth: int, *, fully: bool) -> Iterator[str]:
+    children = inside.get(path, [])
+    shown = children if fully else children[:MOST]
+    width = max((len(node.path) for node in shown), default=0)
+    for node in shown:
+        yield f"{'  ' * depth}{node.path:<{width}}  {_told(node)}".rstrip()
+        yield from _lines(inside, node.path, depth + 1, fully=fully)
+    if len(shown) < len(children):
+        yield f"{'  ' * depth}… and {len(children) - MOST:,} more (all of them: --items)"
+
+
+def _told(node: Node) -> str:
+    took: Any = ""
+    if node.began is not None and node.ended is not None and node.status != "pending":
+        took = duration(node.ended - node.began)
+    error = f"  {one_line(node.error)}" if node.error else ""
+    return f"{node.type:<8}  {node.status:<9}  {took}{error}"

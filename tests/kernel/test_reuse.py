@@ -1,0 +1,121 @@
+"""What an earlier execution recorded, and what of it still counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanwise import Outcome, fan_out, open_run
+from fanwise.errors import BadPredicate, StepFailed
+from fanwise.testing import MemoryJournal, virtual_time
+
+
+@virtual_time
+async def test_a_recorded_outcome_that_no_longer_counts_runs_again_and_is_written_over() -> None:
+    journal = MemoryJournal()
+    ran: list[int] = []
+
+    async def work(item: int) -> dict[str, int]:
+        ran.append(item)
+        return {"item": item, "time": len(ran)}
+
+    async def execute(wrong: int | None) -> list[Any]:
+        def still_counts(item: int, outcome: Outcome[Any]) -> bool:
+            assert outcome.unwrap()["item"] == item
+            return item != wrong
+
+        async with open_run("r", journal=journal) as run:
+            outcomes = await fan_out(work, range(3), cap=1, run=run, name="f", reuse=still_counts)
+            return outcomes.values()
+
+    await execute(None)
+    assert ran == [0, 1, 2]
+    assert [value["time"] for value in await execute(1)] == [1, 4, 3]
+    assert ran == [0, 1, 2, 1]
+    assert [value["time"] for value in await execute(None)] == [1, 4, 3]
+    assert ran == [0, 1, 2, 1]
+
+
+@virtual_time
+async def test_a_reuse_that_raises_is_a_bad_predicate() -> None:
+    journal = MemoryJournal()
+
+    def broken(item: int, outcome: Outcome[Any]) -> bool:
+        raise LookupError(item)
+
+    async with open_run("r", journal=journal) as run:
+        await fan_out(lambda item: item, range(2), run=run, name="f", reuse=broken)
+    with pytest.raises(BadPredicate):
+        async with open_run("r", journal=journal) as run:
+            await fan_out(lambda item: item, range(2), run=run, name="f", reuse=broken)
+
+
+@virtual_time
+async def test_what_a_failed_step_gave_is_kept_with_its_failure() -> None:
+    journal = MemoryJournal()
+
+    async def work(item: int) -> None:
+        raise StepFailed("it exited with code 3", {"exit_code": 3})
+
+    for recorded in (False, True):
+        async with open_run("r", journal=journal) as run:
+            (outcome,) = await fan_out(work, range(1), run=run, name="f")
+        value: Any = outcome.value
+        assert (outcome.status, value) == ("failed", {"exit_code": 3})
+        assert outcome.recorded is recorded
+        assert "it exited with code 3" in str(outcome.error)
+
+
+@pytest.mark.parametrize("status", ["paused", "failed"])
+@virtual_time
+async def test_a_run_ends_as_it_was_told_unless_something_interrupts_it(status: Any) -> None:
+    journal = MemoryJournal()
+    async with open_run("r", journal=journal) as run:
+        run.end_as(status, "step a: no")
+    assert (journal.run("r").status, journal.run("r").error) == (status, "step a: no")
+    async with open_run("r", journal=journal) as run:
+        run.end_as(status, "step a: no")
+        run.cancel()
+    assert journal.run("r").status == "cancelled"
+    with pytest.raises(LookupError):
+        async with open_run("r", journal=journal) as run:
+            run.end_as("paused")
+            raise LookupError("worse")
+    assert journal.run("r").status == "failed"
+
+
+@virtual_time
+async def test_a_run_that_is_named_inside_its_own_item_is_that_item_s() -> None:
+    journal = MemoryJournal()
+    async with open_run("r", journal=journal) as run:
+
+        async def inner(item: int) -> int:
+            return (await fan_out(lambda n: n, range(2), run=run, name="inner")).values()[item]
+
+        await fan_out(inner, range(2), run=run, name="outer")
+    paths = sorted(each.path for each in journal.fan_outs("r"))
+    assert paths == ["outer", "outer/0/inner", "outer/1/inner"]
+
+
+@virtual_time
+async def test_of_items_that_are_not_recorded_what_they_fan_out_is() -> None:
+    journal = MemoryJournal()
+    outer: list[int] = []
+    inner: list[str] = []
+
+    async def leaf(item: str) -> str:
+        inner.append(item)
+        return item * 2
+
+    async def whole(item: int) -> list[str]:
+        outer.append(item)
+        inside = [f"{item}{letter}" for letter in "ab"]
+        return (await fan_out(leaf, inside, name="leaves", key=str)).values()
+
+    for _ in range(2):
+        async with open_run("r", journal=journal) as run:
+            outcomes = await fan_out(whole, range(2), run=run, name="all", record=False)
+        assert outcomes.values() == [["0a0a", "0b0b"], ["1a1a", "1b1b"]]
+    assert (sorted(inner), outer) == (["0a", "0b", "1a", "1b"], [0, 1, 0, 1])
+    assert sorted(each.path for each in journal.fan_outs("r")) == ["all/0/leaves", "all/1/leaves"]

@@ -1,0 +1,102 @@
+"""Workflows that run in tests: with steps of the test's own kind, and a journal in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fanwise import open_run
+from fanwise.errors import StepFailed
+from fanwise.journal.codec import JSON
+from fanwise.journal.port import Journal
+from fanwise.testing import MemoryJournal
+from fanwise.workflow.asked import Asked
+from fanwise.workflow.plan import WorkflowPlan
+from fanwise.workflow.report import Ending
+from fanwise.workflow.setting import Setting
+from fanwise.workflow.spec import load
+from fanwise.workflow.steps.gate import Ask
+from fanwise.workflow.steps.port import Place
+
+from .support import document, file_of
+
+Types = Mapping[str, Callable[..., Any]]
+
+
+class World:
+    """A project, a journal, and steps of type `do` that tell what they did."""
+
+    def __init__(self, project: Path, journal: Journal | None = None, **types: Any) -> None:
+        self.project = project
+        self.journal: Journal = MemoryJournal() if journal is None else journal
+        self.ran: list[str] = []
+        """The paths of the steps that were performed."""
+        self.cancelled: list[str] = []
+        self.in_flight = 0
+        self.peak = 0
+        self.ask: Ask | None = None
+        self._types: Types = {"do": self.do, **types}
+
+    async def do(self, fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Takes `sleep` seconds, then fails if it is told to; gives `give`."""
+        self.ran.append(place.path)
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
+        try:
+            await asyncio.sleep(float(fields.get("sleep") or 0))
+        except asyncio.CancelledError:
+            self.cancelled.append(place.path)
+            raise
+        finally:
+            self.in_flight -= 1
+        output = {"gave": fields.get("give")}
+        if fields.get("fail"):
+            raise StepFailed(f"{place.path} was told to fail", output)
+        return output
+
+    def plan(self, steps: str, more: str = "", **asked: Any) -> WorkflowPlan:
+        read = document(file_of(steps, more), folder=self.project)
+        workflow = load(read, types=self._types)
+        setting = Setting(self.project, types=self._types)
+        return WorkflowPlan(workflow, setting, Asked(**asked), ask=self.ask)
+
+    async def run(self, steps: str, more: str = "", **asked: Any) -> Ending:
+        """A new run, called `r`."""
+        return await self._execute(self.plan(steps, more, **asked), resume=False)
+
+    async def resume(self, steps: str, more: str = "", **asked: Any) -> Ending:
+        """Go on with it, as another process would."""
+        spec = JSON.decode(self.journal.run("r").spec)
+        read = document(file_of(steps, more), folder=self.project)
+        plan = WorkflowPlan(
+            load(read, types=self._types),
+            Setting(self.project, types=self._types),
+            Asked(**asked),
+            before=spec["inputs"],
+            digests=spec["digests"],
+            ask=self.ask,
+        )
+        return await self._execute(plan, resume=True)
+
+    async def _execute(self, plan: WorkflowPlan, *, resume: bool) -> Ending:
+        run = open_run(
+            "r",
+            journal=self.journal,
+            resume=resume,
+            kind="workflow",
+            spec=None if resume else plan.spec,
+            caps=plan.caps,
+            budget=plan.budget,
+        )
+        async with run:
+            return await plan.ending(run)
+
+
+def output(ending: Ending, path: str) -> Any:
+    return ending.states[path]["output"]
+
+
+def statuses(ending: Ending) -> dict[str, str]:
+    return {path: str(state["status"]) for path, state in ending.states.items()}

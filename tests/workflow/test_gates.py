@@ -1,0 +1,201 @@
+"""Gates: who is asked, what an answer does, and how a run that waits goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanwise.errors import UsageError
+from fanwise.testing import virtual_time
+
+from .running import World, output, statuses
+
+GATE = """
+- {id: before, type: do}
+- {id: review, type: gate, message: "Take {{ inputs.what }}?", on_reject: MODE}
+- {id: after, type: do, give: "{{ steps.review.output.choice }}"}
+"""
+MORE = "inputs: {what: {type: string, default: it}}\n"
+
+
+def gate(mode: str) -> str:
+    return GATE.replace("MODE", mode)
+
+
+@virtual_time
+async def test_without_a_terminal_the_run_pauses_and_an_answer_goes_on(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    ending = await world.run(gate("abort"), MORE)
+    assert ending.facts == {
+        "run_id": "r",
+        "workflow_id": "w",
+        "status": "paused",
+        "current_step_id": "review",
+        "current_step_index": 1,
+        "gate": {
+            "step_id": "review",
+            "message": "Take it?",
+            "options": ["approve", "reject"],
+            "show_file": None,
+            "choice": None,
+        },
+        "error": None,
+    }
+    assert ending.end([]).exit_code == 3
+    still = await world.resume(gate("abort"), MORE)
+    assert still.status == "paused"
+    ending = await world.resume(gate("abort"), MORE, answer=("review=Approve",))
+    assert (ending.status, output(ending, "after")) == ("completed", {"gave": "approve"})
+    assert world.ran == ["before", "after"]
+    # What was answered is answered.
+    assert (await world.resume(gate("abort"), MORE)).status == "completed"
+    assert world.ran == ["before", "after"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "after"), [("abort", "aborted", False), ("skip", "completed", True)]
+)
+@virtual_time
+async def test_a_rejection_aborts_or_is_an_answer(
+    mode: str, status: str, after: bool, tmp_path: Path
+) -> None:
+    world = World(tmp_path)
+    await world.run(gate(mode), MORE)
+    ending = await world.resume(gate(mode), MORE, answer=("review=reject",))
+    assert ending.status == status
+    assert ("after" in ending.states) is after
+    assert (ending.facts["error"] is not None) is (status == "aborted")
+    if not after:
+        # Somebody thinks again: it is asked anew, and the old answer is used up.
+        assert (await world.resume(gate(mode), MORE)).status == "paused"
+        ending = await world.resume(gate(mode), MORE, answer=("review=approve",))
+        assert ending.status == "completed"
+
+
+@virtual_time
+async def test_after_a_rejection_with_retry_it_is_asked_again(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    await world.run(gate("retry"), MORE)
+    ending = await world.resume(gate("retry"), MORE, answer=("review=reject",))
+    assert ending.status == "paused"
+    assert ending.facts["gate"]["choice"] == "reject"
+    assert (await world.resume(gate("retry"), MORE)).status == "paused"
+    ending = await world.resume(gate("retry"), MORE, answer=("review=approve",))
+    assert ending.status == "completed"
+
+
+@virtual_time
+async def test_another_question_needs_another_answer(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    await world.run(gate("abort"), MORE)
+    await world.resume(gate("abort"), MORE, answer=("review=approve",))
+    ending = await world.resume(gate("abort"), MORE, input={"what": "that"})
+    assert ending.status == "paused"
+    assert ending.facts["gate"]["message"] == "Take that?"
+
+
+@virtual_time
+async def test_an_input_may_give_the_verdict(tmp_path: Path) -> None:
+    steps = """
+    - {id: review, type: gate, message: "?", on_reject: retry, verdict_input: verdict}
+    - {id: after, type: do}
+    """
+    more = "inputs: {verdict: {type: string, default: ''}}\n"
+    world = World(tmp_path)
+    assert (await world.run(steps, more)).status == "paused"
+    assert (await world.resume(steps, more, input={"verdict": "reject"})).status == "paused"
+    assert (await world.resume(steps, more)).status == "paused"
+    assert (await world.resume(steps, more, input={"verdict": "approve"})).status == "completed"
+
+
+@virtual_time
+async def test_a_gate_in_an_item_pauses_there_and_the_others_before_it_finish(
+    tmp_path: Path,
+) -> None:
+    steps = """
+    - id: all
+      type: fan-out
+      items: [0, 1, 2]
+      max_concurrency: 3
+      step:
+        id: t
+        type: if
+        condition: true
+        then:
+          - {id: work, type: do, sleep: "{{ 3 - item }}"}
+          - id: ask
+            type: if
+            condition: "{{ item == 1 }}"
+            then: [{id: g, type: gate, message: "?"}]
+          - {id: done, type: do}
+    """
+    world = World(tmp_path)
+    ending = await world.run(steps)
+    assert ending.status == "paused"
+    assert ending.facts["current_step_id"] == "all:t:1:g"
+    assert {"all:t:0:work", "all:t:0:done"} <= set(world.ran)
+    assert "all:t:1:done" not in world.ran
+    before, world.ran = set(world.ran), []
+    # The id alone means the gate that waits.
+    ending = await world.resume(steps, answer=("g=approve",))
+    assert ending.status == "completed"
+    assert not {"all:t:0:work", "all:t:0:done", "all:t:1:work"} & set(world.ran)
+    assert "all:t:1:done" in world.ran
+    assert before
+
+
+@virtual_time
+async def test_at_a_terminal_one_question_is_asked_at_a_time(tmp_path: Path) -> None:
+    asking, most, asked = 0, 0, []
+
+    async def ask(message: str, shown: str | None, options: list[str]) -> str:
+        nonlocal asking, most
+        asking += 1
+        most = max(most, asking)
+        await asyncio.sleep(5)
+        asking -= 1
+        asked.append(message)
+        return options[0]
+
+    world = World(tmp_path)
+    world.ask = ask  # type: ignore[assignment]
+    ending = await world.run(
+        """
+        - id: all
+          type: fan-out
+          items: [0, 1, 2]
+          max_concurrency: 3
+          step: {id: g, type: gate, message: "{{ item }}?"}
+        """
+    )
+    assert ending.status == "completed"
+    assert (most, sorted(asked)) == (1, ["0?", "1?", "2?"])
+    assert [result["choice"] for result in output(ending, "all")["results"]] == ["approve"] * 3
+
+
+def test_answers_that_mean_nothing_are_refused(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for answer, said in (("revue=approve", "review"), ("review=perhaps", "approve, reject")):
+        with pytest.raises(UsageError, match=said):
+            world.plan(gate("abort"), MORE, answer=(answer,))
+
+
+@virtual_time
+async def test_a_gate_in_a_loop_asks_in_each_iteration(tmp_path: Path) -> None:
+    steps = """
+    - id: loop
+      type: do-while
+      condition: "{{ steps.g.output.choice == 'reject' }}"
+      steps: [{id: g, type: gate, message: "?", on_reject: skip}, {id: s, type: do}]
+    """
+    world = World(tmp_path)
+    told: list[Any] = [(await world.run(steps)).facts["current_step_id"]]
+    for choice in ("reject", "reject", "approve"):
+        ending = await world.resume(steps, answer=(f"g={choice}",))
+        told.append(ending.facts["current_step_id"])
+    assert told == ["g", "loop:g:1", "loop:g:2", "loop"]
+    assert statuses(ending)["loop"] == "completed"
+    assert world.ran == ["s", "loop:s:1", "loop:s:2"]

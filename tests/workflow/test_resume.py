@@ -1,0 +1,192 @@
+"""What runs again on a resume, and what does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fanwise.errors import UsageError
+from fanwise.testing import virtual_time
+
+from .running import World, output, statuses
+
+INPUTS = "inputs: {a: {type: string, default: x}, fail: {type: boolean, default: true}}\n"
+
+
+@virtual_time
+async def test_with_changed_inputs_only_what_depends_on_them_runs_again(tmp_path: Path) -> None:
+    steps = """
+    - {id: one, type: do, give: "{{ inputs.a }}"}
+    - {id: two, type: do, give: "{{ steps.one.output.gave }}"}
+    - {id: apart, type: do}
+    - {id: last, type: do, fail: "{{ inputs.fail }}"}
+    """
+    world = World(tmp_path)
+    assert (await world.run(steps, INPUTS)).status == "failed"
+    world.ran = []
+    ending = await world.resume(steps, INPUTS, input={"fail": "no"})
+    assert (ending.status, world.ran) == ("completed", ["last"])
+    world.ran = []
+    ending = await world.resume(steps, INPUTS, input={"a": "y"})
+    assert (ending.status, world.ran) == ("completed", ["one", "two"])
+    assert output(ending, "two") == {"gave": "y"}
+    # And what an earlier resume was given stays.
+    world.ran = []
+    assert (await world.resume(steps, INPUTS)).status == "completed"
+    assert world.ran == []
+
+
+@virtual_time
+async def test_back_to_an_earlier_value_runs_again_too(tmp_path: Path) -> None:
+    """What was recorded is of another time: the step may have changed the world since."""
+    steps = '- {id: one, type: do, give: "{{ inputs.a }}"}'
+    world = World(tmp_path)
+    await world.run(steps, INPUTS)
+    await world.resume(steps, INPUTS, input={"a": "y"})
+    await world.resume(steps, INPUTS, input={"a": "x"})
+    assert world.ran == ["one"] * 3
+
+
+@virtual_time
+async def test_a_failure_that_was_absorbed_is_final_and_one_that_ended_the_run_is_not(
+    tmp_path: Path,
+) -> None:
+    steps = """
+    - {id: soft, type: do, fail: true, continue_on_error: true}
+    - {id: hard, type: do, fail: "{{ inputs.fail }}"}
+    """
+    world = World(tmp_path)
+    ending = await world.run(steps, INPUTS)
+    assert statuses(ending) == {"soft": "failed", "hard": "failed"}
+    assert ending.facts["current_step_id"] == "hard"
+    world.ran = []
+    assert (await world.resume(steps, INPUTS)).status == "failed"
+    assert world.ran == ["hard"]
+
+
+@virtual_time
+async def test_a_failed_item_s_neighbours_do_not_run_again(tmp_path: Path) -> None:
+    steps = """
+    - id: all
+      type: fan-out
+      items: [0, 1, 2]
+      max_concurrency: 3
+      halt: never
+      step: {id: t, type: do, fail: "{{ inputs.fail and item == 1 }}"}
+    """
+    world = World(tmp_path)
+    ending = await world.run(steps, INPUTS)
+    assert (ending.status, len(output(ending, "all")["results"])) == ("failed", 3)
+    world.ran = []
+    ending = await world.resume(steps, INPUTS, input={"fail": False})
+    assert (ending.status, world.ran) == ("completed", ["all:t:1"])
+
+
+@pytest.mark.parametrize(
+    ("start", "again"),
+    [
+        ("one", ["one", "loop:turn", "loop:turn:1", "last"]),
+        ("loop", ["loop:turn", "loop:turn:1", "last"]),
+        ("turn", ["loop:turn", "loop:turn:1", "last"]),
+        ("last", ["last"]),
+    ],
+)
+@virtual_time
+async def test_from_a_step_on_all_runs_again(start: str, again: list[str], tmp_path: Path) -> None:
+    steps = """
+    - {id: one, type: do}
+    - {id: loop, type: while, condition: true, max_iterations: 2, steps: [{id: turn, type: do}]}
+    - {id: last, type: do}
+    """
+    world = World(tmp_path)
+    await world.run(steps)
+    world.ran = []
+    assert (await world.resume(steps, start=start)).status == "completed"
+    assert world.ran == [
+        path.removeprefix("loop:") if path == "loop:turn" else path for path in again
+    ]
+    world.ran = []
+    await world.resume(steps)
+    assert world.ran == []
+
+
+@virtual_time
+async def test_from_a_step_stays_asked_for_until_it_is_done(tmp_path: Path) -> None:
+    """The second execution fails on its way: the third goes on with it, not with the first."""
+    steps = """
+    - {id: one, type: do}
+    - {id: two, type: do, fail: "{{ inputs.fail }}"}
+    - {id: three, type: do}
+    """
+    world = World(tmp_path)
+    await world.run(steps, INPUTS, input={"fail": False})
+    await world.resume(steps, INPUTS, start="one", input={"fail": True})
+    world.ran = []
+    await world.resume(steps, INPUTS, input={"fail": False})
+    assert world.ran == ["two", "three"]
+
+
+@virtual_time
+async def test_stop_after_pauses_and_a_resume_goes_on(tmp_path: Path) -> None:
+    steps = "- {id: one, type: do}\n- {id: two, type: do}\n- {id: three, type: do}"
+    world = World(tmp_path)
+    ending = await world.run(steps, stop_after="two")
+    assert (ending.status, ending.end([]).exit_code) == ("paused", 0)
+    assert world.ran == ["one", "two"]
+    assert (await world.resume(steps)).status == "completed"
+    assert world.ran == ["one", "two", "three"]
+
+
+def test_steps_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    steps = "- {id: all, type: fan-out, items: [1], step: {id: t, type: do}}"
+    with pytest.raises(UsageError, match="no such step"):
+        world.plan(steps, start="al")
+    with pytest.raises(UsageError, match="Name the fan-out: all"):
+        world.plan(steps, stop_after="t")
+
+
+@virtual_time
+async def test_what_is_done_on_failure_belongs_to_that_failure(tmp_path: Path) -> None:
+    steps = """
+    - id: work
+      type: do
+      fail: "{{ inputs.fail }}"
+      on_failure: [{id: tidy, type: do, give: "{{ steps.work.error }}"}]
+    """
+    world = World(tmp_path)
+    ending = await world.run(steps, INPUTS)
+    assert (ending.status, world.ran) == ("failed", ["work", "tidy"])
+    assert output(ending, "tidy")["gave"] == "work was told to fail"
+    await world.resume(steps, INPUTS)
+    assert world.ran == ["work", "tidy"] * 2
+    ending = await world.resume(steps, INPUTS, input={"fail": False})
+    assert (ending.status, world.ran) == ("completed", [*["work", "tidy"] * 2, "work"])
+
+
+@virtual_time
+async def test_a_retry_of_a_whole_goes_on_where_it_failed(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    async def flaky(fields: object, place: object) -> dict[str, int]:
+        tries.append("x")
+        if len(tries) < 3:
+            raise ConnectionError
+        return {"tries": len(tries)}
+
+    world = World(tmp_path, flaky=flaky)
+    ending = await world.run(
+        """
+        - id: whole
+          type: if
+          condition: true
+          retry: 5
+          then: [{id: one, type: do}, {id: two, type: flaky}, {id: three, type: do}]
+        - {id: late, type: if, condition: true, timeout: 3, then: [{id: slow, type: do, sleep: 9}]}
+        """
+    )
+    assert world.ran == ["one", "three", "slow"]
+    assert output(ending, "two") == {"tries": 3}
+    assert (ending.status, ending.facts["current_step_id"]) == ("failed", "late")
+    assert "timed out after 3 s" in str(ending.facts["error"])

@@ -1,0 +1,254 @@
+"""What each kind of step does, as real processes, models and systems."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanwise.errors import BadSpec, UsageError
+from fanwise.specs import read
+from fanwise.workflow import step_types
+from fanwise.workflow.asked import Asked
+from fanwise.workflow.plan import plan
+from fanwise.workflow.report import Ending
+
+from .running import World, output, statuses
+from .support import HEADER, file_of
+
+PYTHON = shlex.quote(sys.executable)
+
+
+def run(world: World, steps: str, more: str = "", **asked: Any) -> Ending:
+    return asyncio.run(world.run(steps, more, **asked))
+
+
+def python(program: str) -> str:
+    """A shell step's line that runs it, as YAML."""
+    return json.dumps(f"{PYTHON} -c {shlex.quote(program)}")
+
+
+# -- shell ----------------------------------------------------------------------------------------
+
+
+def test_a_shell_step_runs_in_the_project_and_knows_the_workflow_s_folder(tmp_path: Path) -> None:
+    steps = '- {id: a, type: shell, run: "pwd; echo $SPECKIT_WORKFLOW_DIR; echo no >&2"}'
+    ending = run(World(tmp_path), steps)
+    here = str(tmp_path)
+    expected = {"exit_code": 0, "stdout": f"{here}\n{here}\n", "stderr": "no\n"}
+    assert output(ending, "a") == expected
+
+
+def test_values_are_data_in_a_shell(
+    tmp_path: Path,
+) -> None:
+    value = "$(touch pwned) `touch pwned` '; touch pwned; \" x"
+    more = "inputs: {v: {type: string, required: true}}\n"
+    steps = """
+    - {id: bare, type: shell, run: "printf %s {{ inputs.v }}"}
+    - {id: quoted, type: shell, run: 'printf %s "{{ inputs.v }}"'}
+    """
+    ending = run(World(tmp_path), steps, more, input={"v": value})
+    assert [output(ending, each)["stdout"] for each in ("bare", "quoted")] == [value, value]
+    assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "compat"), [("{{ inputs.v | raw }}", None), ("{{ inputs.v }}", "spec-kit")]
+)
+def test_the_author_or_spec_kit_may_make_a_value_a_part_of_the_line(
+    line: str, compat: str | None, tmp_path: Path, monkeypatch: Any
+) -> None:
+    file = tmp_path / "w.yaml"
+    more = "inputs: {v: {type: string, required: true}}\n"
+    file.write_text(file_of(f'- {{id: a, type: shell, run: "{line}"}}', more))
+    monkeypatch.chdir(tmp_path)
+    asked = Asked(input={"v": "touch ran"}, compat=compat)
+    asyncio.run(_execute(plan(read(str(file)), asked)))
+    assert (tmp_path / "ran").exists()
+
+
+async def _execute(made: Any) -> Ending:
+    from fanwise import open_run
+
+    async with open_run("x", journal=":memory:", caps=made.caps) as opened:
+        ending: Ending = await made.ending(opened)
+        return ending
+
+
+def test_json_from_a_shell_is_data(tmp_path: Path) -> None:
+    ending = run(
+        World(tmp_path),
+        """
+        - {id: a, type: shell, run: "echo '{\\"n\\": [1, 2]}'", output_format: json}
+        - {id: b, type: do, give: "{{ steps.a.output.data.n[1] }}"}
+        - {id: c, type: shell, run: "echo NaN", output_format: json, continue_on_error: true}
+        - {id: d, type: shell, run: "exit 7"}
+        """,
+    )
+    assert output(ending, "b") == {"gave": 2}
+    assert "no JSON" in ending.states["c"]["error"]
+    assert output(ending, "c")["stdout"] == "NaN\n"
+    assert (ending.status, output(ending, "d")["exit_code"]) == ("failed", 7)
+    assert ending.facts["error"] == "the command exited with code 7"
+
+
+def test_much_output_is_bounded_and_its_true_size_is_told(tmp_path: Path) -> None:
+    megabytes = 100
+    program = f"import sys\nfor _ in range({megabytes}): sys.stdout.buffer.write(b'x' * 2**20)"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ending = run(World(tmp_path), f"- {{id: much, type: shell, run: {python(program)}}}")
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    told = output(ending, "much")
+    assert (ending.status, told["stdout_size"]) == ("completed", megabytes * 2**20)
+    assert told["stdout_truncated"] is True
+    assert len(told["stdout"]) < 1.1 * 2**20
+    assert grown < 50 * 1024  # in kilobytes
+
+
+# -- agents and models ----------------------------------------------------------------------------
+
+
+def test_an_agent_that_is_not_installed_or_not_known_is_said(tmp_path: Path) -> None:
+    (tmp_path / ".fanwise").mkdir()
+    ours = 'integrations: {gone: {argv: [no-such-program, "{prompt}"]}}'
+    (tmp_path / ".fanwise" / "integrations.yaml").write_text(ours)
+    steps = """
+    - {id: a, type: prompt, prompt: hi, integration: gone, continue_on_error: true}
+    - {id: b, type: prompt, prompt: hi, integration: claud}
+    """
+    ending = run(World(tmp_path), steps)
+    assert "needs the program 'no-such-program'" in ending.states["a"]["error"]
+    assert output(ending, "a")["exit_code"] == 127
+    assert "there is no integration 'claud'" in str(ending.facts["error"])
+    assert "claude" in str(ending.facts["error"])
+
+
+def test_a_prompt_may_go_to_a_model(tmp_path: Path) -> None:
+    steps = """
+    - {id: a, type: prompt, prompt: "Say {{ inputs.x }}", model: "sim:one"}
+    - {id: b, type: do, give: "{{ steps.a.output.stdout }}"}
+    """
+    ending = run(World(tmp_path), steps, "inputs: {x: {type: string, default: hi}}\n")
+    assert ending.status == "completed", ending.facts
+    told = output(ending, "a")
+    assert (told["exit_code"], told["model"]) == (0, "sim:one")
+    assert told["stdout"] == told["reply"]["text"] == output(ending, "b")["gave"]
+
+
+# -- steps that hold others -----------------------------------------------------------------------
+
+
+def test_a_workflow_may_be_a_step_of_another(tmp_path: Path) -> None:
+    inner = HEADER + (
+        "inputs: {n: {type: number, required: true}}\n"
+        'steps: [{id: add, type: shell, run: "echo $(({{ inputs.n }} + 1))"}]\n'
+    )
+    (tmp_path / "inner.yaml").write_text(inner)
+    ending = run(
+        World(tmp_path),
+        """
+        - id: all
+          type: fan-out
+          items: [1, 10]
+          max_concurrency: 2
+          step: {id: sub, type: workflow, workflow: inner.yaml, input: {n: "{{ item }}"}}
+        """,
+    )
+    assert ending.status == "completed", ending.facts
+    results = output(ending, "all")["results"]
+    assert [each["steps"]["add"]["stdout"] for each in results] == ["2\n", "11\n"]
+    assert statuses(ending)["all:sub:1:add"] == "completed"
+
+
+def test_a_system_may_be_a_step(tmp_path: Path) -> None:
+    steps = """
+    - id: ask
+      type: sample
+      spec: {name: s, model: "sim:one", prompt: "Say {{ inputs.x }}"}
+    - id: again
+      type: sample
+      spec: {name: s, model: "sim:one", prompt: "Say {{ inputs.x }} again"}
+    """
+    world = World(tmp_path)
+    more = "inputs: {x: {type: string, default: hi}}\n"
+    ending = run(world, steps, more)
+    assert ending.status == "completed", ending.facts
+    assert output(ending, "ask")["result"] is not None
+    braces = asyncio.run(World(tmp_path).run(steps, more, input={"x": "{{ 6 * 7 }}"}))
+    assert braces.status == "completed", braces.facts
+    assert "42" not in json.dumps(output(braces, "ask"))
+    paths = [each.path for each in world.journal.fan_outs("r")]
+    assert len([path for path in paths if path.endswith("/prompts")]) == 2
+
+
+def test_init_is_understood_and_not_provided(tmp_path: Path) -> None:
+    ending = run(World(tmp_path), "- {id: i, type: init, here: true}")
+    assert ending.status == "failed"
+    assert "not provided by fanwise" in str(ending.facts["error"])
+
+
+# -- types of the project -------------------------------------------------------------------------
+
+
+def test_types_of_the_project_need_trust(tmp_path: Path, monkeypatch: Any) -> None:
+    folder = tmp_path / ".fanwise" / "steps"
+    folder.mkdir(parents=True)
+    (folder / "shout.py").write_text(
+        "import pathlib\npathlib.Path('imported').touch()\n"
+        "def shout(fields, place):\n    return {'said': fields['what'].upper()}\n"
+    )
+    file = tmp_path / "w.yaml"
+    file.write_text(file_of("- {id: s, type: shout, what: hello}"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadSpec, match="no type of steps 'shout'"):
+        plan(read(str(file)), Asked())
+    assert not (tmp_path / "imported").exists()
+    ending = asyncio.run(_execute(plan(read(str(file)), Asked(trust_project=True))))
+    assert output(ending, "s") == {"said": "HELLO"}
+
+
+def test_inputs_from_files(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("from a file\n")
+    more = "inputs: {t: {type: string, required: true}}\n"
+    steps = '- {id: a, type: do, give: "{{ inputs.t }}"}'
+    ending = run(World(tmp_path), steps, more, input=(f"t=@{tmp_path / 'text'}",))
+    assert output(ending, "a") == {"gave": "from a file\n"}
+    with pytest.raises(UsageError, match="cannot be read"):
+        World(tmp_path).plan(steps, more, input=("t=@/no/such/file",))
+
+
+def test_a_package_may_add_a_type(tmp_path: Path, monkeypatch: Any) -> None:
+    info = tmp_path / "added-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: added\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fanwise.steps]\ntwice = added_steps:twice\n")
+    (tmp_path / "added_steps.py").write_text(
+        "async def twice(fields, place):\n    return {'gave': fields['n'] * 2, 'at': place.path}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    step_types.claims.cache_clear()
+    try:
+        ending = run(World(tmp_path), '- {id: a, type: twice, n: "{{ 20 + 1 }}"}')
+    finally:
+        step_types.claims.cache_clear()
+    assert output(ending, "a") == {"gave": 42, "at": "a"}
+
+
+def test_a_budget_counts_the_prompts_of_all_steps(tmp_path: Path) -> None:
+    steps = """
+    - {id: a, type: prompt, prompt: hi, model: "sim:one"}
+    - {id: b, type: prompt, prompt: ho, model: "sim:one"}
+    """
+    world = World(tmp_path)
+    ending = run(world, steps, "budget: {requests: 1}\n")
+    assert (ending.status, ending.facts["current_step_id"]) == ("failed", "b")
+    assert "budget" in str(ending.facts["error"]).lower()
+    again = asyncio.run(world.resume(steps, "budget: {requests: 1}\n"))
+    assert (again.status, statuses(again)["a"]) == ("failed", "completed")
