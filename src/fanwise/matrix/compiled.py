@@ -19,7 +19,7 @@ from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
 from fanwise.kernel.perform import name_of
 from fanwise.matrix.cells import NO_MODEL, Cell, encoded, key_of, seed_of
 from fanwise.matrix.scorers import Called, Compared, Judging, Pattern, Program, Scorer
-from fanwise.matrix.spec import MatrixSpec, PromptSpec, ScoreSpec, StrategySpec
+from fanwise.matrix.spec import COMMAND, MatrixSpec, PromptSpec, ScoreSpec, StrategySpec
 from fanwise.matrix.wanted import wanted
 from fanwise.matrix.work import Constant, Copy, Function, Prompt, Step, field_of
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
@@ -277,6 +277,7 @@ def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
     models = [*compiled.models.values(), *judges_of(compiled)]
     known |= {each.provider for each in models} | {each.name for each in models}
     known |= {f"key:{each.key}" for each in models if each.key is not None}
+    known |= {COMMAND for each in compiled.scorers if isinstance(each, Program)}
     problems = []
     for kind in ("caps", "rates"):
         for name in getattr(compiled.spec, kind):

@@ -40,6 +40,10 @@ def _notes(
     if unscored:
         notes.append(f"{len(unscored)} answers have no score of some scorer; see fanwise score:")
         notes += _some(unscored, _score_error)
+    if done.unaffordable:
+        few = f"{len(done.unaffordable)} of {done.wanted} cells were not run"
+        notes.append(f"{few}: the budget is used up. Raise it in the file, and run it again")
+        missing -= len(done.unaffordable)
     if missing:
         notes.append(f"{missing} of {done.wanted} cells were not run")
     if done.left_out:
