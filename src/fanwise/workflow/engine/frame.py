@@ -128,12 +128,13 @@ class Frame(msgspec.Struct, frozen=True):
             frame, path=lambda id_: f"{path}:{id_}:{number}", bare=self.bare, order=order
         )
 
-    def of_item(self, step: Step, path: str, template: Step, number: int, item: Any) -> Frame:
+    def of_item(self, step: Step, path: str, template: Step, whole: str, item: Any) -> Frame:
         """For the template of a fan-out, at one item, and all that is inside it.
+
+        `whole`: the path of that item.
 
         Its states are its own too: of what was in flight behind a halt, none are kept.
         """
-        whole = f"{path}:{template.id}:{number}"
 
         def name(id_: str) -> str:
             return whole if id_ == template.id else f"{whole}:{id_}"
