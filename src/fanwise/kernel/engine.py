@@ -141,9 +141,11 @@ class Engine(Generic[I, T]):
         entry = Entry(self, index, item, key, self._loop.time())
         if self.recorder is not None and self.recorder.past is not None:
             outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
-            if outcome is not None and self._counts(item, outcome):
-                self._told(outcome)
-                return
+            if outcome is not None:
+                if self._counts(item, outcome):
+                    self._told(outcome)
+                    return
+                entry.again = True
         granted = self.schedule.add(index, needs, entry.asked_at, entry)
         self._entries[index] = entry
         if granted:
