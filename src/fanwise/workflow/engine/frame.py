@@ -77,6 +77,8 @@ class Frame(msgspec.Struct, frozen=True):
     """What came of the steps in here, by path, for people to see."""
     inside: str = ""
     """The path of the step around."""
+    file: str = ""
+    """The ids of the steps that include the file, `sub:`; empty: it is the run's own."""
     item: Any = None
     needs: Mapping[str, int] = {}
     """The caps that each leaf in here needs besides its own."""
@@ -155,7 +157,13 @@ class Frame(msgspec.Struct, frozen=True):
             return f"{path}:{id_}"
 
         return msgspec.structs.replace(
-            self.within(step, path), home=home, steps=Layer(), path=name, bare=name, item=None
+            self.within(step, path),
+            home=home,
+            steps=Layer(),
+            path=name,
+            bare=name,
+            item=None,
+            file=f"{self.file}{step.id}:",
         )
 
 

@@ -100,8 +100,8 @@ class Interpreter:
         if not self.leaves.knows(step):
             fresh = self.leaves.performed != performed
             self._note(step, path, frame, result, began, fresh=fresh)
-        if result.goes_on and step.id == self._stop_after:
-            return Result("paused", result.output, f"stopped after {step.id}", at=path)
+        if result.goes_on and f"{frame.file}{step.id}" == self._stop_after:
+            return Result("paused", result.output, f"stopped after {path}", at=path)
         return result
 
     def execution(self, step: Step, frame: Frame) -> Any:
@@ -234,7 +234,7 @@ class Interpreter:
         given = {name: value.render(frame.roots()) for name, value in step.input.items()}
         home = home_of(target, bind_inputs(target, given))
         inner = frame.of_workflow(step, path, home)
-        stop = await self.these(target.steps, self.as_one(step, inner))
+        stop = await self.these(target.steps, inner)
         outputs = {
             each.id: inner.steps[each.id]["output"]
             for each in target.steps
