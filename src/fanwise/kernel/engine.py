@@ -323,10 +323,11 @@ class Engine(Generic[I, T]):
             self._told(outcome)
         else:
             # Where an outcome may halt, its permit waits with it for the disk: what is started
-            # in between might be what the halt forbids.
-            if self.schedule.halt.kind == "never":
-                self.schedule.worked(entry.index, ran_s)
+            # in between might be what the halt forbids. Else the next one's start goes to disk
+            # together with this one's end.
             outcome, text = self.recorder.storable(outcome)
+            if self.schedule.halt.spares(outcome.status):
+                self.schedule.worked(entry.index, ran_s)
             self.recorder.ended(outcome, text, self._recorded)
         self._go_on()
 
@@ -335,7 +336,7 @@ class Engine(Generic[I, T]):
         if error is not None:
             self._lose(outcome.index, error)
             return
-        if self.schedule.halt.kind == "never":
+        if self.schedule.halt.spares(outcome.status):
             self._told(outcome)
             return
         self.schedule.worked(outcome.index, outcome.attempts[-1].ran_s if outcome.attempts else 0.0)

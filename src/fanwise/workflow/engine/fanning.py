@@ -21,7 +21,7 @@ from fanwise.workflow.engine.frame import Frame, States
 from fanwise.workflow.engine.leaves import Execution, result_of, whole
 from fanwise.workflow.engine.result import Result
 from fanwise.workflow.expressions import Text, Value
-from fanwise.workflow.step_specs import FanOutStep, GateStep, MapStep, Step
+from fanwise.workflow.step_specs import FanOutStep, GateStep, MapStep, Step, SystemStep
 
 if TYPE_CHECKING:
     from fanwise.workflow.engine.interpreter import Interpreter
@@ -146,10 +146,16 @@ class _Fan:
         """Each item is a leaf."""
         template = self._template
         outcomes = await self._engine.leaves.many(
-            self._executions(), template, cap=cap, name=self._path, halt=Halt.when(self._halts)
+            self._executions(), template, cap=cap, name=self._path, halt=self._leaf_halt()
         )
         results = [self._judged(result_of(each), n) for n, each in enumerate(outcomes)]
         return self._published(results)
+
+    def _leaf_halt(self) -> Halt:
+        """Where the status alone says it, the next start need not wait for this end on disk."""
+        if isinstance(self._template, SystemStep):
+            return Halt.when(self._halts)  # it may pause
+        return Halt.on_failure() if self._halts_on_failure else Halt.never()
 
     def _executions(self) -> Iterator[Execution]:
         for number in range(len(self._items)):
