@@ -119,3 +119,32 @@ async def test_of_items_that_are_not_recorded_what_they_fan_out_is() -> None:
         assert outcomes.values() == [["0a0a", "0b0b"], ["1a1a", "1b1b"]]
     assert (sorted(inner), outer) == (["0a", "0b", "1a", "1b"], [0, 1, 0, 1])
     assert sorted(each.path for each in journal.fan_outs("r")) == ["all/0/leaves", "all/1/leaves"]
+
+
+@virtual_time
+async def test_what_failed_inside_one_that_does_not_count_runs_again_too() -> None:
+    journal = MemoryJournal()
+    ran: list[str] = []
+
+    async def inner(item: str) -> str:
+        ran.append(item)
+        if item.endswith("bad"):
+            raise ValueError(item)
+        return item
+
+    async def outer(item: str) -> str:
+        await fan_out(inner, [f"{item}-good", f"{item}-bad"], name="inner", key=str)
+        return item
+
+    async def execute(wrong: str | None) -> list[str]:
+        ran.clear()
+        async with open_run("r", journal=journal) as run:
+            await fan_out(
+                outer, ["a", "b"], cap=1, run=run, name="f", key=str,
+                reuse=lambda item, outcome: item != wrong,
+            )  # fmt: skip
+        return ran
+
+    assert len(await execute(None)) == 4
+    assert await execute("a") == ["a-bad"]
+    assert await execute(None) == []

@@ -152,9 +152,11 @@ class Engine(Generic[I, T]):
         entry = Entry(self, index, item, key, self._loop.time())
         if self.recorder is not None and self.recorder.past is not None:
             outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
-            if outcome is not None and self._counts(item, outcome):
-                self._told(outcome)
-                return
+            if outcome is not None:
+                if self._counts(item, outcome):
+                    self._told(outcome)
+                    return
+                entry.again = True
         granted = self.schedule.add(index, needs, entry.asked_at, entry)
         self._entries[index] = entry
         if granted:
@@ -332,10 +334,11 @@ class Engine(Generic[I, T]):
             self._told(outcome)
         else:
             # Where an outcome may halt, its permit waits with it for the disk: what is started
-            # in between might be what the halt forbids.
-            if self.schedule.halt.kind == "never":
-                self.schedule.worked(entry.index, ran_s)
+            # in between might be what the halt forbids. Else the next one's start goes to disk
+            # together with this one's end.
             outcome, text = self.recorder.storable(outcome)
+            if self.schedule.halt.spares(outcome.status):
+                self.schedule.worked(entry.index, ran_s)
             self.recorder.ended(outcome, text, self._recorded)
         self._go_on()
 
@@ -344,7 +347,7 @@ class Engine(Generic[I, T]):
         if error is not None:
             self._lose(outcome.index, error)
             return
-        if self.schedule.halt.kind == "never":
+        if self.schedule.halt.spares(outcome.status):
             self._told(outcome)
             return
         self.schedule.worked(outcome.index, outcome.attempts[-1].ran_s if outcome.attempts else 0.0)

@@ -18,6 +18,7 @@ class Entry(Generic[I, T]):
     """What the engine knows of an item while it is open."""
 
     __slots__ = (
+        "again",
         "asked_at",
         "attempts",
         "begun",
@@ -56,6 +57,8 @@ class Entry(Generic[I, T]):
         self.begun = False
         self.cancel_asked = False
         self.twice = False
+        self.again = False
+        """An earlier outcome of it does not count: what failed inside runs again."""
 
     @property
     def idle(self) -> bool:

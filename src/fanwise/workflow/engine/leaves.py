@@ -60,7 +60,7 @@ class Execution:
         """What came of it, for the journal."""
         return Record(
             self.step.type, result.status, self.digest, self.place.execution, self.frame.inside,
-            result.output, result.error,
+            result.output, result.error, self.place.decided,
         ).to_json()  # fmt: skip
 
     def counts(self, outcome: Outcome[Any]) -> bool:
@@ -69,7 +69,9 @@ class Execution:
         if record is None:
             return False
         if record.status == "paused" and record.output.get("choice") is None:
-            return False  # nobody had answered
+            # Nobody had answered; what was used up before that stays so.
+            self.place = msgspec.structs.replace(self.place, decided=record.decided)
+            return False
         final = record.status == "completed" or (record.status == "failed" and self.absorbed)
         if final and record.digest == self.digest and record.execution >= self.since:
             return True

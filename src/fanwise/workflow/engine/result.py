@@ -42,6 +42,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """The path of the step that it stands in; empty: the workflow."""
     output: dict[str, Any] = {}
     error: str | None = None
+    decided: int = -1
+    """Of a gate that waits: the execution whose answers and before were used up already."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
