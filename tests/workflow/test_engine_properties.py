@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fanwise.errors import StepFailed
 from fanwise.testing import run_virtual
 from fanwise.workflow.report import Ending
+from fanwise.workflow.steps.port import Place
 
 from .running import World
 
 Step = dict[str, Any]
 ITEM = "{{ item }}"
+FIRST = "FIRST"
+"""Stands in a loop's condition for the id of its first step."""
+
+
+class Chances(World):
+    """A world with steps of type `chance`."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/"), chance=self.chance)
+
+    async def chance(self, fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        """Takes as long, and fails or not, as its seed and its path have it."""
+        self.ran.append(place.path)
+        drawn = random.Random(f"{fields['seed']} {place.path}")
+        await asyncio.sleep(drawn.randint(0, 5))
+        output = {"gave": drawn.randint(0, 3)}
+        if drawn.random() < 0.2:
+            raise StepFailed(f"{place.path} had no luck", output)
+        return output
 
 
 @st.composite
 def leaf(draw: st.DrawFn, in_item: bool) -> Step:
+    kind = draw(st.sampled_from(["do", "do", "do", "chance", "chance", "gate"]))
+    if kind == "chance":
+        return {"type": "chance", "seed": draw(st.integers(0, 1000))}
+    if kind == "gate":
+        return {"type": "gate", "message": "?"}
     step: Step = {"type": "do", "sleep": draw(st.integers(0, 5)), "give": draw(st.integers(0, 3))}
     if in_item:
         step["give"] = ITEM
@@ -37,7 +66,8 @@ def condition(draw: st.DrawFn, in_item: bool) -> Any:
 
 @st.composite
 def step(draw: st.DrawFn, depth: int, in_item: bool) -> Step:
-    kinds = ["do", "if", "switch", "while", "fan-out", "fan-out"] if depth else ["do"]
+    holding = ["if", "switch", "while", "do-while", "fan-out", "fan-out"]
+    kinds = ["leaf", *holding] if depth else ["leaf"]
     kind = draw(st.sampled_from(kinds))
     made = draw(leaf(in_item))
     inside = st.lists(step(depth - 1, in_item), min_size=1, max_size=2)
@@ -48,8 +78,10 @@ def step(draw: st.DrawFn, depth: int, in_item: bool) -> Step:
         value = ITEM if in_item else draw(st.sampled_from(["0", "7"]))
         made = {"type": "switch", "expression": value, "cases": {"0": draw(inside)}}
         made["default"] = draw(inside)
-    elif kind == "while":
-        made = {"type": "while", "condition": draw(condition(in_item)), "steps": draw(inside)}
+    elif kind in ("while", "do-while"):
+        luck = "{{ (steps.FIRST.output.gave | default(1)) > 0 }}"
+        wanted = draw(st.one_of(condition(in_item), st.just(luck)))
+        made = {"type": kind, "condition": wanted, "steps": draw(inside)}
         made["max_iterations"] = draw(st.integers(1, 3))
     elif kind == "fan-out":
         items = [*range(draw(st.sampled_from([0, 1, 3, 4, 5])))]
@@ -73,6 +105,8 @@ def numbered(steps: list[Step], width: int) -> list[Step]:
             made["id"] = f"s{next(count)}"
         if given.get("type") == "fan-out":
             made["max_concurrency"] = width
+        if FIRST in str(given.get("condition")):
+            made["condition"] = given["condition"].replace(FIRST, made["steps"][0]["id"])
         return made
 
     return [number(each) for each in steps]
@@ -93,7 +127,7 @@ def told(ending: Ending) -> Any:
 
 
 async def outcome(steps: list[Step], width: int) -> tuple[Any, World]:
-    world = World(Path("/"))
+    world = Chances()
     lines = "\n".join(f"- {json.dumps(each)}" for each in numbered(steps, width))
     return told(await world.run(lines)), world
 
@@ -113,7 +147,7 @@ def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
 ) -> None:
     async def twice() -> None:
         lines = "\n".join(f"- {json.dumps(each)}" for each in numbered(steps, width))
-        world = World(Path("/"))
+        world = Chances()
         first = await world.run(lines)
         world.ran = []
         second = await world.resume(lines)

@@ -36,6 +36,11 @@ from fanwise.workflow.fields import (
     Width,
 )
 
+BOOLEAN_KEYS = {
+    given: tuple(form for word in words for form in (word, word.title(), word.upper()))
+    for given, words in ((True, ("true", "yes", "on")), (False, ("false", "no", "off")))
+}
+"""The keys that spec-kit's parser takes for a boolean."""
 Nesting = Literal["steps", "step", "cases"]
 """A list of steps, one step, or names to lists of steps."""
 
@@ -198,11 +203,11 @@ class SwitchStep(Step):
     def case(self, value: Any) -> str | None:
         """The name of the case for a value; None: the default.
 
-        `true` is True's: keys are text here, and spec-kit's parser makes booleans of them.
+        `true` is True's: keys are text here, and spec-kit's parser makes booleans of some words.
         """
         text = "" if value is None else str(value).strip()
-        names = (text, text.lower()) if isinstance(value, bool) else (text,)
-        return next((name for name in names if name in self.cases), None)
+        words = BOOLEAN_KEYS[value] if isinstance(value, bool) else ()
+        return next((name for name in self.cases if name in (text, *words)), None)
 
 
 class LoopStep(Step):
