@@ -13,7 +13,8 @@ import msgspec
 from fanwise.errors import UsageError
 from fanwise.kernel.perform import perform
 from fanwise.matrix import scoring
-from fanwise.matrix.work import Answer, Subject, code_of, field_of
+from fanwise.matrix.code import code_of
+from fanwise.matrix.work import Answer, Subject, field_of
 from fanwise.models.judging import judged
 from fanwise.models.port import Model
 from fanwise.processes import Command, run_command
