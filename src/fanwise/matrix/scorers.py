@@ -5,7 +5,9 @@ A scorer that fails is an error of the score. The answer stays, and can be score
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -82,11 +84,13 @@ class Judging(msgspec.Struct, frozen=True):
     name: str
     template: Template
     model: Model
+    who: Mapping[str, Any]
+    """The model as plain data: its name is not all, the same one may be served elsewhere."""
 
     @property
     def identity(self) -> Any:
         """What it is asked, and who."""
-        return [self.template.text, self.model.name]
+        return [self.template.text, self.who]
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
         """Ask."""
@@ -111,8 +115,8 @@ class Program(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """The command."""
-        return list(self.argv)
+        """The command, and what is in the files that it names: an edited script is another."""
+        return [self.argv, {each: _digest(Path(self.cwd, each)) for each in self.argv}]
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
         """Run it."""
@@ -154,6 +158,17 @@ class Called(msgspec.Struct, frozen=True):
 def said(answer: Answer) -> Any:
     """The value, or the text if there is none."""
     return answer["text"] if answer["value"] is None else answer["value"]
+
+
+def _digest(path: Path) -> str | None:
+    """None for what is no file, or cannot be read: most words of a command."""
+    try:
+        if not path.is_file():  # to read /dev/stdin would be to wait for it
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
 
 
 def _number(name: str, given: Any) -> float:
