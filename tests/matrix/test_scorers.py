@@ -68,3 +68,42 @@ def test_a_judge_elsewhere_is_another_judge_and_one_for_another_price_is_not(
 
     assert judge() == judge(price={"input": 1.0, "output": 2.0})
     assert judge() != judge(base_url="http://127.0.0.1:2/v1")
+
+
+# -- no score -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("printed", ["nan", "inf", "-Infinity"])
+def test_a_program_that_prints_no_number_gives_no_score(tmp_path: Path, printed: str) -> None:
+    score = run(tmp_path, program(tmp_path, f"print('{printed}')")).scores["s"]
+    assert score.score is None
+    assert score.error is not None and f"'s' printed {printed}: no score" in score.error
+
+
+@pytest.mark.parametrize("given", [float("nan"), float("inf"), "0.5"])
+def test_a_function_that_returns_no_number_gives_no_score(tmp_path: Path, given: Any) -> None:
+    score = run(tmp_path, {"call": lambda answer, data: given}).scores["s"]
+    assert score.score is None
+    assert score.error is not None and f"'s' gave {given!r}" in score.error
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "'s' was ended by SIGKILL"),
+        ("raise SystemExit(3)", "'s' failed with exit code 3"),
+        ("import sys; sys.stderr.write('no idea'); sys.exit(3)", "with exit code 3: no idea"),
+    ],
+)
+def test_a_program_that_gives_no_score_is_told_by_how_it_ended(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    score = run(tmp_path, program(tmp_path, text)).scores["s"]
+    assert score.score is None
+    assert score.error is not None and words in score.error
+
+
+def test_a_program_that_takes_too_long_is_told_by_that(tmp_path: Path) -> None:
+    forever = program(tmp_path, "import signal; signal.pause()")
+    score = run(tmp_path, {**forever, "timeout": 0.5}).scores["s"]
+    assert score.error is not None and "'s' took longer than 0.5 s" in score.error

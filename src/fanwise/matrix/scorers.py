@@ -6,6 +6,7 @@ A scorer that fails is an error of the score. The answer stays, and can be score
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +20,8 @@ from fanwise.matrix.code import code_of
 from fanwise.matrix.work import Answer, Subject, field_of
 from fanwise.models.judging import judged
 from fanwise.models.port import Model
-from fanwise.processes import Command, run_command
+from fanwise.processes import Command, CommandResult, run_command
+from fanwise.processes.result import signal_name
 from fanwise.specs import Template
 
 PURE: dict[str, Callable[[Any, Any], float]] = {
@@ -126,14 +128,18 @@ class Program(msgspec.Struct, frozen=True):
         stdin = msgspec.json.encode(document)
         command = Command(*self.argv, stdin=stdin, cwd=self.cwd, env=env, check=False)
         result = await run_command(command, timeout=self.timeout)
-        if result.timed_out or result.exit_code is None or result.exit_code > 1:
-            result_text = result.stderr.text.strip() or f"exit code {result.exit_code}"
-            raise UsageError(f"the scorer {self.name!r} failed: {result_text}")
+        if result.exit_code is None or result.exit_code > 1 or result.timed_out:
+            raise UsageError(f"the scorer {self.name!r} {_ending(result, self.timeout)}")
         told = result.stdout.text.strip()
         try:
-            return float(told), None
+            score = float(told)
         except ValueError:
             return float(result.exit_code == 0), told or None
+        if not math.isfinite(score):
+            raise UsageError(
+                f"the scorer {self.name!r} printed {told}: no score", "Let it print a number"
+            )
+        return score, None
 
 
 class Called(msgspec.Struct, frozen=True):
@@ -160,6 +166,18 @@ def said(answer: Answer) -> Any:
     return answer["text"] if answer["value"] is None else answer["value"]
 
 
+def _ending(result: CommandResult, timeout: float) -> str:
+    """How a program ended that gave no score, and the last that it said."""
+    if result.timed_out:
+        how = f"took longer than {timeout:g} s"
+    elif result.signal is not None:
+        how = f"was ended by {signal_name(result.signal)}"
+    else:
+        how = f"failed with exit code {result.exit_code}"
+    said_ = result.stderr.text.strip()
+    return f"{how}: {said_}" if said_ else how
+
+
 def _digest(path: Path) -> str | None:
     """None for what is no file, or cannot be read: most words of a command."""
     try:
@@ -172,6 +190,6 @@ def _digest(path: Path) -> str | None:
 
 
 def _number(name: str, given: Any) -> float:
-    if isinstance(given, bool | int | float) and given == given:
+    if isinstance(given, bool | int | float) and math.isfinite(given):
         return float(given)
     raise UsageError(f"the scorer {name!r} gave {given!r}", "Give a number")
