@@ -97,6 +97,7 @@ def test_only_and_rerun(matrix: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--only", "stratgy=plain"], ["no axis 'stratgy'", "model, strategy, input, repeat"]),
         (["--only", "plain"], ["AXIS=VALUE"]),
         (["--rerun", "zzz"], ["no cell's id begins with 'zzz'", "failed, all"]),
+        (["--rerun", ""], ["no cell's id begins with ''", "failed, all"]),
     ],
 )
 def test_a_filter_that_matches_nothing_exits_2_and_lists_the_values(

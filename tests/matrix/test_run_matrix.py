@@ -257,6 +257,10 @@ def test_rerun_of_a_cell_is_of_that_cell(tmp_path: Path) -> None:
     assert changed == [target.id]
     with pytest.raises(UsageError, match="no cell's id begins with 'nothing'"):
         run_matrix_sync(matrix(model), journal=place, rerun="nothing")
+    for nothing in ("", "~1"):  # as of an unset variable: it is not all of them
+        with pytest.raises(UsageError, match="no cell's id begins with"):
+            run_matrix_sync(matrix(model), journal=place, rerun=nothing)
+    assert len(model.requests) == 13
 
 
 def test_only_some_cells(tmp_path: Path) -> None:
