@@ -68,8 +68,6 @@ class Execution:
         record = record_of(outcome.value)
         if record is None:
             return False
-        if record.status == "paused" and record.output.get("choice") is None:
-            return False  # nobody had answered
         final = record.status == "completed" or (record.status == "failed" and self.absorbed)
         if final and record.digest == self.digest and record.execution >= self.since:
             return True
