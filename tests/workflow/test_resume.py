@@ -190,3 +190,45 @@ async def test_a_retry_of_a_whole_goes_on_where_it_failed(tmp_path: Path) -> Non
     assert output(ending, "two") == {"tries": 3}
     assert (ending.status, ending.facts["current_step_id"]) == ("failed", "late")
     assert "timed out after 3 s" in str(ending.facts["error"])
+
+
+@virtual_time
+async def test_an_attempt_sees_nothing_of_those_before_it(tmp_path: Path) -> None:
+    """A condition that holds until something failed would make a success of the failure."""
+    steps = """
+    - id: loop
+      type: while
+      condition: "{{ steps.turn.status != 'failed' }}"
+      retry: 1
+      steps: [{id: turn, type: do, fail: true}]
+    """
+    world = World(tmp_path)
+    ending = await world.run(steps)
+    assert (ending.status, world.ran) == ("failed", ["turn"] * 2)
+    assert statuses(ending) == {"loop": "failed", "turn": "failed"}
+
+
+@virtual_time
+async def test_of_attempts_at_a_whole_the_last_one_is_seen_after_it(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    async def flaky(fields: object, place: object) -> dict[str, int]:
+        tries.append("x")
+        if len(tries) < 2:
+            raise ConnectionError
+        return {"tries": len(tries)}
+
+    steps = """
+    - id: whole
+      type: if
+      condition: true
+      retry: 1
+      then:
+        - {id: maybe, type: if, condition: "{{ not steps.two }}", then: [{id: one, type: flaky}]}
+        - {id: two, type: do, give: "{{ steps.one.output.tries }}"}
+        - {id: all, type: fan-in, wait_for: [two]}
+    - {id: after, type: do, give: "{{ fan_in.results | map('gave') }}"}
+    """
+    ending = await World(tmp_path, flaky=flaky).run(steps)
+    assert (ending.status, output(ending, "after")) == ("completed", {"gave": [2]})
+    assert output(ending, "one") == {"tries": 2}

@@ -52,6 +52,11 @@ class Layer(Mapping[str, Any]):
         """In this layer."""
         self._own[key] = value
 
+    def take(self, above: Layer) -> None:
+        """What was put into a layer over this one."""
+        self._own.update(above._own)
+        self.fan_in = above.fan_in
+
 
 class Home(msgspec.Struct, frozen=True):
     """The workflow that a step belongs to: what all its frames share."""
@@ -146,6 +151,15 @@ class Frame(msgspec.Struct, frozen=True):
             bare=name,
             item=item,
         )
+
+    def attempt(self) -> Frame:
+        """For one attempt at a step with all that is in it, which sees nothing of those before."""
+        return msgspec.structs.replace(self, steps=Layer(self.steps), states={})
+
+    def take(self, attempt: Frame) -> None:
+        """What came of the attempt that counts."""
+        self.steps.take(attempt.steps)
+        self.states.update(attempt.states)
 
     def of_workflow(self, step: Step, path: str, home: Home) -> Frame:
         """For the steps of another file."""

@@ -135,26 +135,29 @@ class Interpreter:
         Another attempt goes on where the one before failed: what was completed in it is recorded.
         """
 
+        last = frame
+
         async def attempt(_: str) -> dict[str, Any]:
-            result = await self._inside(step, path, frame)
+            nonlocal last
+            last = frame.attempt()
+            result = await self._inside(step, path, last)
             if result.status == "failed":
                 raise StepFailed(result.error or "", msgspec.to_builtins(result))
             return msgspec.to_builtins(result)  # type: ignore[no-any-return]
 
-        outcomes = whole(
-            await fan_out(
-                attempt,
-                [path],
-                cap=1,
-                run=self.run,
-                name=f"{path} whole",
-                key=lambda each: each,
-                retry=Retry.none() if step.retry is None else step.retry.retry(),
-                timeout=step.timeout,
-                record=False,
-            )
+        outcomes = await fan_out(
+            attempt,
+            [path],
+            cap=1,
+            run=self.run,
+            name=f"{path} whole",
+            key=lambda each: each,
+            retry=Retry.none() if step.retry is None else step.retry.retry(),
+            timeout=step.timeout,
+            record=False,
         )
-        outcome = outcomes[0]
+        frame.take(last)
+        outcome = whole(outcomes)[0]
         if outcome.value is not None:
             return msgspec.convert(outcome.value, Result)
         timed_out = isinstance(outcome.error, AttemptTimeout)
