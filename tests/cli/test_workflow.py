@@ -15,6 +15,7 @@ import pytest
 
 from fanwise import Outcome
 from fanwise.cli.progress_line import ProgressLine
+from fanwise.cli.say import print_json
 from fanwise.kernel.events import ItemEnded, ItemStarted
 from fanwise.testing import virtual_time
 from fanwise.view.progress import TERMINAL, Progress
@@ -202,3 +203,8 @@ def test_the_files_of_a_run_are_its_own(tmp_path: Path, place: Place) -> None:
     done = place.run("resume", "o", "--answer", "sub:review=approve", "--json")
     assert (done.returncode, told(done)["status"]) == (0, "completed"), done.stderr
     assert "inner.yaml is gone" in " ".join(told(done)["notes"])
+
+
+def test_json_can_say_what_utf_8_cannot(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    print_json({"half": "\ud83d", "n": 1})
+    assert json.loads(capsysbinary.readouterr().out) == {"half": "\ud83d", "n": 1}

@@ -38,6 +38,15 @@ async def test_with_changed_inputs_only_what_depends_on_them_runs_again(tmp_path
 
 
 @virtual_time
+async def test_an_input_that_is_no_utf_8_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for value in ("\udcff", "a\ud800"):
+        with pytest.raises(UsageError, match="must be text in UTF-8"):
+            await world.run("- {id: one, type: do}", INPUTS, input={"a": value})
+    assert world.ran == []
+
+
+@virtual_time
 async def test_back_to_an_earlier_value_runs_again_too(tmp_path: Path) -> None:
     """What was recorded is of another time: the step may have changed the world since."""
     steps = '- {id: one, type: do, give: "{{ inputs.a }}"}'

@@ -25,6 +25,7 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.workflow.engine.frame import Frame, more_needs
 from fanwise.workflow.engine.result import Record, Result, record_of
+from fanwise.workflow.expressions.impossible import Impossible
 from fanwise.workflow.step_specs import Step
 from fanwise.workflow.steps.port import Leaf, Place, Resolved
 
@@ -51,8 +52,10 @@ class Execution:
         self.resolved: Resolved = {}
         try:
             self.resolved = kind.resolve(step, frame)
-        except FanwiseError as error:
+        except (FanwiseError, Impossible) as error:
             self.problem = str(error)
+        except Exception as error:  # a failure of this step, and of no other
+            self.problem = one_line(error)
         self.digest = digest_of([step.type, self.resolved, self.problem])
         self.place = msgspec.structs.replace(place, version=f"{self.digest}.{since}")
 
