@@ -241,3 +241,116 @@ async def test_of_attempts_at_a_whole_the_last_one_is_seen_after_it(tmp_path: Pa
     ending = await World(tmp_path, flaky=flaky).run(steps)
     assert (ending.status, output(ending, "after")) == ("completed", {"gave": [2]})
     assert output(ending, "one") == {"tries": 2}
+
+
+@virtual_time
+async def test_what_is_done_on_failure_is_done_for_each_attempt_around(tmp_path: Path) -> None:
+    steps = """
+    - id: whole
+      type: if
+      condition: true
+      retry: 2
+      on_failure: [{id: after, type: do}]
+      then: [{id: a, type: do, fail: true, on_failure: [{id: clean, type: do}]}]
+    """
+    world = World(tmp_path)
+    assert (await world.run(steps)).status == "failed"
+    assert world.ran == [*["a", "clean"] * 3, "after"]
+    world.ran = []
+    assert (await world.resume(steps)).status == "failed"
+    assert world.ran == [*["a", "clean"] * 3, "after"]
+
+
+@pytest.mark.parametrize("absorbs", [False, True])
+@virtual_time
+async def test_what_is_done_on_failure_is_done_after_each_time_out(
+    absorbs: bool, tmp_path: Path
+) -> None:
+    steps = f"""
+    - id: late
+      type: if
+      condition: true
+      timeout: 3
+      continue_on_error: {str(absorbs).lower()}
+      then: [{{id: slow, type: do, sleep: 9}}]
+      on_failure: [{{id: clean, type: do}}]
+    """
+    world = World(tmp_path)
+    await world.run(steps)
+    await world.resume(steps)
+    assert world.ran == ["slow", "clean"] * 2
+
+
+SOFT = "{id: a, type: do, fail: true, continue_on_error: true, on_failure: [{id: tidy, type: do}]}"
+
+
+@virtual_time
+async def test_an_attempt_repeats_nothing_that_the_steps_had_gone_past(tmp_path: Path) -> None:
+    steps = f"""
+    - id: whole
+      type: if
+      condition: true
+      retry: 2
+      then: [{SOFT}, {{id: b, type: do, fail: true}}]
+    """
+    world = World(tmp_path)
+    assert (await world.run(steps)).status == "failed"
+    assert world.ran == ["a", "tidy", "b", "b", "b"]
+    world.ran = []
+    ending = await world.resume(steps)
+    assert (ending.status, world.ran) == ("failed", ["b", "b", "b"])
+    assert statuses(ending)["a"] == "failed"
+
+
+@virtual_time
+async def test_a_whole_that_may_fail_makes_all_its_attempts_once(tmp_path: Path) -> None:
+    """Inside it a failure is tried again; once it was gone past, it is final."""
+    steps = """
+    - id: outer
+      type: if
+      condition: true
+      retry: 1
+      then:
+        - id: inner
+          type: if
+          condition: true
+          retry: 2
+          continue_on_error: true
+          on_failure: [{id: tidy, type: do}]
+          then: [{id: a, type: do, fail: true}]
+        - {id: b, type: do, fail: true}
+    """
+    world = World(tmp_path)
+    assert (await world.run(steps)).status == "failed"
+    assert world.ran == ["a", "a", "a", "tidy", "b", "b"]
+    world.ran = []
+    assert (await world.resume(steps)).status == "failed"
+    assert world.ran == ["b", "b"]
+
+
+@virtual_time
+async def test_attempts_that_were_cut_short_begin_anew(tmp_path: Path) -> None:
+    """The failure of an attempt that was not the last is not what the whole came to."""
+    steps = """
+    - id: whole
+      type: if
+      condition: true
+      retry: 1
+      continue_on_error: true
+      then: [{id: a, type: stop}, {id: b, type: do}]
+    """
+    made: list[str] = []
+
+    async def stop(fields: object, place: object) -> None:
+        made.append("a")
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        if len(made) < 4:
+            raise ConnectionError
+
+    world = World(tmp_path, stop=stop)
+    with pytest.raises(KeyboardInterrupt):
+        await world.run(steps)
+    ending = await world.resume(steps)
+    assert (len(made), world.ran, ending.status) == (4, ["b"], "completed")
+    assert statuses(ending)["whole"] == "completed"
