@@ -160,6 +160,7 @@ class WorkflowPlan:
             gate,
             interrupted,
             workflow.steps[engine.position].id,
+            leaves.twice,
         )
 
     def _given(self, run: Run) -> Given:

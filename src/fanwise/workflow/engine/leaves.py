@@ -99,6 +99,8 @@ class Leaves:
         self._kinds = kinds
         self.performed = 0
         """How many were performed, and not found in the journal."""
+        self.twice: list[str] = []
+        """The paths of those that an earlier execution had begun, with no end in the journal."""
 
     def knows(self, step: Step) -> bool:
         """Whether it is a leaf."""
@@ -136,6 +138,11 @@ class Leaves:
             retry=Retry.none() if step.retry is None else step.retry.retry(),
             halt=halt,
             reuse=lambda execution, outcome: execution.counts(outcome),
+        )
+        self.twice += (
+            outcome.key
+            for outcome in (*outcomes, *outcomes.discarded)
+            if outcome.may_have_run_twice and outcome.status != "skipped"
         )
         return whole(outcomes)
 
