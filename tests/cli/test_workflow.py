@@ -15,6 +15,7 @@ import pytest
 
 from fanwise import Outcome
 from fanwise.cli.progress_line import ProgressLine
+from fanwise.cli.say import print_json
 from fanwise.kernel.events import ItemEnded, ItemStarted
 from fanwise.testing import virtual_time
 from fanwise.view.progress import TERMINAL, Progress
@@ -216,3 +217,8 @@ def test_a_type_of_the_project_needs_trust_to_check_to_run_and_to_resume(place: 
         refused = place.run(*command)
         assert (refused.returncode, b"--trust-project" in refused.stderr) == (2, True), command
         assert place.run(*command, "--trust-project").returncode == code, command
+
+
+def test_json_can_say_what_utf_8_cannot(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    print_json({"half": "\ud83d", "n": 1})
+    assert json.loads(capsysbinary.readouterr().out) == {"half": "\ud83d", "n": 1}

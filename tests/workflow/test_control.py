@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fanwise.testing import virtual_time
@@ -129,3 +130,18 @@ async def test_items_that_are_no_list_are_an_error(tmp_path: Path) -> None:
         )
         assert (ending.status, world.ran) == ("failed", ["a"])
         assert "the items of 'f'" in str(ending.facts["error"])
+
+
+@virtual_time
+async def test_all_steps_are_a_value_like_others(tmp_path: Path) -> None:
+    """That of the moment: what comes later is not in it, and JSON can say it."""
+    steps = """
+    - {id: one, type: do, give: 1}
+    - {id: all, type: fan-in, wait_for: [one], output: {seen: "{{ steps }}"}}
+    - {id: two, type: do, give: "{{ steps }}"}
+    """
+    ending = await World(tmp_path).run(steps)
+    assert ending.status == "completed"
+    assert [*output(ending, "all")["seen"]] == ["one"]
+    assert [*output(ending, "two")["gave"]] == ["one", "all"]
+    msgspec.json.encode(ending.states)

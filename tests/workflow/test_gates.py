@@ -97,6 +97,40 @@ async def test_another_question_needs_another_answer(tmp_path: Path) -> None:
     ending = await world.resume(gate("abort"), MORE, input={"what": "that"})
     assert ending.status == "paused"
     assert ending.facts["gate"]["message"] == "Take that?"
+    # Still so when nobody has answered: the answer to the first question is none to this one.
+    for _ in range(2):
+        assert (await world.resume(gate("abort"), MORE)).status == "paused"
+    assert world.ran == ["before", "after"]
+    ending = await world.resume(gate("abort"), MORE, answer=("review=approve",))
+    assert ending.status == "completed"
+
+
+@virtual_time
+async def test_asked_again_from_there_it_needs_another_answer(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    await world.run(gate("abort"), MORE)
+    await world.resume(gate("abort"), MORE, answer=("review=approve",))
+    assert (await world.resume(gate("abort"), MORE, start="review")).status == "paused"
+    for _ in range(2):
+        assert (await world.resume(gate("abort"), MORE)).status == "paused"
+    assert world.ran == ["before", "after"]
+
+
+@virtual_time
+async def test_a_verdict_that_was_used_is_none_to_another_question(tmp_path: Path) -> None:
+    steps = """
+    - {id: review, type: gate, message: "Take {{ inputs.what }}?", verdict_input: verdict}
+    - {id: after, type: do}
+    """
+    more = "inputs: {what: {type: string, default: it}, verdict: {type: string, default: ''}}\n"
+    world = World(tmp_path)
+    assert (await world.run(steps, more)).status == "paused"
+    assert (await world.resume(steps, more, input={"verdict": "approve"})).status == "completed"
+    ending = await world.resume(steps, more, input={"what": "that"})
+    assert ending.status == "paused"
+    for _ in range(2):
+        assert (await world.resume(steps, more)).status == "paused"
+    assert world.ran == ["after"]
 
 
 @virtual_time

@@ -91,6 +91,14 @@ def test_nothing_that_finished_runs_again(place: Place, point: str) -> None:
     assert not set(ran - ran_before) & set(finished)
     assert set(ran) == ALL
     assert (ran - Counter(ALL)).total() <= MOST_IN_FLIGHT
+    # What ran, and has no end on disk, is named: it may have run twice, and nothing else may.
+    twice = set(told["result"]["may_have_run_twice"])
+    assert twice >= {path for path, times in ran.items() if times > 1}
+    assert not twice & set(finished)
+    assert any("may have run twice:" in note for note in told["notes"]) is bool(twice)
+    assert {note.strip() for note in told["notes"] if note.startswith("  ")} == twice
+    if point.startswith("item.worked"):
+        assert twice, "it was killed between the end of the work and its record"
     steps = told["result"]["steps"]
     kept = {path: steps[path]["output"]["stdout"] for path in finished if path in ALL}
     assert kept == {path: out for path, out in finished.items() if path in ALL}

@@ -39,6 +39,15 @@ async def test_with_changed_inputs_only_what_depends_on_them_runs_again(tmp_path
 
 
 @virtual_time
+async def test_an_input_that_is_no_utf_8_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for value in ("\udcff", "a\ud800"):
+        with pytest.raises(UsageError, match="must be text in UTF-8"):
+            await world.run("- {id: one, type: do}", INPUTS, input={"a": value})
+    assert world.ran == []
+
+
+@virtual_time
 async def test_back_to_an_earlier_value_runs_again_too(tmp_path: Path) -> None:
     """What was recorded is of another time: the step may have changed the world since."""
     steps = '- {id: one, type: do, give: "{{ inputs.a }}"}'
@@ -235,3 +244,158 @@ async def test_a_retry_of_a_whole_goes_on_where_it_failed(tmp_path: Path) -> Non
     assert output(ending, "two") == {"tries": 3}
     assert (ending.status, ending.facts["current_step_id"]) == ("failed", "late")
     assert "timed out after 3 s" in str(ending.facts["error"])
+
+
+@virtual_time
+async def test_an_attempt_sees_nothing_of_those_before_it(tmp_path: Path) -> None:
+    """A condition that holds until something failed would make a success of the failure."""
+    steps = """
+    - id: loop
+      type: while
+      condition: "{{ steps.turn.status != 'failed' }}"
+      retry: 1
+      steps: [{id: turn, type: do, fail: true}]
+    """
+    world = World(tmp_path)
+    ending = await world.run(steps)
+    assert (ending.status, world.ran) == ("failed", ["turn"] * 2)
+    assert statuses(ending) == {"loop": "failed", "turn": "failed"}
+
+
+@virtual_time
+async def test_of_attempts_at_a_whole_the_last_one_is_seen_after_it(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    async def flaky(fields: object, place: object) -> dict[str, int]:
+        tries.append("x")
+        if len(tries) < 2:
+            raise ConnectionError
+        return {"tries": len(tries)}
+
+    steps = """
+    - id: whole
+      type: if
+      condition: true
+      retry: 1
+      then:
+        - {id: maybe, type: if, condition: "{{ not steps.two }}", then: [{id: one, type: flaky}]}
+        - {id: two, type: do, give: "{{ steps.one.output.tries }}"}
+        - {id: all, type: fan-in, wait_for: [two]}
+    - {id: after, type: do, give: "{{ fan_in.results | map('gave') }}"}
+    """
+    ending = await World(tmp_path, flaky=flaky).run(steps)
+    assert (ending.status, output(ending, "after")) == ("completed", {"gave": [2]})
+    assert output(ending, "one") == {"tries": 2}
+
+
+@virtual_time
+async def test_what_is_done_on_failure_is_done_for_each_attempt_around(tmp_path: Path) -> None:
+    steps = """
+    - id: whole
+      type: if
+      condition: true
+      retry: 2
+      on_failure: [{id: after, type: do}]
+      then: [{id: a, type: do, fail: true, on_failure: [{id: clean, type: do}]}]
+    """
+    world = World(tmp_path)
+    assert (await world.run(steps)).status == "failed"
+    assert world.ran == [*["a", "clean"] * 3, "after"]
+    world.ran = []
+    assert (await world.resume(steps)).status == "failed"
+    assert world.ran == [*["a", "clean"] * 3, "after"]
+
+
+@pytest.mark.parametrize("absorbs", [False, True])
+@virtual_time
+async def test_what_is_done_on_failure_is_done_after_each_time_out(
+    absorbs: bool, tmp_path: Path
+) -> None:
+    steps = f"""
+    - id: late
+      type: if
+      condition: true
+      timeout: 3
+      continue_on_error: {str(absorbs).lower()}
+      then: [{{id: slow, type: do, sleep: 9}}]
+      on_failure: [{{id: clean, type: do}}]
+    """
+    world = World(tmp_path)
+    await world.run(steps)
+    await world.resume(steps)
+    assert world.ran == ["slow", "clean"] * 2
+
+
+SOFT = "{id: a, type: do, fail: true, continue_on_error: true, on_failure: [{id: tidy, type: do}]}"
+
+
+@virtual_time
+async def test_an_attempt_repeats_nothing_that_the_steps_had_gone_past(tmp_path: Path) -> None:
+    steps = f"""
+    - id: whole
+      type: if
+      condition: true
+      retry: 2
+      then: [{SOFT}, {{id: b, type: do, fail: true}}]
+    """
+    world = World(tmp_path)
+    assert (await world.run(steps)).status == "failed"
+    assert world.ran == ["a", "tidy", "b", "b", "b"]
+    world.ran = []
+    ending = await world.resume(steps)
+    assert (ending.status, world.ran) == ("failed", ["b", "b", "b"])
+    assert statuses(ending)["a"] == "failed"
+
+
+@virtual_time
+async def test_a_whole_that_may_fail_makes_all_its_attempts_once(tmp_path: Path) -> None:
+    """Inside it a failure is tried again; once it was gone past, it is final."""
+    steps = """
+    - id: outer
+      type: if
+      condition: true
+      retry: 1
+      then:
+        - id: inner
+          type: if
+          condition: true
+          retry: 2
+          continue_on_error: true
+          on_failure: [{id: tidy, type: do}]
+          then: [{id: a, type: do, fail: true}]
+        - {id: b, type: do, fail: true}
+    """
+    world = World(tmp_path)
+    assert (await world.run(steps)).status == "failed"
+    assert world.ran == ["a", "a", "a", "tidy", "b", "b"]
+    world.ran = []
+    assert (await world.resume(steps)).status == "failed"
+    assert world.ran == ["b", "b"]
+
+
+@virtual_time
+async def test_attempts_that_were_cut_short_begin_anew(tmp_path: Path) -> None:
+    """The failure of an attempt that was not the last is not what the whole came to."""
+    steps = """
+    - id: whole
+      type: if
+      condition: true
+      retry: 1
+      continue_on_error: true
+      then: [{id: a, type: stop}, {id: b, type: do}]
+    """
+    made: list[str] = []
+
+    async def stop(fields: object, place: object) -> None:
+        made.append("a")
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        if len(made) < 4:
+            raise ConnectionError
+
+    world = World(tmp_path, stop=stop)
+    with pytest.raises(KeyboardInterrupt):
+        await world.run(steps)
+    ending = await world.resume(steps)
+    assert (len(made), world.ran, ending.status) == (4, ["b"], "completed")
+    assert statuses(ending)["whole"] == "completed"

@@ -34,6 +34,45 @@ def python(program: str) -> str:
     return json.dumps(f"{PYTHON} -c {shlex.quote(program)}")
 
 
+AGENT = """
+integrations:
+  ours: {argv: [echo, "{prompt}"], model: ["{model}"], options: {deep: ["--deep={value}"]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ('{id: t, type: prompt, prompt: x, integration: ours, model: "{{ item }}"}', "a number"),
+        ('{id: t, type: prompt, prompt: x, integration: "{{ [item] }}"}', "the integration is"),
+        (
+            "{id: t, type: command, command: x, integration: ours, options: {deep: '{{ item }}'},"
+            ' input: {args: "{{ [inputs.big, inputs.big] }}"}}',
+            "more than 8,000,000 characters",
+        ),
+    ],
+)
+def test_what_cannot_be_resolved_fails_its_own_step_only(
+    step: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / ".fanwise").mkdir()
+    (tmp_path / ".fanwise" / "integrations.yaml").write_text(AGENT)
+    more = "inputs: {big: {type: string, default: ''}}\n"
+    steps = f"""
+    - id: all
+      type: fan-out
+      items: [5, 6]
+      continue_on_error: true
+      step: {step}
+    - {{id: after, type: prompt, prompt: hello, integration: ours, model: m}}
+    """
+    ending = run(World(tmp_path), steps, more, input={"big": "x" * 4_000_000})
+    assert ending.status == "completed"
+    assert output(ending, "after")["stdout"] == "hello m\n"
+    items = [ending.states[f"all:t:{number}"] for number in range(2)]
+    assert all(item["status"] == "failed" and told in item["error"] for item in items), items
+
+
 # -- shell ----------------------------------------------------------------------------------------
 
 
@@ -43,6 +82,25 @@ def test_a_shell_step_runs_in_the_project_and_knows_the_workflow_s_folder(tmp_pa
     here = str(tmp_path)
     expected = {"exit_code": 0, "stdout": f"{here}\n{here}\n", "stderr": "no\n"}
     assert output(ending, "a") == expected
+
+
+def test_half_a_character_in_json_fails_the_step_that_printed_it(tmp_path: Path) -> None:
+    (tmp_path / "whole").write_text(r'"\ud83d\ude00"')
+    (tmp_path / "half").write_text(r'{"deep": ["\ud83d"]}')
+    steps = """
+    - {id: whole, type: shell, run: cat whole, output_format: json}
+    - id: half
+      type: shell
+      run: cat half
+      output_format: json
+      on_failure:
+        - {id: again, type: shell, run: "echo {{ steps.half.output.stdout | from_json }}"}
+    """
+    ending = run(World(tmp_path), steps)
+    assert output(ending, "whole")["data"] == "\U0001f600"
+    assert ending.status == "failed"
+    for path in ("half", "again"):
+        assert "half of a surrogate pair" in ending.states[path]["error"]
 
 
 def test_values_are_data_in_a_shell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from contextlib import suppress
@@ -37,7 +38,10 @@ def harmless(text: str) -> str:
 
 def print_json(document: Any) -> None:
     """One document on stdout."""
-    data = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    try:
+        data = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    except UnicodeEncodeError:  # half of a surrogate pair: JSON can say it, UTF-8 cannot
+        data = json.dumps(msgspec.to_builtins(document), indent=2).encode()
     sys.stdout.flush()
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()

@@ -115,7 +115,12 @@ class FanOut(Generic[I, T]):
                 self.run.count_earlier(budget, self.path)
             codec = codec_for(work, self.run.codec)
             self.recorder = self.run.recorder(
-                self.path, cap, halt.kind, codec, again=self.scope.again
+                # With `reuse`, what counts of an earlier attempt is not for the kernel to say.
+                self.path,
+                cap,
+                halt.kind,
+                codec,
+                again=self.scope.again and reuse is None,
             )
         self.engine = Engine[I, T](
             scope=self.scope,

@@ -61,10 +61,21 @@ class InputSpec(SpecModel):
 
     def _of_type(self, given: Any, what: str) -> Any:
         value = _CONVERTERS[self.type](given)
+        if isinstance(value, str) and not value.isascii() and not _is_utf8(value):
+            raise ValueError(f"{what} must be text in UTF-8")
         if value is None:
             wanted = {"string": "text", "number": "a number", "boolean": "true or false"}
             raise ValueError(f"{what} must be {wanted[self.type]}, not {shown(given)}")
         return value
+
+
+def _is_utf8(text: str) -> bool:
+    """Bytes that are not arrive as halves of surrogate pairs, which nothing can keep."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _string(given: Any) -> str | None:

@@ -139,7 +139,9 @@ class WorkflowPlan:
             run, workflow, self._setting, history, leaves, stop_after=self._asked.stop_after
         )
         home = home_of(workflow, inputs)
-        frame = Frame(home, run.id, Layer(), path=str, bare=str, states={})
+        frame = Frame(
+            home, run.id, Layer(), path=str, bare=str, states={}, moment=(history.execution,)
+        )
         stop, interrupted = None, False
         try:
             stop = await engine.all(workflow.steps, frame)
@@ -158,6 +160,7 @@ class WorkflowPlan:
             gate,
             interrupted,
             workflow.steps[engine.position].id,
+            leaves.twice,
         )
 
     def _given(self, run: Run) -> Given:

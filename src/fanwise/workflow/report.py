@@ -11,6 +11,8 @@ from fanwise.specs import End
 from fanwise.workflow.engine.result import Result
 
 FAILED, PAUSED = 1, 3
+MOST = 10
+"""Paths that are listed at most."""
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -29,6 +31,8 @@ class Ending(msgspec.Struct, frozen=True):
     interrupted: bool = False
     last: str | None = None
     """The last top-level step that was begun."""
+    twice: Sequence[str] = ()
+    """The paths of the steps that may have run twice: when the process was killed, they ran."""
 
     @property
     def status(self) -> str:
@@ -54,11 +58,11 @@ class Ending(msgspec.Struct, frozen=True):
 
     def end(self, notes: Sequence[str]) -> End:
         """For the command line."""
-        stop, told = self.stop, [*notes]
+        stop, told = self.stop, [*notes, *_twice(self.twice)]
         if stop is not None:
             told.append(_told(stop, self.gate))
         return End(
-            {"steps": self.states},
+            {"steps": self.states, "may_have_run_twice": [*self.twice]},
             _lines(self.states) if stop is None and not self.interrupted else (),
             told,
             self._exit_code(),
@@ -79,6 +83,15 @@ def _told(stop: Result, gate: Mapping[str, Any] | None) -> str:
         options = ", ".join(gate["options"])
         return f"{gate['step_id']} waits for an answer ({options}): {gate['message']}"
     return f"{stop.at}: {stop.error or stop.status}"
+
+
+def _twice(paths: Sequence[str]) -> list[str]:
+    if not paths:
+        return []
+    they = "it" if len(paths) == 1 else "they"
+    more = [f"  … and {len(paths) - MOST:,} more"] if len(paths) > MOST else []
+    head = f"{len(paths):,} had been started before and not finished; {they} may have run twice:"
+    return [head, *(f"  {path}" for path in paths[:MOST]), *more]
 
 
 def _lines(states: Mapping[str, Mapping[str, Any]]) -> list[str]:

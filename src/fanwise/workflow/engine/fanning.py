@@ -19,7 +19,7 @@ from fanwise.errors import StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.workflow.engine.frame import Frame, States
 from fanwise.workflow.engine.leaves import Execution, result_of, whole
-from fanwise.workflow.engine.result import Result
+from fanwise.workflow.engine.result import Moment, Result
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.step_specs import FanOutStep, GateStep, MapStep, Step, SystemStep
 
@@ -54,7 +54,7 @@ async def _fanned(fan: _Fan, step: FanOutStep | MapStep, frame: Frame, items: li
         return Result("completed", output)
     # With `halt: never` failures may stand before what made the run pause.
     stop = next((result for result in stops if result.status != "failed"), stops[0])
-    return Result(stop.status, output, stop.error, stop.at, execution=stop.execution)
+    return Result(stop.status, output, stop.error, stop.at, moment=stop.moment)
 
 
 def _items(step: Step, items: Value, frame: Frame) -> list[Any]:
@@ -148,7 +148,9 @@ class _Fan:
         outcomes = await self._engine.leaves.many(
             self._executions(), template, cap=cap, name=self._path, halt=self._leaf_halt()
         )
-        results = [self._judged(result_of(each), n) for n, each in enumerate(outcomes)]
+        results = [
+            self._judged(result_of(each, self._frame.moment), n) for n, each in enumerate(outcomes)
+        ]
         return self._published(results)
 
     def _leaf_halt(self) -> Halt:
@@ -183,7 +185,7 @@ class _Fan:
                 record=False,
             )
         )
-        return self._published([_result(outcome) for outcome in outcomes])
+        return self._published([_result(outcome, self._frame.moment) for outcome in outcomes])
 
     async def _one(self, number: int) -> dict[str, Any]:
         result = await self._engine.step(self._template, self._of_item(number))
@@ -202,7 +204,7 @@ class _Fan:
         return results
 
 
-def _result(outcome: Outcome[Any]) -> Result:
+def _result(outcome: Outcome[Any], now: Moment) -> Result:
     if isinstance(outcome.value, dict):
         return msgspec.convert(outcome.value, Result)
-    return result_of(outcome)
+    return result_of(outcome, now)

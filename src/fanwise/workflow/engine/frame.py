@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.workflow.engine.result import Result
+from fanwise.workflow.engine.result import Moment, Result
 from fanwise.workflow.step_specs import Step
 
 States = dict[str, dict[str, Any]]
@@ -52,6 +52,11 @@ class Layer(Mapping[str, Any]):
         """In this layer."""
         self._own[key] = value
 
+    def take(self, above: Layer) -> None:
+        """What was put into a layer over this one."""
+        self._own.update(above._own)
+        self.fan_in = above.fan_in
+
 
 class Home(msgspec.Struct, frozen=True):
     """The workflow that a step belongs to: what all its frames share."""
@@ -82,10 +87,14 @@ class Frame(msgspec.Struct, frozen=True):
     item: Any = None
     needs: Mapping[str, int] = {}
     """The caps that each leaf in here needs besides its own."""
-    absorbed: bool = False
-    """A failure in here does not end the run, so it is final."""
-    since: int = 0
-    """Records of earlier executions than this do not count in here."""
+    moment: Moment = (0,)
+    settled: int = 1
+    """From this place of the moment on, no further attempt follows."""
+    absorbed: int = 0
+    """What fails in here does not stop what comes after some step around: so long is the moment
+    of the innermost such step, and while it lasts the failure is final. 0: there is none."""
+    since: Moment = ()
+    """Records from before do not count in here."""
     order: int | None = None
     """The place in the file that counts for steps in here; None: their own."""
 
@@ -117,7 +126,6 @@ class Frame(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(
             self,
             inside=path,
-            absorbed=self.absorbed or step.continue_on_error,
             needs=more_needs(self.needs, step.needs),
         )
 
@@ -149,6 +157,27 @@ class Frame(msgspec.Struct, frozen=True):
             bare=name,
             item=item,
         )
+
+    def absorbing(self, step: Step) -> Frame:
+        """For a step, all attempts at it, and what is done after its failure."""
+        if not step.continue_on_error:
+            return self
+        return msgspec.structs.replace(self, absorbed=len(self.moment))
+
+    def attempt(self, number: int, *, last: bool) -> Frame:
+        """For one attempt at a step with all that is in it, which sees nothing of those before."""
+        return msgspec.structs.replace(
+            self,
+            steps=Layer(self.steps),
+            states={},
+            moment=(*self.moment, number),
+            settled=self.settled if last else len(self.moment) + 1,
+        )
+
+    def take(self, attempt: Frame) -> None:
+        """What came of the attempt that counts."""
+        self.steps.take(attempt.steps)
+        self.states.update(attempt.states)
 
     def of_workflow(self, step: Step, path: str, home: Home) -> Frame:
         """For the steps of another file."""

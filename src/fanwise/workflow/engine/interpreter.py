@@ -21,7 +21,7 @@ from fanwise.workflow.engine.frame import Frame, Home
 from fanwise.workflow.engine.history import STEP, History, StepNote
 from fanwise.workflow.engine.leaves import Leaves, whole
 from fanwise.workflow.engine.order import Order
-from fanwise.workflow.engine.result import Result
+from fanwise.workflow.engine.result import Moment, Result
 from fanwise.workflow.expressions import truth
 from fanwise.workflow.setting import Setting
 from fanwise.workflow.spec import Workflow, bind_inputs
@@ -115,10 +115,10 @@ class Interpreter:
         )
         return self.leaves.execution(step, frame, place, self._since(step, frame))
 
-    def _since(self, step: Step, frame: Frame) -> int:
-        """The execution from which on a record counts: a later one may have begun again there."""
+    def _since(self, step: Step, frame: Frame) -> Moment:
+        """From when on a record counts: a later execution may have begun again there."""
         order = self._order.of(step) if frame.order is None else frame.order
-        again = (number for number, start in self._starts if order >= start)
+        again = ((number,) for number, start in self._starts if order >= start)
         return max([frame.since, *again])
 
     def as_one(self, step: Step, frame: Frame) -> Frame:
@@ -131,6 +131,7 @@ class Interpreter:
     async def _executed(self, step: Step, path: str, frame: Frame) -> Result:
         if self.leaves.knows(step):
             return await self.leaves.one(self.execution(step, frame))
+        frame = frame.absorbing(step)
         if isinstance(step, MapStep) or (step.retry is None and step.timeout is None):
             return await self._inside(step, path, frame)
         return await self._limited(step, path, frame)
@@ -141,30 +142,38 @@ class Interpreter:
         Another attempt goes on where the one before failed: what was completed in it is recorded.
         """
 
+        retry = Retry.none() if step.retry is None else step.retry.retry()
+        last, made = frame, 0
+
         async def attempt(_: str) -> dict[str, Any]:
-            result = await self._inside(step, path, frame)
-            if result.status == "failed":
+            nonlocal last, made
+            made += 1
+            last = frame.attempt(made, last=made > retry.times)
+            result = await self._inside(step, path, last)
+            # A failure from before, which counts, was the end of all attempts there were.
+            if result.status == "failed" and result.moment >= last.moment:
                 raise StepFailed(result.error or "", msgspec.to_builtins(result))
             return msgspec.to_builtins(result)  # type: ignore[no-any-return]
 
-        outcomes = whole(
-            await fan_out(
-                attempt,
-                [path],
-                cap=1,
-                run=self.run,
-                name=f"{path} whole",
-                key=lambda each: each,
-                retry=Retry.none() if step.retry is None else step.retry.retry(),
-                timeout=step.timeout,
-                record=False,
-            )
+        outcomes = await fan_out(
+            attempt,
+            [path],
+            cap=1,
+            run=self.run,
+            name=f"{path} whole",
+            key=lambda each: each,
+            retry=retry,
+            timeout=step.timeout,
+            record=False,
         )
-        outcome = outcomes[0]
+        frame.take(last)
+        outcome = whole(outcomes)[0]
         if outcome.value is not None:
-            return msgspec.convert(outcome.value, Result)
-        timed_out = isinstance(outcome.error, AttemptTimeout)
-        return Result("failed", {"timed_out": True} if timed_out else {}, str(outcome.error))
+            result = msgspec.convert(outcome.value, Result)
+            # What comes after it is of no attempt of its own.
+            return msgspec.structs.replace(result, moment=result.moment[: len(frame.moment)])
+        output = {"timed_out": True} if isinstance(outcome.error, AttemptTimeout) else {}
+        return Result("failed", output, str(outcome.error), moment=frame.moment)
 
     async def _inside(self, step: Step, path: str, frame: Frame) -> Result:
         try:
@@ -184,7 +193,7 @@ class Interpreter:
                 case WorkflowStep():
                     return await self._workflow(step, path, frame)
         except UsageError as error:  # an expression that cannot be computed
-            return Result("failed", {}, str(error))
+            return Result("failed", {}, str(error), moment=frame.moment)
         raise AssertionError(f"nobody executes {type(step).__name__}")
 
     async def _if(self, step: IfStep, path: str, frame: Frame) -> Result:
@@ -245,9 +254,9 @@ class Interpreter:
     async def _after_failure(self, step: Step, path: str, frame: Frame, failed: Result) -> Result:
         """What the file says is to be done then. The failure stays, unless the run must pause."""
         frame.put(step, path, failed)
-        inner = frame.within(step, path)
+        inner = frame.absorbing(step).within(step, path)
         # They belong to this failure, not to one before it.
-        inner = msgspec.structs.replace(inner, since=max(inner.since, failed.execution))
+        inner = msgspec.structs.replace(inner, since=max(inner.since, failed.moment))
         stop = await self.these(step.on_failure, inner)
         if stop is None:
             return failed
@@ -271,7 +280,7 @@ def _so_far(stop: Result | None, output: dict[str, Any]) -> Result:
     """The result of a step that holds others: what stopped them stops it."""
     if stop is None:
         return Result("completed", output)
-    return Result(stop.status, output, stop.error, stop.at, execution=stop.execution)
+    return Result(stop.status, output, stop.error, stop.at, moment=stop.moment)
 
 
 def home_of(workflow: Workflow, inputs: Mapping[str, Any]) -> Home:

@@ -24,7 +24,8 @@ from fanwise.errors import (
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.workflow.engine.frame import Frame, more_needs
-from fanwise.workflow.engine.result import Record, Result, record_of
+from fanwise.workflow.engine.result import Moment, Record, Result, record_of
+from fanwise.workflow.expressions.impossible import Impossible
 from fanwise.workflow.step_specs import Step
 from fanwise.workflow.steps.port import Leaf, Place, Resolved
 
@@ -39,32 +40,37 @@ class Interrupted(Exception):
 class Execution:
     """One leaf that is to be executed, at one path."""
 
-    __slots__ = ("absorbed", "digest", "frame", "place", "problem", "resolved", "since", "step")
+    __slots__ = ("digest", "frame", "place", "problem", "resolved", "since", "step")
 
-    def __init__(self, step: Step, frame: Frame, place: Place, kind: Leaf[Any], since: int) -> None:
+    def __init__(
+        self, step: Step, frame: Frame, place: Place, kind: Leaf[Any], since: Moment
+    ) -> None:
         self.step = step
         self.frame = frame
         self.since = since
-        """Records of earlier executions do not count."""
-        self.absorbed = frame.absorbed or step.continue_on_error
+        """Records from before do not count."""
         self.problem: str | None = None
         self.resolved: Resolved = {}
         try:
             self.resolved = kind.resolve(step, frame)
-        except FanwiseError as error:
+        except (FanwiseError, Impossible) as error:
             self.problem = str(error)
+        except Exception as error:  # a failure of this step, and of no other
+            self.problem = one_line(error)
         self.digest = digest_of([step.type, self.resolved, self.problem])
-        self.place = msgspec.structs.replace(place, version=f"{self.digest}.{since}")
+        version = ".".join([self.digest, *map(str, since or (0,))])
+        self.place = msgspec.structs.replace(place, version=version)
 
     def record(self, result: Result) -> dict[str, Any]:
         """What came of it, for the journal."""
         return Record(
             self.step.type, result.status, self.digest, self.place.execution, self.frame.inside,
-            result.output, result.error, self.place.decided,
+            [*self.frame.moment[1:]], self.frame.settled, result.output, result.error,
+            self.place.decided,
         ).to_json()  # fmt: skip
 
     def counts(self, outcome: Outcome[Any]) -> bool:
-        """Whether what an earlier execution recorded is what this one would come to."""
+        """Whether what was recorded before is what this one would come to."""
         record = record_of(outcome.value)
         if record is None:
             return False
@@ -72,11 +78,22 @@ class Execution:
             # Nobody had answered; what was used up before that stays so.
             self.place = msgspec.structs.replace(self.place, decided=record.decided)
             return False
-        final = record.status == "completed" or (record.status == "failed" and self.absorbed)
-        if final and record.digest == self.digest and record.execution >= self.since:
+        final = record.status == "completed" or (record.status == "failed" and self._past(record))
+        if final and record.digest == self.digest and record.moment >= self.since:
             return True
         self.place = msgspec.structs.replace(self.place, decided=record.execution)
         return False
+
+    def _past(self, failed: Record) -> bool:
+        """Whether the steps went on after this failure, so that it is not tried again.
+
+        They did if some step that absorbs it stands inside all that is now tried again, and had
+        made its last attempt.
+        """
+        frame = self.frame.absorbing(self.step)
+        pairs = zip(failed.moment, frame.moment, strict=False)
+        again = next((place for place, (then, now) in enumerate(pairs) if then != now), 0)
+        return frame.absorbed > again and failed.settled <= frame.absorbed
 
 
 class Leaves:
@@ -87,12 +104,14 @@ class Leaves:
         self._kinds = kinds
         self.performed = 0
         """How many were performed, and not found in the journal."""
+        self.twice: list[str] = []
+        """The paths of those that an earlier execution had begun, with no end in the journal."""
 
     def knows(self, step: Step) -> bool:
         """Whether it is a leaf."""
         return type(step) in self._kinds
 
-    def execution(self, step: Step, frame: Frame, place: Place, since: int) -> Execution:
+    def execution(self, step: Step, frame: Frame, place: Place, since: Moment) -> Execution:
         """What would be executed there."""
         return Execution(step, frame, place, self._kinds[type(step)], since)
 
@@ -101,7 +120,7 @@ class Leaves:
         outcomes = await self.many(
             [execution], execution.step, cap=1, name=execution.place.path, halt=Halt.never()
         )
-        return result_of(outcomes[0])
+        return result_of(outcomes[0], execution.frame.moment)
 
     async def many(
         self,
@@ -124,6 +143,11 @@ class Leaves:
             retry=Retry.none() if step.retry is None else step.retry.retry(),
             halt=halt,
             reuse=lambda execution, outcome: execution.counts(outcome),
+        )
+        self.twice += (
+            outcome.key
+            for outcome in (*outcomes, *outcomes.discarded)
+            if outcome.may_have_run_twice and outcome.status != "skipped"
         )
         return whole(outcomes)
 
@@ -169,13 +193,14 @@ def whole(outcomes: Outcomes[Any]) -> Outcomes[Any]:
     return outcomes
 
 
-def result_of(outcome: Outcome[Any]) -> Result:
+def result_of(outcome: Outcome[Any], now: Moment) -> Result:
     """What an item says of its step."""
     record = record_of(outcome.value)
     if record is not None:
         return record.result
     error = outcome.error
-    return Result("failed", {}, outcome.status if error is None else one_line(error))
+    told = outcome.status if error is None else one_line(error)
+    return Result("failed", {}, told, moment=now)
 
 
 def digest_of(value: Any) -> str:

@@ -10,6 +10,11 @@ Status = Literal["completed", "failed", "paused", "aborted"]
 """A run has the same ones, and `running` and `created` before."""
 
 
+Moment = tuple[int, ...]
+"""The execution of the run, from 0, and then, of each step around that has attempts, the number of
+the attempt. Of two of one path the later is the greater."""
+
+
 class Result(msgspec.Struct, frozen=True):
     """What came of one execution of a step."""
 
@@ -20,8 +25,8 @@ class Result(msgspec.Struct, frozen=True):
     """The path of the step inside it where it really happened; None: itself."""
     absorbed: bool = False
     """It failed, and what comes after it goes on all the same."""
-    execution: int = 0
-    """In which execution of the run it came to this."""
+    moment: Moment = ()
+    """When it came to this."""
 
     @property
     def goes_on(self) -> bool:
@@ -40,6 +45,10 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """In which execution of the run it was made, counted from 0."""
     inside: str = ""
     """The path of the step that it stands in; empty: the workflow."""
+    attempts: list[int] = []
+    """Of the steps around it, as in its moment."""
+    settled: int = 1
+    """From this place of its moment on, no further attempt was to follow."""
     output: dict[str, Any] = {}
     error: str | None = None
     decided: int = -1
@@ -53,7 +62,12 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def result(self) -> Result:
         """What it says of the step."""
-        return Result(self.status, self.output, self.error, execution=self.execution)
+        return Result(self.status, self.output, self.error, moment=self.moment)
+
+    @property
+    def moment(self) -> Moment:
+        """When it was made."""
+        return (self.execution, *self.attempts)
 
 
 def record_of(value: Any) -> Record | None:

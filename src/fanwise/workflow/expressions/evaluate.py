@@ -65,7 +65,8 @@ def _reach(value: Any, parts: tuple[str | int, ...]) -> Any:
         else:
             inside = isinstance(value, list) and part < len(value)
             value = value[part] if inside else None
-    return value
+    # What steps gave is seen through layers, which change: a value is plain, and stays as it is.
+    return value if isinstance(value, dict) or not isinstance(value, Mapping) else dict(value)
 
 
 def _filtered(tree: Filtered, roots: Mapping[str, Any]) -> Any:

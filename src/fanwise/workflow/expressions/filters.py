@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from fanwise.workflow.expressions.impossible import Impossible, kind, within_size
+from fanwise.workflow.expressions.json_text import read_json
 from fanwise.workflow.expressions.lexer import MOST_NUMBER
 from fanwise.workflow.expressions.shown import shown
 
@@ -67,9 +67,7 @@ def _from_json(value: Any) -> Any:
         raise Impossible(f"`from_json` takes text, not {kind(value)}")
     within_size(len(value))
     try:
-        return json.loads(
-            value, parse_int=_whole, parse_float=_real, parse_constant=_no_such_number
-        )
+        return read_json(value, parse_int=_whole, parse_float=_real)
     except RecursionError:
         raise Impossible("`from_json` got too many levels, one inside the other") from None
     except ValueError as error:
@@ -87,10 +85,6 @@ def _real(written: str) -> float:
     if value in (float("inf"), float("-inf")):
         raise ValueError("a number is too large")
     return value
-
-
-def _no_such_number(written: str) -> Any:
-    raise ValueError(f"{written} is no number of JSON")
 
 
 def _length(value: Any) -> int:

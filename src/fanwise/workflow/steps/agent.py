@@ -11,13 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fanwise.errors import StepFailed
+from fanwise.errors import StepFailed, UsageError
 from fanwise.models import Options, Request, ask, connect
 from fanwise.models.names import BUILT_IN, PROVIDERS
 from fanwise.models.port import Message
 from fanwise.processes import Command
 from fanwise.workflow.engine.frame import Frame
 from fanwise.workflow.engine.result import Result
+from fanwise.workflow.expressions.impossible import kind
 from fanwise.workflow.expressions.shown import shown
 from fanwise.workflow.input_specs import AUTO
 from fanwise.workflow.integrations import Integration, argv, command_argv, named, of_project
@@ -168,7 +169,14 @@ def _who(step: AgentStep, frame: Frame, agents: Agents) -> dict[str, Any]:
     model = None if step.model is None else step.model.render(roots)
     options = {name: value.render(roots) for name, value in step.options.items()}
     return {
-        "integration": agents.meant(integration or home.integration),
-        "model": model or home.model,
+        "integration": agents.meant(_name("integration", integration or home.integration)),
+        "model": _name("model", model or home.model),
         "options": {**home.options, **options},
     }
+
+
+def _name(of: str, value: Any) -> str | None:
+    """What an expression gave for a name. `UsageError`."""
+    if value is None or isinstance(value, str):
+        return value
+    raise UsageError(f"the {of} is {kind(value)}, not a name: {shown(value)}")

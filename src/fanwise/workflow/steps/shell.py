@@ -6,7 +6,6 @@ pastes them in, which runs what they contain; `--compat spec-kit` does as it doe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from fanwise.errors import StepFailed
 from fanwise.processes import Command
 from fanwise.workflow.engine.frame import Frame
 from fanwise.workflow.engine.result import Result
+from fanwise.workflow.expressions.json_text import read_json
 from fanwise.workflow.step_specs import ShellStep
 from fanwise.workflow.steps.child import KEEP, run_child
 from fanwise.workflow.steps.port import Place, Resolved
@@ -61,10 +61,6 @@ def _data(output: dict[str, Any]) -> Any:
     if output.get("stdout_truncated"):
         raise StepFailed(f"stdout has {output['stdout_size']} bytes, too many for JSON", output)
     try:
-        return json.loads(output["stdout"], parse_constant=_no_constant)
+        return read_json(output["stdout"])
     except (ValueError, RecursionError) as error:
         raise StepFailed(f"stdout is no JSON: {error}", output) from error
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
