@@ -28,9 +28,9 @@ class Executed(msgspec.Struct, frozen=True):
     wanted: int
     left_out: list[Cell]
     """Not run, for their contrasts are settled."""
-    unaffordable: list[Cell]
-    """Not run, for the budget had no room."""
     verdicts: list[Verdict]
+    unaffordable: list[Cell] = []
+    """Not run, for the budget had no room."""
 
 
 async def execute(
@@ -67,7 +67,7 @@ async def execute(
     finally:
         run.subscribers.remove(spending)
     found = [driver.results[cell.key] for cell in cells if cell.key in driver.results]
-    return Executed(found, len(cells), driver.left_out, driver.unaffordable, stopping.verdicts)
+    return Executed(found, len(cells), driver.left_out, stopping.verdicts, driver.unaffordable)
 
 
 def _defined(
