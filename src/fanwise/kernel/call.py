@@ -138,6 +138,9 @@ class _Leaf:
 
     async def perform(self, attempt: Attempter, retry: Retry) -> Any:
         """Attempts, with backoff between them, until one is good or no more is wanted."""
+        if self._scope is not None and self._scope.entry.engine.ordered:
+            with self._parked():
+                await asyncio.sleep(0)  # here it is given up, unless others of its calls were made
         backoff_s = 0.0
         while True:
             value, error = await self._once(attempt, backoff_s)

@@ -73,7 +73,7 @@ class Engine(Generic[I, T]):
         self.fatal: BaseException | None = None
         """What ends the fan-out with an exception once all is cancelled."""
         self.halt_reason: str | None = None
-        self._ordered = False
+        self.ordered = False
         """Whether it was told from outside to halt."""
         self._loop = scope.loop
         self._dispatcher = dispatcher
@@ -121,14 +121,14 @@ class Engine(Generic[I, T]):
             self.halt_reason = reason
         self._halted(None, reason)
         self._apply(self.schedule.halt_now())
-        self._ordered = True
+        self.ordered = True
         for entry in list(self._entries.values()):
             self.parked(entry)
         self.check_over()
 
     def parked(self, entry: Entry[I, T]) -> None:
         """A call of the item waits. After an order to halt nobody lets it go: it is a start."""
-        if self._ordered and entry.idle and not entry.cancel_asked:
+        if self.ordered and entry.idle and not entry.cancel_asked:
             entry.cancel_asked = True
             self._cancel_task(entry)
 
