@@ -33,6 +33,7 @@ async def halted(server: Server, work: Any, items: list[str], place: Path) -> Ou
             run.halt("Ctrl-C")
             server.go_on.set()
 
+        outcomes: Outcomes[Any]
         outcomes, _ = await asyncio.gather(fan_out(work, items, cap=9, run=run), order())
         return outcomes
 
