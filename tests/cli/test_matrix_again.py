@@ -97,6 +97,7 @@ def test_only_and_rerun(matrix: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--only", "stratgy=plain"], ["no axis 'stratgy'", "model, strategy, input, repeat"]),
         (["--only", "plain"], ["AXIS=VALUE"]),
         (["--rerun", "zzz"], ["no cell's id begins with 'zzz'", "failed, all"]),
+        (["--rerun", ""], ["no cell's id begins with ''", "failed, all"]),
     ],
 )
 def test_a_filter_that_matches_nothing_exits_2_and_lists_the_values(
@@ -144,6 +145,35 @@ def test_answers_are_scored_again_without_paying(
         assert len(server.requests) == 6
 
     serving(script, main, monkeypatch)
+
+
+def test_score_takes_of_another_file_only_its_scorers(
+    matrix: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(server: ScriptedServer) -> None:
+        first = await command(matrix, "run", "m.yaml", "--json")
+        edit(matrix, "Kindly:", "Never asked:")
+        edit(matrix, "name: reviews", "name: others")
+        edit(matrix, '{call: "mine:score"}', "{f1: input.label}")
+        done = await command(matrix, "score", "reviews", "--file", "m.yaml", "--json")
+        before, after = cells_of(first.stdout), cells_of(done.stdout)
+        assert {axes: cell["cell"] for axes, cell in after.items()} == {
+            axes: cell["cell"] for axes, cell in before.items()
+        }
+        assert set(after["kind", "1"]["scores"]) == {"exact", "f1"}
+        assert len(server.requests) == 6
+
+    serving(script, main, monkeypatch)
+
+
+def test_a_file_without_a_name_is_its_own_run(place: Place) -> None:
+    text = "matrix: {axes: {input: [{id: a, x: b}]}, strategies: {one: {constant: %s}}}\n"
+    (place.path / "first file.yaml").write_text(text % "p")
+    (place.path / "second.yaml").write_text(text % "q")
+    one = json.loads(place.run("run", "first file.yaml", "--json").stdout)
+    two = json.loads(place.run("run", "second.yaml", "--json").stdout)
+    assert (one["run"], two["run"]) == ("first-file", "second")
+    assert b"first-file" in place.run("check", "first file.yaml").stdout
 
 
 def test_score_asks_for_no_answer_that_is_missing(

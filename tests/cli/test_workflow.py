@@ -205,6 +205,20 @@ def test_the_files_of_a_run_are_its_own(tmp_path: Path, place: Place) -> None:
     assert "inner.yaml is gone" in " ".join(told(done)["notes"])
 
 
+def test_a_type_of_the_project_needs_trust_to_check_to_run_and_to_resume(place: Place) -> None:
+    folder = place.path / ".fanwise" / "steps"
+    folder.mkdir(parents=True)
+    (folder / "shout.py").write_text("def shout(fields, place): return {'said': fields['what']}\n")
+    header, _, _ = FILE.partition("inputs:")
+    steps = "[{id: s, type: shout, what: hi}, {id: g, type: gate, message: '?'}]"
+    (place.path / "w.yaml").write_text(f"{header}steps: {steps}\n")
+    commands = (["check", "w.yaml"], ["run", "w.yaml", "--run", "r"], ["resume", "r"])
+    for command, code in zip(commands, (0, 3, 3), strict=True):
+        refused = place.run(*command)
+        assert (refused.returncode, b"--trust-project" in refused.stderr) == (2, True), command
+        assert place.run(*command, "--trust-project").returncode == code, command
+
+
 def test_json_can_say_what_utf_8_cannot(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     print_json({"half": "\ud83d", "n": 1})
     assert json.loads(capsysbinary.readouterr().out) == {"half": "\ud83d", "n": 1}

@@ -162,9 +162,32 @@ def test_a_rate_is_paid_by_what_calls_turn_out_to_use_not_by_the_most_they_may()
     caps.ledger.release(first, 1.0)
     assert len(caps.ledger.grants(0.0)) == 1
     more = [ticket(caps, n, tokens=100_000, m=1) for n in range(2, 20)]
-    assert (
-        sum(caps.ledger.request(each, 0.0) for each in more) == 6
-    )  # 125 each of 900 that are left
+    # 110 each, of 790 that are left.
+    assert sum(caps.ledger.request(each, 0.0) for each in more) == 7
+
+
+def test_refusals_teach_nothing_of_how_long_answers_are() -> None:
+    caps = Caps(m=Rate(tokens=6_000))
+    for order in range(20):
+        refused = ticket(caps, order, tokens=1_000, m=1)
+        assert caps.ledger.request(refused, 0.0)
+        caps.ledger.settle(refused, 0, 0.0, whole=False)
+        caps.ledger.release(refused, 0.0)
+    first, second = (ticket(caps, order, tokens=1_000, m=1) for order in (20, 21))
+    assert caps.ledger.request(first, 0.0)
+    assert not caps.ledger.request(second, 0.0)
+
+
+def test_one_long_answer_among_short_ones_is_reckoned_with() -> None:
+    caps = Caps(m=Rate(tokens=60_000))  # 10,000 at once
+    for order in range(20):
+        one = ticket(caps, order, tokens=5_000, m=1)
+        assert caps.ledger.request(one, 0.0)
+        caps.ledger.settle(one, 4_000 if order == 10 else 10, 0.0)
+        caps.ledger.release(one, 0.0)
+        caps.ledger.grants(1_000.0 * order)
+    more = [ticket(caps, order, tokens=5_000, m=1) for order in range(20, 60)]
+    assert sum(caps.ledger.request(each, 90_000.0) for each in more) <= 3
 
 
 @given(st.lists(st.tuples(st.integers(1, 400), st.integers(1, 1_000)), min_size=50, max_size=120))

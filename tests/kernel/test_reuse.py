@@ -140,3 +140,32 @@ async def test_a_failure_of_an_earlier_attempt_around_counts_if_reuse_says_so() 
             ran.clear()
             await fan_out(outer, [name], run=run, name=f"{name} around", retry=Retry(1), key=str)
             assert ran == (["a", "b", "a", "b"] if name == "plain" else ["a", "b", "b"])
+
+
+@virtual_time
+async def test_what_failed_inside_one_that_does_not_count_runs_again_too() -> None:
+    journal = MemoryJournal()
+    ran: list[str] = []
+
+    async def inner(item: str) -> str:
+        ran.append(item)
+        if item.endswith("bad"):
+            raise ValueError(item)
+        return item
+
+    async def outer(item: str) -> str:
+        await fan_out(inner, [f"{item}-good", f"{item}-bad"], name="inner", key=str)
+        return item
+
+    async def execute(wrong: str | None) -> list[str]:
+        ran.clear()
+        async with open_run("r", journal=journal) as run:
+            await fan_out(
+                outer, ["a", "b"], cap=1, run=run, name="f", key=str,
+                reuse=lambda item, outcome: item != wrong,
+            )  # fmt: skip
+        return ran
+
+    assert len(await execute(None)) == 4
+    assert await execute("a") == ["a-bad"]
+    assert await execute(None) == []

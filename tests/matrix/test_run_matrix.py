@@ -224,6 +224,29 @@ def test_rerun_all_answers_anew_and_a_resume_goes_on_with_the_new_ones(
     assert third == second and len(model.requests) == 24
 
 
+def test_rerun_all_after_an_edit_was_taken_back_answers_anew(tmp_path: Path) -> None:
+    model, place = says(right), tmp_path / "j.db"
+    run_matrix_sync(matrix(model), journal=place)
+    edited = {"plain": "Well? {{ input.text }}", "kind": "Be kind. Good or bad? {{ input.text }}"}
+    run_matrix_sync(matrix(model, strategies=edited), journal=place)
+    assert len(model.requests) == 18
+    run_matrix_sync(matrix(model), journal=place, rerun="all")
+    assert len(model.requests) == 30
+
+
+def test_what_the_budget_had_no_room_for_has_not_failed_and_runs_with_more(tmp_path: Path) -> None:
+    model, place = says(right), tmp_path / "j.db"
+    first = run_matrix_sync(matrix(model, budget={"requests": 5}), journal=place)
+    assert (len(first.cells), first.failures, len(model.requests)) == (5, [], 5)
+    with closing(open_journal(place)) as journal:
+        found = read_matrix(journal, "reviews")
+    assert (len(found.results), len(found.waiting)) == (5, 7)
+    again = run_matrix_sync(matrix(model, budget={"requests": 5}), journal=place)
+    assert (len(again.cells), len(model.requests)) == (5, 5)
+    whole = run_matrix_sync(matrix(model, budget={"requests": 50}), journal=place)
+    assert (len(whole.cells), whole.failures, len(model.requests)) == (12, [], 12)
+
+
 def test_rerun_of_a_cell_is_of_that_cell(tmp_path: Path) -> None:
     model, place = says(right), tmp_path / "j.db"
     first = run_matrix_sync(matrix(model), journal=place)
@@ -234,6 +257,10 @@ def test_rerun_of_a_cell_is_of_that_cell(tmp_path: Path) -> None:
     assert changed == [target.id]
     with pytest.raises(UsageError, match="no cell's id begins with 'nothing'"):
         run_matrix_sync(matrix(model), journal=place, rerun="nothing")
+    for nothing in ("", "~1"):  # as of an unset variable: it is not all of them
+        with pytest.raises(UsageError, match="no cell's id begins with"):
+            run_matrix_sync(matrix(model), journal=place, rerun=nothing)
+    assert len(model.requests) == 13
 
 
 def test_only_some_cells(tmp_path: Path) -> None:
@@ -363,6 +390,28 @@ def test_cells_that_back_off_keep_no_other_from_its_turn() -> None:
     assert run_virtual(main()) < 12 + 60 + 12 + 10
 
 
+@pytest.mark.parametrize("name", ["scripted", "scripted:one", "all"])
+def test_a_cap_is_reached_whoever_it_is_for(name: str) -> None:
+    """Rooms are larger than caps: 150 are at the model at once, and no more."""
+
+    async def main() -> None:
+        model = says(right)
+        model.gate.close()
+        inputs = [{"id": str(n), "text": f"number {n}"} for n in range(300)]
+        strategies = {"plain": "{{ input.text }}"}
+        axes = {"model": [model], "input": inputs}
+        made = matrix(model, axes=axes, strategies=strategies, score=[], caps={name: 150})
+
+        async def watch() -> None:
+            await model.gate.held(150)
+            model.gate.open()
+
+        _, result = await asyncio.gather(watch(), run_matrix(made))
+        assert len(result.cells) == 300 and model.most_in_flight == 150
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
 # -- early ends -----------------------------------------------------------------------------------
 
 
@@ -388,7 +437,7 @@ def test_the_repeats_of_a_settled_contrast_are_left_out(tmp_path: Path) -> None:
     first_round = [each for each in result.cells if each.cell.repeat == 0]
     assert len(first_round) == 120
     assert len(result.left_out) + len(result.cells) == 960
-    assert len(result.cells) < 200  # what was given to the fan-out before it was settled
+    assert len(result.cells) < 200  # those that had begun before the last score was on disk
     # A resume comes to the same verdict and asks for none of those that were left out.
     asked_before = len(model.requests)
     again = run_matrix_sync(made, journal=tmp_path / "j.db", stop_when_decided=True)
@@ -402,3 +451,17 @@ def test_nothing_is_left_out_while_nothing_is_settled() -> None:
     result = run_matrix_sync(made, stop_when_decided=True)
     assert result.left_out == [] and len(result.cells) == 360
     assert {each.decision for each in result.verdicts} == {None}
+
+
+def test_after_a_kill_between_answer_and_score_the_verdict_is_the_same(tmp_path: Path) -> None:
+    """Recorded answers without scores are not at their end: the scores still come, and count."""
+    model = says(lambda text: "yes" if "please" in text else "no")
+    strategies = {"polite": "please: {{ input.text }}", "rude": "{{ input.text }}"}
+    axes = {"model": [model], **sixty(repeat=8)}
+    place = tmp_path / "j.db"
+    plain = matrix(model, axes=axes, strategies=strategies, score=[], caps={"scripted": 2})
+    run_matrix_sync(plain, journal=place, only=["repeat=0"])  # as if killed before any score
+    made = matrix(model, axes=axes, strategies=strategies, caps={"scripted": 2})
+    result = run_matrix_sync(made, journal=place, stop_when_decided=True)
+    assert result.verdicts[0].decision == "first"
+    assert len(result.cells) < 200

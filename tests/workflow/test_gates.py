@@ -82,7 +82,9 @@ async def test_after_a_rejection_with_retry_it_is_asked_again(tmp_path: Path) ->
     ending = await world.resume(gate("retry"), MORE, answer=("review=reject",))
     assert ending.status == "paused"
     assert ending.facts["gate"]["choice"] == "reject"
-    assert (await world.resume(gate("retry"), MORE)).status == "paused"
+    for _ in range(3):  # it is not used once more, however often it is resumed
+        ending = await world.resume(gate("retry"), MORE)
+        assert (ending.status, ending.facts["gate"]["choice"]) == ("paused", None)
     ending = await world.resume(gate("retry"), MORE, answer=("review=approve",))
     assert ending.status == "completed"
 
@@ -140,9 +142,25 @@ async def test_an_input_may_give_the_verdict(tmp_path: Path) -> None:
     more = "inputs: {verdict: {type: string, default: ''}}\n"
     world = World(tmp_path)
     assert (await world.run(steps, more)).status == "paused"
-    assert (await world.resume(steps, more, input={"verdict": "reject"})).status == "paused"
-    assert (await world.resume(steps, more)).status == "paused"
+    for _ in range(2):  # the same word once more is a new verdict
+        ending = await world.resume(steps, more, input={"verdict": "reject"})
+        assert (ending.status, ending.facts["gate"]["choice"]) == ("paused", "reject")
+        for _ in range(3):
+            ending = await world.resume(steps, more)
+            assert (ending.status, ending.facts["gate"]["choice"]) == ("paused", None)
     assert (await world.resume(steps, more, input={"verdict": "approve"})).status == "completed"
+
+
+@virtual_time
+async def test_a_verdict_that_the_run_began_with_is_used_once(tmp_path: Path) -> None:
+    steps = '- {id: review, type: gate, message: "?", on_reject: retry, verdict_input: verdict}'
+    more = "inputs: {verdict: {type: string, default: ''}}\n"
+    world = World(tmp_path)
+    ending = await world.run(steps, more, input={"verdict": "reject"})
+    assert ending.facts["gate"]["choice"] == "reject"
+    for _ in range(3):
+        ending = await world.resume(steps, more)
+        assert (ending.status, ending.facts["gate"]["choice"]) == ("paused", None)
 
 
 @virtual_time

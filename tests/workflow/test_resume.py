@@ -10,6 +10,7 @@ from fanwise.errors import UsageError
 from fanwise.testing import virtual_time
 
 from .running import World, output, statuses
+from .support import HEADER
 
 INPUTS = "inputs: {a: {type: string, default: x}, fail: {type: boolean, default: true}}\n"
 
@@ -154,6 +155,50 @@ def test_steps_that_are_not_there_are_refused(tmp_path: Path) -> None:
         world.plan(steps, start="al")
     with pytest.raises(UsageError, match="Name the fan-out: all"):
         world.plan(steps, stop_after="t")
+
+
+INNER = HEADER + "steps: [{id: a, type: do}, {id: b, type: do}, {id: last, type: do}]\n"
+OUTER = """
+- {id: one, type: do}
+- {id: sub, type: workflow, workflow: inner.yaml}
+- {id: twin, type: workflow, workflow: inner.yaml}
+- {id: last, type: do}
+"""
+ALL = ["one", "sub:a", "sub:b", "sub:last", "twin:a", "twin:b", "twin:last", "last"]
+
+
+@pytest.mark.parametrize("start", ["one", "sub:b", "twin", "twin:a", "twin:last", "last"])
+@virtual_time
+async def test_steps_of_included_files_can_be_named(start: str, tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text(INNER)
+    first = ALL.index("twin:a" if start == "twin" else start)
+    world = World(tmp_path)
+    assert (await world.run(OUTER)).status == "completed"
+    assert world.ran == ALL
+    world.ran = []
+    assert (await world.resume(OUTER, start=start)).status == "completed"
+    assert world.ran == ALL[first:]
+    # `last` is also the id of steps in the included file: it is not they who are meant.
+    stopped = World(tmp_path)
+    ending = await stopped.run(OUTER, stop_after=start)
+    assert ending.status == "paused"
+    after = "twin:last" if start == "twin" else start
+    assert stopped.ran == ALL[: ALL.index(after) + 1]
+    await stopped.resume(OUTER)
+    assert stopped.ran == ALL
+
+
+def test_which_steps_can_be_named_is_said(tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text(INNER)
+    step = "{id: t, type: workflow, workflow: inner.yaml}"
+    fan = f"- {{id: all, type: fan-out, items: [1], step: {step}}}"
+    world = World(tmp_path)
+    for option in ("start", "stop_after"):
+        with pytest.raises(UsageError, match=r"no such step.*sub:a, sub:b, sub:last, twin, twin:a"):
+            world.plan(OUTER, **{option: "inner:a"})
+    with pytest.raises(UsageError, match="Name the fan-out: all"):
+        world.plan(fan, stop_after="t:a")
+    world.plan(fan, start="t:a")
 
 
 @virtual_time

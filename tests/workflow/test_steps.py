@@ -16,7 +16,7 @@ from fanwise.errors import BadSpec, UsageError
 from fanwise.specs import read
 from fanwise.workflow import step_types
 from fanwise.workflow.asked import Asked
-from fanwise.workflow.plan import plan
+from fanwise.workflow.plan import again, plan
 from fanwise.workflow.report import Ending
 
 from .running import World, output, statuses
@@ -265,11 +265,22 @@ def test_types_of_the_project_need_trust(tmp_path: Path, monkeypatch: Any) -> No
     file = tmp_path / "w.yaml"
     file.write_text(file_of("- {id: s, type: shout, what: hello}"))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadSpec, match="no type of steps 'shout'"):
+    with pytest.raises(BadSpec, match=r"no type of steps 'shout'.*say --trust-project"):
         plan(read(str(file)), Asked())
     assert not (tmp_path / "imported").exists()
-    ending = asyncio.run(_execute(plan(read(str(file)), Asked(trust_project=True))))
+    trusted = plan(read(str(file)), Asked(trust_project=True))
+    ending = asyncio.run(_execute(trusted))
     assert output(ending, "s") == {"said": "HELLO"}
+    (tmp_path / "imported").unlink()
+    with pytest.raises(BadSpec, match=r"no type of steps 'shout'.*say --trust-project"):
+        again(trusted.spec, Asked())
+    assert not (tmp_path / "imported").exists()
+    assert "hello" in str(again(trusted.spec, Asked(trust_project=True)).describe())
+    # What the project does not have is not promised.
+    file.write_text(file_of("- {id: s, type: whisper, what: hello}"))
+    with pytest.raises(BadSpec, match="no type of steps 'whisper'") as caught:
+        plan(read(str(file)), Asked())
+    assert "--trust-project" not in str(caught.value)
 
 
 def test_inputs_from_files(tmp_path: Path) -> None:

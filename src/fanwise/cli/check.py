@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fanwise.cli.exit_codes import BAD_USAGE, DONE
-from fanwise.cli.options import FileArgument, JsonOption
+from fanwise.cli.options import FileArgument, JsonOption, TrustOption, given
 from fanwise.cli.say import print_json
 from fanwise.errors import BadSpec
 
@@ -38,17 +38,20 @@ def register(app: typer.Typer) -> None:
     app.command("check", help=HELP)(check)
 
 
-def check(file: FileArgument, as_json: JsonOption = False) -> int:
+def check(
+    file: FileArgument, trust_project: TrustOption = False, as_json: JsonOption = False
+) -> int:
     """Check a file."""
-    from fanwise.specs import read, system_of
+    from fanwise.specs import plan_of, read, system_of
     from fanwise.specs.system import PreviewingSystem
 
     document = read(file)
     system = system_of(document)
-    if isinstance(system, PreviewingSystem):
+    options = given(trust_project=trust_project)
+    if isinstance(system, PreviewingSystem) and not options:
         found = system.preview(document)
     else:
-        found = preview(system.plan(document))
+        found = preview(plan_of(system, document, options))
     tell(file, system.name, found, as_json=as_json)
     if found.problems and not as_json:
         raise BadSpec(document.name, found.problems)

@@ -45,5 +45,5 @@ def given(**options: Any) -> dict[str, Any]:
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in options.items()
-        if value
+        if value or value == ""
     }

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from fanwise.core.outcome import Outcome
+from fanwise.core.outcome import Outcome, Status
 from fanwise.errors import BadPredicate
 
 
@@ -41,6 +41,18 @@ class Halt(msgspec.Struct, frozen=True):
     def when(predicate: Callable[[Outcome[Any]], bool]) -> Halt:
         """The first outcome in item order for which this is true is the last one."""
         return Halt("when", predicate)
+
+    def spares(self, status: Status) -> bool:
+        """Whether no outcome of this status halts, whatever else it says."""
+        match self.kind:
+            case "never":
+                return True
+            case "failure":
+                return status != "failed"
+            case "success" | "fastest":
+                return status != "done"
+            case "when":
+                return False
 
     def judge(self, outcome: Outcome[Any]) -> bool:
         """Whether this outcome halts. `BadPredicate` if the predicate fails."""

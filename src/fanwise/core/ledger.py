@@ -295,13 +295,16 @@ class Ledger:
             new = resource.adaptation.accepted(resource.limit, saturated=full)
             self._move(resource, new, "saturated")
 
-    def settle(self, ticket: Ticket, tokens: float, now: float) -> None:
-        """The true number of tokens, after what was expected was paid."""
+    def settle(self, ticket: Ticket, tokens: float, now: float, *, whole: bool = True) -> None:
+        """The true number of tokens, after what was expected was paid.
+
+        Not `whole`: it was refused or broke off, which says nothing of what others will use.
+        """
         for resource, _ in ticket.needs:
             for bucket in resource.buckets:
                 if bucket.counts_tokens:
                     bucket.take(tokens - ticket.paid, now)
-        if ticket.tokens:
+        if ticket.tokens and whole:
             self._expected.setdefault(ticket.needs, Expectation()).learn(ticket.tokens, tokens)
 
     # -- needs ----------------------------------------------------------------------------------

@@ -79,30 +79,28 @@ class Expectation:
     An estimate is the most that a call may use: right for a budget, which must never be overspent,
     and far too much for a rate. A model whose answers may be 100,000 tokens long mostly gives 300;
     paid in full, one such call empties the bucket until it ends, and calls go one by one. So a
-    rate is paid by what was learned, with a margin, and settled by the truth.
+    rate is paid by the most that was used of late, and settled by the truth: after a change to
+    longer answers, those in flight are paid back before others go.
     """
 
-    __slots__ = ("_estimated", "_used")
+    __slots__ = ("_most",)
 
     def __init__(self) -> None:
-        self._estimated = 0.0
-        self._used = 0.0
+        self._most: float | None = None
 
     @property
     def share(self) -> float:
         """Of an estimate; 1.0 until something is known, and never more."""
-        if self._estimated <= 0.0:
-            return 1.0
-        return min(1.0, _MARGIN * self._used / self._estimated)
+        return 1.0 if self._most is None else min(1.0, _MARGIN * self._most)
 
     def learn(self, estimated: float, used: float) -> None:
-        """One has ended. What was long ago counts less and less."""
-        self._estimated = self._estimated * _MEMORY + estimated
-        self._used = self._used * _MEMORY + used
+        """One has come to its end. The most is forgotten slowly."""
+        share = used / estimated
+        self._most = share if self._most is None else max(share, self._most * _MEMORY)
 
 
-_MARGIN = 1.25
-_MEMORY = 0.95
+_MARGIN = 1.1
+_MEMORY = 0.98
 
 
 class Adaptation:

@@ -84,7 +84,11 @@ LEFT JOIN items a ON a.fan_out = d.fan_out
 _SCORES = f"""
 SELECT d.run AS run, d.cell AS cell, {_AXES}, s.key AS scorer,
     json_extract(i.value, '$.score') AS score, json_extract(i.value, '$.reason') AS reason,
-    coalesce(i.status, 'waiting') AS status, i.error AS error
+    coalesce(i.status, CASE WHEN EXISTS (
+        SELECT 1 FROM json_each(d.data, '$.steps') t JOIN items f
+            ON f.fan_out = d.fan_out AND f.key = d.cell || ' ' || t.value
+        WHERE f.status = 'failed') THEN 'skipped' ELSE 'waiting' END) AS status,
+    i.error AS error
 FROM ({_DEFINED}) d JOIN json_each(d.data, '$.scores') s
 LEFT JOIN items i ON i.fan_out = d.fan_out AND i.key = d.cell || ' score ' || s.value"""
 

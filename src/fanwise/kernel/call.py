@@ -7,7 +7,8 @@ spends, frees its permits while it backs off, and is recorded as attempts of the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from random import random
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
@@ -145,7 +146,8 @@ class _Leaf:
             if not retry.wants(error, self._made):
                 raise error
             began = self._loop.time()
-            await asyncio.sleep(retry.delay(error, self._made, random()))
+            with self._parked():
+                await asyncio.sleep(retry.delay(error, self._made, random()))
             backoff_s = self._loop.time() - began
 
     async def _once(self, attempt: Attempter, backoff_s: float) -> tuple[Any, Exception | None]:
@@ -161,7 +163,7 @@ class _Leaf:
                 await self._promise(promise, reservation.amount)
             reading = meter.Meter(self._loop.time)
             attempted = True
-            value, error = await _outcome_of(attempt, reading)
+            value, error = await self._attempt(attempt, reading)
             spent, problem = self._spent(value if error is None else error, reading.usage)
         except BaseException as caught:  # before the attempt: nothing was spent
             value, error = None, caught
@@ -202,11 +204,38 @@ class _Leaf:
                 raise
             self._hand_back(ticket)
             try:
-                await wait.future
+                with self._parked():
+                    await wait.future
             except asyncio.CancelledError:
                 self._settle(reservation, None)
                 raise
             wait.again()
+
+    async def _attempt(
+        self, attempt: Attempter, reading: meter.Meter
+    ) -> tuple[Any, BaseException | None]:
+        if self._scope is None:
+            return await _outcome_of(attempt, reading)
+        entry = self._scope.entry
+        entry.calling += 1
+        try:
+            return await _outcome_of(attempt, reading)
+        finally:
+            entry.calling -= 1
+
+    @contextmanager
+    def _parked(self) -> Iterator[None]:
+        """It waits, and holds nothing: an order to halt may end its item here."""
+        if self._scope is None:
+            yield
+            return
+        entry = self._scope.entry
+        entry.parked += 1
+        entry.engine.parked(entry)
+        try:
+            yield
+        finally:
+            entry.parked -= 1
 
     def _hand_back(self, ticket: Ticket) -> None:
         self._ledger.hand_back(ticket, self._loop.time())
@@ -251,7 +280,8 @@ class _Leaf:
             return ticket
         self._dispatcher.pump()  # it may wait for nothing but a rate
         try:
-            await wait.future
+            with self._parked():
+                await wait.future
         except asyncio.CancelledError:
             if ticket.state == "held":
                 self._ledger.release(ticket, 0.0)
@@ -269,7 +299,7 @@ class _Leaf:
         elif error is None:
             self._ledger.accepted(ticket, now)
         if spent is not None:
-            self._ledger.settle(ticket, spent.tokens, now)
+            self._ledger.settle(ticket, spent.tokens, now, whole=error is None)
         if self._scope is not None:
             self._scope.fan_out.worked(ticket, ran_s)
         self._ledger.release(ticket, ran_s)

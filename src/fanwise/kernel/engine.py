@@ -73,6 +73,8 @@ class Engine(Generic[I, T]):
         self.fatal: BaseException | None = None
         """What ends the fan-out with an exception once all is cancelled."""
         self.halt_reason: str | None = None
+        self._ordered = False
+        """Whether it was told from outside to halt."""
         self._loop = scope.loop
         self._dispatcher = dispatcher
         self._attempt = attempt
@@ -119,7 +121,16 @@ class Engine(Generic[I, T]):
             self.halt_reason = reason
         self._halted(None, reason)
         self._apply(self.schedule.halt_now())
+        self._ordered = True
+        for entry in list(self._entries.values()):
+            self.parked(entry)
         self.check_over()
+
+    def parked(self, entry: Entry[I, T]) -> None:
+        """A call of the item waits. After an order to halt nobody lets it go: it is a start."""
+        if self._ordered and entry.idle and not entry.cancel_asked:
+            entry.cancel_asked = True
+            self._cancel_task(entry)
 
     def cancel(self, reason: str) -> None:
         """End what is in flight too, without an exception."""
@@ -141,9 +152,11 @@ class Engine(Generic[I, T]):
         entry = Entry(self, index, item, key, self._loop.time())
         if self.recorder is not None and self.recorder.past is not None:
             outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
-            if outcome is not None and self._counts(item, outcome):
-                self._told(outcome)
-                return
+            if outcome is not None:
+                if self._counts(item, outcome):
+                    self._told(outcome)
+                    return
+                entry.again = True
         granted = self.schedule.add(index, needs, entry.asked_at, entry)
         self._entries[index] = entry
         if granted:
@@ -321,10 +334,11 @@ class Engine(Generic[I, T]):
             self._told(outcome)
         else:
             # Where an outcome may halt, its permit waits with it for the disk: what is started
-            # in between might be what the halt forbids.
-            if self.schedule.halt.kind == "never":
-                self.schedule.worked(entry.index, ran_s)
+            # in between might be what the halt forbids. Else the next one's start goes to disk
+            # together with this one's end.
             outcome, text = self.recorder.storable(outcome)
+            if self.schedule.halt.spares(outcome.status):
+                self.schedule.worked(entry.index, ran_s)
             self.recorder.ended(outcome, text, self._recorded)
         self._go_on()
 
@@ -333,7 +347,7 @@ class Engine(Generic[I, T]):
         if error is not None:
             self._lose(outcome.index, error)
             return
-        if self.schedule.halt.kind == "never":
+        if self.schedule.halt.spares(outcome.status):
             self._told(outcome)
             return
         self.schedule.worked(outcome.index, outcome.attempts[-1].ran_s if outcome.attempts else 0.0)

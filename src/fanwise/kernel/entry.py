@@ -18,9 +18,11 @@ class Entry(Generic[I, T]):
     """What the engine knows of an item while it is open."""
 
     __slots__ = (
+        "again",
         "asked_at",
         "attempts",
         "begun",
+        "calling",
         "calls",
         "cancel_asked",
         "engine",
@@ -28,6 +30,7 @@ class Entry(Generic[I, T]):
         "guests",
         "index",
         "item",
+        "parked",
         "task",
         "twice",
         "wake",
@@ -43,6 +46,10 @@ class Entry(Generic[I, T]):
         self.asked_at = asked_at
         self.attempts: tuple[Attempt, ...] = ()
         self.calls: tuple[Attempt, ...] = ()
+        self.calling = 0
+        """Attempts of calls that are under way."""
+        self.parked = 0
+        """Calls that wait for permits, or back off."""
         self.task: asyncio.Task[None] | None = None
         self.wake: asyncio.Future[None] | None = None
         self.guests: set[asyncio.Task[object]] = set()
@@ -50,6 +57,15 @@ class Entry(Generic[I, T]):
         self.begun = False
         self.cancel_asked = False
         self.twice = False
+        self.again = False
+        """An earlier outcome of it does not count: what failed inside runs again."""
+
+    @property
+    def idle(self) -> bool:
+        """It only waits for calls, and none has come to anything: ending it loses nothing."""
+        if not self.parked or self.calling:
+            return False
+        return all(attempt.error is not None for attempt in self.calls)
 
     @property
     def key(self) -> str:

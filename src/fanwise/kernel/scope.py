@@ -65,7 +65,7 @@ class FanOutScope:
         self.work_s: dict[str, float] = {}
         """Seconds of work that calls and nested fan-outs did, by cap."""
         self.again = again
-        """An item around is at its second attempt or later: what failed inside runs again."""
+        """An item around was tried before: what failed inside runs again."""
 
     def worked(self, ticket: Ticket, ran_s: float) -> None:
         """A call inside has used these permits."""
@@ -130,6 +130,11 @@ class Scope:
     def path(self) -> str:
         """The stable path of this item inside its run."""
         return f"{self.fan_out.path}/{path_part(self.entry.key)}"
+
+    @property
+    def again(self) -> bool:
+        """Whether it was tried before, or one around it was: what failed inside runs again."""
+        return bool(self.entry.attempts) or self.entry.again or self.fan_out.again
 
     @property
     def held(self) -> Held:

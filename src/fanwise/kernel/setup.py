@@ -107,7 +107,7 @@ class FanOut(Generic[I, T]):
             path=self.path,
             held=around.held if around else NOTHING_HELD,
             threads=self.threads,
-            again=around is not None and (bool(around.entry.attempts) or around.fan_out.again),
+            again=around is not None and around.again,
         )
         self.recorder: Recorder | None = None
         if self.run is not None and record:

@@ -34,7 +34,9 @@ class Asked(msgspec.Struct, frozen=True):
         found = [cell for cell in cells if _fits(cell, wanted)]
         if not found:
             raise UsageError(f"no cell fits {_words(self.only)}", _values(cells))
-        if self.rerun not in (None, "failed", "all") and not any(map(self._named, found)):
+        if self.rerun in (None, "failed", "all"):
+            return found
+        if not self._prefix or not any(map(self._named, found)):
             raise UsageError(
                 f"no cell's id begins with {self.rerun!r}",
                 "Give failed, all, or the id of a cell: fanwise show --items has them",
@@ -47,8 +49,13 @@ class Asked(msgspec.Struct, frozen=True):
             return False
         return self.rerun == "all" or self._named(definition.as_cell())
 
+    @property
+    def _prefix(self) -> str:
+        """How the keys of the cells begin that shall run again; nothing is how all do."""
+        return (self.rerun or "").partition("~")[0]
+
     def _named(self, cell: Cell) -> bool:
-        return self.rerun is not None and cell.key.startswith(self.rerun.partition("~")[0])
+        return self._prefix != "" and cell.key.startswith(self._prefix)
 
 
 def _by_axis(only: Sequence[str], cells: Sequence[Cell]) -> dict[str, list[str]]:

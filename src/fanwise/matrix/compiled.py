@@ -19,7 +19,7 @@ from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
 from fanwise.kernel.perform import name_of
 from fanwise.matrix.cells import NO_MODEL, Cell, encoded, key_of, seed_of
 from fanwise.matrix.scorers import Called, Compared, Judging, Pattern, Program, Scorer
-from fanwise.matrix.spec import MatrixSpec, PromptSpec, ScoreSpec, StrategySpec
+from fanwise.matrix.spec import COMMAND, MatrixSpec, PromptSpec, ScoreSpec, StrategySpec
 from fanwise.matrix.wanted import wanted
 from fanwise.matrix.work import Constant, Copy, Function, Prompt, Step, field_of
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
@@ -218,8 +218,10 @@ class _Maker:
             self._check_pattern(pattern, where.at("regex"))
             return pattern
         if spec.judge is not None and spec.model is not None:
-            model = self._connected(spec.model.spec(), where.at("model"))
-            return Judging(name, self._template(spec.judge, where.at("judge")), model)
+            who = spec.model.spec()
+            model = self._connected(who, where.at("model"))
+            asked = self._template(spec.judge, where.at("judge"))
+            return Judging(name, asked, model, _who(who))
         if spec.command is not None:
             folder = str(where.document.folder)
             _check_program(spec.command, folder, where.at("command"))
@@ -277,6 +279,7 @@ def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
     models = [*compiled.models.values(), *judges_of(compiled)]
     known |= {each.provider for each in models} | {each.name for each in models}
     known |= {f"key:{each.key}" for each in models if each.key is not None}
+    known |= {COMMAND for each in compiled.scorers if isinstance(each, Program)}
     problems = []
     for kind in ("caps", "rates"):
         for name in getattr(compiled.spec, kind):
@@ -324,7 +327,7 @@ def _product(found: Compiled) -> Iterator[Cell]:
         needs = spec.strategies[strategy].needs_model
         models = [each.spec() for each in spec.axes.model] if needs else [None]
         for model in models or [None]:
-            who = encoded(_who(model))
+            who = encoded(None if model is None else _who(model))
             name = NO_MODEL if model is None else model.name
             provider = NO_MODEL if model is None else found.models[name].provider
             for given, digest, repeat, seed in places:
@@ -332,6 +335,6 @@ def _product(found: Compiled) -> Iterator[Cell]:
                 yield Cell(key, name, strategy, given, repeat, provider, seed)
 
 
-def _who(model: Spec | None) -> dict[str, Any] | None:
+def _who(model: Spec) -> dict[str, Any]:
     """Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer."""
-    return None if model is None else {k: v for k, v in shown(model).items() if k != "price"}
+    return {name: value for name, value in shown(model).items() if name != "price"}

@@ -92,7 +92,7 @@ def updated(
     found: dict[str, Definition] = {}
     for cell in cells:
         old = before[rows[cell.key]] if cell.key in rows else None
-        again = old is not None and old.now and anew(old)
+        again = old is not None and anew(old)
         found[cell.key] = make(cell, 0 if old is None else old.time + again)
     return found, _changes(before, rows, found)
 

@@ -3,7 +3,7 @@
 A cell is one item for each step and one for each score, because each may be lost by itself: a
 scorer that fails does not lose the answer, and a second step that fails does not lose the first.
 An item holds no permit of a provider; its calls do, each for as long as it lasts. So that items
-that wait for a busy provider do not fill the fan-out, each provider has room of its own in it.
+that wait for a busy provider do not fill the fan-out, each has its room in it (`rooms`).
 """
 
 from __future__ import annotations
@@ -14,28 +14,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.run import Run
 from fanwise.kernel.stream import Stream, fan_out_stream
-from fanwise.matrix.cells import NO_MODEL, Cell, in_dispatch_order
+from fanwise.matrix.cells import Cell, in_dispatch_order
 from fanwise.matrix.compiled import Compiled
 from fanwise.matrix.definitions import Definition
-from fanwise.matrix.results import CellResult, Score, score_of
-from fanwise.matrix.scorers import Compared, Pattern
+from fanwise.matrix.results import CellResult, Score, score_of, unaffordable
+from fanwise.matrix.rooms import room_of, rooms, score_room
 from fanwise.matrix.spending import FAN_OUT, Spending
 from fanwise.matrix.work import Answer, Subject
-
-ROOM = 64
-"""Items at once of a provider without a cap, of cells without a model, and of scores that take
-time: a command, a function, a judge."""
-PARKED = 16
-"""Items of a provider with a cap that may back off without keeping others from their turn."""
-AT_ONCE = "cells:scores"
-"""The room of the other scores. They are as quick as the providers are together."""
-AHEAD = 2
-"""Cells in the fan-out for each that may be at work."""
 
 
 class Task(msgspec.Struct, frozen=True, gc=False):
@@ -48,33 +37,11 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     room: str
 
 
-def rooms(compiled: Compiled) -> dict[str, int]:
-    """Items at once, by the cap that gives each provider its room.
-
-    Twice as many as calls, and some: while many back off, others use the permits.
-    """
-    found = {_room(NO_MODEL): ROOM}
-    for provider in sorted({cell.provider for cell in compiled.cells} - {NO_MODEL}):
-        cap = compiled.spec.caps.get(provider)
-        most = cap if isinstance(cap, int) else None if cap is None else cap.most
-        found[_room(provider)] = ROOM if most is None else 2 * most + PARKED
-    return {**found, AT_ONCE: sum(found.values())}
-
-
-def _room(provider: str) -> str:
-    return f"cells:{provider}"
-
-
-def caps_for(compiled: Compiled) -> Caps:
-    """The caps and rates of the file, and the rooms."""
-    return Caps({**compiled.spec.limits(), **rooms(compiled)})
-
-
 class Driver:
     """One execution of a matrix.
 
-    The cells of a provider are given to the fan-out a few at a time, always more than can run: so
-    no permit is idle, and what need not run any more (`needed`) can still be left out.
+    The cells of a room are given to the fan-out when there is room, always more than can run: so no
+    permit is idle, and what need not run any more (`needed`) can still be left out.
     """
 
     def __init__(
@@ -105,12 +72,14 @@ class Driver:
         self.results: dict[str, CellResult] = {}
         self.left_out: list[Cell] = []
         """Those that were not needed."""
+        self.unaffordable: list[Cell] = []
+        """Those that the budget had no room for."""
 
     async def run(self, cells: Sequence[Cell], run: Run | None) -> None:
         """All of them; `results` has what came of each, by key."""
         self._left = len(cells)
         for cell in in_dispatch_order(cells, self._shuffle):
-            self._waiting.setdefault(_room(cell.provider), deque()).append(cell)
+            self._waiting.setdefault(room_of(self._compiled.spec, cell), deque()).append(cell)
         stream: Stream[Any] = fan_out_stream(
             self._perform,
             self._feed,
@@ -119,6 +88,7 @@ class Driver:
             key=lambda task: task.key,
             run=run,
             name=FAN_OUT,
+            reuse=lambda _, outcome: not unaffordable(outcome),
         )
         async with stream:
             for room in self._waiting:
@@ -130,8 +100,8 @@ class Driver:
     # -- what goes in ---------------------------------------------------------------------------
 
     def _fill(self, room: str) -> None:
-        """As many cells as give the room something to wait for."""
-        waiting, most = self._waiting[room], AHEAD * self._rooms[room]
+        """As many cells as it has room for."""
+        waiting, most = self._waiting[room], self._rooms[room]
         fresh: list[Task] = []
         while waiting and self._inside[room] < most:
             cell = waiting.popleft()
@@ -153,13 +123,12 @@ class Driver:
 
     def _step(self, cell: Cell, number: int) -> Task:
         key = self._definitions[cell.key].step_key(number)
-        return Task("step", cell, number, key, _room(cell.provider))
+        return Task("step", cell, number, key, room_of(self._compiled.spec, cell))
 
     def _score(self, cell: Cell, number: int) -> Task:
         scorer = self._compiled.scorers[number]
         key = self._definitions[cell.key].score_key(scorer.name)
-        room = AT_ONCE if isinstance(scorer, Compared | Pattern) else _room(NO_MODEL)
-        return Task("score", cell, number, key, room)
+        return Task("score", cell, number, key, score_room(scorer))
 
     def _close_if_over(self) -> None:
         if self._left == 0:
@@ -172,6 +141,9 @@ class Driver:
             return  # the run is being ended, and the cell has neither an answer nor failed
         cell = task.cell
         open_ = self._open[cell.key]
+        if task.kind == "step" and unaffordable(outcome):
+            self._not_run(task)
+            return
         if task.kind == "score":
             open_.scores[self._compiled.scorers[task.number].name] = score_of(outcome)
             open_.scoring -= 1
@@ -180,6 +152,15 @@ class Driver:
             self._after(task, outcome, open_)
         if open_.over and open_.scoring == 0:
             self._end(cell, open_)
+        self._close_if_over()
+
+    def _not_run(self, task: Task) -> None:
+        """The budget has no room for it: it has not failed, and a resume with more will run it."""
+        del self._open[task.cell.key]
+        self.unaffordable.append(task.cell)
+        self._left -= 1
+        self._inside[task.room] -= 1
+        self._fill(task.room)
         self._close_if_over()
 
     def _after(self, task: Task, outcome: Outcome[Any], open_: _Open) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fanwise.matrix.decided import Verdict
 from fanwise.matrix.execution import Executed
 from fanwise.matrix.recorded import Recorded
 from fanwise.matrix.results import CellResult, Score, digest
@@ -40,12 +41,30 @@ def _notes(
     if unscored:
         notes.append(f"{len(unscored)} answers have no score of some scorer; see fanwise score:")
         notes += _some(unscored, _score_error)
+    if done.unaffordable:
+        few = f"{len(done.unaffordable)} of {done.wanted} cells were not run"
+        notes.append(f"{few}: the budget is used up. Raise it in the file, and run it again")
+        missing -= len(done.unaffordable)
     if missing:
         notes.append(f"{missing} of {done.wanted} cells were not run")
     if done.left_out:
         notes.append(f"{len(done.left_out)} cells were not needed: their contrasts are settled")
         notes += [f"  {_verdict(each)}" for each in done.verdicts if each.decision is not None]
-    return notes
+    return notes + _undecidable(done.verdicts)
+
+
+def _undecidable(verdicts: Sequence[Verdict]) -> list[str]:
+    """Why contrasts cannot be settled, each reason once: there may be many contrasts."""
+    found: dict[str, list[str]] = {}
+    for each in verdicts:
+        if each.note:
+            about = f"{each.axis}: {each.first} and {each.second} ({each.scorer})"
+            found.setdefault(each.note, []).append(about)
+    lines = []
+    for note, contrasts in found.items():
+        more = f" and {len(contrasts) - 1} more" if len(contrasts) > 1 else ""
+        lines.append(f"cannot be settled early: {contrasts[0]}{more}: {note}")
+    return lines
 
 
 def _some(found: Sequence[CellResult], why: Any) -> list[str]:
@@ -64,7 +83,7 @@ def _score_error(result: CellResult) -> str:
     return next(f"{name}: {score.error}" for name, score in result.scores.items() if score.error)
 
 
-def _verdict(verdict: Any) -> str:
+def _verdict(verdict: Verdict) -> str:
     if verdict.decision == "same":
         return f"{verdict.axis}: {verdict.first} and {verdict.second} are the same"
     better, other = verdict.first, verdict.second

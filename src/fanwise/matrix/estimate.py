@@ -110,7 +110,7 @@ def preview(document: Document, key: str) -> Preview:
         compile_(spec, inputs, where)
     except BadSpec as error:
         problems = error.problems
-    return _preview(compiled, problems)
+    return _preview(compiled, problems, document.name)
 
 
 def _inputs(spec: InputsSpec, document: Document, key: str) -> tuple[Inputs | None, list[Problem]]:
@@ -140,14 +140,14 @@ def _missing_keys(spec: MatrixSpec, document: Document, key: str) -> list[Proble
     return found
 
 
-def _preview(compiled: Compiled, problems: Sequence[Problem]) -> Preview:
+def _preview(compiled: Compiled, problems: Sequence[Problem], file: str) -> Preview:
     demands = demand_of(compiled)
     estimate = Estimate.of(demands)
     limits = compiled.spec.make_caps()
     budget = compiled.spec.make_budget()
     by_axis = {axis: dict(Counter(cell.axes[axis] for cell in compiled.cells)) for axis in AXES}
     return Preview(
-        compiled.spec.name,
+        compiled.spec.title(file),
         sum(len(each.steps) + len(compiled.scorers) for each in demands),
         {} if limits is None else limits.current,
         {} if budget is None else budget.limits,

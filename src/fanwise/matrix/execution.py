@@ -29,6 +29,8 @@ class Executed(msgspec.Struct, frozen=True):
     left_out: list[Cell]
     """Not run, for their contrasts are settled."""
     verdicts: list[Verdict]
+    unaffordable: list[Cell] = []
+    """Not run, for the budget had no room."""
 
 
 async def execute(
@@ -49,7 +51,8 @@ async def execute(
         cells = [cell for cell in cells if cell.key in answered]
     elif asked.stop_when_decided:
         for result in before:
-            stopping.take(result)
+            if result.status == "failed" or len(result.scores) == len(compiled.scorers):
+                stopping.take(result)  # one that was killed before it was scored is not at its end
     run.subscribers.append(spending)
     driver = Driver(
         compiled,
@@ -64,7 +67,7 @@ async def execute(
     finally:
         run.subscribers.remove(spending)
     found = [driver.results[cell.key] for cell in cells if cell.key in driver.results]
-    return Executed(found, len(cells), driver.left_out, stopping.verdicts)
+    return Executed(found, len(cells), driver.left_out, stopping.verdicts, driver.unaffordable)
 
 
 def _defined(

@@ -20,11 +20,11 @@ from fanwise.matrix.cells import Cell
 from fanwise.matrix.compare import Contrast, compare
 from fanwise.matrix.compiled import Compiled, compile_
 from fanwise.matrix.decided import Verdict
-from fanwise.matrix.driver import caps_for
 from fanwise.matrix.execution import execute
 from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.results import CellResult, digest
+from fanwise.matrix.rooms import caps_for
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.matrix.summary import Summary, summarize
 from fanwise.matrix.tables import summary_lines
@@ -74,7 +74,7 @@ class Matrix:
     @property
     def name(self) -> str:
         """As it was given."""
-        return self.compiled.spec.name
+        return self.compiled.spec.name or KEY
 
     @property
     def cells(self) -> Sequence[Cell]:

@@ -12,7 +12,7 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.definitions import Definition, recorded
-from fanwise.matrix.results import CellResult, Score, score_of
+from fanwise.matrix.results import CellResult, Score, score_of, unaffordable
 from fanwise.matrix.spending import FAN_OUT, Spending
 
 PAGE = 200
@@ -84,7 +84,7 @@ def _result(
     outcomes: list[Outcome[Any]] = []
     for number in range(len(definition.steps)):
         outcome = items.get(definition.step_key(number))
-        if outcome is None:
+        if outcome is None or unaffordable(outcome):
             return None
         outcomes.append(outcome)
         if not outcome.ok:

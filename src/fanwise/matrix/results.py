@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.core.outcome import Outcome
-from fanwise.errors import one_line
+from fanwise.errors import BudgetExceeded, RecordedError, one_line
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.data import Scored
 from fanwise.matrix.definitions import Definition
@@ -23,6 +23,13 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     score: float | None = None
     reason: str | None = None
     error: str | None = None
+
+
+def unaffordable(outcome: Outcome[Any]) -> bool:
+    """Whether the budget had no room for it. It was not tried, so it has not failed."""
+    error = outcome.error
+    name = error.type_name if isinstance(error, RecordedError) else type(error).__name__
+    return outcome.status == "failed" and name.rpartition(".")[2] == BudgetExceeded.__name__
 
 
 def score_of(outcome: Outcome[Any]) -> Score:

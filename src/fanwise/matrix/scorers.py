@@ -5,7 +5,10 @@ A scorer that fails is an error of the score. The answer stays, and can be score
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -13,10 +16,12 @@ import msgspec
 from fanwise.errors import UsageError
 from fanwise.kernel.perform import perform
 from fanwise.matrix import scoring
-from fanwise.matrix.work import Answer, Subject, code_of, field_of
+from fanwise.matrix.code import code_of
+from fanwise.matrix.work import Answer, Subject, field_of
 from fanwise.models.judging import judged
 from fanwise.models.port import Model
-from fanwise.processes import Command, run_command
+from fanwise.processes import Command, CommandResult, run_command
+from fanwise.processes.result import signal_name
 from fanwise.specs import Template
 
 PURE: dict[str, Callable[[Any, Any], float]] = {
@@ -81,11 +86,13 @@ class Judging(msgspec.Struct, frozen=True):
     name: str
     template: Template
     model: Model
+    who: Mapping[str, Any]
+    """The model as plain data: its name is not all, the same one may be served elsewhere."""
 
     @property
     def identity(self) -> Any:
         """What it is asked, and who."""
-        return [self.template.text, self.model.name]
+        return [self.template.text, self.who]
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
         """Ask."""
@@ -110,8 +117,8 @@ class Program(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """The command."""
-        return list(self.argv)
+        """The command, and what is in the files that it names: an edited script is another."""
+        return [self.argv, {each: _digest(Path(self.cwd, each)) for each in self.argv}]
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
         """Run it."""
@@ -121,14 +128,18 @@ class Program(msgspec.Struct, frozen=True):
         stdin = msgspec.json.encode(document)
         command = Command(*self.argv, stdin=stdin, cwd=self.cwd, env=env, check=False)
         result = await run_command(command, timeout=self.timeout)
-        if result.timed_out or result.exit_code is None or result.exit_code > 1:
-            result_text = result.stderr.text.strip() or f"exit code {result.exit_code}"
-            raise UsageError(f"the scorer {self.name!r} failed: {result_text}")
+        if result.exit_code is None or result.exit_code > 1 or result.timed_out:
+            raise UsageError(f"the scorer {self.name!r} {_ending(result, self.timeout)}")
         told = result.stdout.text.strip()
         try:
-            return float(told), None
+            score = float(told)
         except ValueError:
             return float(result.exit_code == 0), told or None
+        if not math.isfinite(score):
+            raise UsageError(
+                f"the scorer {self.name!r} printed {told}: no score", "Let it print a number"
+            )
+        return score, None
 
 
 class Called(msgspec.Struct, frozen=True):
@@ -155,7 +166,30 @@ def said(answer: Answer) -> Any:
     return answer["text"] if answer["value"] is None else answer["value"]
 
 
+def _ending(result: CommandResult, timeout: float) -> str:
+    """How a program ended that gave no score, and the last that it said."""
+    if result.timed_out:
+        how = f"took longer than {timeout:g} s"
+    elif result.signal is not None:
+        how = f"was ended by {signal_name(result.signal)}"
+    else:
+        how = f"failed with exit code {result.exit_code}"
+    said_ = result.stderr.text.strip()
+    return f"{how}: {said_}" if said_ else how
+
+
+def _digest(path: Path) -> str | None:
+    """None for what is no file, or cannot be read: most words of a command."""
+    try:
+        if not path.is_file():  # to read /dev/stdin would be to wait for it
+            return None
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
+
+
 def _number(name: str, given: Any) -> float:
-    if isinstance(given, bool | int | float) and given == given:
+    if isinstance(given, bool | int | float) and math.isfinite(given):
         return float(given)
     raise UsageError(f"the scorer {name!r} gave {given!r}", "Give a number")

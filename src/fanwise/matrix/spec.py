@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
@@ -23,6 +25,8 @@ from fanwise.specs.models import MessageSpec
 
 AXES = ("model", "strategy", "input", "repeat")
 SCORERS = ("exact", "f1", "regex", "json", "judge", "command", "call")
+COMMAND = "command"
+"""A cap of this name bounds the programs that score."""
 WORK = ("prompt", "messages", "steps", "call", "constant", "copy")
 
 
@@ -151,7 +155,8 @@ class ScoreSpec(SpecModel):
 class MatrixSpec(LimitsSpec):
     """What stands under `matrix:`."""
 
-    name: str = Field(default="matrix", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    """Default: that of the file."""
     axes: AxesSpec
     exclude: Many[Match] = ()
     include: Many[Match] = ()
@@ -162,6 +167,11 @@ class MatrixSpec(LimitsSpec):
     retry: RetrySpec | None = None
     timeout: Duration | None = None
     seed: int = Field(default=0, ge=0)
+
+    def title(self, file: str) -> str:
+        """Its name, or that of its file, as that of a run."""
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(file).stem).strip("._-")
+        return self.name or plain[:64] or "matrix"
 
     @field_validator("score", mode="before")
     @classmethod

@@ -33,10 +33,10 @@ class Stopping:
     def take(self, result: CellResult) -> None:
         """A cell has ended."""
         key = result.cell.key
-        if key in self._ended:
-            return
+        known = key in self._ended
         self._ended[key] = result
-        if key not in self._needless:  # one that had begun already was counted when it was dropped
+        # One that had begun already was counted when it was dropped.
+        if not known and key not in self._needless:
             self._count([result.cell])
 
     def _count(self, cells: Sequence[Cell]) -> None:

@@ -15,11 +15,11 @@ from fanwise.matrix.asked import Asked
 from fanwise.matrix.cell_rows import cell_table
 from fanwise.matrix.cells import values_by_axis
 from fanwise.matrix.compiled import Compiled, compile_
-from fanwise.matrix.driver import caps_for
 from fanwise.matrix.ending import end_of, told_lines
 from fanwise.matrix.estimate import preview
 from fanwise.matrix.execution import execute
 from fanwise.matrix.recorded import read_matrix
+from fanwise.matrix.rooms import caps_for
 from fanwise.matrix.simulation.report import end_of as simulated_end
 from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec import MatrixSpec
@@ -53,8 +53,8 @@ class MatrixPlan:
 
     @property
     def title(self) -> str:
-        """The name in the file."""
-        return self.compiled.spec.name
+        """The name in the file, or that of the file."""
+        return self.compiled.spec.title(self._document.name)
 
     @property
     def opening(self) -> Opening:
@@ -65,7 +65,10 @@ class MatrixPlan:
     @cached_property
     def spec(self) -> dict[str, Any]:
         """The whole file, its inputs as they were, and which cells were asked for."""
-        asked = {"only": list(self._asked.only), "stop_when_decided": self._asked.stop_when_decided}
+        asked: dict[str, Any] = {"only": list(self._asked.only)}
+        asked["stop_when_decided"] = self._asked.stop_when_decided
+        if self._asked.retry_failed:  # cells that run anew are known by their definitions
+            asked["rerun"] = self._asked.rerun
         return {**self._document.keep(), "inputs": self._inputs.keep(), "asked": asked}
 
     @cached_property
@@ -126,9 +129,12 @@ class MatrixSystem:
 
     def scoring(self, spec: Mapping[str, Any], document: Document | None) -> Plan:
         """The scores of the answers that there are; as another file says, if one is given."""
+        kept = dict(spec)
         if document is not None:
-            return MatrixPlan(document, score_only=True)
-        return MatrixPlan(Document.again(spec), Inputs.again(spec["inputs"]), score_only=True)
+            # Of the file only the scorers: its cells may be others, and have no answers here.
+            scorers = MatrixPlan(document).compiled.spec.score and document.value((KEY, "score"))
+            kept["data"] = {**spec["data"], KEY: {**spec["data"][KEY], "score": scorers or []}}
+        return MatrixPlan(Document.again(kept), Inputs.again(kept["inputs"]), score_only=True)
 
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The summary; fully: every cell too."""

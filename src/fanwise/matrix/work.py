@@ -6,10 +6,7 @@ gives an answer: `text` and `value`, and whatever else is worth keeping.
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -18,6 +15,7 @@ from fanwise.core.retry import Retry
 from fanwise.errors import UsageError
 from fanwise.kernel.perform import perform
 from fanwise.matrix.cells import Cell
+from fanwise.matrix.code import code_of
 from fanwise.models.ask import ask
 from fanwise.models.port import Message, Model, Options, Reply, Request, Schema
 from fanwise.specs import Template
@@ -110,7 +108,7 @@ class Function(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """Its name and the text of the file that it is in."""
+        """Its name, the text of the file that it is in, and what it holds."""
         return code_of(self.function)
 
     async def answer(self, subject: Subject) -> Answer:
@@ -176,14 +174,3 @@ def field_of(data: Mapping[str, Any], path: str) -> Any:
         except (KeyError, IndexError, ValueError, TypeError):
             raise UsageError(f"the input has no {path!r}") from None
     return found
-
-
-def code_of(function: Callable[..., Any]) -> Any:
-    """What a function is: its name, and the text of its file, for that may change what it does."""
-    name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
-    try:
-        file = inspect.getsourcefile(inspect.unwrap(function))
-        text = Path(file).read_bytes() if file is not None else b""
-    except (TypeError, OSError):
-        text = b""
-    return [name, hashlib.sha256(text).hexdigest()]

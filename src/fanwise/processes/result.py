@@ -141,7 +141,7 @@ def _ending(result: CommandResult) -> str:
     if result.exceeded is not None:
         return f"the command {_EXCEEDED[result.exceeded]}"
     if result.signal is not None:
-        return f"the command was killed by {_signal_name(result.signal)}"
+        return f"the command was killed by {signal_name(result.signal)}"
     if result.exit_code is None:
         return "the command ended, and its exit code was taken by something else in this process"
     return f"the command exited with code {result.exit_code}"
@@ -155,7 +155,8 @@ _EXCEEDED: dict[Exceeded, str] = {
 }
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """`SIGKILL`, or `signal 99` for one that has no name here."""
     try:
         return signals.Signals(number).name
     except ValueError:

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from fanwise.models.names import Price, Spec, split
 from fanwise.models.port import Options, Role
 from fanwise.specs.model import Many, SpecModel
+from fanwise.specs.secrets import KEEP_OUT, in_address, in_data
 
 
 class PriceSpec(SpecModel):
@@ -42,6 +43,14 @@ class ModelSpec(SpecModel):
             split(name)
         return name
 
+    @field_validator("base_url")
+    @classmethod
+    def _public(cls, url: str | None) -> str | None:
+        problem = None if url is None else in_address(url)
+        if problem is not None:
+            raise ValueError(f"{problem}: {KEEP_OUT}")
+        return url
+
     def spec(self) -> Spec:
         """As `fanwise.models.connect` takes it."""
         price = None if self.price is None else Price(self.price.input, self.price.output)
@@ -68,6 +77,14 @@ class OptionsSpec(SpecModel):
     @classmethod
     def _one(cls, given: Any) -> Any:
         return [given] if isinstance(given, str) else given
+
+    @field_validator("extra")
+    @classmethod
+    def _public(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        problem = in_data(extra)
+        if problem is not None:
+            raise ValueError(f"{problem}: {KEEP_OUT}")
+        return extra
 
     def options(self) -> Options:
         """As `fanwise.models.ask` takes them."""

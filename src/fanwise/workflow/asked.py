@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.specs.nearest import did_you_mean
-from fanwise.workflow.references import walk
 from fanwise.workflow.spec import Workflow
 from fanwise.workflow.step_specs import FanOutStep, GateStep, Step, WorkflowStep
 from fanwise.workflow.steps.gate import chosen
@@ -18,6 +17,8 @@ from fanwise.workflow.steps.gate import chosen
 SPEC_KIT = "spec-kit"
 MOST_BYTES = 5 * 1024 * 1024
 """Of a file that is the value of an input."""
+MOST_NAMED = 20
+"""Steps that an error names."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -113,20 +114,32 @@ def _content(name: str, value: str) -> str:
 
 
 def _check_step(option: str, named: str, workflow: Workflow) -> None:
-    ids = [step.id for step in workflow.walk()]
-    if named not in ids:
-        raise UsageError(f"{option} {named}: there is no such step{did_you_mean(named, ids)}")
-    around = _fan_out_around(named, workflow.steps)
-    if option == "--stop-after" and around is not None:
+    around = dict(_named(workflow.steps))
+    if named not in around:
+        raise UsageError(
+            f"{option} {named}: there is no such step{did_you_mean(named, around)}", _known(around)
+        )
+    if option == "--stop-after" and around[named] is not None:
         raise UsageError(
             f"{option} {named}: it stands in a fan-out, and so is many steps",
-            f"Name the fan-out: {around}",
+            f"Name the fan-out: {around[named]}",
         )
 
 
-def _fan_out_around(named: str, steps: Iterable[Step]) -> str | None:
+def _known(ids: Collection[str]) -> str:
+    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+    return f"There are: {', '.join([*ids][:MOST_NAMED])}{more}"
+
+
+def _named(
+    steps: Iterable[Step], file: str = "", around: str | None = None
+) -> Iterator[tuple[str, str | None]]:
+    """Each step as it can be named (`test`; in another file: `sub:test`), and its fan-out."""
     for step in steps:
-        for each in walk(step):
-            if isinstance(each, FanOutStep) and named in (inner.id for inner in walk(each.step)):
-                return each.id
-    return None
+        name = f"{file}{step.id}"
+        yield name, around
+        if isinstance(step, WorkflowStep):
+            yield from _named(step.target.steps, f"{name}:", around)
+        for place, inner in step.inside():
+            fans = isinstance(step, FanOutStep) and place == ("step",) and around is None
+            yield from _named([inner], file, name if fans else around)

@@ -6,8 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
+from fanwise.processes.shell_line import PLACEHOLDER
 from fanwise.workflow.expressions import Text, Value
+from fanwise.workflow.expressions.text import Part
 
+ITEM = Text.parse("{{ item }}").expressions[0]
+"""What `{}` stands for in the command of a map."""
 FLAGS = {"yes": True, "on": True, "no": False, "off": False}
 """What spec-kit's parser, which speaks YAML 1.1, reads as true and false besides these words."""
 
@@ -37,6 +41,29 @@ def _items(given: Any) -> Value:
     if isinstance(given, list) or (isinstance(given, str) and Text.parse(given).is_lone):
         return value
     raise ValueError("must be a list or one {{ }} that gives a list")
+
+
+def _lines(given: Any) -> Value:
+    if isinstance(given, str):
+        return Value.parse(given)
+    raise ValueError("must be text, whose lines are the items")
+
+
+def _argument(given: Any) -> Text:
+    """`{}` outside of braces is the item, as in `fanwise map`."""
+    if isinstance(given, bool | int | float):
+        given = str(given)
+    text = _text(given)
+    parts: list[str | Part] = []
+    for part in text.parts:
+        if isinstance(part, Part):
+            parts.append(part)
+            continue
+        first, *others = part.split(PLACEHOLDER)
+        parts.append(first)
+        for other in others:
+            parts += [ITEM, other]
+    return Text(text.source, tuple(part for part in parts if part))
 
 
 def _width(given: Any) -> int | Text:
@@ -82,6 +109,10 @@ Condition = Annotated[Value, PlainValidator(_condition)]
 """True, false, or text with `{{ }}`: `truth(condition.render(roots))`."""
 Items = Annotated[Value, PlainValidator(_items)]
 """A list, or an expression that gives one."""
+Lines = Annotated[Value, PlainValidator(_lines)]
+"""Text, each line of which is an item."""
+Argument = Annotated[Text, PlainValidator(_argument)]
+"""One argument of a command that is run for each item."""
 Width = Annotated[int | Text, PlainValidator(_width)]
 """A cap: a number, or an expression that gives one."""
 Flag = Annotated[bool, BeforeValidator(_flag)]

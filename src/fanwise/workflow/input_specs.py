@@ -46,14 +46,12 @@ class InputSpec(SpecModel):
 
     def bind_default(self) -> Any:
         """The default, as a value. `ValueError`."""
-        if self.default == AUTO:
-            return self._of_type(self.default, "the default")
         return self.bind(self.default, "the default")
 
     def bind(self, given: Any, what: str = "it") -> Any:
         """The value that it becomes. `ValueError` says why it cannot."""
         value = self._of_type(given, what)
-        if self.enum is not None:
+        if self.enum is not None and not value == self.default == AUTO:
             allowed = [self._of_type(each, "a value of `enum`") for each in self.enum]
             if value not in allowed:
                 raise ValueError(

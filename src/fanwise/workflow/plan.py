@@ -27,7 +27,7 @@ from fanwise.workflow.engine.result import Result
 from fanwise.workflow.report import Ending
 from fanwise.workflow.setting import Setting
 from fanwise.workflow.spec import Workflow, bind_inputs, load, path_of
-from fanwise.workflow.steps.custom import Function, of_project
+from fanwise.workflow.steps.custom import Function, names_of_project, of_project
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.kinds import kinds
 from fanwise.workflow.terminal import ask, is_interactive
@@ -213,7 +213,8 @@ def plan(document: Document, asked: Asked) -> WorkflowPlan:
     """A file, checked completely."""
     project = Path.cwd()
     types = of_project(project) if asked.trust_project else {}
-    workflow = load(document, lenient=asked.lenient, types=types)
+    untrusted = names_of_project(project)
+    workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted)
     return WorkflowPlan(workflow, _setting(project, asked, types), asked, ask=_ask())
 
 
@@ -229,7 +230,13 @@ def again(spec: Mapping[str, Any], asked: Asked) -> WorkflowPlan:
             return copies[str(path)]
         raise BadSpec(str(path), [Problem(None, None, "", "the run has no copy of it")])
 
-    workflow = load(Document.again(spec), lenient=spec["lenient"], types=types, read=copy_of)
+    workflow = load(
+        Document.again(spec),
+        lenient=spec["lenient"],
+        types=types,
+        untrusted=names_of_project(project),
+        read=copy_of,
+    )
     return WorkflowPlan(
         workflow,
         _setting(project, asked, types),

@@ -23,10 +23,18 @@ M = TypeVar("M", bound=BaseModel)
 class Reader:
     """Reads one file; `problems` and `warnings` grow."""
 
-    def __init__(self, document: Document, *, lenient: bool, types: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        document: Document,
+        *,
+        lenient: bool,
+        types: Iterable[str] = (),
+        untrusted: Iterable[str] = (),
+    ) -> None:
         self.document = document
         self.lenient = lenient
         self.types = frozenset(types)
+        self.untrusted = frozenset(untrusted)
         self.problems: list[Problem] = []
         self.warnings: list[str] = []
 
@@ -87,6 +95,8 @@ class Reader:
         kind = step_types.spec_of(name, self.types)
         if kind is None:
             hint = did_you_mean(name, step_types.names(self.types))
+            if name in self.untrusted:
+                hint = ", but the project has one: to import it, say --trust-project"
             self.wrong((*path, "type"), f"there is no type of steps {name!r}{hint}")
             return None
         why = step_types.unavailable(name)

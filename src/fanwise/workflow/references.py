@@ -10,7 +10,7 @@ from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.expressions.names import Used
 from fanwise.workflow.input_specs import InputSpec
 from fanwise.workflow.reading import Reader
-from fanwise.workflow.step_specs import FanInStep, FanOutStep, GateStep, Step
+from fanwise.workflow.step_specs import FanInStep, FanOutStep, GateStep, MapStep, Step
 
 ROOTS = ("inputs", "steps", "item", "fan_in", "context")
 CONTEXT = ("run_id", "workflow_dir")
@@ -69,7 +69,9 @@ class References:
 
     def _check_texts(self, step: Step, *, in_item: bool) -> None:
         for place, text in step.texts():
-            self._check_text(text, (*step.where.path, *place), in_item=in_item)
+            # A map's own command is told of its items; what they are is not.
+            sees = in_item or (isinstance(step, MapStep) and place[0] == "command")
+            self._check_text(text, (*step.where.path, *place), in_item=sees)
 
     def _check_text(self, text: Text | Value, path: FieldPath, *, in_item: bool) -> None:
         told = {self._unknown(use, in_item=in_item) for use in text.uses()}

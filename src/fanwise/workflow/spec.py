@@ -139,15 +139,17 @@ def load(
     *,
     lenient: bool = False,
     types: Collection[str] = (),
+    untrusted: Collection[str] = (),
     read: Read = read,
 ) -> Workflow:
     """The document as a workflow, checked completely. `BadSpec`.
 
     `lenient`: what spec-kit takes without a word (unknown keys, names that nothing declares) is a
-    warning. `types`: types of steps that the project itself has. `read` gives the files that
-    `workflow` steps name: those of the run's own copy, on a resume.
+    warning. `types`: types of steps that the project itself has; `untrusted`: those that it
+    would have, if it was trusted. `read` gives the files that `workflow` steps name: those of the
+    run's own copy, on a resume.
     """
-    return _load(document, _Loading(lenient, frozenset(types), read))
+    return _load(document, _Loading(lenient, frozenset(types), frozenset(untrusted), read))
 
 
 class _Loading(msgspec.Struct, frozen=True):
@@ -155,6 +157,7 @@ class _Loading(msgspec.Struct, frozen=True):
 
     lenient: bool
     types: frozenset[str]
+    untrusted: frozenset[str]
     read: Read
     inside: tuple[Path, ...] = ()
 
@@ -163,7 +166,9 @@ class _Loading(msgspec.Struct, frozen=True):
 
 
 def _load(document: Document, loading: _Loading) -> Workflow:
-    reader = Reader(document, lenient=loading.lenient, types=loading.types)
+    reader = Reader(
+        document, lenient=loading.lenient, types=loading.types, untrusted=loading.untrusted
+    )
     top = reader.model(FileSpec, ())
     header, requires, inputs = _parts(reader, top)
     steps = reader.steps(("steps",)) if "steps" in document.data else ()

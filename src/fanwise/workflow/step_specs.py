@@ -10,22 +10,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PlainValidator, PrivateAttr, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    field_validator,
+    model_validator,
+)
 
 from fanwise.specs import Duration, FieldPath, Many, RetrySpec, SpecModel, Where
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.fields import (
+    ITEM,
+    Argument,
     Condition,
     Fields,
     Flag,
     Id,
     Items,
+    Lines,
     Needs,
     TextField,
     ValueField,
     Width,
 )
 
+BOOLEAN_KEYS = {
+    given: tuple(form for word in words for form in (word, word.title(), word.upper()))
+    for given, words in ((True, ("true", "yes", "on")), (False, ("false", "no", "off")))
+}
+"""The keys that spec-kit's parser takes for a boolean."""
 Nesting = Literal["steps", "step", "cases"]
 """A list of steps, one step, or names to lists of steps."""
 
@@ -46,6 +61,12 @@ def _cases(given: Any) -> Any:
     if not isinstance(given, dict) or not given:
         raise ValueError("must be a mapping of values to lists of steps, with one at least")
     return {key: _list(steps) for key, steps in given.items()}
+
+
+def _arguments(given: Any) -> Any:
+    if not isinstance(given, list) or not given:
+        raise ValueError("must be a list: the program and its arguments")
+    return tuple(given)
 
 
 class Step(SpecModel):
@@ -182,11 +203,11 @@ class SwitchStep(Step):
     def case(self, value: Any) -> str | None:
         """The name of the case for a value; None: the default.
 
-        `true` is True's: keys are text here, and spec-kit's parser makes booleans of them.
+        `true` is True's: keys are text here, and spec-kit's parser makes booleans of some words.
         """
         text = "" if value is None else str(value).strip()
-        names = (text, text.lower()) if isinstance(value, bool) else (text,)
-        return next((name for name in names if name in self.cases), None)
+        words = BOOLEAN_KEYS[value] if isinstance(value, bool) else ()
+        return next((name for name in self.cases if name in (text, *words)), None)
 
 
 class LoopStep(Step):
@@ -221,6 +242,46 @@ class FanOutStep(Step):
     step: Annotated[Step, PlainValidator(_one)]
     max_concurrency: Width = 1
     halt: Literal["never", "failure"] = "failure"
+
+
+class MapStep(Step):
+    """One command for each item, as `fanwise map` runs it; `retry` and `timeout` are each one's."""
+
+    items: Items | None = None
+    lines: Lines | None = None
+    command: Annotated[tuple[Argument, ...], BeforeValidator(_arguments)]
+    max_concurrency: Width = 10
+    halt: Literal["never", "failure"] = "never"
+
+    _each: Any = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> MapStep:
+        if (self.items is None) == (self.lines is None):
+            raise ValueError("a step of type map has `items` or `lines`")
+        named = any(path[0] == "item" for text in self.command for path in text.names())
+        argv = self.command if named else (*self.command, Text("{}", (ITEM,)))
+        self._each = EachStep.model_construct(
+            id=self.id, type=self.type, argv=argv, retry=self.retry, timeout=self.timeout
+        )
+        return self
+
+    @property
+    def each(self) -> EachStep:
+        """What is done for one item."""
+        made: EachStep = self._each
+        return made
+
+    def texts(self) -> Iterator[tuple[FieldPath, Text | Value]]:
+        """The arguments are a list of them."""
+        yield from super().texts()
+        yield from ((("command", number), text) for number, text in enumerate(self.command))
+
+
+class EachStep(Step):
+    """The command of a `MapStep` for one item. No file has it."""
+
+    argv: tuple[TextField, ...]
 
 
 class FanInStep(Step):

@@ -14,7 +14,7 @@ import msgspec
 from fanwise.core.rate import Bucket
 from fanwise.matrix.cells import NO_MODEL
 from fanwise.matrix.compiled import Compiled
-from fanwise.matrix.driver import ROOM
+from fanwise.matrix.rooms import ROOM
 from fanwise.matrix.simulation.world import Totals
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.models.ask import ALL

@@ -21,36 +21,38 @@ from fanwise.kernel.virtual import run_virtual
 from fanwise.matrix.asked import Asked
 from fanwise.matrix.compiled import Compiled
 from fanwise.matrix.demand import Ask, CellDemand, Item
-from fanwise.matrix.driver import caps_for
-from fanwise.matrix.execution import execute
-from fanwise.matrix.results import CellResult
+from fanwise.matrix.execution import Executed, execute
+from fanwise.matrix.rooms import caps_for
 from fanwise.matrix.scorers import Judging
 from fanwise.matrix.simulation.attempts import SIMULATED, Attempts, error_of
 from fanwise.matrix.simulation.ran import Plan, Ran
 from fanwise.matrix.work import Answer, Subject
 from fanwise.models.ask import ask
-from fanwise.models.port import Reply, Request
+from fanwise.models.port import Model, Reply, Request
 
 NOTHING_SAID = Request(())
+NO_BUDGET = "BudgetExceeded: the budget is used up"
 
 
 def kernel_run(plan: Plan, attempts: Attempts, seed: int) -> Ran:
     """All cells; how long it took, in virtual seconds."""
     with _chance(seed):
-        took, results = run_virtual(_run(plan, attempts))
+        took, done = run_virtual(_run(plan, attempts))
+    results = done.results
     errors = [each.error for each in results if each.status == "failed"]
+    errors += [NO_BUDGET] * len(done.unaffordable)
     unscored = [s.error for each in results for s in each.scores.values() if s.error]
     return Ran(seed, took, attempts.totals, [error or "" for error in (*errors, *unscored)])
 
 
-async def _run(plan: Plan, attempts: Attempts) -> tuple[float, list[CellResult]]:
+async def _run(plan: Plan, attempts: Attempts) -> tuple[float, Executed]:
     compiled = _with_stand_ins(plan, attempts)
     clock = asyncio.get_running_loop().time
     began = clock()
     budget = compiled.spec.make_budget()
     async with open_run(journal=MEMORY, caps=caps_for(compiled), budget=budget) as run:
         done = await execute(compiled, run, Asked())
-    return clock() - began, done.results
+    return clock() - began, done
 
 
 @contextmanager
@@ -76,7 +78,7 @@ def _with_stand_ins(plan: Plan, attempts: Attempts) -> Compiled:
     }
     judges = [each for each in compiled.scorers if isinstance(each, Judging)]
     scorers = [
-        StandInJudge(each.name, number, demands, attempts, plan.judge_retry)
+        StandInJudge(each.name, each.model, number, demands, attempts, plan.judge_retry)
         for number, each in enumerate(judges)
     ]
     return msgspec.structs.replace(compiled, steps=steps, scorers=scorers)
@@ -109,6 +111,7 @@ class StandInJudge(msgspec.Struct, frozen=True):
     """A judge: one call."""
 
     name: str
+    model: Model
     number: int
     demands: dict[str, CellDemand]
     attempts: Attempts

@@ -21,9 +21,9 @@ from fanwise.core.ledger import Ticket, Wanted
 from fanwise.core.outcome import Usage
 from fanwise.core.retry import Retry
 from fanwise.errors import FanwiseError, one_line
-from fanwise.matrix.cells import NO_MODEL
+from fanwise.matrix.cells import Cell
 from fanwise.matrix.demand import Ask, CellDemand, Item
-from fanwise.matrix.driver import AHEAD, rooms
+from fanwise.matrix.rooms import judge_room, room_of, rooms
 from fanwise.matrix.simulation.attempts import Attempts, Drawn, error_of
 from fanwise.matrix.simulation.ran import Plan, Ran
 from fanwise.models.ask import ALL
@@ -59,8 +59,8 @@ class _Simulation:
 
     def run(self) -> Ran:
         for demand in self.plan.demands:
-            self.room(demand.cell.provider).cells.append(_Cell(self, demand))
-        for room in dict.fromkeys(self.room(each.cell.provider) for each in self.plan.demands):
+            self.room(demand.cell).cells.append(_Cell(self, demand))
+        for room in dict.fromkeys(self.room(each.cell) for each in self.plan.demands):
             room.let_in()
         self._settle_down()
         while self._events:
@@ -72,8 +72,11 @@ class _Simulation:
     def at(self, when: float, happen: Callable[[], None]) -> None:
         heappush(self._events, (when, next(self._number), happen))
 
-    def room(self, provider: str) -> _Room:
-        return self._rooms[f"cells:{provider}"]
+    def room(self, cell: Cell) -> _Room:
+        return self._rooms[room_of(self.plan.compiled.spec, cell)]
+
+    def judges(self, item: Item) -> _Room:
+        return self._rooms[judge_room(item.chain[0].model)]
 
     def needs(self, model: Unconnected) -> Wanted:
         found = self._needs.get(model.name)
@@ -115,7 +118,7 @@ class _Room:
         self.free = most
         self.waiting: deque[Callable[[_Room], None]] = deque()
         self.cells: deque[_Cell] = deque()
-        self._inside = AHEAD * most
+        self._inside = most
 
     def let_in(self, left: int = 0) -> None:
         """As many cells as the driver gives to the fan-out, once some of them have `left`."""
@@ -147,7 +150,7 @@ class _Cell:
         key = f"{demand.cell.key} {number}"
 
         def over(error: str | None) -> None:
-            room = self._simulation.room(demand.cell.provider)
+            room = self._simulation.room(demand.cell)
             if error is not None:
                 self._simulation.failures.append(error)
             elif number + 1 < len(demand.steps):
@@ -158,7 +161,8 @@ class _Cell:
                 self._scores()
             room.let_in(left=1)
 
-        self._enter(demand.cell.provider, item, key, plan.retry, plan.timeout, over)
+        room = self._simulation.room(demand.cell)
+        self._enter(room, item, key, plan.retry, plan.timeout, over)
 
     def _scores(self) -> None:
         demand, simulation = self._demand, self._simulation
@@ -169,12 +173,13 @@ class _Cell:
 
         for number, item in enumerate(demand.scores):
             key = f"{demand.cell.key} score {number}"
-            self._enter(NO_MODEL, item, key, simulation.plan.judge_retry, None, over)
-        simulation.room(NO_MODEL).fill()
+            room = simulation.judges(item)
+            self._enter(room, item, key, simulation.plan.judge_retry, None, over)
+            room.fill()
 
     def _enter(
         self,
-        provider: str,
+        into: _Room,
         item: Item,
         key: str,
         retry: Retry,
@@ -199,7 +204,7 @@ class _Cell:
                 chain = _Chain(simulation, item.made, f"{key} {number}", retry, timeout, ended)
                 chain.go_on()
 
-        simulation.room(provider).waiting.append(begin)
+        into.waiting.append(begin)
 
 
 class _Chain:

@@ -20,8 +20,8 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.workflow.engine.frame import Frame, States
 from fanwise.workflow.engine.leaves import Execution, result_of, whole
 from fanwise.workflow.engine.result import Moment, Result
-from fanwise.workflow.expressions import Text
-from fanwise.workflow.step_specs import FanOutStep, GateStep
+from fanwise.workflow.expressions import Text, Value
+from fanwise.workflow.step_specs import FanOutStep, GateStep, MapStep, Step, SystemStep
 
 if TYPE_CHECKING:
     from fanwise.workflow.engine.interpreter import Interpreter
@@ -29,10 +29,20 @@ if TYPE_CHECKING:
 
 async def fan_out_step(engine: Interpreter, step: FanOutStep, path: str, frame: Frame) -> Result:
     """Execute it."""
-    items = _items(step, frame)
+    fan = _Fan(engine, step, step.step, f"{path}:{step.step.id}", path, frame)
+    return await _fanned(fan, step, frame, _items(step, step.items, frame))
+
+
+async def map_step(engine: Interpreter, step: MapStep, path: str, frame: Frame) -> Result:
+    """Execute it: a fan-out whose template is its command."""
+    items = _lines(step, frame) if step.items is None else _items(step, step.items, frame)
+    fan = _Fan(engine, step, step.each, path, path, engine.as_one(step, frame))
+    return await _fanned(fan, step, frame, items)
+
+
+async def _fanned(fan: _Fan, step: FanOutStep | MapStep, frame: Frame, items: list[Any]) -> Result:
     cap = _cap(step, frame)
-    fan = _Fan(engine, step, path, frame, items)
-    results = await (fan.leaves(cap) if fan.is_leaf else fan.whole(cap))
+    results = await fan.out(items, cap)
     output = {
         "items": items,
         "max_concurrency": cap,
@@ -47,16 +57,27 @@ async def fan_out_step(engine: Interpreter, step: FanOutStep, path: str, frame: 
     return Result(stop.status, output, stop.error, stop.at, moment=stop.moment)
 
 
-def _items(step: FanOutStep, frame: Frame) -> list[Any]:
-    found = step.items.render(frame.roots())
+def _items(step: Step, items: Value, frame: Frame) -> list[Any]:
+    found = items.render(frame.roots())
     if found is None:
-        raise UsageError(f"the items of {step.id!r} are not there: {step.items.source}")
+        raise UsageError(f"the items of {step.id!r} are not there: {items.source}")
     if not isinstance(found, list):
         raise UsageError(f"the items of {step.id!r} are a {type(found).__name__}, not a list")
     return found
 
 
-def _cap(step: FanOutStep, frame: Frame) -> int:
+def _lines(step: MapStep, frame: Frame) -> list[Any]:
+    """An empty line is a line; the end of the last one begins no other."""
+    assert step.lines is not None
+    found = step.lines.render(frame.roots())
+    if not isinstance(found, str):
+        kind = "not there" if found is None else f"a {type(found).__name__}, not text"
+        raise UsageError(f"the lines of {step.id!r} are {kind}: {step.lines.source}")
+    lines = found.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _cap(step: FanOutStep | MapStep, frame: Frame) -> int:
     width = step.max_concurrency
     if isinstance(width, int):
         return width
@@ -74,26 +95,43 @@ class _Fan:
     """One execution of a fan-out."""
 
     def __init__(
-        self, engine: Interpreter, step: FanOutStep, path: str, frame: Frame, items: list[Any]
+        self,
+        engine: Interpreter,
+        step: FanOutStep | MapStep,
+        template: Step,
+        named: str,
+        path: str,
+        frame: Frame,
     ) -> None:
         self._engine = engine
         self._step = step
         self._path = path
-        self._items = items
+        self._template = template
+        self._named = named
+        """What the paths of its items begin with."""
+        self._items: list[Any] = []
         self._frame = frame
         self._states: dict[int, States] = {}
-        template = step.step
         # A gate may pause: that is more than a leaf alone can say of an item.
         leaf = engine.leaves.knows(template) and not isinstance(template, GateStep)
-        self.is_leaf = leaf and not template.on_failure
+        self._is_leaf = leaf and not template.on_failure
         halts = step.halt == "failure" and not template.continue_on_error
         if step.continue_on_error and "halt" not in step.model_fields_set:
             halts = False  # failures are results like others
         self._halts_on_failure = halts
 
+    async def out(self, items: list[Any], cap: int) -> list[Result]:
+        """Execute it for each of them: what came of them, up to a halt."""
+        self._items = items
+        return await (self._leaves(cap) if self._is_leaf else self._whole(cap))
+
+    def _whole_path(self, number: int) -> str:
+        return f"{self._named}:{number}"
+
     def _of_item(self, number: int) -> Frame:
-        template, item = self._step.step, self._items[number]
-        frame = self._frame.of_item(self._step, self._path, template, number, item)
+        frame = self._frame.of_item(
+            self._step, self._path, self._template, self._whole_path(number), self._items[number]
+        )
         self._states[number] = frame.states
         return frame
 
@@ -104,30 +142,36 @@ class _Fan:
             return False
         return outcome.value["status"] in ("paused", "aborted")
 
-    async def leaves(self, cap: int) -> list[Result]:
+    async def _leaves(self, cap: int) -> list[Result]:
         """Each item is a leaf."""
-        template = self._step.step
+        template = self._template
         outcomes = await self._engine.leaves.many(
-            self._executions(), template, cap=cap, name=self._path, halt=Halt.when(self._halts)
+            self._executions(), template, cap=cap, name=self._path, halt=self._leaf_halt()
         )
         results = [
             self._judged(result_of(each, self._frame.moment), n) for n, each in enumerate(outcomes)
         ]
         return self._published(results)
 
+    def _leaf_halt(self) -> Halt:
+        """Where the status alone says it, the next start need not wait for this end on disk."""
+        if isinstance(self._template, SystemStep):
+            return Halt.when(self._halts)  # it may pause
+        return Halt.on_failure() if self._halts_on_failure else Halt.never()
+
     def _executions(self) -> Iterator[Execution]:
         for number in range(len(self._items)):
-            yield self._engine.execution(self._step.step, self._of_item(number))
+            yield self._engine.execution(self._template, self._of_item(number))
 
     def _judged(self, result: Result, number: int) -> Result:
-        template, frame = self._step.step, self._of_item(number)
+        template, frame = self._template, self._of_item(number)
         absorbed = result.status == "failed" and template.continue_on_error
         path = frame.path(template.id)
         result = msgspec.structs.replace(result, absorbed=absorbed, at=path)
         frame.put(template, path, result)
         return result
 
-    async def whole(self, cap: int) -> list[Result]:
+    async def _whole(self, cap: int) -> list[Result]:
         """Each item is a step with all that is in it."""
         outcomes: Outcomes[Any] = whole(
             await fan_out(
@@ -136,7 +180,7 @@ class _Fan:
                 cap=cap,
                 run=self._engine.run,
                 name=self._path,
-                key=lambda number: f"{self._path}:{self._step.step.id}:{number}",
+                key=self._whole_path,
                 halt=Halt.when(self._halts),
                 record=False,
             )
@@ -144,7 +188,7 @@ class _Fan:
         return self._published([_result(outcome, self._frame.moment) for outcome in outcomes])
 
     async def _one(self, number: int) -> dict[str, Any]:
-        result = await self._engine.step(self._step.step, self._of_item(number))
+        result = await self._engine.step(self._template, self._of_item(number))
         plain: dict[str, Any] = msgspec.to_builtins(result)
         if result.goes_on or result.status != "failed":
             return plain
@@ -152,9 +196,8 @@ class _Fan:
 
     def _published(self, results: list[Result]) -> list[Result]:
         """For the expressions of those after it: `steps.each:review:3`."""
-        template = self._step.step
         for number, result in enumerate(results):
-            path = f"{self._path}:{template.id}:{number}"
+            path = self._whole_path(number)
             seen = {"id": path, "status": result.status, "output": result.output}
             self._frame.steps.put(path, {**seen, "error": result.error})
             self._frame.states.update(self._states[number])

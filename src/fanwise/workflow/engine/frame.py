@@ -82,6 +82,8 @@ class Frame(msgspec.Struct, frozen=True):
     """What came of the steps in here, by path, for people to see."""
     inside: str = ""
     """The path of the step around."""
+    file: str = ""
+    """The ids of the steps that include the file, `sub:`; empty: it is the run's own."""
     item: Any = None
     needs: Mapping[str, int] = {}
     """The caps that each leaf in here needs besides its own."""
@@ -136,12 +138,13 @@ class Frame(msgspec.Struct, frozen=True):
             frame, path=lambda id_: f"{path}:{id_}:{number}", bare=self.bare, order=order
         )
 
-    def of_item(self, step: Step, path: str, template: Step, number: int, item: Any) -> Frame:
+    def of_item(self, step: Step, path: str, template: Step, whole: str, item: Any) -> Frame:
         """For the template of a fan-out, at one item, and all that is inside it.
+
+        `whole`: the path of that item.
 
         Its states are its own too: of what was in flight behind a halt, none are kept.
         """
-        whole = f"{path}:{template.id}:{number}"
 
         def name(id_: str) -> str:
             return whole if id_ == template.id else f"{whole}:{id_}"
@@ -183,7 +186,13 @@ class Frame(msgspec.Struct, frozen=True):
             return f"{path}:{id_}"
 
         return msgspec.structs.replace(
-            self.within(step, path), home=home, steps=Layer(), path=name, bare=name, item=None
+            self.within(step, path),
+            home=home,
+            steps=Layer(),
+            path=name,
+            bare=name,
+            item=None,
+            file=f"{self.file}{step.id}:",
         )
 
 

@@ -31,6 +31,7 @@ from fanwise.workflow.step_specs import (
     FanOutStep,
     IfStep,
     LoopStep,
+    MapStep,
     Step,
     SwitchStep,
     WorkflowStep,
@@ -99,8 +100,8 @@ class Interpreter:
         if not self.leaves.knows(step):
             fresh = self.leaves.performed != performed
             self._note(step, path, frame, result, began, fresh=fresh)
-        if result.goes_on and step.id == self._stop_after:
-            return Result("paused", result.output, f"stopped after {step.id}", at=path)
+        if result.goes_on and f"{frame.file}{step.id}" == self._stop_after:
+            return Result("paused", result.output, f"stopped after {path}", at=path)
         return result
 
     def execution(self, step: Step, frame: Frame) -> Any:
@@ -120,13 +121,18 @@ class Interpreter:
         again = ((number,) for number, start in self._starts if order >= start)
         return max([frame.since, *again])
 
+    def as_one(self, step: Step, frame: Frame) -> Frame:
+        """Where all that is inside a step stands where it stands itself."""
+        order = self._order.of(step) if frame.order is None else frame.order
+        return msgspec.structs.replace(frame, order=order)
+
     # -- by kind --------------------------------------------------------------------------------
 
     async def _executed(self, step: Step, path: str, frame: Frame) -> Result:
         if self.leaves.knows(step):
             return await self.leaves.one(self.execution(step, frame))
         frame = frame.absorbing(step)
-        if step.retry is None and step.timeout is None:
+        if isinstance(step, MapStep) or (step.retry is None and step.timeout is None):
             return await self._inside(step, path, frame)
         return await self._limited(step, path, frame)
 
@@ -180,6 +186,8 @@ class Interpreter:
                     return await self._loop(step, path, frame)
                 case FanOutStep():
                     return await fanning.fan_out_step(self, step, path, frame)
+                case MapStep():
+                    return await fanning.map_step(self, step, path, frame)
                 case FanInStep():
                     return self._fan_in(step, frame)
                 case WorkflowStep():
@@ -235,9 +243,6 @@ class Interpreter:
         given = {name: value.render(frame.roots()) for name, value in step.input.items()}
         home = home_of(target, bind_inputs(target, given))
         inner = frame.of_workflow(step, path, home)
-        # All its steps stand where this one stands.
-        order = self._order.of(step) if frame.order is None else frame.order
-        inner = msgspec.structs.replace(inner, order=order)
         stop = await self.these(target.steps, inner)
         outputs = {
             each.id: inner.steps[each.id]["output"]

@@ -66,12 +66,17 @@ class Execution:
         return Record(
             self.step.type, result.status, self.digest, self.place.execution, self.frame.inside,
             [*self.frame.moment[1:]], self.frame.settled, result.output, result.error,
+            self.place.decided,
         ).to_json()  # fmt: skip
 
     def counts(self, outcome: Outcome[Any]) -> bool:
         """Whether what was recorded before is what this one would come to."""
         record = record_of(outcome.value)
         if record is None:
+            return False
+        if record.status == "paused" and record.output.get("choice") is None:
+            # Nobody had answered; what was used up before that stays so.
+            self.place = msgspec.structs.replace(self.place, decided=record.decided)
             return False
         final = record.status == "completed" or (record.status == "failed" and self._past(record))
         if final and record.digest == self.digest and record.moment >= self.since:

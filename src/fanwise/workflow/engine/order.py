@@ -1,14 +1,14 @@
 """The order of the steps in a file: which of them come at or after the one that is named.
 
 `--from STEP` runs again what stands there and behind it. In a loop all that a later iteration does
-comes after everything of the first.
+comes after everything of the first. What is in another file stands where that is included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fanwise.workflow.step_specs import Step
+from fanwise.workflow.step_specs import Step, WorkflowStep
 
 
 class Order:
@@ -21,12 +21,14 @@ class Order:
         self._by_id: dict[str, int] = {}
         self._add(steps)
 
-    def _add(self, steps: Iterable[Step]) -> None:
+    def _add(self, steps: Iterable[Step], file: str = "") -> None:
         for step in steps:
             number = len(self._number)
             self._number[id(step)] = number
-            self._by_id.setdefault(step.id, number)
-            self._add(inner for _, inner in step.inside())
+            self._by_id.setdefault(f"{file}{step.id}", number)
+            if isinstance(step, WorkflowStep):
+                self._add(step.target.steps, f"{file}{step.id}:")
+            self._add((inner for _, inner in step.inside()), file)
             self._last[id(step)] = len(self._number) - 1
 
     def of(self, step: Step) -> int:
@@ -38,5 +40,5 @@ class Order:
         return self._last[id(step)]
 
     def named(self, step_id: str) -> int | None:
-        """The place of the step with this id."""
+        """The place of the step with this id; of one in another file: `sub:test`."""
         return self._by_id.get(step_id)

@@ -51,6 +51,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """From this place of its moment on, no further attempt was to follow."""
     output: dict[str, Any] = {}
     error: str | None = None
+    decided: int = -1
+    """Of a gate that waits: the execution whose answers and before were used up already."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""

@@ -78,7 +78,16 @@ def of_package(name: str) -> Function:
 
 def of_project(project: Path) -> dict[str, Function]:
     """The functions in the project's own files: this imports them. `UsageError`."""
-    return {file.stem: _imported(file) for file in sorted((project / FOLDER).glob("*.py"))}
+    return {file.stem: _imported(file) for file in _files(project)}
+
+
+def names_of_project(project: Path) -> list[str]:
+    """What `of_project` would give; nothing is imported."""
+    return [file.stem for file in _files(project)]
+
+
+def _files(project: Path) -> list[Path]:
+    return sorted((project / FOLDER).glob("*.py"))
 
 
 def _imported(file: Path) -> Function:

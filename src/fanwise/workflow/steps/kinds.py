@@ -10,6 +10,7 @@ from fanwise.workflow.setting import Setting
 from fanwise.workflow.step_specs import (
     CommandStep,
     CustomStep,
+    EachStep,
     GateStep,
     InitStep,
     PromptStep,
@@ -19,6 +20,7 @@ from fanwise.workflow.step_specs import (
 )
 from fanwise.workflow.steps.agent import AgentCommand, AgentPrompt, Agents
 from fanwise.workflow.steps.custom import Custom
+from fanwise.workflow.steps.each import Each
 from fanwise.workflow.steps.gate import Ask, Gate
 from fanwise.workflow.steps.init import Init
 from fanwise.workflow.steps.port import Leaf
@@ -36,5 +38,6 @@ def kinds(setting: Setting, history: History, ask: Ask | None) -> Mapping[type[S
         GateStep: Gate(history.answers, history.given_in, ask),
         InitStep: Init(),
         SystemStep: System(),
+        EachStep: Each(),
         CustomStep: Custom(setting.types),
     }

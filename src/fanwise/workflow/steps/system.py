@@ -34,7 +34,9 @@ class System:
     def resolve(self, step: SystemStep, frame: Frame) -> Resolved:
         """What would stand in the file of that system."""
         if step.file is not None:
-            return {"file": str(frame.home.folder / step.file)}
+            file = frame.home.folder / step.file
+            # With what stands in it: an edited file is another input.
+            return {"file": str(file), "digest": read(file).digest}
         assert step.spec is not None
         return {"spec": step.spec.render(frame.roots())}
 

@@ -1,0 +1,92 @@
+"""While an item's end is on its way to disk: what starts meanwhile, and what waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fanwise import Halt, Outcomes, fan_out, open_run
+from fanwise.journal.port import ItemEnded, ItemStarted, Then, Write
+from fanwise.kernel.events import Event
+from fanwise.kernel.events import ItemEnded as Told
+from fanwise.testing import MemoryJournal
+
+
+class SlowDisk(MemoryJournal):
+    """Says of the first end that it is written only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.submitted: list[tuple[str, str]] = []
+        self.held: list[Callable[[], None]] = []
+        self.holding = asyncio.Event()
+
+    def submit(self, write: Write, then: Then | None = None) -> None:
+        if isinstance(write, ItemStarted | ItemEnded):
+            kind = "start" if isinstance(write, ItemStarted) else "end"
+            self.submitted.append((kind, write.key))
+        if not isinstance(write, ItemEnded) or self.holding.is_set():
+            super().submit(write, then)
+            return
+        self.held.append(lambda: MemoryJournal.submit(self, write, then))
+        self.holding.set()
+
+
+async def work(item: str) -> str:
+    if item.startswith("bad"):
+        raise ValueError(item)
+    return item
+
+
+ENDS_FIRST = [("start", "0"), ("end", "0")]
+TOGETHER = [*ENDS_FIRST, ("start", "1")]
+
+
+@pytest.mark.parametrize(
+    ("first", "halt", "meanwhile"),
+    [
+        ("good", Halt.never(), TOGETHER),
+        ("bad", Halt.never(), TOGETHER),
+        ("good", Halt.on_failure(), TOGETHER),
+        ("bad", Halt.on_failure(), ENDS_FIRST),
+        ("good", Halt.on_success(), ENDS_FIRST),
+        ("bad", Halt.on_success(), TOGETHER),
+        # What the predicate would say is not known: nobody is told what is not on disk.
+        ("good", Halt.when(lambda outcome: not outcome.ok), ENDS_FIRST),
+    ],
+    ids=["never", "never-bad", "failure", "failure-bad", "success", "success-bad", "when"],
+)
+def test_the_next_one_starts_meanwhile_unless_the_halt_may_forbid_it(
+    first: str, halt: Halt, meanwhile: list[tuple[str, str]]
+) -> None:
+    asyncio.run(_on_a_slow_disk(first, halt, meanwhile))
+
+
+async def _on_a_slow_disk(first: str, halt: Halt, meanwhile: list[tuple[str, str]]) -> None:
+    disk = SlowDisk()
+    told: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Told):
+            told.append(event.outcome.key)
+
+    async def execute() -> Outcomes[Any]:
+        async with open_run("r", journal=disk, subscribers=[listen]) as run:
+            return await fan_out(work, [first, "good"], cap=1, run=run, halt=halt)
+
+    task = asyncio.create_task(execute())
+    await disk.holding.wait()
+    for _ in range(20):  # turns of the loop: all that can happen without the disk has happened
+        await asyncio.sleep(0)
+    seen, told_of = disk.submitted[:3], list(told)
+    disk.held.pop()()
+    assert seen == meanwhile
+    assert "0" not in told_of
+    outcomes = await task
+    halted = halt.judge(outcomes[0])
+    assert len(outcomes) == (1 if halted else 2)
+    assert (("start", "1") in disk.submitted) is not halted
+    assert "0" in told
