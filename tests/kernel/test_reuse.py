@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fanwise import Outcome, fan_out, open_run
+from fanwise import Outcome, Retry, fan_out, open_run
 from fanwise.errors import BadPredicate, StepFailed
 from fanwise.testing import MemoryJournal, virtual_time
 
@@ -119,6 +119,27 @@ async def test_of_items_that_are_not_recorded_what_they_fan_out_is() -> None:
         assert outcomes.values() == [["0a0a", "0b0b"], ["1a1a", "1b1b"]]
     assert (sorted(inner), outer) == (["0a", "0b", "1a", "1b"], [0, 1, 0, 1])
     assert sorted(each.path for each in journal.fan_outs("r")) == ["all/0/leaves", "all/1/leaves"]
+
+
+@virtual_time
+async def test_a_failure_of_an_earlier_attempt_around_counts_if_reuse_says_so() -> None:
+    """Without `reuse` it is tried again: that is what an attempt is for."""
+    ran: list[str] = []
+
+    async def inner(item: str) -> None:
+        ran.append(item)
+        raise StepFailed("no")
+
+    async def outer(name: str) -> None:
+        reuse = {"asks": lambda item, outcome: bool(item == "a")}.get(name)
+        await fan_out(inner, ["a", "b"], cap=1, key=str, name=name, reuse=reuse)
+        raise StepFailed("again")
+
+    async with open_run("r", journal=MemoryJournal()) as run:
+        for name in ("plain", "asks"):
+            ran.clear()
+            await fan_out(outer, [name], run=run, name=f"{name} around", retry=Retry(1), key=str)
+            assert ran == (["a", "b", "a", "b"] if name == "plain" else ["a", "b", "b"])
 
 
 @virtual_time
