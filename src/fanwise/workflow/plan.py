@@ -95,8 +95,8 @@ class WorkflowPlan:
 
     @cached_property
     def caps(self) -> Caps | None:
-        """Those of the file, and the terminal's, if there is somebody to be asked."""
-        limits = self.workflow.limits.limits()
+        """Those of the files, and the terminal's, if there is somebody to be asked."""
+        limits = self.workflow.caps_and_rates()
         if self._ask is not None:
             limits[TERMINAL] = [1]
         return Caps(limits) if limits else None
