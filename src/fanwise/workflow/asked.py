@@ -99,17 +99,25 @@ def _content(name: str, value: str) -> str:
     if not value.startswith("@"):
         return value
     try:
-        data = Path(value[1:]).read_bytes()
+        data = _read(Path(value[1:]))
     except OSError as error:
         raise UsageError(
             f"the file of the input {name!r} cannot be read: {value[1:]}: {error.strerror}"
         ) from error
     if len(data) > MOST_BYTES:
-        raise UsageError(f"{value[1:]} has {len(data)} bytes, too many for an input")
+        raise UsageError(f"{value[1:]} has more than {MOST_BYTES:,} bytes, too many for an input")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{value[1:]} is no UTF-8 text: {error.reason}") from error
+
+
+def _read(file: Path) -> bytes:
+    """At most a byte more than is allowed; of what has no end, or nobody writes to, nothing."""
+    if file.exists() and not file.is_file():
+        raise UsageError(f"{file} is no regular file")
+    with file.open("rb") as opened:
+        return opened.read(MOST_BYTES + 1)
 
 
 def _check_step(option: str, named: str, workflow: Workflow) -> None:

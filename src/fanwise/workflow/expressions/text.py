@@ -92,6 +92,11 @@ class Text(msgspec.Struct, frozen=True):
             return self.expressions[0].value(roots)
         return self._joined(lambda part: part.text(roots))
 
+    def text(self, roots: Mapping[str, Any]) -> str:
+        """As text, a lone expression too. `BadExpression`."""
+        value = self.render(roots)
+        return value if isinstance(value, str) else self.expressions[0].shown(value)
+
     def quoted_render(self, roots: Mapping[str, Any], quote: Callable[[str], str]) -> str:
         """As text, with each value put through `quote` unless it ends in `| raw`."""
         return self._joined(
@@ -101,10 +106,17 @@ class Text(msgspec.Struct, frozen=True):
     def shell(self, roots: Mapping[str, Any]) -> tuple[str, ...]:
         """A line of shell and its parameters: `Command(*text.shell(roots), shell=True)`.
 
+        `UsageError` where no value can stand.
+        """
+        line, *values = self.marked(roots)
+        return place_values(line), *values
+
+    def marked(self, roots: Mapping[str, Any]) -> tuple[str, ...]:
+        """A line of shell with a `MARK` for each value (see `place_values`), and the values.
+
         Quoting alone cannot make a value safe (see `processes/shell_line.py`), so texts travel as
         parameters. Numbers and booleans are written into the line: no quoting changes them, and
-        arithmetic takes them. What ends in `| raw` is a part of the line. `UsageError` where no
-        value can stand.
+        arithmetic takes them. What ends in `| raw` is a part of the line.
         """
         values: list[str] = []
 
@@ -119,7 +131,7 @@ class Text(msgspec.Struct, frozen=True):
         line = self._joined(placed)
         if line.count(MARK) != len(values):
             raise BadExpression(self.source, "a NUL character cannot stand in a command")
-        return place_values(line), *values
+        return line, *values
 
     def _joined(self, text_of: Callable[[Part], str]) -> str:
         texts = [part if isinstance(part, str) else text_of(part) for part in self.parts]

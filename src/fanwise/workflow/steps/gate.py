@@ -46,10 +46,10 @@ class Gate:
         if step.verdict_input is not None:
             verdict = frame.home.inputs.get(step.verdict_input) or None
         return {
-            "message": str(step.message.render(roots)),
+            "message": step.message.text(roots),
             "options": list(step.options),
             "on_reject": step.on_reject,
-            "show_file": None if step.show_file is None else str(step.show_file.render(roots)),
+            "show_file": (None if step.show_file is None else step.show_file.text(roots)) or None,
             "verdict": verdict,
         }
 
