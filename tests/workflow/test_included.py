@@ -70,3 +70,17 @@ def test_a_budget_in_an_included_file_is_refused_with_its_place(tmp_path: Path) 
     with pytest.raises(BadSpec, match=r"child.yaml:3:9: budget: a run has one budget") as caught:
         World(tmp_path).plan(MAIN)
     assert caught.value.problems[0].field == "steps[0].workflow"
+
+
+@virtual_time
+async def test_to_stop_after_a_step_means_that_of_the_file_itself(tmp_path: Path) -> None:
+    child(tmp_path, "steps: [{id: build, type: do}, {id: more, type: do}]\n")
+    steps = f"""
+    {MAIN}
+    - {{id: build, type: do}}
+    - {{id: last, type: do}}
+    """
+    world = World(tmp_path)
+    ending = await world.run(steps, stop_after="build")
+    assert world.ran == ["sub:build", "sub:more", "build"]
+    assert (ending.status, ending.facts["current_step_id"]) == ("paused", "build")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -158,6 +158,7 @@ class WorkflowPlan:
             gate,
             interrupted,
             workflow.steps[engine.position].id,
+            tuple(_not_taken(given.answers, frame.states)),
         )
 
     def _given(self, run: Run) -> Given:
@@ -204,6 +205,14 @@ def _gate(stop: Result | None, states: Mapping[str, Mapping[str, Any]]) -> dict[
     output = state["output"]
     names = ("message", "options", "show_file", "choice")
     return {"step_id": stop.at, **{name: output.get(name) for name in names}}
+
+
+def _not_taken(
+    answers: Mapping[str, str], states: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    for path in answers:
+        if states.get(path, {"output": {}})["output"].get("choice") is None:
+            yield f"no gate took the answer to {path}: none asked there"
 
 
 def plan(document: Document, asked: Asked) -> WorkflowPlan:

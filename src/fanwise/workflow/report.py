@@ -29,6 +29,8 @@ class Ending(msgspec.Struct, frozen=True):
     interrupted: bool = False
     last: str | None = None
     """The last top-level step that was begun."""
+    notes: tuple[str, ...] = ()
+    """What else is worth a line."""
 
     @property
     def status(self) -> str:
@@ -54,7 +56,7 @@ class Ending(msgspec.Struct, frozen=True):
 
     def end(self, notes: Sequence[str]) -> End:
         """For the command line."""
-        stop, told = self.stop, [*notes]
+        stop, told = self.stop, [*notes, *self.notes]
         if stop is not None:
             told.append(_told(stop, self.gate))
         return End(

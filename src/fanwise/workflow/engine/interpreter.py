@@ -99,7 +99,7 @@ class Interpreter:
         if not self.leaves.knows(step):
             fresh = self.leaves.performed != performed
             self._note(step, path, frame, result, began, fresh=fresh)
-        if result.goes_on and step.id == self._stop_after:
+        if result.goes_on and self._order.is_named(step, self._stop_after):
             return Result("paused", result.output, f"stopped after {step.id}", at=path)
         return result
 

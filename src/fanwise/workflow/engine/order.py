@@ -40,3 +40,8 @@ class Order:
     def named(self, step_id: str) -> int | None:
         """The place of the step with this id."""
         return self._by_id.get(step_id)
+
+    def is_named(self, step: Step, step_id: str | None) -> bool:
+        """Whether it is the step of this file with this id, and not one of an included file."""
+        number = None if step_id is None else self.named(step_id)
+        return number is not None and self._number.get(id(step)) == number
