@@ -22,8 +22,9 @@ from fanwise.workflow.steps.port import Place, Resolved
 MOST_SHOWN = 20_000
 """Characters of a file that are shown."""
 
-Ask = Callable[[str, str | None, list[str]], str]
-"""(message, text of a file to show, options) -> the option that the person chose."""
+Ask = Callable[[str, str | None, list[str]], str | None]
+"""(message, text of a file to show, options) -> the option that the person chose; None: they went
+away without an answer."""
 
 
 class Gate:
