@@ -12,6 +12,7 @@ from fanwise.errors import BadExpression, UsageError
 from fanwise.processes.command import Command
 from fanwise.processes.run import run_command
 from fanwise.workflow.expressions import Text
+from fanwise.workflow.expressions.text import MOST_ARGUMENT
 
 HOSTILE = [
     "plain", "", "two  words", "it's", "$(touch canary)", "`touch canary`", "'; touch canary; '",
@@ -132,3 +133,12 @@ def test_a_nul_is_refused_wherever_it_comes_from() -> None:
     for text in ("echo \0 {{ x }}", "echo {{ nul | raw }} {{ x }}"):
         with pytest.raises(BadExpression, match="NUL"):
             Text.parse(text).shell({"x": "a", "nul": "\0"})
+
+
+def test_a_value_that_is_too_long_for_an_argument_is_named(tmp_path: Path) -> None:
+    most = "ü" * (MOST_ARGUMENT // 2)
+    assert output("printf %s {{ x }} | wc -c", tmp_path, x=most).strip() == str(MOST_ARGUMENT - 1)
+    with pytest.raises(BadExpression, match=r"inputs\.large.*131,072 bytes.*to a file"):
+        Text.parse("wc -c {{ x }} {{ inputs.large }}").shell(
+            {"x": "", "inputs": {"large": "x" * (MOST_ARGUMENT + 1)}}
+        )

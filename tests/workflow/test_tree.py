@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fanwise.testing import virtual_time
+from fanwise.view.run_detail import detail_lines, run_detail
 from fanwise.workflow.steps.port import Place
 from fanwise.workflow.tree import tree_lines
 
@@ -92,3 +93,26 @@ async def test_what_is_in_flight_stands_where_it_belongs(tmp_path: Path) -> None
     assert "running" not in statuses.values()
     assert statuses["all:whole:0"] == statuses["all:whole:0:each:leaf:0"] == "interrupted"
     assert statuses["all:whole:0:before"] == "completed"
+
+
+@virtual_time
+async def test_no_items_are_counted_where_all_so_far_are_inside_of_steps(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def look(fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        record = world.journal.run("r")
+        tree = tree_lines(world.journal, record, fully=True)
+        told.extend(detail_lines(run_detail(world.journal, record), tree))
+        return {}
+
+    world = World(tmp_path, look=look)
+    await world.run(
+        """
+        - id: all
+          type: fan-out
+          items: [0]
+          step: {id: t, type: if, condition: true, then: [{id: x, type: look}]}
+        """
+    )
+    assert any("all:t:0:x" in line for line in told)
+    assert [line for line in told if line.startswith("items ")] == []

@@ -18,6 +18,8 @@ from fanwise.workflow.expressions.shown import shown
 from fanwise.workflow.expressions.tree import Expression, Filtered
 
 OPEN, CLOSE = "{{", "}}"
+MOST_ARGUMENT = 128 * 1024 - 1
+"""Bytes of one argument of a program, by the rules of Linux; its end is one more."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -48,6 +50,15 @@ class Part(msgspec.Struct, frozen=True):
             return shown(value)
         except Impossible as error:
             raise BadExpression(self.source, str(error)) from None
+
+    def argument(self, text: str) -> str:
+        """A value of it as an argument of a program. `BadExpression` for what is too long."""
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > MOST_ARGUMENT:
+            problem = f"the value has {size:,} bytes, and an argument has at most {MOST_ARGUMENT:,}"
+            step = "Let the step that makes it write it to a file, and give the file's name"
+            raise BadExpression(self.source, problem, None, step)
+        return text
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -125,7 +136,7 @@ class Text(msgspec.Struct, frozen=True):
             text = part.shown(value)
             if part.is_raw or isinstance(value, bool | int | float):
                 return text
-            values.append(text)
+            values.append(part.argument(text))
             return MARK
 
         line = self._joined(placed)
