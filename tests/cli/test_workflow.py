@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import pty
@@ -153,6 +154,36 @@ def test_at_a_terminal_somebody_is_asked_until_the_answer_is_one(flow: Place) ->
     assert b"Publish world?" in seen
     assert b"[1] approve" in seen
     assert (process.returncode, out.splitlines()[-1]) == (0, b"publish: completed")
+
+
+@pytest.mark.parametrize(("key", "code"), [("Ctrl-C", 130), ("Ctrl-D", 3)])
+def test_who_goes_away_from_a_question_finds_it_again(flow: Place, key: str, code: int) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "run", "flow.yaml", "--run", "t", "--input", "name=world"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        cwd=flow.path,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(theirs)
+    seen = b""
+    while b"Your answer" not in seen:
+        seen += os.read(ours, 4096)
+    if key == "Ctrl-C":
+        process.send_signal(signal.SIGINT)
+    else:
+        os.write(ours, b"\x04")
+    with contextlib.suppress(OSError):  # what a terminal says when the other end is closed
+        while piece := os.read(ours, 4096):
+            seen += piece
+    process.communicate(timeout=DEADLINE_S)
+    os.close(ours)
+    assert process.returncode == code
+    assert b"fanwise resume t" in seen
+    ended = flow.run("resume", "t", "--answer", "review=approve", "--json")
+    assert (ended.returncode, told(ended)["status"]) == (0, "completed")
 
 
 @virtual_time

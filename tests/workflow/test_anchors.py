@@ -355,7 +355,7 @@ async def test_9_one_that_is_no_number_is_an_error_and_not_one(tmp_path: Path) -
     )
     ending = await World(tmp_path).run(fan, "inputs: {n: {type: string, default: many}}\n")
     assert ending.status == "failed"
-    assert "max_concurrency of 'all' is 'many', not a number" in str(ending.facts["error"])
+    assert "max_concurrency of 'all' is 'many', not a whole number" in str(ending.facts["error"])
 
 
 # 10: exceptions

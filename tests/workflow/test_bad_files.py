@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from fanwise.errors import BadSpec
-from fanwise.specs import parse, read, registry
-from fanwise.workflow.spec import MOST_FILES, load
+from fanwise.specs import Document, parse, read, registry
+from fanwise.workflow.spec import MOST_FILES, MOST_INCLUDED, load
 from tests.workflow.support import HEADER, document, file_of, problems
 
 GATE = "{id: g, type: gate, message: m"
@@ -281,6 +282,57 @@ def test_files_that_include_each_other(tmp_path: Path) -> None:
 def test_a_chain_of_files_has_an_end(tmp_path: Path) -> None:
     files = {f"f{n}": include(f"f{n + 1}") for n in range(MOST_FILES + 5)}
     assert f"more than {MOST_FILES} files" in str(refused(tmp_path, a=include("f0"), **files))
+
+
+def twice(name: str) -> str:
+    return file_of(
+        f"""
+        - {{id: s, type: workflow, workflow: {name}.yaml}}
+        - {{id: t, type: workflow, workflow: {name}.yaml}}
+        """
+    )
+
+
+@pytest.mark.parametrize("last", [file_of("- {id: x, type: gate, message: m}"), "no: steps"])
+def test_files_that_name_each_other_twice_are_read_once_and_bounded(
+    last: str, tmp_path: Path
+) -> None:
+    names = ["a", *(f"f{n}" for n in range(MOST_FILES - 1))]
+    files = {name: twice(after) for name, after in pairwise(names)} | {names[-1]: last}
+    for name, text in files.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    seen: list[Path] = []
+
+    def counted(path: Path) -> Document:
+        seen.append(path)
+        assert len(seen) <= len(files), "a file is read again"
+        return read(path)
+
+    with pytest.raises(BadSpec) as caught:
+        load(read(tmp_path / "a.yaml"), read=counted)
+    assert (f"more than {MOST_INCLUDED} files" in str(caught.value)) is ("gate" in last)
+
+
+def test_a_file_that_was_read_before_is_no_way_around_the_bound_on_the_chain(
+    tmp_path: Path,
+) -> None:
+    last = MOST_FILES - 2
+    files = {f"f{n}": include(f"f{n + 1}") for n in range(last)}
+    files[f"f{last}"] = file_of("- {id: x, type: gate, message: m}")
+    deep = {f"g{n}": include(f"g{n + 1}") for n in range(5)} | {"g5": include("f0")}
+    main = file_of(
+        """
+        - {id: s, type: workflow, workflow: f0.yaml}
+        - {id: t, type: workflow, workflow: g0.yaml}
+        """
+    )
+    assert f"more than {MOST_FILES} files" in str(refused(tmp_path, a=main, **files, **deep))
+
+
+def test_a_link_that_leads_back_is_a_cycle(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    error = refused(tmp_path, a=include("link/a"))
+    assert "the files include each other: a.yaml → a.yaml" in str(error)
 
 
 def test_what_is_wrong_in_an_included_file_is_said_with_its_own_place(tmp_path: Path) -> None:

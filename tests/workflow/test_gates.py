@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from fanwise.errors import UsageError
 from fanwise.testing import virtual_time
 
 from .running import World, output, statuses
+from .support import file_of
 
 GATE = """
 - {id: before, type: do}
@@ -233,6 +235,83 @@ def test_answers_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     for answer, said in (("revue=approve", "review"), ("review=perhaps", "approve, reject")):
         with pytest.raises(UsageError, match=said):
             world.plan(gate("abort"), MORE, answer=(answer,))
+
+
+NESTED = """
+- {id: top, type: gate, message: "?"}
+- id: loop
+  type: do-while
+  condition: false
+  steps:
+    - id: cond
+      type: if
+      condition: true
+      then: [{id: looped, type: gate, message: "?"}]
+- id: each
+  type: fan-out
+  items: [1, 2]
+  step: {id: ok, type: gate, message: "?"}
+- id: all
+  type: fan-out
+  items: [1, 2]
+  step:
+    id: whole
+    type: if
+    condition: true
+    then:
+      - {id: deep, type: gate, message: "?"}
+      - {id: inner, type: fan-out, items: [1], step: {id: deepest, type: gate, message: "?"}}
+- {id: sub, type: workflow, workflow: child.yaml}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "there"),
+    [
+        ("top", True), ("looped", True), ("loop:looped:2", True), ("each:ok:1", True),
+        ("all:whole:0:deep", True), ("all:whole:1:inner:deepest:0", True), ("sub:asks", True),
+        ("ok", True), ("deepest", True), ("asks", True),
+        ("nope:ok", False), ("nope:top", False), ("top:0", False), ("loop:looped", False),
+        ("loop:looped:x", False), ("each:ok", False), ("each:ok:1:2", False), ("each", False),
+        ("all:deep:0", False), ("all:whole:0", False), ("all:whole:0:deepest:0", False),
+        ("sub:top", False), ("sub:sub:asks", False), ("sub", False), ("cond:looped", False),
+    ],
+)  # fmt: skip
+def test_an_answer_to_where_no_gate_can_be_is_refused(
+    path: str, there: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "child.yaml").write_text(file_of('- {id: asks, type: gate, message: "?"}'))
+    with nullcontext() if there else pytest.raises(UsageError, match="there is no gate"):
+        World(tmp_path).plan(NESTED, answer=(f"{path}=approve",))
+
+
+@virtual_time
+async def test_an_answer_that_no_gate_took_is_said(tmp_path: Path) -> None:
+    steps = """
+    - {id: each, type: fan-out, items: [1, 2], step: {id: ok, type: gate, message: "?"}}
+    """
+    given = ("each:ok:0=approve", "each:ok:9=approve")
+    ending = await World(tmp_path).run(steps, answer=given)
+    assert ending.facts["current_step_id"] == "each:ok:1"
+    told = [note for note in ending.end([]).notes if "no gate took" in note]
+    assert told == ["no gate took the answer to each:ok:9: none asked there"]
+
+
+@virtual_time
+async def test_an_answer_is_judged_by_the_gate_that_waits(tmp_path: Path) -> None:
+    (tmp_path / "child.yaml").write_text(
+        file_of('- {id: g, type: gate, message: "?", options: [left, right, reject]}')
+    )
+    steps = """
+    - {id: sub, type: workflow, workflow: child.yaml}
+    - {id: g, type: gate, message: "?"}
+    """
+    world = World(tmp_path)
+    assert (await world.run(steps)).facts["current_step_id"] == "sub:g"
+    with pytest.raises(UsageError, match="left, right"):
+        await world.resume(steps, answer=("g=approve",))
+    ending = await world.resume(steps, answer=("g=left",))
+    assert (ending.facts["current_step_id"], output(ending, "sub:g")["choice"]) == ("g", "left")
 
 
 @virtual_time

@@ -12,6 +12,7 @@ from fanwise.errors import BadExpression, UsageError
 from fanwise.processes.command import Command
 from fanwise.processes.run import run_command
 from fanwise.workflow.expressions import Text
+from fanwise.workflow.expressions.text import MOST_ARGUMENT
 
 HOSTILE = [
     "plain", "", "two  words", "it's", "$(touch canary)", "`touch canary`", "'; touch canary; '",
@@ -32,6 +33,16 @@ LINES = [
     'printf %s "$(cat <<EOF\n{{ x }}\nEOF\n)"',
     'printf %s "$(cat <<-EOF\n\t{{ x }}\n\tEOF\n)"',
     "if true; then printf %s {{ x }}; fi",
+    'printf %s "$(cat <<EOF\n$(printf %s "{{ x }}")\nEOF\n)"',
+    "printf %s \"$(cat <<EOF\n$(printf %s '{{ x }}')\nEOF\n)\"",
+    'printf %s "$(cat <<EOF\n$(printf %s {{ x }})\nEOF\n)"',
+    'printf %s "$(cat <<EOF\n`printf %s {{ x }}`\nEOF\n)"',
+    ': $(( (1 + 2) << (3 - 1) )) "${HOME:-((}"; printf %s {{ x }}',
+    ': "$(( 1 + $(echo 2) ))"; printf %s {{ x }}',
+    "(: && (printf %s {{ x }}))",
+    "((: a); printf %s {{ x }})",
+    'unset NO; printf %s "${NO:-{{ x }}}"',
+    "[ -n a ] && printf %s {{ x }}",
 ]
 
 
@@ -82,6 +93,26 @@ def test_raw_is_a_part_of_the_line_and_its_quotes_count(tmp_path: Path) -> None:
         "cat <<'E'\n{{ x }}\nE",
         "cat <<{{ x }}\nx",
         "\\{{ x }}",
+        "echo $(( ((1+2)) + {{ x }} ))",
+        "echo $(( (1+2)*(3) + {{ x }} ))",
+        "echo $(( $(echo 1) + {{ x }} ))",
+        "echo $(( $(echo {{ x }}) ))",
+        'echo "$(( 1 + $(echo ")") + {{ x }} ))"',
+        'echo "$((1<<2 + {{ x }}))"',
+        "echo $(( '{{ x }}' ))",
+        "echo $[ {{ x }} ]",
+        'echo "$[ a[1] + {{ x }} ]"',
+        'echo "${a[{{ x }}]}"',
+        "echo ${#a[{{ x }}]}",
+        "echo ${a:{{ x }}}",
+        "echo ${a:1:{{ x }}}",
+        "echo ${a[{{ x }}]:1}",
+        "a[{{ x }}]=1",
+        "[[ {{ x }} -eq 1 ]]",
+        "if [[ -n $b && 1 -lt {{ x }} ]]; then :; fi",
+        "[[ -v {{ x }} ]]",
+        "cat <<E\n$(( {{ x }} ))\nE",
+        "cat <<E\n\\{{ x }}\nE",
     ],
 )
 def test_where_no_value_can_stand_it_is_refused(line: str) -> None:
@@ -102,3 +133,12 @@ def test_a_nul_is_refused_wherever_it_comes_from() -> None:
     for text in ("echo \0 {{ x }}", "echo {{ nul | raw }} {{ x }}"):
         with pytest.raises(BadExpression, match="NUL"):
             Text.parse(text).shell({"x": "a", "nul": "\0"})
+
+
+def test_a_value_that_is_too_long_for_an_argument_is_named(tmp_path: Path) -> None:
+    most = "ü" * (MOST_ARGUMENT // 2)
+    assert output("printf %s {{ x }} | wc -c", tmp_path, x=most).strip() == str(MOST_ARGUMENT - 1)
+    with pytest.raises(BadExpression, match=r"inputs\.large.*131,072 bytes.*to a file"):
+        Text.parse("wc -c {{ x }} {{ inputs.large }}").shell(
+            {"x": "", "inputs": {"large": "x" * (MOST_ARGUMENT + 1)}}
+        )

@@ -131,9 +131,9 @@ def test_the_whole_schema() -> None:
     assert flow.folder == Path("/project")
     assert flow.warnings == ()
     assert list(flow.inputs) == ["spec", "n", "scope", "verdict"]
-    caps, budget = flow.make_caps(), flow.make_budget()
+    caps, budget = flow.limits.make_caps(), flow.make_budget()
     assert caps is not None and budget is not None
-    assert flow.make_caps() is not caps, "each run counts for itself"
+    assert flow.limits.make_caps() is not caps, "each run counts for itself"
     kinds = {step.id: type(step) for step in flow.walk()}
     assert kinds == {
         "specify": CommandStep, "ask": PromptStep, "tests": ShellStep, "tell": ShellStep,
@@ -207,7 +207,7 @@ def test_defaults() -> None:
     )  # fmt: skip
     assert (step.needs, step.on_failure, step.input, step.options) == ({}, (), {}, {})
     assert flow.version == "0.0.0" and flow.inputs == {}
-    assert flow.make_caps() is None and flow.make_budget() is None
+    assert flow.limits.make_caps() is None and flow.make_budget() is None
     shell = workflow("- {id: s, type: shell, run: x}").steps[0]
     assert shell.timeout == 300.0
     gate = workflow("- {id: g, type: gate, message: Fine?}").steps[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import resource
 import shlex
 import sys
@@ -16,11 +17,14 @@ from fanwise.errors import BadSpec, UsageError
 from fanwise.specs import read
 from fanwise.workflow import step_types
 from fanwise.workflow.asked import Asked
+from fanwise.workflow.engine.frame import Frame, Home, Layer
 from fanwise.workflow.plan import again, plan
 from fanwise.workflow.report import Ending
+from fanwise.workflow.step_specs import ShellStep
+from fanwise.workflow.steps.shell import Shell
 
 from .running import World, output, statuses
-from .support import HEADER, file_of
+from .support import HEADER, file_of, workflow
 
 PYTHON = shlex.quote(sys.executable)
 
@@ -188,6 +192,57 @@ def test_an_agent_that_is_not_installed_or_not_known_is_said(tmp_path: Path) -> 
     assert "claude" in str(ending.facts["error"])
 
 
+def test_another_option_of_an_agent_makes_no_finished_prompt_undone(tmp_path: Path) -> None:
+    (tmp_path / ".fanwise").mkdir()
+    file = tmp_path / ".fanwise" / "integrations.yaml"
+    steps = """
+    - {id: a, type: prompt, prompt: one, integration: ours}
+    - {id: b, command: two, integration: ours}
+    - {id: c, type: prompt, prompt: three, integration: ours, model: "{{ inputs.m }}"}
+    - {id: stop, type: do, fail: true}
+    """
+    more = "inputs: {m: {default: x}}\n"
+    file.write_text('integrations: {ours: {argv: [sh, -c, "echo $0 >> log", "{prompt}"]}}')
+    world = World(tmp_path)
+    asyncio.run(world.run(steps, more))
+    file.write_text('integrations: {ours: {argv: [sh, -c, "echo new $0 >> log", "{prompt}"]}}')
+    asyncio.run(world.resume(steps, more))
+    first = (tmp_path / "log").read_text()
+    assert "new" not in first and len(first.splitlines()) == 3
+    # What the step itself says counts.
+    asyncio.run(world.resume(steps, more, input={"m": "y"}))
+    assert (tmp_path / "log").read_text() == first + "new three\n"
+
+
+def test_how_values_come_into_a_line_is_no_part_of_what_a_shell_step_does() -> None:
+    step = workflow('- {id: a, type: shell, run: "echo {{ inputs.x }}"}', "inputs: {x: {}}").steps[
+        0
+    ]
+    assert isinstance(step, ShellStep)
+    home = Home({"x": "v"}, Path(), None, None, {})
+    frame = Frame(home, "r", Layer(), path=str, bare=str, states={})
+    assert Shell(compat=False).resolve(step, frame)["line"] == ["echo \0", "v"]
+
+
+def test_a_lone_expression_in_a_text_is_text_as_among_others(tmp_path: Path) -> None:
+    (tmp_path / ".fanwise").mkdir()
+    ours = 'integrations: {ours: {argv: [printf, "%s", "{prompt}"], invoke: "{command}"}}'
+    (tmp_path / ".fanwise" / "integrations.yaml").write_text(ours)
+    steps = """
+    - {id: data, type: do, give: {a: [true, null, "ü"]}}
+    - {id: p, type: prompt, prompt: "{{ steps.data.output.gave }}", integration: ours}
+    - {id: none, type: prompt, prompt: "{{ fan_in }}", integration: ours}
+    - {id: c, command: "{{ steps.data.output.gave }}", integration: ours}
+    - {id: g, type: gate, message: "{{ steps.data.output.gave }}", show_file: "{{ fan_in }}"}
+    """
+    ending = run(World(tmp_path), steps)
+    text = '{"a":[true,null,"ü"]}'
+    assert output(ending, "p")["prompt"] == output(ending, "p")["stdout"] == text
+    assert output(ending, "none")["prompt"] == ""
+    assert output(ending, "c")["command"] == output(ending, "c")["stdout"] == text
+    assert (output(ending, "g")["message"], output(ending, "g")["show_file"]) == (text, None)
+
+
 def test_a_prompt_may_go_to_a_model(tmp_path: Path) -> None:
     steps = """
     - {id: a, type: prompt, prompt: "Say {{ inputs.x }}", model: "sim:one"}
@@ -321,3 +376,40 @@ def test_a_budget_counts_the_prompts_of_all_steps(tmp_path: Path) -> None:
     assert "budget" in str(ending.facts["error"]).lower()
     again = asyncio.run(world.resume(steps, "budget: {requests: 1}\n"))
     assert (again.status, statuses(again)["a"]) == ("failed", "completed")
+
+
+# -- numbers and files that are none --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["0", "0 - 3", "1.5", "true", "'2.5'", "'many'", "[2]"])
+def test_a_width_that_is_no_whole_number_of_at_least_one_is_said(
+    given: str, tmp_path: Path
+) -> None:
+    steps = f"""
+    - {{id: f, type: fan-out, items: [1], max_concurrency: "{{{{ {given} }}}}",
+       step: {{id: t, type: do}}}}
+    """
+    world = World(tmp_path)
+    ending = run(world, steps)
+    assert "not a whole number of at least 1" in str(ending.facts["error"])
+    assert world.ran == []
+
+
+@pytest.mark.parametrize("given", ["3", "'3'", "6 / 2"])
+def test_a_width_may_be_written_in_several_ways(given: str, tmp_path: Path) -> None:
+    steps = f"""
+    - {{id: f, type: fan-out, items: [1], max_concurrency: "{{{{ {given} }}}}",
+       step: {{id: t, type: do}}}}
+    """
+    assert output(run(World(tmp_path), steps), "f")["max_concurrency"] == 3
+
+
+def test_of_a_file_for_an_input_no_more_is_read_than_is_allowed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(2**40)  # a hole: it takes no room
+    said = {"/dev/zero": "no regular file", str(tmp_path / "fifo"): "no regular file"}
+    said |= {str(tmp_path / "large"): "too many for an input", str(tmp_path): "no regular file"}
+    for file, told in said.items():
+        with pytest.raises(UsageError, match=told):
+            World(tmp_path).plan("- {id: a, type: do}", "inputs: {t: {}}\n", input=(f"t=@{file}",))

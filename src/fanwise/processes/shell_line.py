@@ -7,12 +7,17 @@ the *parameter*, so that it stays one word, and that depends on where it stands:
 "…", inside '…', or in a here-document. This file follows the quotes for that, and for nothing else;
 where it were mistaken, the item might be split at its spaces, but still not run.
 
-Two places are refused: arithmetic, where some shells evaluate what a parameter contains, and
-here-documents whose delimiter is quoted, in which nothing is replaced.
+Refused are places where a shell (bash, which is `sh` on some systems) evaluates what a parameter
+contains: arithmetic, subscripts, offsets, and numbers that `[[ ]]` compares; and here-documents
+whose delimiter is quoted, in which nothing is replaced.
+
+What a line hands to another interpreter is beyond this: `sh -c "echo {}"`, `eval`, `ssh`, `awk`,
+and in bash `let` and `declare -i`, parse what they are given.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import repeat
 from typing import NamedTuple
@@ -23,7 +28,16 @@ PLACEHOLDER = "{}"
 MARK = "\0"
 """Stands for a value in what `place_values` takes; no line of shell can hold it otherwise."""
 
-_BARE, _DOUBLE, _BACKQUOTE = "bare", '"', "`"
+_BARE, _DOUBLE, _BACKQUOTE, _HERE = "bare", '"', "`", "<<"
+_ARITHMETIC, _GROUP, _SQUARE, _BRACES = "((", "(", "[", "${"
+_EVALUATED = {_ARITHMETIC: "", _GROUP: ")", _SQUARE: "]", _BRACES: "}"}
+"""Where the shell computes, and what ends it; that of arithmetic is `))`."""
+_SUBSCRIPT = re.compile(r"\$\{[!#]?\w+\[")
+_OFFSET = re.compile(r"\$\{[\w@*]+(\[[^\]]*\])?:(?![-=?+])")
+"""`${x:2}`; after one of these signs comes a word instead: `${x:-none}`."""
+_ELEMENT = re.compile(r"\[[^\]\n]*\]\+?=")
+_TEST = re.compile(r"\[\[\s.*?(\s\]\]|$)", re.DOTALL)
+_COMPUTES = re.compile(r"\s-(eq|ne|lt|le|gt|ge|v)\s")
 _NO_QUOTES = str.maketrans("", "", "'\"\\")
 
 
@@ -61,13 +75,13 @@ class _HereDocument(NamedTuple):
 class _Placing:
     """One walk over the line, with the open quotes and substitutions as a stack."""
 
-    def __init__(self, line: str, mark: str, names: Iterator[str]) -> None:
+    def __init__(self, line: str, mark: str, names: Iterator[str], inside: str = _BARE) -> None:
         self.line = line
         self.mark = mark
         self.names = names
         self.at = 0
         self.out: list[str] = []
-        self.open = [_BARE]
+        self.open = [inside]
         self.here_documents: list[_HereDocument] = []
         """Those whose text begins at the next line."""
 
@@ -80,32 +94,72 @@ class _Placing:
         char = self.line[self.at]
         inside = self.open[-1]
         if self._sees(self.mark):
-            variable = f"${{{next(self.names)}}}"
-            self._take(len(self.mark), variable if inside == _DOUBLE else f'"{variable}"')
+            variable = self._variable()
+            plain = inside in (_DOUBLE, _HERE)
+            self._take(len(self.mark), variable if plain else f'"{variable}"')
         elif char == "\\":
-            self._refuse_if(self._sees("\\" + MARK), "an escape")
+            self._refuse_if(self._sees("\\" + self.mark), "an escape")
             self._take(2)
-        elif self._sees("$((") or (inside != _DOUBLE and self._sees("((")):
-            self._arithmetic()
-        elif self._sees("$("):
-            self._enter(_BARE, 2)
+        elif char == "$" and self._substitution():
+            pass
         elif char == "`":
             self._backquote()
-        elif char == '"':
+        elif char == '"' and inside != _HERE:
             self._double_quote()
-        elif inside == _DOUBLE:
+        elif inside in (_DOUBLE, _HERE):
             self._take(1)
+        elif inside in _EVALUATED:
+            self._evaluated(char)
         else:
             self._bare(char)
+
+    def _substitution(self) -> bool:
+        """Enter what begins here with a `$`, if something does."""
+        if self._sees("$(("):
+            self._enter(_ARITHMETIC, 3)
+        elif self._sees("$("):
+            self._enter(_BARE, 2)
+        elif self._sees("$[") and "]" in self.line[self.at :]:
+            self._enter(_SQUARE, 2)
+        elif found := _OFFSET.match(self.line, self.at):
+            self._refuse_if(self.mark in found[0], "a subscript")
+            self._enter(_BRACES, len(found[0]))
+        elif found := _SUBSCRIPT.match(self.line, self.at):
+            self._enter(_SQUARE, len(found[0]))
+        elif self._sees("${") and self.open[-1] in _EVALUATED:
+            self._enter(_BRACES, 2)
+        else:
+            return False
+        return True
+
+    def _evaluated(self, char: str) -> None:
+        inside = self.open[-1]
+        if char == "'":
+            self._single_quoted()
+        elif char in "([":
+            self._enter(_GROUP if char == "(" else _SQUARE, 1)
+        elif char == _EVALUATED[inside]:
+            self._leave()
+        elif inside == _ARITHMETIC and self._sees("))"):
+            self._take(1)
+            self._leave()
+        elif inside == _ARITHMETIC and char == ")":  # no arithmetic: one subshell in another
+            self._take(1)
+            self.open[-1] = _BARE
+        else:
+            self._take(1)
 
     def _bare(self, char: str) -> None:
         if char == "'":
             self._single_quoted()
         elif char == "#" and (self.at == 0 or self.line[self.at - 1] in " \t\n;|&("):
             text = self.line[self.at :].partition("\n")[0]
-            self._take(len(text), self._replaced(text, "${{{}}}"))
+            self._take(len(text), self._replaced(text, "{}"))
         elif char == "(":
-            self._enter(_BARE, 1)
+            arithmetic = self._sees("((")
+            self._enter(_ARITHMETIC if arithmetic else _BARE, 2 if arithmetic else 1)
+        elif char == "[":
+            self._bracket()
         elif char == ")" and len(self.open) > 1:
             self._leave()
         elif char == "\n":
@@ -135,26 +189,53 @@ class _Placing:
         bare = word.translate(_NO_QUOTES)
         self.here_documents.append(_HereDocument(bare, quoted=bare != word, indented=indented))
 
+    def _bracket(self) -> None:
+        """`[[ … ]]` may compare numbers, and `a[…]=` has a subscript; all else is plain."""
+        if found := _TEST.match(self.line, self.at):
+            computes = self.mark in found[0] and _COMPUTES.search(found[0])
+            self._refuse_if(bool(computes), "a comparison of numbers")
+            self._take(1)
+        elif (found := _ELEMENT.match(self.line, self.at)) and self._follows_a_word():
+            self._refuse_if(self.mark in found[0], "a subscript")
+        self._take(1)
+
+    def _follows_a_word(self) -> bool:
+        before = self.line[self.at - 1 : self.at]
+        return before.isalnum() or before == "_"
+
     def _here_document(self, document: _HereDocument) -> None:
-        """In its text a variable is replaced and not split: it needs no quotes."""
+        """In its text a variable is replaced and not split: it needs no quotes.
+
+        The shell looks for its end first, and only then for what is in it.
+        """
+        begin = self.at
         while self.at < len(self.line):
             end = self.line.find("\n", self.at) + 1 or len(self.line)
-            text = self.line[self.at : end]
-            self._refuse_if(self.mark in text and document.quoted, "a quoted here-document")
-            self._take(len(text), self._replaced(text, "${{{}}}"))
-            if document.ends(text):
-                return
+            last = document.ends(self.line[self.at : end])
+            self.at = end
+            if last:
+                break
+        text = self.line[begin : self.at]
+        self._refuse_if(self.mark in text and document.quoted, "a quoted here-document")
+        self.out.append(
+            text if document.quoted else _Placing(text, self.mark, self.names, _HERE).placed()
+        )
 
-    def _replaced(self, text: str, variable: str) -> str:
+    def _variable(self) -> str:
+        """The next value, if one can stand here."""
+        self._refuse_if(any(each in _EVALUATED for each in self.open), "arithmetic")
+        return f"${{{next(self.names)}}}"
+
+    def _replaced(self, text: str, quoted: str) -> str:
         """The text with all marks in it replaced."""
         first, *rest = text.split(self.mark)
-        return first + "".join(variable.format(next(self.names)) + each for each in rest)
+        return first + "".join(quoted.format(self._variable()) + each for each in rest)
 
     def _single_quoted(self) -> None:
         end = self.line.find("'", self.at + 1)
         end = len(self.line) if end < 0 else end
         text = self.line[self.at : end + 1]
-        self._take(len(text), self._replaced(text, """'"${{{}}}"'"""))
+        self._take(len(text), self._replaced(text, """'"{}"'"""))
 
     def _double_quote(self) -> None:
         if self.open[-1] == _DOUBLE:
@@ -169,12 +250,6 @@ class _Placing:
             self._leave()
         else:
             self._enter(_BACKQUOTE, 1)
-
-    def _arithmetic(self) -> None:
-        end = self.line.find("))", self.at)
-        end = len(self.line) if end < 0 else end + 2
-        self._refuse_if(self.mark in self.line[self.at : end], "arithmetic")
-        self._take(end - self.at)
 
     def _enter(self, what: str, width: int) -> None:
         self._take(width)

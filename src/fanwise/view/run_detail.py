@@ -68,7 +68,8 @@ def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     took = f", took {duration(detail['took_s'])}" if detail["took_s"] is not None else ""
     yield f"started   {local_time(detail['started_at'])}{took}"
     total = "an unknown number" if detail["total"] is None else detail["total"]
-    yield f"items     {detail['done']} done, {detail['failed']} failed, of {total}"
+    if detail["total"] != 0 or not results:  # else all there is so far is inside of what is told
+        yield f"items     {detail['done']} done, {detail['failed']} failed, of {total}"
     yield from call_lines(detail["calls"])
     yield from _fan_out_lines(detail["fan_outs"])
     yield from _spec_lines(detail["spec"])

@@ -10,6 +10,7 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.specs.nearest import did_you_mean
+from fanwise.workflow.gate_paths import gates_at
 from fanwise.workflow.spec import Workflow
 from fanwise.workflow.step_specs import FanOutStep, GateStep, Step, WorkflowStep
 from fanwise.workflow.steps.gate import chosen
@@ -59,21 +60,33 @@ class Asked(msgspec.Struct, frozen=True):
 
         The id alone means that gate, in whichever item or iteration it waits.
         """
-        gates = {step.id: step for step in _every(workflow) if isinstance(step, GateStep)}
         found: dict[str, str] = {}
         for path, given in _pairs("--answer", self.answer).items():
-            named = [part for part in path.split(":") if part in gates]
-            if not named:
-                hint = did_you_mean(path, gates) if gates else "; the workflow has none"
-                raise UsageError(f"there is no gate {path!r}{hint}")
-            gate = gates[named[-1]]
-            choice = chosen(given, list(gate.options))
-            if choice is None:
-                known = ", ".join(gate.options)
-                raise UsageError(f"{given!r} is no answer to {gate.id!r}", f"There are: {known}")
-            meant = waiting is not None and gate.id in waiting.split(":") and path == gate.id
-            found[waiting if meant and waiting is not None else path] = choice
+            asking = [] if waiting is None else gates_at(workflow, waiting)
+            asking = [gate for gate in asking if gate.id == path]
+            meant = waiting if waiting is not None and asking else path
+            found[meant] = _choice(path, given, asking or _meant(workflow, path))
         return found
+
+
+def _meant(workflow: Workflow, path: str) -> list[GateStep]:
+    """The gates that an answer may be for. An id alone is one, wherever the gate stands."""
+    gates = [step for step in _every(workflow) if isinstance(step, GateStep)]
+    found = [gate for gate in gates if gate.id == path] or gates_at(workflow, path)
+    if not found:
+        ids = {gate.id for gate in gates}
+        hint = did_you_mean(path.rpartition(":")[2], ids) if ids else "; the workflow has none"
+        raise UsageError(f"there is no gate {path!r}{hint}")
+    return found
+
+
+def _choice(path: str, given: str, gates: list[GateStep]) -> str:
+    choices = (chosen(given, list(gate.options)) for gate in gates)
+    choice = next((each for each in choices if each is not None), None)
+    if choice is None:
+        known = ", ".join(dict.fromkeys(option for gate in gates for option in gate.options))
+        raise UsageError(f"{given!r} is no answer to {path!r}", f"There are: {known}")
+    return choice
 
 
 def _every(workflow: Workflow) -> Iterator[Step]:
@@ -100,17 +113,25 @@ def _content(name: str, value: str) -> str:
     if not value.startswith("@"):
         return value
     try:
-        data = Path(value[1:]).read_bytes()
+        data = _read(Path(value[1:]))
     except OSError as error:
         raise UsageError(
             f"the file of the input {name!r} cannot be read: {value[1:]}: {error.strerror}"
         ) from error
     if len(data) > MOST_BYTES:
-        raise UsageError(f"{value[1:]} has {len(data)} bytes, too many for an input")
+        raise UsageError(f"{value[1:]} has more than {MOST_BYTES:,} bytes, too many for an input")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{value[1:]} is no UTF-8 text: {error.reason}") from error
+
+
+def _read(file: Path) -> bytes:
+    """At most a byte more than is allowed; of what has no end, or nobody writes to, nothing."""
+    if file.exists() and not file.is_file():
+        raise UsageError(f"{file} is no regular file")
+    with file.open("rb") as opened:
+        return opened.read(MOST_BYTES + 1)
 
 
 def _check_step(option: str, named: str, workflow: Workflow) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -95,8 +95,8 @@ class WorkflowPlan:
 
     @cached_property
     def caps(self) -> Caps | None:
-        """Those of the file, and the terminal's, if there is somebody to be asked."""
-        limits = self.workflow.limits.limits()
+        """Those of the files, and the terminal's, if there is somebody to be asked."""
+        limits = self.workflow.caps_and_rates()
         if self._ask is not None:
             limits[TERMINAL] = [1]
         return Caps(limits) if limits else None
@@ -161,6 +161,7 @@ class WorkflowPlan:
             interrupted,
             workflow.steps[engine.position].id,
             leaves.twice,
+            tuple(_not_taken(given.answers, frame.states)),
         )
 
     def _given(self, run: Run) -> Given:
@@ -207,6 +208,14 @@ def _gate(stop: Result | None, states: Mapping[str, Mapping[str, Any]]) -> dict[
     output = state["output"]
     names = ("message", "options", "show_file", "choice")
     return {"step_id": stop.at, **{name: output.get(name) for name in names}}
+
+
+def _not_taken(
+    answers: Mapping[str, str], states: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    for path in answers:
+        if states.get(path, {"output": {}})["output"].get("choice") is None:
+            yield f"no gate took the answer to {path}: none asked there"
 
 
 def plan(document: Document, asked: Asked) -> WorkflowPlan:

@@ -33,6 +33,8 @@ class Ending(msgspec.Struct, frozen=True):
     """The last top-level step that was begun."""
     twice: Sequence[str] = ()
     """The paths of the steps that may have run twice: when the process was killed, they ran."""
+    notes: tuple[str, ...] = ()
+    """What else is worth a line."""
 
     @property
     def status(self) -> str:
@@ -58,7 +60,7 @@ class Ending(msgspec.Struct, frozen=True):
 
     def end(self, notes: Sequence[str]) -> End:
         """For the command line."""
-        stop, told = self.stop, [*notes, *_twice(self.twice)]
+        stop, told = self.stop, [*notes, *self.notes, *_twice(self.twice)]
         if stop is not None:
             told.append(_told(stop, self.gate))
         return End(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 from pydantic import Field, field_validator
 
 from fanwise.core.budget import Budget
-from fanwise.core.caps import Caps
+from fanwise.core.caps import Limit
 from fanwise.errors import BadSpec, UsageError
 from fanwise.specs import Document, LimitsSpec, SpecModel, Where, read
 from fanwise.specs.nearest import did_you_mean
@@ -25,6 +25,9 @@ from fanwise.workflow.step_specs import Step, WorkflowStep
 SCHEMA = "1.0"
 MOST_FILES = 20
 """Files that may include one another, one inside the other."""
+MOST_INCLUDED = 1000
+"""Files in all, each counted as often as it is included: a few that name each other twice would
+else be millions of steps."""
 
 Read = Callable[[Path], Document]
 
@@ -91,6 +94,10 @@ class Workflow(msgspec.Struct, frozen=True):
     limits: LimitsSpec
     warnings: tuple[str, ...] = ()
     """What was let pass, because the file was read leniently; each with its place."""
+    included: int = 0
+    """Files that it includes, each counted as often as it is included."""
+    height: int = 0
+    """How many files are one inside the other, below it."""
 
     @property
     def id(self) -> str:
@@ -112,9 +119,16 @@ class Workflow(msgspec.Struct, frozen=True):
         """That of the file: `context.workflow_dir`."""
         return self.document.folder
 
-    def make_caps(self) -> Caps | None:
-        """New ones, by the file's caps and rates."""
-        return self.limits.make_caps()
+    def caps_and_rates(self) -> dict[str, list[Limit]]:
+        """By name: its own, and those of the files that it includes.
+
+        They stand for what there is, a GPU or a provider, so they hold in the whole run; where
+        files name the same, the word of the one that includes the other counts.
+        """
+        found: dict[str, list[Limit]] = {}
+        for target in _targets(self.steps):
+            found = target.caps_and_rates() | found
+        return found | self.limits.limits()
 
     def make_budget(self) -> Budget | None:
         """A new one, by the file's budget."""
@@ -128,9 +142,8 @@ class Workflow(msgspec.Struct, frozen=True):
     def files(self) -> dict[str, Document]:
         """Its own document and those of the files that it includes, by their absolute paths."""
         found = {str(path_of(self.document)): self.document}
-        for step in self.walk():
-            if isinstance(step, WorkflowStep):
-                found |= step.target.files()
+        for target in _targets(self.steps):
+            found |= target.files()
         return found
 
 
@@ -160,15 +173,31 @@ class _Loading(msgspec.Struct, frozen=True):
     untrusted: frozenset[str]
     read: Read
     inside: tuple[Path, ...] = ()
+    loaded: dict[Path, Workflow | BadSpec] = {}
+    """What came of the files that were read, by the path under which they were found: each is read
+    once, however often it is included."""
 
     def within(self, document: Document) -> _Loading:
         return msgspec.structs.replace(self, inside=(*self.inside, path_of(document)))
+
+    def load(self, path: Path) -> Workflow:
+        """The file as a workflow. `BadSpec`."""
+        if path not in self.loaded:
+            try:
+                self.loaded[path] = _load(self.read(path), self)
+            except BadSpec as error:
+                self.loaded[path] = error
+        found = self.loaded[path]
+        if isinstance(found, BadSpec):
+            raise found
+        return found
 
 
 def _load(document: Document, loading: _Loading) -> Workflow:
     reader = Reader(
         document, lenient=loading.lenient, types=loading.types, untrusted=loading.untrusted
     )
+    included = height = 0
     top = reader.model(FileSpec, ())
     header, requires, inputs = _parts(reader, top)
     steps = reader.steps(("steps",)) if "steps" in document.data else ()
@@ -176,9 +205,17 @@ def _load(document: Document, loading: _Loading) -> Workflow:
         references = References(reader, steps, inputs, {*top.caps, *top.rates})
         references.check({"integration": header.integration, "model": header.model})
         _include(reader, steps, loading.within(document))
+        targets = list(_targets(steps))
+        included = sum(1 + target.included for target in targets)
+        height = max((1 + target.height for target in targets), default=0)
+        if included > MOST_INCLUDED:
+            reader.wrong(("steps",), f"more than {MOST_INCLUDED} files in all are included")
     if reader.problems or top is None or header is None or requires is None:
         raise BadSpec(document.name, reader.problems)
-    return Workflow(document, header, requires, inputs, steps, top, tuple(reader.warnings))
+    warnings = tuple(dict.fromkeys(reader.warnings))
+    return Workflow(
+        document, header, requires, inputs, steps, top, warnings, included, height
+    )  # fmt: skip
 
 
 def _parts(
@@ -201,28 +238,49 @@ def path_of(document: Document) -> Path:
     return Path(os.path.normpath(document.folder / Path(document.name).name))
 
 
-def _include(reader: Reader, steps: Collection[Step], loading: _Loading) -> None:
+def _include(reader: Reader, steps: Iterable[Step], loading: _Loading) -> None:
+    for step in _inclusions(steps):
+        step._target = _included(reader, step, loading)
+
+
+def _inclusions(steps: Iterable[Step]) -> Iterator[WorkflowStep]:
     for step in (inner for top in steps for inner in walk(top)):
         if isinstance(step, WorkflowStep):
-            step._target = _included(reader, step, loading)
+            yield step
+
+
+def _targets(steps: Iterable[Step]) -> Iterator[Workflow]:
+    return (step.target for step in _inclusions(steps) if step.target is not None)
 
 
 def _included(reader: Reader, step: WorkflowStep, loading: _Loading) -> Workflow | None:
     place, inside = (*step.where.path, "workflow"), loading.inside
     path = Path(os.path.normpath(reader.document.folder / step.workflow))
-    if path in inside:
-        chain = " → ".join(each.name for each in (*inside[inside.index(path) :], path))
+    # By what the files are, not by how they are called: a link may lead back.
+    real = [os.path.realpath(each) for each in (*inside, path)]
+    if (begin := real.index(real[-1])) < len(inside):
+        chain = " → ".join(each.name for each in (*inside[begin:], path))
         reader.wrong(place, f"the files include each other: {chain}")
         return None
+    if len(loading.loaded) > MOST_INCLUDED:
+        reader.wrong(place, f"more than {MOST_INCLUDED} files in all are included")
+        return None
+    too_deep = f"more than {MOST_FILES} files, one inside the other"
     if len(inside) > MOST_FILES:
-        reader.wrong(place, f"more than {MOST_FILES} files, one inside the other")
+        reader.wrong(place, too_deep)
         return None
     try:
-        target = _load(loading.read(path), loading)
+        target = loading.load(path)
     except BadSpec as error:
         more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
         reader.wrong(place, error.problems[0].at(error.file) + more)
         return None
+    if len(inside) + target.height > MOST_FILES:
+        reader.wrong(place, too_deep)
+        return None
+    if target.limits.budget is not None:
+        told = target.document.problem(("budget",), "a run has one budget, of the file that is run")
+        reader.wrong(place, told.at(target.document.name))
     reader.warnings += target.warnings
     _check_given(reader, step, target)
     return target

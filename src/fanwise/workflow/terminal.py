@@ -1,7 +1,7 @@
 """Asking somebody at the terminal.
 
-Runs in a thread of the kernel. It looks now and then whether it was cancelled, for a thread that
-waits for a key cannot be stopped from outside.
+Runs in a thread of the kernel. It looks now and then whether the run was halted or cancelled, for a
+thread that waits for a key cannot be stopped from outside.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import select
 import sys
 from collections.abc import Sequence
 
-from fanwise.errors import StepFailed
+from fanwise.kernel.scope import current_run
 from fanwise.kernel.threads import cancelled
 from fanwise.workflow.steps.gate import chosen
 
@@ -25,8 +25,11 @@ def is_interactive() -> bool:
     return os.isatty(0) and os.isatty(2)
 
 
-def ask(message: str, shown: str | None, options: Sequence[str]) -> str:
-    """The option that the person chose; asked again until it is one."""
+def ask(message: str, shown: str | None, options: Sequence[str]) -> str | None:
+    """The option that the person chose; asked again until it is one.
+
+    None: they went away instead (Ctrl-C, Ctrl-D, or the terminal is gone).
+    """
     sys.stderr.write("\r\x1b[2K")  # a line of progress may stand there
     if shown is not None:
         _write(f"{shown}\n\n")
@@ -35,7 +38,11 @@ def ask(message: str, shown: str | None, options: Sequence[str]) -> str:
         _write(f"  [{number}] {option}\n")
     while True:
         _write(f"Your answer (1-{len(options)} or a word): ")
-        answer = _line().strip()
+        line = _line()
+        if line is None:
+            _write("\n")
+            return None
+        answer = line.strip()
         if answer.isdecimal() and 1 <= int(answer) <= len(options):
             return options[int(answer) - 1]
         if (choice := chosen(answer, list(options))) is not None:
@@ -48,16 +55,24 @@ def _write(text: str) -> None:
     sys.stderr.flush()
 
 
-def _line() -> str:
+def _line() -> str | None:
     read = b""
     while not read.endswith(b"\n"):
-        if cancelled():
-            raise StepFailed("nobody answered")
+        if _is_over():
+            return None
         ready, _, _ = select.select([0], [], [], LOOK_EVERY_S)
         if not ready:
             continue
-        piece = os.read(0, 4096)
+        try:
+            piece = os.read(0, 4096)
+        except OSError:  # the terminal is gone
+            return None
         if not piece:
-            raise StepFailed("the terminal was closed before somebody answered")
+            return None
         read += piece
     return read.decode("utf-8", "replace")
+
+
+def _is_over() -> bool:
+    run = current_run()
+    return cancelled() or (run is not None and run.halting is not None)

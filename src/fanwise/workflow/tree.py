@@ -1,7 +1,8 @@
 """The steps of a run as a tree, from its journal: what each came to, and how long it took.
 
 Leaves are items, and have their times there. Of the steps around them the run noted what they came
-to. A step that was begun and has no end was running when the run was interrupted, or is now.
+to. A step that was begun and has no end was running when the run was interrupted, or is now: of
+these the journal has no more than a key, and the file says what they are and where they stand.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import msgspec
 
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import EventRecord, ItemRecord, Journal, RunRecord
-from fanwise.view.run_summary import duration, one_line
+from fanwise.view.run_summary import duration, one_line, shown_status
 from fanwise.workflow.engine.history import STEP, StepNote
 from fanwise.workflow.engine.result import record_of
+from fanwise.workflow.outline import Outline
 
 MOST = 20
 """Steps inside one that are shown, if not all are wanted."""
@@ -35,16 +37,31 @@ class Node(msgspec.Struct):
 
 def tree_lines(journal: Journal, run: RunRecord, *, fully: bool) -> list[str]:
     """For `fanwise show`."""
+    outline = Outline(JSON.decode(run.spec))
     nodes = nodes_of(journal, run)
-    for step in JSON.decode(run.spec)["data"]["steps"]:
-        nodes.setdefault(step["id"], Node(step["id"], step.get("type", "command"), "pending"))
-    order = {step["id"]: n for n, step in enumerate(JSON.decode(run.spec)["data"]["steps"])}
+    _complete(nodes, outline, "running" if shown_status(run) == "running" else "interrupted")
+    order = {step: n for n, step in enumerate(outline.top)}
     inside: dict[str, list[Node]] = {}
     for node in nodes.values():
-        inside.setdefault(node.inside if node.inside in nodes else "", []).append(node)
+        inside.setdefault(node.inside, []).append(node)
     for children in inside.values():
         children.sort(key=lambda node: (order.get(node.path, len(order)), node.began or 0.0))
     return [*_lines(inside, "", 0, fully=fully)]
+
+
+def _complete(nodes: dict[str, Node], outline: Outline, unfinished: str) -> None:
+    """Add what the journal does not have: the steps around those in flight, and those to come."""
+    for node in list(nodes.values()):
+        if not node.type:
+            node.type, node.inside = outline.type(node.path), outline.around(node.path)
+        if node.status == "running":
+            node.status = unfinished
+        while node.inside and node.inside not in nodes:
+            path = node.inside
+            node = Node(path, outline.type(path), unfinished, inside=outline.around(path))
+            nodes[path] = node
+    for step in outline.top:
+        nodes.setdefault(step, Node(step, outline.type(step), "pending"))
 
 
 def nodes_of(journal: Journal, run: RunRecord) -> dict[str, Node]:
@@ -59,7 +76,7 @@ def nodes_of(journal: Journal, run: RunRecord) -> dict[str, Node]:
         for item in journal.items(fan_out.id):
             # Others are of systems that ran inside a step.
             if item.key == name or item.key.startswith(f"{name}:"):
-                nodes[item.key] = _recorded(item, name)
+                nodes[item.key] = _recorded(item)
     return nodes
 
 
@@ -70,13 +87,12 @@ def _noted(event: EventRecord) -> Node:
     )  # fmt: skip
 
 
-def _recorded(item: ItemRecord, name: str) -> Node:
+def _recorded(item: ItemRecord) -> Node:
     record = None if item.value is None else record_of(JSON.decode(item.value))
     if record is None:
         status = "running" if item.status == "started" else item.status
         error = None if item.error is None else decode_error(item.error).text
-        inside = "" if item.key == name else name
-        return Node(item.key, "", status, item.started_at, item.ended_at, inside, error)
+        return Node(item.key, "", status, item.started_at, item.ended_at, "", error)
     return Node(
         item.key, record.type, record.status, item.started_at, item.ended_at, record.inside,
         record.error,

@@ -83,12 +83,25 @@ def _cap(step: FanOutStep | MapStep, frame: Frame) -> int:
         return width
     assert isinstance(width, Text)
     found = width.render(frame.roots())
-    try:
-        return max(1, int(found))
-    except (TypeError, ValueError, OverflowError):
+    number = _whole(found)
+    if number is None or number < 1:
         raise UsageError(
-            f"max_concurrency of {step.id!r} is {found!r}, not a number: {width.source}"
-        ) from None
+            f"max_concurrency of {step.id!r} is {found!r}, not a whole number of at least 1: "
+            f"{width.source}"
+        )
+    return number
+
+
+def _whole(found: Any) -> int | None:
+    """The number that a value is, or that a text says."""
+    if isinstance(found, str):
+        try:
+            return int(found)
+        except ValueError:
+            return None
+    if isinstance(found, float):
+        return int(found) if found.is_integer() else None
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 class _Fan:

@@ -18,6 +18,8 @@ from fanwise.workflow.expressions.shown import shown
 from fanwise.workflow.expressions.tree import Expression, Filtered
 
 OPEN, CLOSE = "{{", "}}"
+MOST_ARGUMENT = 128 * 1024 - 1
+"""Bytes of one argument of a program, by the rules of Linux; its end is one more."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -48,6 +50,15 @@ class Part(msgspec.Struct, frozen=True):
             return shown(value)
         except Impossible as error:
             raise BadExpression(self.source, str(error)) from None
+
+    def argument(self, text: str) -> str:
+        """A value of it as an argument of a program. `BadExpression` for what is too long."""
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > MOST_ARGUMENT:
+            problem = f"the value has {size:,} bytes, and an argument has at most {MOST_ARGUMENT:,}"
+            step = "Let the step that makes it write it to a file, and give the file's name"
+            raise BadExpression(self.source, problem, None, step)
+        return text
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -92,6 +103,11 @@ class Text(msgspec.Struct, frozen=True):
             return self.expressions[0].value(roots)
         return self._joined(lambda part: part.text(roots))
 
+    def text(self, roots: Mapping[str, Any]) -> str:
+        """As text, a lone expression too. `BadExpression`."""
+        value = self.render(roots)
+        return value if isinstance(value, str) else self.expressions[0].shown(value)
+
     def quoted_render(self, roots: Mapping[str, Any], quote: Callable[[str], str]) -> str:
         """As text, with each value put through `quote` unless it ends in `| raw`."""
         return self._joined(
@@ -101,10 +117,17 @@ class Text(msgspec.Struct, frozen=True):
     def shell(self, roots: Mapping[str, Any]) -> tuple[str, ...]:
         """A line of shell and its parameters: `Command(*text.shell(roots), shell=True)`.
 
+        `UsageError` where no value can stand.
+        """
+        line, *values = self.marked(roots)
+        return place_values(line), *values
+
+    def marked(self, roots: Mapping[str, Any]) -> tuple[str, ...]:
+        """A line of shell with a `MARK` for each value (see `place_values`), and the values.
+
         Quoting alone cannot make a value safe (see `processes/shell_line.py`), so texts travel as
         parameters. Numbers and booleans are written into the line: no quoting changes them, and
-        arithmetic takes them. What ends in `| raw` is a part of the line. `UsageError` where no
-        value can stand.
+        arithmetic takes them. What ends in `| raw` is a part of the line.
         """
         values: list[str] = []
 
@@ -113,13 +136,13 @@ class Text(msgspec.Struct, frozen=True):
             text = part.shown(value)
             if part.is_raw or isinstance(value, bool | int | float):
                 return text
-            values.append(text)
+            values.append(part.argument(text))
             return MARK
 
         line = self._joined(placed)
         if line.count(MARK) != len(values):
             raise BadExpression(self.source, "a NUL character cannot stand in a command")
-        return place_values(line), *values
+        return line, *values
 
     def _joined(self, text_of: Callable[[Part], str]) -> str:
         texts = [part if isinstance(part, str) else text_of(part) for part in self.parts]

@@ -69,19 +69,22 @@ class AgentCommand:
         self._agents = agents
 
     def resolve(self, step: CommandStep, frame: Frame) -> Resolved:
-        """The command, its input, and who runs it. `UsageError` if nobody can."""
+        """The command, its input, and who runs it.
+
+        How that agent is called is no part of it: another option in the project's file does not
+        make finished work undone.
+        """
         roots = frame.roots()
         given = {name: value.render(roots) for name, value in step.input.items()}
         who = _who(step, frame, self._agents)
-        made: Resolved = {"command": str(step.command.render(roots)), "input": given, **who}
-        agent = self._agents.named(who["integration"])
-        args = shown(given.get("args"))
-        made["argv"] = command_argv(agent, made["command"], args, who["model"], who["options"])
-        return made
+        return {"command": step.command.text(roots), "input": given, **who}
 
     async def perform(self, step: CommandStep, resolved: Resolved, place: Place) -> Result:
-        """Run it."""
-        return await _run(step, resolved, place)
+        """Run it. `UsageError` if nobody can."""
+        agent = self._agents.named(resolved["integration"])
+        args, command = shown(resolved["input"].get("args")), resolved["command"]
+        words = command_argv(agent, command, args, resolved["model"], resolved["options"])
+        return await _run(step, words, resolved, place)
 
     def needs(self, step: CommandStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
         """None of its own."""
@@ -97,29 +100,26 @@ class AgentPrompt:
         self._agents = agents
 
     def resolve(self, step: PromptStep, frame: Frame) -> Resolved:
-        """The prompt, and who gets it. `UsageError` if nobody can."""
+        """The prompt, and who gets it."""
         who = _who(step, frame, self._agents)
-        made: Resolved = {"prompt": str(step.prompt.render(frame.roots())), **who}
-        if not is_model(who["model"]):
-            agent = self._agents.named(who["integration"])
-            made["argv"] = argv(agent, made["prompt"], who["model"], who["options"])
-        return made
+        return {"prompt": step.prompt.text(frame.roots()), **who}
 
     async def perform(self, step: PromptStep, resolved: Resolved, place: Place) -> Result:
-        """Run it, or ask the model."""
+        """Run it, or ask the model. `UsageError` if nobody can."""
         if is_model(resolved["model"]):
             return Result("completed", await _asked(step, resolved))
-        return await _run(step, resolved, place)
+        agent = self._agents.named(resolved["integration"])
+        words = argv(agent, resolved["prompt"], resolved["model"], resolved["options"])
+        return await _run(step, words, resolved, place)
 
     def needs(self, step: PromptStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
         """None of its own: the call to a model has those of its provider."""
         return {}
 
 
-async def _run(step: AgentStep, resolved: Resolved, place: Place) -> Result:
-    told = {name: value for name, value in resolved.items() if name != "argv"}
+async def _run(step: AgentStep, words: list[str], resolved: Resolved, place: Place) -> Result:
     command = Command(
-        *resolved["argv"],
+        *words,
         cwd=str(place.project),
         env={"SPECKIT_WORKFLOW_DIR": str(place.folder)},
         keep=KEEP,
@@ -128,17 +128,16 @@ async def _run(step: AgentStep, resolved: Resolved, place: Place) -> Result:
     try:
         output = await run_child(command, step.timeout)
     except StepFailed as error:
-        output = {**told, **(error.result or {}), "dispatched": True}
+        output = {**resolved, **(error.result or {}), "dispatched": True}
         if output.get("exit_code") != NOT_FOUND:
             raise StepFailed(error.message, output) from error
-        program = resolved["argv"][0]
         output["dispatched"] = False
         raise StepFailed(
-            f"the integration {resolved['integration']!r} needs the program {program!r}, "
+            f"the integration {resolved['integration']!r} needs the program {words[0]!r}, "
             f"which is not installed: {error.message}",
             output,
         ) from error
-    return Result("completed", {**told, **output, "dispatched": True})
+    return Result("completed", {**resolved, **output, "dispatched": True})
 
 
 def is_model(name: str | None) -> bool:

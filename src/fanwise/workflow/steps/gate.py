@@ -22,8 +22,9 @@ from fanwise.workflow.steps.port import Place, Resolved
 MOST_SHOWN = 20_000
 """Characters of a file that are shown."""
 
-Ask = Callable[[str, str | None, list[str]], str]
-"""(message, text of a file to show, options) -> the option that the person chose."""
+Ask = Callable[[str, str | None, list[str]], str | None]
+"""(message, text of a file to show, options) -> the option that the person chose; None: they went
+away without an answer."""
 
 
 class Gate:
@@ -46,10 +47,10 @@ class Gate:
         if step.verdict_input is not None:
             verdict = frame.home.inputs.get(step.verdict_input) or None
         return {
-            "message": str(step.message.render(roots)),
+            "message": step.message.text(roots),
             "options": list(step.options),
             "on_reject": step.on_reject,
-            "show_file": None if step.show_file is None else str(step.show_file.render(roots)),
+            "show_file": (None if step.show_file is None else step.show_file.text(roots)) or None,
             "verdict": verdict,
         }
 

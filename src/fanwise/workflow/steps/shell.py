@@ -11,6 +11,7 @@ from typing import Any
 
 from fanwise.errors import StepFailed
 from fanwise.processes import Command
+from fanwise.processes.shell_line import place_values
 from fanwise.workflow.engine.frame import Frame
 from fanwise.workflow.engine.result import Result
 from fanwise.workflow.expressions.json_text import read_json
@@ -28,15 +29,17 @@ class Shell:
         self._compat = compat
 
     def resolve(self, step: ShellStep, frame: Frame) -> Resolved:
-        """The line and its parameters."""
+        """The line and its values. How these come into it is no part of what it does."""
         roots = frame.roots()
-        line = [_pasted(step, roots)] if self._compat else [*step.run.shell(roots)]
+        line = [_pasted(step, roots)] if self._compat else [*step.run.marked(roots)]
         return {"line": line, "output_format": step.output_format}
 
     async def perform(self, step: ShellStep, resolved: Resolved, place: Place) -> Result:
         """Run it; with `output_format: json` its stdout must be that."""
+        line, *values = resolved["line"]
         command = Command(
-            *resolved["line"],
+            line if self._compat else place_values(line),
+            *values,
             shell=True,
             cwd=str(place.project),
             env={"SPECKIT_WORKFLOW_DIR": str(place.folder)},

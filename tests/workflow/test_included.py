@@ -1,0 +1,86 @@
+"""Files as steps of others: what holds in them, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fanwise.errors import BadSpec
+from fanwise.testing import virtual_time
+
+from .running import World, output
+from .support import HEADER
+
+MAIN = "- {id: sub, type: workflow, workflow: child.yaml}"
+FAN = """
+steps:
+  - id: each
+    type: fan-out
+    items: [0, 1, 2, 3]
+    max_concurrency: 4
+    step: {id: t, type: do, sleep: 1, needs: gpu}
+"""
+
+
+def child(tmp_path: Path, text: str) -> None:
+    (tmp_path / "child.yaml").write_text(HEADER + text)
+
+
+@virtual_time
+async def test_the_caps_of_an_included_file_hold_in_it(tmp_path: Path) -> None:
+    child(tmp_path, "caps: {gpu: 2}" + FAN)
+    world = World(tmp_path)
+    ending = await world.run(MAIN)
+    assert (ending.status, world.peak) == ("completed", 2)
+    assert len(output(ending, "sub")["steps"]["each"]["results"]) == 4
+    # What was recorded in there is found again.
+    assert (await world.resume(MAIN)).status == "completed"
+    assert len(world.ran) == 4
+
+
+@virtual_time
+async def test_a_failure_under_the_caps_of_an_included_file_is_the_step_s(tmp_path: Path) -> None:
+    child(tmp_path, "caps: {gpu: 2}\nsteps: [{id: x, type: do, fail: true, needs: gpu}]\n")
+    ending = await World(tmp_path).run(MAIN)
+    assert (ending.status, ending.facts["current_step_id"]) == ("failed", "sub:x")
+
+
+@virtual_time
+async def test_the_including_file_s_word_on_a_cap_counts(tmp_path: Path) -> None:
+    child(tmp_path, "caps: {gpu: 2}" + FAN)
+    world = World(tmp_path)
+    assert (await world.run(MAIN, "caps: {gpu: 3, other: 1}\n")).status == "completed"
+    assert world.peak == 3
+
+
+@virtual_time
+async def test_a_rate_of_an_included_file_holds_in_it(tmp_path: Path) -> None:
+    child(tmp_path, "rates: {gpu: {rpm: 60}}" + FAN)
+    world = World(tmp_path)
+    began = asyncio.get_running_loop().time()
+    await world.run(MAIN)
+    took = asyncio.get_running_loop().time() - began
+    assert took >= 3, "four starts at one a second, each a second long"
+
+
+def test_a_budget_in_an_included_file_is_refused_with_its_place(tmp_path: Path) -> None:
+    child(tmp_path, "budget: {usd: 1}\nsteps: [{id: x, command: c}]\n")
+    with pytest.raises(BadSpec, match=r"child.yaml:3:9: budget: a run has one budget") as caught:
+        World(tmp_path).plan(MAIN)
+    assert caught.value.problems[0].field == "steps[0].workflow"
+
+
+@virtual_time
+async def test_to_stop_after_a_step_means_that_of_the_file_itself(tmp_path: Path) -> None:
+    child(tmp_path, "steps: [{id: build, type: do}, {id: more, type: do}]\n")
+    steps = f"""
+    {MAIN}
+    - {{id: build, type: do}}
+    - {{id: last, type: do}}
+    """
+    world = World(tmp_path)
+    ending = await world.run(steps, stop_after="build")
+    assert world.ran == ["sub:build", "sub:more", "build"]
+    assert (ending.status, ending.facts["current_step_id"]) == ("paused", "build")
