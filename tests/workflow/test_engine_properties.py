@@ -206,27 +206,3 @@ def flaky(steps: Any) -> Any:
     if made.get("type") == "do" and made.get("fail"):
         made["fail"] = 1 + len(json.dumps(steps)) % 2
     return made
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(step(3, False), min_size=1, max_size=3), st.integers(1, 3))
-def test_attempts_at_a_whole_come_to_what_resumes_come_to(steps: list[Step], times: int) -> None:
-    whole: Step = {"type": "if", "condition": True, "then": flaky(steps), "else": []}
-
-    async def both() -> None:
-        [plain] = numbered([whole], 1)
-        retried, resumed = Flaky(), Flaky()
-        one = await retried.run(lines_of([{**plain, "retry": times}]))
-        other = await resumed.run(lines_of([plain]))
-        for _ in range(times):
-            if other.status == "completed":
-                break
-            other = await resumed.resume(lines_of([plain]))
-        assert told(one) == told(other)
-        assert retried.ran == resumed.ran
-        if one.status == "completed":
-            retried.ran = []
-            again = await retried.resume(lines_of([{**plain, "retry": times}]))
-            assert (told(again), retried.ran) == (told(one), [])
-
-    run_virtual(both())

@@ -17,6 +17,7 @@ import msgspec
 from fanwise.core.outcome import Outcome
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.run import Run
+from fanwise.kernel.scope import current
 from fanwise.kernel.stream import Stream, fan_out_stream
 from fanwise.matrix.cells import Cell, in_dispatch_order
 from fanwise.matrix.compiled import Compiled
@@ -88,7 +89,7 @@ class Driver:
             key=lambda task: task.key,
             run=run,
             name=FAN_OUT,
-            reuse=lambda _, outcome: not unaffordable(outcome),
+            reuse=_counts,
         )
         async with stream:
             for room in self._waiting:
@@ -202,6 +203,14 @@ class Driver:
         scorer = self._compiled.scorers[task.number]
         score, reason = await scorer.score(answers[steps[-1].name], subject)
         return {"score": score, "reason": reason}
+
+
+def _counts(_: Task, recorded: Outcome[Any]) -> bool:
+    """Whether what an earlier execution recorded is final. A failure is, unless it was no try."""
+    around = current.get()
+    if around is not None and around.again:  # inside a step that is tried once more
+        return recorded.ok
+    return not unaffordable(recorded)
 
 
 class _Open:

@@ -173,24 +173,21 @@ class _Loading(msgspec.Struct, frozen=True):
     untrusted: frozenset[str]
     read: Read
     inside: tuple[Path, ...] = ()
-    loaded: dict[Path, Workflow | BadSpec] = {}
-    """What came of the files that were read, by the path under which they were found: each is read
-    once, however often it is included."""
+    documents: dict[Path, Document] = {}
+    """The files that were read, by the path under which they were found: each is read once, however
+    often it is included. Its steps are made anew each time: each stands in one place."""
+    included: list[Path] = []
+    """All inclusions so far."""
 
     def within(self, document: Document) -> _Loading:
         return msgspec.structs.replace(self, inside=(*self.inside, path_of(document)))
 
     def load(self, path: Path) -> Workflow:
         """The file as a workflow. `BadSpec`."""
-        if path not in self.loaded:
-            try:
-                self.loaded[path] = _load(self.read(path), self)
-            except BadSpec as error:
-                self.loaded[path] = error
-        found = self.loaded[path]
-        if isinstance(found, BadSpec):
-            raise found
-        return found
+        self.included.append(path)
+        if path not in self.documents:
+            self.documents[path] = self.read(path)
+        return _load(self.documents[path], self)
 
 
 def _load(document: Document, loading: _Loading) -> Workflow:
@@ -262,7 +259,7 @@ def _included(reader: Reader, step: WorkflowStep, loading: _Loading) -> Workflow
         chain = " → ".join(each.name for each in (*inside[begin:], path))
         reader.wrong(place, f"the files include each other: {chain}")
         return None
-    if len(loading.loaded) > MOST_INCLUDED:
+    if len(loading.included) > MOST_INCLUDED:
         reader.wrong(place, f"more than {MOST_INCLUDED} files in all are included")
         return None
     too_deep = f"more than {MOST_FILES} files, one inside the other"

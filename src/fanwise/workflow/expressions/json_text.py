@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
-
-_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
-"""May be half of a surrogate pair, or one half of a whole one."""
 
 
 def read_json(
@@ -21,7 +17,7 @@ def read_json(
     value = json.loads(
         text, parse_int=parse_int, parse_float=parse_float, parse_constant=_no_constant
     )
-    if _HALF.search(text):
+    if "\\u" in text or not text.isascii():  # else there can be none
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
