@@ -5,8 +5,6 @@ repeats nothing that was final; and attempts at a whole come to what resumes com
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 
 from fanwise.testing import run_virtual
 from fanwise.workflow.report import Ending
-from fanwise.workflow.steps.port import Place
 
 from .running import World
 
@@ -181,28 +178,3 @@ def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
             assert {path for path in world.ran if not tidy & {*path.split(":")}} <= failed
 
     run_virtual(twice())
-
-
-class Flaky(World):
-    """Its steps fail the first `fail` times that they are performed at a path."""
-
-    def __init__(self) -> None:
-        super().__init__(Path("/"))
-        self._times: Counter[str] = Counter()
-
-    async def do(self, fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
-        self._times[place.path] += 1
-        fails = self._times[place.path] <= int(fields.get("fail") or 0)
-        return await super().do({**fields, "fail": fails}, place)
-
-
-def flaky(steps: Any) -> Any:
-    """The same steps; what would always fail fails once or twice."""
-    if isinstance(steps, list):
-        return [flaky(each) for each in steps]
-    if not isinstance(steps, dict):
-        return steps
-    made = {name: flaky(value) for name, value in steps.items()}
-    if made.get("type") == "do" and made.get("fail"):
-        made["fail"] = 1 + len(json.dumps(steps)) % 2
-    return made
