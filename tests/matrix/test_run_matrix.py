@@ -205,6 +205,22 @@ def test_rerun_failed_asks_only_what_failed(tmp_path: Path) -> None:
     assert costly.calls == 2  # what the failure cost is not forgotten
 
 
+def test_failures_stay_failures_while_other_cells_run_beside_them(tmp_path: Path) -> None:
+    """More cells than there is room for: the failed ones are come to when others have ended."""
+    model = says(lambda text: ModelRefused("no") if int(text.split()[-1]) % 2 else "yes")
+    inputs = [{"id": str(n), "text": f"number {n}"} for n in range(120)]
+    axes = {"model": [model], "input": inputs}
+    made = matrix(
+        model, axes=axes, strategies={"plain": "{{ input.text }}"}, score=[], caps={"scripted": 1}
+    )
+    odd = [f"input={n}" for n in range(1, 120, 2)]
+    first = run_matrix_sync(made, journal=tmp_path / "j.db", only=odd)
+    assert (len(first.failures), len(model.requests)) == (60, 60)
+    whole = run_matrix_sync(made, journal=tmp_path / "j.db")
+    assert (len(whole.cells), len(whole.failures)) == (120, 60)
+    assert len(model.requests) == 120
+
+
 def test_rerun_all_answers_anew_and_a_resume_goes_on_with_the_new_ones(
     tmp_path: Path,
 ) -> None:

@@ -89,7 +89,7 @@ class Driver:
             key=lambda task: task.key,
             run=run,
             name=FAN_OUT,
-            reuse=_counts,
+            reuse=_final(),
         )
         async with stream:
             for room in self._waiting:
@@ -205,12 +205,15 @@ class Driver:
         return {"score": score, "reason": reason}
 
 
-def _counts(_: Task, recorded: Outcome[Any]) -> bool:
-    """Whether what an earlier execution recorded is final. A failure is, unless it was no try."""
+def _final() -> Callable[[Task, Outcome[Any]], bool]:
+    """Whether what an earlier execution recorded is final. A failure is, unless it was no try.
+
+    Asked for once, where the fan-out begins: later the code around is that of some other item.
+    """
     around = current.get()
     if around is not None and around.again:  # inside a step that is tried once more
-        return recorded.ok
-    return not unaffordable(recorded)
+        return lambda _, recorded: recorded.ok
+    return lambda _, recorded: not unaffordable(recorded)
 
 
 class _Open:
