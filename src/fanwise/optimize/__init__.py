@@ -1,0 +1,1 @@
+"""Candidates for a faster program: checked in parallel, measured alone; a proven one wins."""

@@ -1,0 +1,1 @@
+"""Whether a candidate is faster: measured beside the original, and told with its interval."""
