@@ -5,14 +5,18 @@ repeats nothing that was final; and attempts at a whole come to what resumes com
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fanwise.testing import run_virtual
 from fanwise.workflow.report import Ending
+from fanwise.workflow.steps.port import Place
 
 from .running import World
 
@@ -178,3 +182,78 @@ def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
             assert {path for path in world.ran if not tidy & {*path.split(":")}} <= failed
 
     run_virtual(twice())
+
+
+class Flaky(World):
+    """Its steps fail the first `fail` times that they are performed at a path."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/"))
+        self._times: Counter[str] = Counter()
+
+    async def do(self, fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        self._times[place.path] += 1
+        fails = self._times[place.path] <= int(fields.get("fail") or 0)
+        return await super().do({**fields, "fail": fails}, place)
+
+
+def flaky(steps: Any) -> Any:
+    """The same steps; what would always fail fails once or twice."""
+    if isinstance(steps, list):
+        return [flaky(each) for each in steps]
+    if not isinstance(steps, dict):
+        return steps
+    made = {name: flaky(value) for name, value in steps.items()}
+    if made.get("type") == "do" and made.get("fail"):
+        made["fail"] = 1 + len(json.dumps(steps)) % 2
+    return made
+
+
+BACKING_OFF: Step = {
+    "type": "do-while",
+    "condition": False,
+    "steps": [
+        {
+            "type": "fan-out",
+            "items": [0, 1, 2],
+            "halt": "failure",
+            "step": {
+                "type": "do",
+                "sleep": ITEM,
+                "fail": "{{ item > 0 }}",
+                "continue_on_error": True,
+                "retry": 2,
+            },
+        },
+        {"type": "do", "fail": True},
+    ],
+}
+"""While an item backs off its permit is free, so that others begin: how long it does must not be
+left to chance where the order of all that ran is compared."""
+
+
+@settings(max_examples=150, deadline=None)
+@example([BACKING_OFF], 1)
+@given(st.lists(step(3, False), min_size=1, max_size=3), st.integers(1, 3))
+def test_attempts_at_a_whole_come_to_what_resumes_come_to(steps: list[Step], times: int) -> None:
+    whole: Step = {"type": "if", "condition": True, "then": flaky(steps), "else": []}
+
+    async def both() -> None:
+        [plain] = numbered([whole], 1)
+        retried, resumed = Flaky(), Flaky()
+        one = await retried.run(lines_of([{**plain, "retry": times}]))
+        other = await resumed.run(lines_of([plain]))
+        for _ in range(times):
+            if other.status == "completed":
+                break
+            other = await resumed.resume(lines_of([plain]))
+        assert told(one) == told(other)
+        assert retried.ran == resumed.ran
+        if one.status == "completed":
+            retried.ran = []
+            again = await retried.resume(lines_of([{**plain, "retry": times}]))
+            assert (told(again), retried.ran) == (told(one), [])
+
+    with pytest.MonkeyPatch.context() as chance:
+        chance.setattr("fanwise.kernel.engine.random", lambda: 0.5)
+        run_virtual(both())
