@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 from typing import TYPE_CHECKING, Any
 
-from fanwise.core.budget import Budget
+from fanwise.core.budget import Budgets
 from fanwise.core.ledger import Ledger, Ticket
 from fanwise.errors import DuplicateName, UsageError
 from fanwise.kernel.events import CapMoved, Subscribers
@@ -29,7 +29,7 @@ class FanOutScope:
 
     __slots__ = (
         "again",
-        "budget",
+        "budgets",
         "held",
         "ledger",
         "loop",
@@ -45,7 +45,7 @@ class FanOutScope:
         *,
         loop: asyncio.AbstractEventLoop,
         ledger: Ledger,
-        budget: Budget | None,
+        budgets: Budgets,
         run: Run | None,
         subscribers: Subscribers,
         path: str,
@@ -55,7 +55,7 @@ class FanOutScope:
     ) -> None:
         self.loop = loop
         self.ledger = ledger
-        self.budget = budget
+        self.budgets = budgets
         self.run = run
         self.subscribers = subscribers
         self.path = path
