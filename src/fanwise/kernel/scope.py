@@ -164,3 +164,13 @@ def current_run() -> Run | None:
     """The durable run around the code that runs now."""
     scope = current.get()
     return None if scope is None else scope.fan_out.run
+
+
+def failures_run_again(run: Run | None = None) -> bool:
+    """Whether what had failed runs again here, for `reuse` to say what else is like a failure.
+
+    It does in an item that is tried once more, and in a run (default: that around) that was
+    opened so.
+    """
+    scope, run = current.get(), run or current_run()
+    return (scope is not None and scope.again) or (run is not None and run.retries_failed)
