@@ -44,9 +44,9 @@ class WorkspacePool:
     """`slots` isolated checkouts of the repository around `repo`: use it in a `with` block.
 
     They start from HEAD, or with `dirty` from what is in the user's tree now, files that git does
-    not track and does not ignore included, or from the commit `base`. `copy` names further files to put there, by patterns
-    relative to the top. `sparse` names the folders to check out of a big repository. Of a folder
-    that is no repository, copies are made, and a warning says so.
+    not track and does not ignore included, or from the commit `base`. `copy` names further files
+    to put there, by patterns relative to the top. `sparse` names the folders to check out of a big
+    repository. Of a folder that is no repository, copies are made, and a warning says so.
 
     The user's tree, index, branches, stash and configuration are not touched.
     """

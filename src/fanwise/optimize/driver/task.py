@@ -57,3 +57,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 def seconds_of(findings: tuple[Finding, ...]) -> Mapping[str, float]:
     """By stage."""
     return {each.stage: each.seconds for each in findings}
+
+
+class Proposed(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an ask: the part that the board needs."""
+
+    candidates: tuple[Candidate, ...] = ()
