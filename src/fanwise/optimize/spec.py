@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fanwise.specs import (
     Duration,
@@ -24,7 +24,6 @@ RESERVED = ("workspaces", "cpu")
 UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(B|kB|MB|GB|KiB|MiB|GiB)")
 FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-TARGET = re.compile(r"[^:]+\.py::[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 def _bytes(given: Any) -> Any:
@@ -45,27 +44,18 @@ def _tuple(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
 
 
-def _words(given: tuple[str, ...]) -> tuple[str, ...]:
-    if not given or not given[0]:
-        raise ValueError("a command is a line such as `pytest -q`, or a list of words")
-    return given
-
-
 def _line(given: Any) -> Any:
-    """A line as its words; there is no shell unless the line names one."""
-    if not isinstance(given, str):
-        return _tuple(given)
-    try:
-        return tuple(shlex.split(given))
-    except ValueError as error:
-        raise ValueError(f"{given!r} cannot be read: {error}") from None
+    """A list of words as the line that a shell reads as these words."""
+    if isinstance(given, list) and all(isinstance(each, str) for each in given):
+        return shlex.join(given)
+    return given
 
 
 Size = Annotated[int, Field(gt=0), BeforeValidator(_bytes)]
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_several)]
 """One pattern, or a list of them."""
-Line = Annotated[tuple[str, ...], AfterValidator(_words), BeforeValidator(_line)]
-"""A command: a line, which is split into words as a shell would, or a list of words."""
+Line = Annotated[str, Field(min_length=1), BeforeValidator(_line)]
+"""A command as one types it, for a shell; or a list of words, which no shell takes apart."""
 
 
 class ProposeSpec(SpecModel):
@@ -178,13 +168,6 @@ class OptimizeSpec(LimitsSpec):
     profile: bool = False
     """A line profile of the original and of the winner."""
     seed: int = Field(default=0, ge=0)
-
-    @field_validator("target")
-    @classmethod
-    def _is_target(cls, given: str | None) -> str | None:
-        if given is not None and not TARGET.fullmatch(given):
-            raise ValueError(f"{given!r} is no target; write `path/to/file.py::function`")
-        return given
 
     @property
     def benched(self) -> BenchSpec:

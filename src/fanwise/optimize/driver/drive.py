@@ -14,6 +14,7 @@ import msgspec
 
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
+from fanwise.errors import one_line
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current
@@ -55,6 +56,8 @@ class Driver:
         self._feed: Feed[Task] = Feed()
         self._tasks: dict[int, Task] = {}
         self._added = 0
+        self.fatal: BaseException | None = None
+        """What is wrong with the original."""
 
     async def run(self, caps: Caps, run: Run | None) -> None:
         """All of it; the board has what came of it."""
@@ -91,8 +94,10 @@ class Driver:
         if outcome.status in ("cancelled", "skipped"):
             return []  # the run is being ended, and nothing is known
         if not outcome.ok:
-            error = outcome.error
-            return self._board.fail(task, str(error) or type(error).__name__)
+            assert outcome.error is not None
+            if task.kind == "baseline":
+                self.fatal = outcome.error
+            return self._board.fail(task, one_line(outcome.error))
         return self._next(task, outcome.unwrap())
 
     def _next(self, task: Task, value: Any) -> list[Task]:
@@ -113,13 +118,18 @@ class Driver:
         return board.judged(task, msgspec.convert(value["verdict"], Verdict))
 
     def _final(self) -> Callable[[Task, Outcome[Any]], bool]:
-        """Whether what an earlier execution recorded still counts.
+        """Whether what an earlier execution recorded still counts. Of the original no failure does.
 
         Asked for once, where the fan-out begins: later the code around is that of another item.
         """
         around = current.get()
         again = around is not None and around.again  # inside a step that is tried once more
-        return lambda task, recorded: (recorded.ok or not again) and self._kept(task)
+
+        def counts(task: Task, recorded: Outcome[Any]) -> bool:
+            failures = not again and task.kind != "baseline"
+            return (recorded.ok or failures) and self._kept(task)
+
+        return counts
 
 
 def needs_of(task: Task, slots: int) -> Mapping[str, int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.errors import one_line
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.optimize.candidate import Candidate
@@ -94,4 +95,4 @@ def _given(run: RunRecord) -> list[Candidate]:
 
 
 def _error(item: ItemRecord) -> str:
-    return "" if item.error is None else str(decode_error(item.error))
+    return "" if item.error is None else one_line(decode_error(item.error))
