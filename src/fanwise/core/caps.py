@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fanwise.core.ledger import Ledger, Resource
+from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Adaptation, Bucket, Pace
+from fanwise.core.resource import Resource
 from fanwise.core.stats import TOTAL
 from fanwise.errors import BadCap, BadPredicate, UnknownCap, UsageError
 
