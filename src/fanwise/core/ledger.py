@@ -8,7 +8,10 @@ Those who wait stand in lines (`waiting.py`). Between groups the turn goes round
 the line with the longest remaining work goes first (or, where order matters, the lowest item).
 
 A ticket that fits is granted at once, even if a larger one has waited longer: no permit is ever
-idle while somebody could use it.
+idle while somebody could use it. Only at an exclusive cap (`turns.py`) one that fits may have to
+wait for its turn, and only for somebody who lacks nothing but permits of this cap. Whoever has
+permits of it gives them back without needing more of it, so that one goes, and there is no
+deadlock that an ordinary cap would not have.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from fanwise.core.rate import Expectation
 from fanwise.core.resource import Resource
 from fanwise.core.waiting import Group, Line, Ticket, Wanted
-from fanwise.errors import ImpossibleNeeds, NestedCap
+from fanwise.errors import ImpossibleNeeds, NestedCap, UsageError
 
 
 class Ledger:
@@ -32,6 +35,7 @@ class Ledger:
         """The group of all single calls: first come, first served."""
         self.driver: object = None
         """Whoever grants its tickets, for all who share it: the kernel's dispatcher."""
+        self._exclusive = [r for r in self.resources.values() if r.turns is not None]
         self._order = 0
         self._freed: dict[Resource, None] = {}
         self._timed: dict[Resource, None] = {}
@@ -91,6 +95,7 @@ class Ledger:
         if ticket.state == "waiting":
             ticket.state = "over"
             ticket.group.waiting -= 1
+            self._look_again_at_turns()
 
     def grants(self, now: float) -> list[Ticket]:
         """Everyone who can go now, with their permits taken."""
@@ -164,6 +169,12 @@ class Ledger:
         for resource, units in found:
             if resource.most is not None and units > resource.most:
                 raise ImpossibleNeeds(resource.name, units, resource.most)
+        exclusive = [resource.name for resource, _ in found if resource.turns is not None]
+        if len(exclusive) > 1:
+            raise UsageError(
+                f"one item needs the exclusive caps {', '.join(exclusive)} at once",
+                "Turns are taken at one of them: make the others plain caps",
+            )
         return ((total, 1), *found) if total is not None else tuple(found)
 
     def check_nesting(self, needs: Iterable[str], held: Iterable[Cap]) -> None:
@@ -184,10 +195,31 @@ class Ledger:
 
     def _fits(self, ticket: Ticket, now: float) -> bool:
         tokens = self._tokens(ticket)
-        for resource, units in ticket.needs:  # noqa: SIM110 - a generator costs as much again
+        for resource, units in ticket.needs:
             if not resource.fits(units, tokens, now):
                 return False
+            if resource.turns is not None and self._has_to_wait_its_turn(resource, units, now):
+                return False
         return True
+
+    def _has_to_wait_its_turn(self, resource: Resource, units: int, now: float) -> bool:
+        """Whether it is the turn of others, and one of them lacks nothing but these permits."""
+        turns = resource.turns
+        if turns is None or turns.is_of(units):
+            return False
+        for group in resource.waiting:
+            for line in group.lines.values():
+                theirs = next((u for r, u in line.needs if r is resource), units)
+                head = line.head() if turns.is_of(theirs) else None
+                if head is not None and self._lacks_only(resource, head, now):
+                    return True
+        return False
+
+    def _lacks_only(self, resource: Resource, ticket: Ticket, now: float) -> bool:
+        tokens = self._tokens(ticket)
+        return all(
+            r.wait(0 if r is resource else units, tokens, now) == 0.0 for r, units in ticket.needs
+        )
 
     def _tokens(self, ticket: Ticket) -> float:
         """What it is expected to use, as far as is known now."""
@@ -202,6 +234,13 @@ class Ledger:
         ticket.paid = self._tokens(ticket)
         for resource, units in ticket.needs:
             resource.take(units, ticket.paid, now)
+        self._look_again_at_turns()
+
+    def _look_again_at_turns(self) -> None:
+        """Somebody left, or took what another lacks now: who let it go first need not any more."""
+        for resource in self._exclusive:
+            if resource.waiting:
+                self._freed[resource] = None
 
     def _enqueue(self, ticket: Ticket) -> None:
         ticket.state = "waiting"

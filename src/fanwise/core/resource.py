@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fanwise.core.rate import Adaptation, Bucket, Pace
+from fanwise.core.turns import Turns
 
 if TYPE_CHECKING:
     from fanwise.core.waiting import Group
@@ -24,6 +25,7 @@ class Resource:
         "pace",
         "paused_until",
         "peak",
+        "turns",
         "waiting",
     )
 
@@ -37,6 +39,8 @@ class Resource:
         self.adaptation: Adaptation | None = None
         self.pace: Pace | None = None
         self.paused_until: float | None = None
+        self.turns: Turns | None = None
+        """Of an exclusive cap."""
         self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
 
     def fits(self, units: int, tokens: float, now: float) -> bool:
@@ -65,6 +69,8 @@ class Resource:
         self.in_use += units
         if self.in_use > self.peak:
             self.peak = self.in_use
+        if self.turns is not None:
+            self.turns.took(units)
         for bucket in self.buckets:
             bucket.take(bucket.amount(tokens), now)
 

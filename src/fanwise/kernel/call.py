@@ -289,8 +289,8 @@ class _Leaf:
         except asyncio.CancelledError:
             if ticket.state == "held":
                 self._ledger.release(ticket, 0.0)
-                self._dispatcher.pump()
             self._ledger.withdraw(ticket)
+            self._dispatcher.pump()
             raise
         return ticket
 
