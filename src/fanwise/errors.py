@@ -20,6 +20,8 @@
     │   ├── ModelNotReady              a model whose key, extra or weights are missing; names them
     │   ├── NoFreeWorkspace            more work in workspaces at once than there are
     │   ├── UnknownCost                a budget of dollars, and a call whose price nobody knows
+    │   ├── BadTarget                  a target of `optimize` that is no function of a Python file
+    │   ├── NoCandidates               there is nothing for `optimize` to judge
     │   └── NotRecorded                a replay was asked for what it did not record
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
     ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
@@ -42,6 +44,7 @@
     │   ├── GitFailed                  git said no; `.said` has its words
     │   ├── NoWorkspaces               not one of the slots of a pool could be made
     │   └── PatchFailed                a patch does not apply to the workspace
+    ├── CandidateUnfit                 a candidate that cannot be put into a workspace; `.reason`
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
     └── JournalError                   what is on disk cannot be read or written
@@ -570,6 +573,30 @@ class PatchFailed(WorkspaceError):
             f"the patch does not apply: {said}",
             "Make it with `git diff` against the commit that the workspaces start from",
         )
+
+
+class BadTarget(UsageError):
+    """A target of `optimize` that is no function of a Python file."""
+
+    def __init__(self, target: str, problem: str, next_step: str) -> None:
+        self.target = target
+        super().__init__(f"the target {target}: {problem}", next_step)
+
+
+class NoCandidates(UsageError):
+    """There is nothing to judge; `looked_for` says what was looked for."""
+
+    def __init__(self, looked_for: str, next_step: str) -> None:
+        self.looked_for = looked_for
+        super().__init__(f"there are no candidates: {looked_for}", next_step)
+
+
+class CandidateUnfit(FanwiseError):
+    """A candidate cannot be put into a workspace as it is: it does not apply, or may not."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
 
 
 class StepFailed(FanwiseError):
