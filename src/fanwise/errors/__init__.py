@@ -42,6 +42,7 @@
     │   ├── GitFailed                  git said no; `.said` has its words
     │   ├── NoWorkspaces               not one of the slots of a pool could be made
     │   └── PatchFailed                a patch does not apply to the workspace
+    ├── NotApplied                     a winner was not written to the tree, or to a branch
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
     └── JournalError                   what is on disk cannot be read or written
@@ -104,6 +105,7 @@ from fanwise.errors.models import (
     UnknownModel,
     WrongDigest,
 )
+from fanwise.errors.optimize import NotApplied
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
@@ -147,6 +149,7 @@ __all__ = [
     "NestedCap",
     "NoFreeWorkspace",
     "NoWorkspaces",
+    "NotApplied",
     "NotRecorded",
     "NotStorable",
     "OutputNotWritable",
