@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from fanwise.optimize.candidate import Candidate, How
+from fanwise.optimize.candidate import Candidate, How, Kind
 from fanwise.optimize.verdicts import Verdict
 
 
@@ -55,6 +55,28 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     def parent(self) -> Candidate | None:
         """The one that it shall be made from."""
         return None if self.feedback is None else self.feedback.verdict.candidate
+
+    @property
+    def name(self) -> str:
+        """What a candidate of this ask is called by people."""
+        if self.parent is None:
+            return f"proposal {self.number + 1}"
+        return f"{self.parent.name}, {self.how}"
+
+    @property
+    def function(self) -> str:
+        """The target's own name, without its file and class; empty: there is no target."""
+        return self.target.rpartition("::")[2].rpartition(".")[2]
+
+    def candidate(
+        self, kind: Kind, content: str, *, name: str = "", path: str | None = None
+    ) -> Candidate:
+        """A candidate that answers this ask."""
+        parent = None if self.parent is None else self.parent.key
+        return Candidate.make(
+            name or self.name, kind, content,
+            path=path, parent=parent, how=self.how, round=self.round,
+        )  # fmt: skip
 
     def each(self) -> list[Ask]:
         """One ask for each of the `n`."""
