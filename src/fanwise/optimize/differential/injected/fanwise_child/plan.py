@@ -47,7 +47,7 @@ class Planner:
         self._most = how["most"]
         self._seed = how["seed"]
         self._hints = Hints(found.raw)
-        self._skip = _in_front(found)
+        self._skip = in_front(found)
         self._count = 0
 
     def rows(self) -> Iterator[Row]:
@@ -142,7 +142,7 @@ class Planner:
         return {**found, "script": script, **kept}
 
 
-def _in_front(found: Found) -> int:
+def in_front(found: Found) -> int:
     """Arguments that come before those of the call: the object or the class of a method."""
     if isinstance(found.raw, staticmethod):
         return 0
