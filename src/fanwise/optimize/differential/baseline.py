@@ -111,7 +111,18 @@ def judge(recording: Recording, plan: Plan, passes: tuple[Observations, ...]) ->
 
 
 def _answered(entry: Entry, passes: tuple[Observations, ...]) -> bool:
-    return all(entry.id in each.seen and not each.seen[entry.id].ended for each in passes)
+    if entry.level == "probe" or not all(_ran(entry.id, each) for each in passes):
+        return False
+    return entry.probe is None or _returned(entry.probe, passes[0])
+
+
+def _ran(number: int, seen: Observations) -> bool:
+    return number in seen.seen and not seen.seen[number].ended
+
+
+def _returned(number: int, seen: Observations) -> bool:
+    """Whether the original took what it knows nothing of, and so does not care for the type."""
+    return _ran(number, seen) and seen.seen[number].read()[0]["out"][0] != "raise"
 
 
 def _notes(

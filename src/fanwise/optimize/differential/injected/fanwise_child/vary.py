@@ -1,7 +1,9 @@
 """Other calls, made from a recorded one: the same with something changed.
 
 Each variation says how far it goes. `strict`: of the types that were recorded. `foreign`: of
-another type than was ever given there. `number`: a float where there was an int. What is held
+another type than was ever given there. `opaque`: of another type, where only the original can
+tell whether the type matters; it is asked by `probe`, with objects that can do nothing but be
+equal. `number`: a float where there was an int. What is held
 against a candidate in each case is in `compare.py` of the other side. A type hint that does not
 admit a value takes the variation out: nobody promised anything for it.
 
@@ -15,7 +17,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .kinds import LIKE, MissingDict, Stream
+from .kinds import LIKE, MissingDict, Opaque, Stream
 
 LARGE = 1500
 """Elements of a large argument: more than Python recurses."""
@@ -91,15 +93,23 @@ def _with(value: Any, way: list[Any], new: Any) -> Any:
     return value
 
 
-def changes(value: Any, rng: random.Random) -> Iterator[Change]:
-    """What could stand in the place of a value."""
+def probe(value: Any) -> Any:
+    """The value with opaque objects in the place of what is in it."""
+    if type(value) is list:
+        first = {id(each): value.index(each) for each in value}
+        return [Opaque(first[id(each)]) for each in value]
+    return Opaque(0)
+
+
+def changes(value: Any, rng: random.Random, *, top: bool) -> Iterator[Change]:
+    """What could stand in the place of a value; `top`: it is an argument itself."""
     make = _MAKERS.get(type(value))
     if make is not None:
         yield from make(value, rng)
         if type(value) in LIKE:
             yield "a subclass", "strict", LIKE[type(value)](value)
     if value is not None and type(value) is not bool:
-        yield "None", "foreign", None
+        yield "None", "foreign" if top else "opaque", None
 
 
 def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
@@ -116,9 +126,8 @@ def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
     yield "a tuple", "foreign", tuple(value)
     yield "a stream", "foreign", Stream(list(value))
     if value and _is_hashable(value[0]):
-        yield "unhashable elements", "foreign", [[each] for each in value]
-        yield "a set", "foreign", set(value) if all(map(_is_hashable, value)) else None
-        yield "with None", "foreign", [*value, None]
+        yield "unhashable elements", "opaque", [[each] for each in value]
+        yield "with None", "opaque", [*value, None]
 
 
 def _of_tuple(value: tuple[Any, ...], rng: random.Random) -> Iterator[Change]:
