@@ -1,9 +1,9 @@
 """Other calls, made from a recorded one: the same with something changed.
 
 Each variation says how far it goes. `strict`: of the types that were recorded. `foreign`: of
-another type than was ever given there. `opaque`: of another type, where only the original can
-tell whether the type matters; it is asked by `probe`, with objects that can do nothing but be
-equal. `number`: a float where there was an int. What is held
+another type than was ever given there. `number`: something else where there was a number, a float
+for an int above all. `opaque`: of another type, where only the original can tell whether the type
+matters; it is asked by `probe`, with objects that can do nothing but be equal. What is held
 against a candidate in each case is in `compare.py` of the other side. A type hint that does not
 admit a value takes the variation out: nobody promised anything for it.
 
@@ -109,7 +109,13 @@ def changes(value: Any, rng: random.Random, *, top: bool) -> Iterator[Change]:
         if type(value) in LIKE:
             yield "a subclass", "strict", LIKE[type(value)](value)
     if value is not None and type(value) is not bool:
-        yield "None", "foreign" if top else "opaque", None
+        yield "None", _none_level(value, top=top), None
+
+
+def _none_level(value: Any, *, top: bool) -> str:
+    if isinstance(value, int | float):
+        return "number"
+    return "foreign" if top else "opaque"
 
 
 def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
@@ -123,11 +129,22 @@ def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
         yield "one element", "strict", value[:1]
         yield "all the same", "strict", [value[0]] * len(value)
         yield "large", "strict", value * (LARGE // len(value) + 1)
+        yield from _singles(value[0], rng)
     yield "a tuple", "foreign", tuple(value)
     yield "a stream", "foreign", Stream(list(value))
     if value and _is_hashable(value[0]):
         yield "unhashable elements", "opaque", [[each] for each in value]
         yield "with None", "opaque", [*value, None]
+
+
+def _singles(value: Any, rng: random.Random) -> Iterator[Change]:
+    """Lists of one element, and of two: where a special one is alone, or comes first."""
+    if type(value) not in (int, float, str):
+        return
+    for label, level, new in _MAKERS[type(value)](value, rng):
+        if level == "strict" and label != "large":
+            yield f"one element, {label}", "strict", [new]
+            yield f"two elements, {label}", "strict", [new, value]
 
 
 def _of_tuple(value: tuple[Any, ...], rng: random.Random) -> Iterator[Change]:
