@@ -42,6 +42,7 @@
     │   ├── GitFailed                  git said no; `.said` has its words
     │   ├── NoWorkspaces               not one of the slots of a pool could be made
     │   └── PatchFailed                a patch does not apply to the workspace
+    ├── BenchFailed                    the original of a program cannot be timed
     ├── NotApplied                     a winner was not written to the tree, or to a branch
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
@@ -105,7 +106,7 @@ from fanwise.errors.models import (
     UnknownModel,
     WrongDigest,
 )
-from fanwise.errors.optimize import NotApplied
+from fanwise.errors.optimize import BenchFailed, NotApplied
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
@@ -124,6 +125,7 @@ __all__ = [
     "BadRunId",
     "BadSpec",
     "BadVerdict",
+    "BenchFailed",
     "BudgetExceeded",
     "CommandFailed",
     "DeadlinePassed",
