@@ -85,7 +85,7 @@ def test_who_only_remembers_is_judged_by_calls_that_are_new() -> None:
 
 
 def test_who_remembers_and_is_faster_at_new_calls_too_is_accepted_for_that() -> None:
-    speed = compared(Pair(side(1.0), side(0.01, new=0.75)) for _ in range(60))
+    speed = compared(Pair(side(1.0, new=1.1), side(0.01, new=0.55)) for _ in range(60))
     assert speed.decision == "accept"
     assert speed.ratio == pytest.approx(2.0, abs=0.2)
 
