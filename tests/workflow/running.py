@@ -11,12 +11,13 @@ from fanwise import open_run
 from fanwise.errors import StepFailed
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal
+from fanwise.specs import Document, read
 from fanwise.testing import MemoryJournal
 from fanwise.workflow.asked import Asked
 from fanwise.workflow.plan import WorkflowPlan
 from fanwise.workflow.report import Ending
 from fanwise.workflow.setting import Setting
-from fanwise.workflow.spec import load
+from fanwise.workflow.spec import Workflow, load
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.port import Place
 
@@ -37,6 +38,8 @@ class World:
         self.in_flight = 0
         self.peak = 0
         self.ask: Ask | None = None
+        self.files: Mapping[str, str] = {}
+        """What `workflow` steps may name, besides the files that are there."""
         self._types: Types = {"do": self.do, **types}
 
     async def do(self, fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
@@ -56,11 +59,18 @@ class World:
             raise StepFailed(f"{place.path} was told to fail", output)
         return output
 
+    def _load(self, steps: str, more: str) -> Workflow:
+        made = document(file_of(steps, more), folder=self.project)
+        return load(made, types=self._types, read=self._read)
+
+    def _read(self, path: Path) -> Document:
+        if path.name in self.files:
+            return document(self.files[path.name], path.name, path.parent)
+        return read(path)
+
     def plan(self, steps: str, more: str = "", **asked: Any) -> WorkflowPlan:
-        read = document(file_of(steps, more), folder=self.project)
-        workflow = load(read, types=self._types)
         setting = Setting(self.project, types=self._types)
-        return WorkflowPlan(workflow, setting, Asked(**asked), ask=self.ask)
+        return WorkflowPlan(self._load(steps, more), setting, Asked(**asked), ask=self.ask)
 
     async def run(self, steps: str, more: str = "", **asked: Any) -> Ending:
         """A new run, called `r`."""
@@ -69,9 +79,8 @@ class World:
     async def resume(self, steps: str, more: str = "", **asked: Any) -> Ending:
         """Go on with it, as another process would."""
         spec = JSON.decode(self.journal.run("r").spec)
-        read = document(file_of(steps, more), folder=self.project)
         plan = WorkflowPlan(
-            load(read, types=self._types),
+            self._load(steps, more),
             Setting(self.project, types=self._types),
             Asked(**asked),
             before=spec["inputs"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -399,3 +400,34 @@ async def test_attempts_that_were_cut_short_begin_anew(tmp_path: Path) -> None:
     ending = await world.resume(steps)
     assert (len(made), world.ran, ending.status) == (4, ["b"], "completed")
     assert statuses(ending)["whole"] == "completed"
+
+
+@virtual_time
+async def test_attempts_that_were_cut_short_between_two_begin_anew(tmp_path: Path) -> None:
+    """Then the failure is the last that is on disk of it, and still not what it came to."""
+    steps = """
+    - id: whole
+      type: if
+      condition: true
+      retry: {times: 1, base: 1000000, most: 1000000}
+      continue_on_error: true
+      then: [{id: a, type: once}, {id: b, type: do}]
+    """
+    made: list[str] = []
+    waits = asyncio.Event()
+
+    async def once(fields: object, place: object) -> None:
+        made.append("a")
+        if len(made) == 1:
+            asyncio.get_running_loop().call_later(0.5, waits.set)
+            raise ConnectionError
+
+    world = World(tmp_path, once=once)
+    run = asyncio.ensure_future(world.run(steps))
+    await waits.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert len(made) == 1
+    ending = await world.resume(steps)
+    assert (len(made), world.ran, ending.status) == (2, ["b"], "completed")

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fanwise.errors import NotStorable, RecordedError
+from fanwise.errors import NotStorable, RecordedError, full_name
 
 MOST_TEXT = 8_000
 MOST_FIELD = 4_000
@@ -109,11 +109,7 @@ def _why(problem: Any) -> str:
 
 def _name(thing: Any) -> str:
     cls = thing if isinstance(thing, type) else type(thing)
-    return cls.__qualname__ if cls.__module__ == "builtins" else _full_name(cls)
-
-
-def _full_name(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
+    return cls.__qualname__ if cls.__module__ == "builtins" else full_name(cls)
 
 
 # Errors: as much as helps a person or a program later, never more than a few kilobytes, and

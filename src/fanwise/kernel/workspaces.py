@@ -25,9 +25,10 @@ async def open_workspaces(
     dirty: bool = False,
     copy: Sequence[str] = (),
     sparse: Sequence[str] = (),
+    base: str | None = None,
 ) -> AsyncIterator[WorkspacePool]:
     """Open a `WorkspacePool` for a block, and remove every trace of it afterwards."""
-    pool = WorkspacePool(repo, slots=slots, dirty=dirty, copy=copy, sparse=sparse)
+    pool = WorkspacePool(repo, slots=slots, dirty=dirty, copy=copy, sparse=sparse, base=base)
     async with _threads() as threads:
         try:
             await threads.run(pool.open)

@@ -14,7 +14,7 @@ import msgspec
 
 from fanwise import errors
 from fanwise.core.outcome import Usage
-from fanwise.errors import FanwiseError, ModelError, RecordedError, UsageError
+from fanwise.errors import FanwiseError, ModelError, RecordedError, UsageError, full_name
 from fanwise.models.port import Reply, Request
 
 
@@ -68,8 +68,7 @@ def read(path: Path) -> list[Line]:
 def failed(error: Exception) -> Failed:
     """An error as data."""
     if not isinstance(error, ModelError):
-        kind = type(error)
-        return Failed(f"{kind.__module__}.{kind.__qualname__}", str(error))
+        return Failed(full_name(type(error)), str(error))
     fields = {name: value for name, value in vars(error).items() if not name.startswith("_")}
     return Failed(type(error).__name__, str(error), fields)
 

@@ -87,13 +87,10 @@ class Execution:
     def _past(self, failed: Record) -> bool:
         """Whether the steps went on after this failure, so that it is not tried again.
 
-        They did if some step that absorbs it stands inside all that is now tried again, and had
-        made its last attempt.
+        They did if a step absorbs it, and no further attempt was to follow at anything inside
+        that step: what is tried again by now then stands around it.
         """
-        frame = self.frame.absorbing(self.step)
-        pairs = zip(failed.moment, frame.moment, strict=False)
-        again = next((place for place, (then, now) in enumerate(pairs) if then != now), 0)
-        return frame.absorbed > again and failed.settled <= frame.absorbed
+        return failed.settled <= self.frame.absorbing(self.step).absorbed
 
 
 class Leaves:

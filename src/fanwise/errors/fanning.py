@@ -1,0 +1,174 @@
+"""What can be wrong with items, their caps and their time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from fanwise.errors.base import FanwiseError, UsageError
+
+
+class BadCap(UsageError):
+    """A cap, rate or budget that is not a positive number."""
+
+    def __init__(self, name: str, given: object, wanted: str = "a whole number of at least 1"):
+        self.name = name
+        self.given = given
+        super().__init__(f"{name} is {given!r}", f"Give {wanted}")
+
+
+class UnknownCap(UsageError):
+    """Needs name a cap that nobody declared."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name = name
+        self.known = sorted(known)
+        close = get_close_matches(name, self.known, n=1)
+        if close:
+            step = f"Did you mean {close[0]!r}?"
+        elif self.known:
+            step = f"Known caps: {', '.join(self.known)}"
+        else:
+            step = f"No caps were declared: pass caps=Caps({name}=…)"
+        super().__init__(f"unknown cap {name!r}", step)
+
+
+class ImpossibleNeeds(UsageError):
+    """An item needs more of a cap than there is, so it would wait for ever."""
+
+    def __init__(self, name: str, units: int, limit: int) -> None:
+        self.name = name
+        self.units = units
+        self.limit = limit
+        super().__init__(
+            f"an item needs {units} of cap {name!r}, which has only {limit}",
+            "Raise the cap or lower the need",
+        )
+
+
+class NestedCap(UsageError):
+    """An item that holds a cap waits inside for the same cap, or in the opposite order."""
+
+    def __init__(self, name: str, held: Iterable[str]) -> None:
+        self.name = name
+        self.held = sorted(held)
+        if name in self.held:
+            message = f"cap {name!r} is needed inside an item that already holds {name!r}"
+        else:
+            message = (
+                f"cap {name!r} is needed while holding {', '.join(map(repr, self.held))}, "
+                "and elsewhere the other way round"
+            )
+        super().__init__(
+            f"{message}: this can deadlock",
+            "Let only the innermost work need the cap, or give the two levels caps of their own",
+        )
+
+
+class DuplicateKey(UsageError):
+    """Two items of one fan-out have the same key."""
+
+    def __init__(self, key: str, index: int) -> None:
+        self.key = key
+        self.index = index
+        super().__init__(
+            f"item {index} has the key {key!r} of an earlier item",
+            "Give key= a function whose result differs for each item",
+        )
+
+
+class DuplicateName(UsageError):
+    """Two fan-outs of one run have the same name, so resume could not tell them apart."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"this run already has a fan-out at {path!r}", "Give each fan-out a name of its own"
+        )
+
+
+class BadPredicate(UsageError):
+    """A predicate or another function of the caller's raised, or did not answer as it must."""
+
+    def __init__(self, what: str, index: int, problem: str, of: str = "item") -> None:
+        self.what = what
+        self.index = index
+        super().__init__(
+            f"{what} {problem} at {of} {index}", "Mend the function; the cause is below"
+        )
+
+
+class BadVerdict(UsageError):
+    """A requirement answered with something that is no verdict: nothing is taken for a yes."""
+
+    def __init__(self, requirement: str, answer: object, wanted: str) -> None:
+        self.requirement = requirement
+        self.answer = answer
+        super().__init__(f"the requirement {requirement!r} gave {answer!r}", f"Return {wanted}")
+
+
+class NotStorable(UsageError):
+    """A value that the codec cannot write."""
+
+    def __init__(self, what: str, type_name: str, problem: str = "") -> None:
+        self.what = what
+        self.type_name = type_name
+        detail = f" ({problem})" if problem else ""
+        super().__init__(
+            f"{what} is a {type_name}, which JSON cannot hold{detail}",
+            "Return plain data, or give open_run a codec",
+        )
+
+
+class ItemsError(FanwiseError):
+    """The iterable of items raised. What had been pulled before was run to its end."""
+
+    def __init__(self, pulled: int, outcomes: Any) -> None:
+        self.pulled = pulled
+        self.outcomes = outcomes
+        super().__init__(
+            f"the items raised after {pulled} had been pulled",
+            "The cause is below; the outcomes of the items before it are in .outcomes",
+        )
+
+
+class AttemptTimeout(FanwiseError, TimeoutError):
+    """An attempt took longer than its time-out."""
+
+    def __init__(self, seconds: float, result: Any = None) -> None:
+        self.seconds = seconds
+        self.result = result
+        """What a command had given until then."""
+        super().__init__(f"timed out after {seconds:g} s")
+
+
+class DeadlinePassed(FanwiseError, TimeoutError):
+    """The whole took longer than it was given; what was in flight was cancelled."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        super().__init__(f"the deadline of {deadline:g} s has passed", "Give it more time")
+
+
+class RateLimited(FanwiseError):
+    """The other side said "too many requests". Adaptive caps shrink on it."""
+
+    def __init__(self, message: str = "rate limited", retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        step = "" if retry_after is None else f"Retry after {retry_after:g} s"
+        super().__init__(message, step)
+
+
+class BudgetExceeded(FanwiseError):
+    """The budget has no room for what was about to be spent; it was not spent."""
+
+    def __init__(self, what: str, limit: float, spent: float, wanted: float) -> None:
+        self.what = what
+        self.limit = limit
+        self.spent = spent
+        self.wanted = wanted
+        super().__init__(
+            f"budget of {limit:g} {what}: {spent:g} spent, {wanted:g} more needed",
+            "Raise the budget and resume",
+        )

@@ -1,0 +1,83 @@
+"""What can be wrong with a file that people write, and with its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from fanwise.errors.base import FanwiseError, UsageError
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong in a file, and where; `line` and `column` count from 1."""
+
+    line: int | None
+    column: int | None
+    field: str
+    """As in `sample.requirements[2].check`; empty: the file as a whole."""
+    message: str
+
+    def at(self, file: str) -> str:
+        """In a line, as compilers write it: editors know this form."""
+        places = [str(number) for number in (self.line, self.column) if number is not None]
+        where = ":".join([file, *places])
+        return ": ".join(part for part in (where, self.field, self.message) if part)
+
+
+class BadSpec(UsageError):
+    """A file that somebody wrote cannot be used as it is. All its problems are in `problems`."""
+
+    MOST = 10
+    """Problems that are told of."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
+        told = [problem.at(file) for problem in self.problems[: self.MOST]]
+        if len(self.problems) > 1:
+            told = [f"{file} has {len(self.problems)} problems", *(f"  {each}" for each in told)]
+        if len(self.problems) > self.MOST:
+            told.append(f"  … and {len(self.problems) - self.MOST} more")
+        super().__init__("\n".join(told))
+
+
+class BadExpression(UsageError):
+    """What stands in `{{ }}` does not parse, or cannot be computed with the values that it got."""
+
+    def __init__(
+        self, text: str, problem: str, position: int | None = None, next_step: str = ""
+    ) -> None:
+        self.text = text
+        self.problem = problem
+        self.position = position
+        """Where in the text, counted from 0; None: the whole."""
+        super().__init__(f"{self._place()}: {problem}", next_step)
+
+    def inside(self, text: str, offset: int) -> BadExpression:
+        """The same error, of a longer text in which this one begins at `offset`."""
+        at = None if self.position is None else self.position + offset
+        return BadExpression(text, self.problem, at, self.next_step)
+
+    def _place(self) -> str:
+        """The line of the text that is meant, and where in it, if it has more than a few words."""
+        at = self.position or 0
+        begin = self.text.rfind("\n", 0, at) + 1
+        line = self.text[begin:].partition("\n")[0]
+        told = line if len(line) <= 80 else f"…{line[max(0, at - begin - 20) :][:60]}…"
+        number = self.text.count("\n", 0, at) + 1
+        where = [f"line {number}"] if "\n" in self.text else []
+        where += [f"character {at - begin + 1}"] if self.position is not None else []
+        return f"`{told.strip()}`" + (f", {', '.join(where)}" if where else "")
+
+
+class StepFailed(FanwiseError):
+    """A step of a workflow failed; what it gave all the same is its `result`."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        self._result = result  # recorded as the item's value, so not once more with the error
+        super().__init__(message)
+
+    @property
+    def result(self) -> Any:
+        """JSON-able: the output that it had until then."""
+        return self._result

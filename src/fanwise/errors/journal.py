@@ -1,0 +1,124 @@
+"""What can go wrong with what is on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from fanwise.errors.base import FanwiseError, UsageError
+
+
+class BadRunId(UsageError):
+    """A run id that is not a plain name."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"{run_id!r} is not a run id",
+            "Use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit",
+        )
+
+
+class JournalError(FanwiseError):
+    """What is on disk cannot be read or written."""
+
+
+class JournalUnreadable(JournalError):
+    """Not a journal, or damaged."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is not a readable journal: {problem}",
+            "Nothing was changed; move the file away, or name another with --journal",
+        )
+
+
+class JournalTooNew(JournalError):
+    """Written by a newer fanwise."""
+
+    def __init__(self, path: str, found: str, known: str) -> None:
+        self.path = path
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"{path} has schema version {found}; this fanwise knows up to {known}",
+            "Upgrade fanwise, or name another journal with --journal",
+        )
+
+
+class JournalNotWritable(JournalError):
+    """Read-only, full, or locked by another program. What was recorded before is safe.
+
+    `opening`: nothing has been written since it was opened, so there is nothing to resume.
+    """
+
+    def __init__(self, path: str, problem: str, *, opening: bool = False) -> None:
+        self.path = path
+        super().__init__(
+            f"cannot write to {path}: {problem}",
+            "Nothing was started; free space or permissions, or name another with --journal"
+            if opening
+            else "What was recorded is safe; free space or permissions, then resume",
+        )
+
+
+class OutputNotWritable(JournalError):
+    """A file that a command's output goes to, or stdout, takes no more.
+
+    It says nothing of the item whose output it was: the run ends without an outcome for it, and a
+    resume runs it again.
+    """
+
+    def __init__(self, what: str, problem: str, next_step: str = "") -> None:
+        self.what = what
+        super().__init__(
+            f"cannot write to {what}: {problem}",
+            next_step or "What was recorded is safe; free space or permissions, then resume",
+        )
+
+
+class RunNotFound(JournalError, LookupError):
+    """No run with that id."""
+
+    def __init__(self, run_id: str, known: Iterable[str] = ()) -> None:
+        self.run_id = run_id
+        close = get_close_matches(run_id, list(known), n=1)
+        step = f"Did you mean {close[0]!r}?" if close else "`fanwise runs` lists them"
+        super().__init__(f"there is no run {run_id!r}", step)
+
+
+class RunExists(JournalError):
+    """A new run was asked for under an id that is taken."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"run {run_id!r} exists already", f"Choose another id, or: fanwise resume {run_id}"
+        )
+
+
+class RunIsLive(JournalError):
+    """Another process is executing the run."""
+
+    def __init__(self, run_id: str, owner: str, *, seen: bool = True) -> None:
+        self.run_id = run_id
+        self.owner = owner
+        if seen:
+            message = f"run {run_id!r} is being executed by {owner}"
+            step = f"Wait for it, or end it with: fanwise cancel {run_id}"
+        else:
+            message = f"run {run_id!r} belongs to {owner}, which cannot be seen from here"
+            step = f"If you know that it is dead: fanwise resume {run_id} --take-over"
+        super().__init__(message, step)
+
+
+class SpecChanged(JournalError):
+    """The run was started with another spec, so its outcomes do not belong to this one."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"run {run_id!r} was started with a different spec",
+            "Start a new run, or resume with the spec that it has",
+        )

@@ -1,0 +1,65 @@
+"""What can go wrong with a command, and in a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fanwise.errors.base import FanwiseError, UsageError
+
+
+class CommandFailed(FanwiseError):
+    """A child process exited with a code other than 0, or by a signal."""
+
+    def __init__(self, result: Any, summary: str) -> None:
+        self.result = result
+        super().__init__(summary)
+
+
+class NoFreeWorkspace(UsageError):
+    """Somebody took a workspace while all were in use: nothing bounds those who take them."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        super().__init__(
+            f"all {slots} workspaces are in use",
+            f"Give the items that use them a cap: caps=Caps(workspaces={slots}) and "
+            'needs=lambda item: "workspaces"',
+        )
+
+
+class WorkspaceError(FanwiseError):
+    """A workspace could not be made, reset or used."""
+
+
+class GitFailed(WorkspaceError):
+    """A git command failed. `said` is what it wrote to stderr."""
+
+    def __init__(self, command: str, said: str) -> None:
+        self.command = command
+        self.said = said
+        super().__init__(f"{command} failed: {said or 'it said nothing'}")
+
+
+class NoWorkspaces(WorkspaceError):
+    """Not one of the slots of a pool could be made; `reasons` says why, for each."""
+
+    def __init__(self, repo: str, reasons: Iterable[str]) -> None:
+        self.repo = repo
+        self.reasons = list(reasons)
+        why = "; ".join(dict.fromkeys(self.reasons))
+        super().__init__(
+            f"no workspace of {repo} could be made: {why}",
+            "See that `git worktree add` works there",
+        )
+
+
+class PatchFailed(WorkspaceError):
+    """A patch does not apply; nothing of it was applied. `said` is git's reason."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        super().__init__(
+            f"the patch does not apply: {said}",
+            "Make it with `git diff` against the commit that the workspaces start from",
+        )
