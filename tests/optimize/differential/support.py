@@ -17,7 +17,7 @@ from fanwise.optimize.differential.running import Site
 from fanwise.optimize.target import Target
 
 T = TypeVar("T")
-SETTINGS = Settings()
+SETTINGS = Settings(sandbox=False, limits=Limits())
 LINE = f"{sys.executable} check.py"
 
 
