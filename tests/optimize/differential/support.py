@@ -54,7 +54,7 @@ class Original:
             seen = run(
                 observe(
                     site, self.target, base.recording, base.plan, SETTINGS,
-                    hash_seed=hash_seed, ends=3,
+                    hash_seed=hash_seed, only=base.made, ends=3,
                 )
             )  # fmt: skip
             found = compare(

@@ -92,8 +92,8 @@ class _Check:
         allowed = {each: max(ALLOWED_S, ALLOWED_TIMES * time) for each, time in took.items()}
         return await observe(
             self._candidate, self._target, self._baseline.recording, self._baseline.plan,
-            self._settings, hash_seed=hash_seed, seconds=allowed, ends=_ENDS,
-            budget_s=60.0 + ALLOWED_TIMES * sum(took.values()),
+            self._settings, hash_seed=hash_seed, only=self._baseline.made, seconds=allowed,
+            ends=_ENDS, budget_s=60.0 + ALLOWED_TIMES * sum(took.values()),
         )  # fmt: skip
 
     def _compare(self, number: int, seen: Observations) -> list[Differs]:

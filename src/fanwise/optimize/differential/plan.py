@@ -17,7 +17,7 @@ from fanwise.optimize.target import Target
 MOST = 320
 """Calls beside those that were recorded."""
 
-Level = Literal["strict", "foreign", "number"]
+Level = Literal["strict", "foreign", "opaque", "number", "probe"]
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -31,6 +31,8 @@ class Entry(msgspec.Struct, frozen=True):
     script: str
     after: str | None = None
     """What the recorded call did, as a digest."""
+    probe: int | None = None
+    """The entry that tells whether the original knows anything of the type of what was changed."""
     size: int = 0
     """How much there is to read, for all of its group."""
 

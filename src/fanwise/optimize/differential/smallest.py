@@ -71,9 +71,8 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         """What differs, of a plan."""
         ours = await self.observe(self.original, plan)
         theirs = await self.observe(self.candidate, plan)
-        loose = frozenset(self.baseline.unordered)
         known = [entry for entry in plan.entries if entry.id in theirs.seen]
-        return compare(known, ours, theirs, self.tolerance, unordered=loose and frozenset())
+        return compare(known, ours, theirs, self.tolerance)
 
 
 async def smallest(
@@ -146,24 +145,23 @@ async def _written(pair: Pair, rows: Rows, differs: Differs) -> Difference:
     if lines:
         text = msgspec.json.decode(lines.splitlines()[-1], type=_Told)
     test = await _proven(pair, text.tests)
-    missing = (
-        f"# No test could be written: {text.missing or 'none of those tried tells them apart'}\n"
-    )
+    why = text.missing or "none of those tried tells them apart"
     return Difference(
         kind=differs.kind,
         call=(text.call or f"{pair.target.name}(…): {differs.entry.label}")[:_CALL],
         expected=told(differs.expected, differs.kind),
         got=differs.ended or told(differs.got, differs.kind),
-        test=test or missing,
+        test=test or f"# No test could be written: {why}\n",
     )
 
 
 async def _proven(pair: Pair, tests: list[str]) -> str:
     """The first test that passes on the original and fails on the candidate."""
+    plain = {"label": "", "level": "strict", "script": "proof"}
     rows: Rows = [
-        {"id": number, "group": number, "label": "", "level": "strict", "script": "proof", "text": text}
+        {**plain, "id": number, "group": number, "text": text}
         for number, text in enumerate(tests, start=1)
-    ]  # fmt: skip
+    ]
     if not rows:
         return ""
     plan = write_plan(pair.scratch / "tests.jsonl", rows_to_lines(rows))
