@@ -14,7 +14,8 @@ from contextlib import asynccontextmanager
 
 from fanwise.kernel.in_thread import threads_here
 from fanwise.kernel.threads import EndedAnyway
-from fanwise.workspaces import Workspace, WorkspacePool
+from fanwise.workspaces import WorkspacePool
+from fanwise.workspaces.port import Pool, W
 
 
 @asynccontextmanager
@@ -38,7 +39,7 @@ async def open_workspaces(
 
 
 @asynccontextmanager
-async def workspace(pool: WorkspacePool) -> AsyncIterator[Workspace]:
+async def workspace(pool: Pool[W]) -> AsyncIterator[W]:
     """Take a workspace for a block; it is reset in a thread, and is as new."""
     async with threads_here() as threads:
         try:
