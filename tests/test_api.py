@@ -14,8 +14,8 @@ import fanwise.testing
 from fanwise import errors
 
 EXPORTS = [
-    "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "FanwiseError", "Feed",
-    "Halt", "Limits",
+    "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "Exclusive",
+    "FanwiseError", "Feed", "Halt", "Limits",
     "Outcome", "Outcomes", "Rate", "RateLimited", "Retry", "Run", "Sandbox", "Stats", "Usage",
     "call",
     "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",

@@ -9,7 +9,7 @@ In order, on disk, with nothing lost, leaked or hidden.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fanwise.core.budget import Budget
-    from fanwise.core.caps import Adaptive, Caps, Rate
+    from fanwise.core.caps import Adaptive, Caps, Exclusive, Rate
     from fanwise.core.halt import Halt
     from fanwise.core.outcome import Attempt, Outcome, Outcomes, Usage
     from fanwise.core.retry import Retry
@@ -32,6 +32,7 @@ __all__ = [
     "Caps",
     "Command",
     "CommandResult",
+    "Exclusive",
     "FanwiseError",
     "Feed",
     "Halt",
@@ -60,6 +61,7 @@ _HOMES = {
     "Caps": "fanwise.core.caps",
     "Command": "fanwise.processes",
     "CommandResult": "fanwise.processes",
+    "Exclusive": "fanwise.core.caps",
     "FanwiseError": "fanwise.errors",
     "Feed": "fanwise.kernel.feed",
     "Halt": "fanwise.core.halt",

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from fanwise import Adaptive, Budget, Caps, Rate, Retry, Usage
 from fanwise.core.budget import Budgets, Claim, Reservation
 from fanwise.core.caps import parse_needs
-from fanwise.core.ledger import Group, Ledger, Ticket
+from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Adaptation, Bucket
 from fanwise.core.stats import Stats, lower_bound
+from fanwise.core.waiting import Group, Ticket
 from fanwise.errors import (
     BadCap,
     BudgetExceeded,

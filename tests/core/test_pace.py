@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanwise import Adaptive, Caps
-from fanwise.core.ledger import Ledger, Ticket
+from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Pace
+from fanwise.core.waiting import Ticket
 
 RTT_S = 0.004
 

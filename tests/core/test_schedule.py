@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 from fanwise.core.caps import Caps
 from fanwise.core.halt import Halt
-from fanwise.core.ledger import Ticket
 from fanwise.core.outcome import Outcome
 from fanwise.core.schedule import Schedule
+from fanwise.core.waiting import Ticket
 from tests.worlds import Planned, World, sequential, worlds
 
 

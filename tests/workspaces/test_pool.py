@@ -17,6 +17,7 @@ from fanwise.errors import (
     WorkspaceError,
 )
 from fanwise.workspaces import Workspace, WorkspacePool
+from fanwise.workspaces.source import start_of
 from tests.processes.support import eventually_now
 from tests.workspaces.support import commit, everything, files, git, make_repo, write
 
@@ -386,3 +387,30 @@ def test_git_runs_nothing_that_a_workspace_has_put_into_a_submodule(
             ws.diff(), ws.changed_files(), ws.commit_tree("x")
         with pool.workspace():
             assert not mark.exists()
+
+
+def test_a_pool_may_start_where_another_one_did_although_all_has_changed_since(repo: Path) -> None:
+    start = start_of(repo, dirty=True)
+    write(repo / "a.txt", "changed again\n")
+    try:
+        with WorkspacePool(repo, slots=1, base=start.commit) as pool, pool.workspace() as ws:
+            assert (ws.root / "a.txt").read_text() == "changed\n"
+            assert (pool.base, pool.tree) == (start.commit, start.tree)
+    finally:
+        write(repo / "a.txt", "changed\n")
+
+
+def test_a_commit_that_is_gone_is_an_error_that_names_it(repo: Path) -> None:
+    with pytest.raises(WorkspaceError, match="f" * 40):
+        WorkspacePool(repo, slots=1, base="f" * 40).open()
+
+
+def test_the_tree_of_a_plain_folder_tells_whether_it_is_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "plain"
+    write(folder / "a.txt", "a\n")
+    start = start_of(folder, dirty=False)
+    assert start.plain
+    assert start_of(folder, dirty=False).tree == start.tree
+    write(folder / "a.txt", "b\n")
+    with pytest.warns(RuntimeWarning), WorkspacePool(folder, slots=1) as pool:
+        assert pool.tree not in ("", start.tree)

@@ -1,4 +1,4 @@
-"""What people declare about limits: fixed caps, rates and adaptive caps, by name.
+"""What people declare about limits: fixed, adaptive and exclusive caps, and rates, by name.
 
 `Caps` is what is shared: two fan-outs that are given the same `Caps` object share its permits.
 The bookkeeping behind it is the `Ledger`.
@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fanwise.core.ledger import Ledger, Resource
+from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Adaptation, Bucket, Pace
+from fanwise.core.resource import Resource
 from fanwise.core.stats import TOTAL
+from fanwise.core.turns import Turns
 from fanwise.errors import BadCap, BadPredicate, UnknownCap, UsageError
 
 I = TypeVar("I")  # noqa: E741 - the item, as in DESIGN: work(I) -> T
@@ -44,7 +46,18 @@ class Adaptive(msgspec.Struct, frozen=True):
     most: int = 256
 
 
-Limit = int | Rate | Adaptive
+class Exclusive(msgspec.Struct, frozen=True):
+    """A cap of which some items need a part, and others all: `{"cpu": 4}` of `Exclusive(4)`.
+
+    An item that needs all of it is alone with it, and does not wait for ever behind smaller ones,
+    nor they behind such ones: they take turns. When its turn has come no part is let go any more;
+    after it, at least four times the cap in parts may go before the next that needs all.
+    """
+
+    permits: int
+
+
+Limit = int | Rate | Adaptive | Exclusive
 Needs = str | Iterable[str] | Mapping[str, int] | None
 NeedsOf = Callable[[I], Needs]
 
@@ -95,7 +108,7 @@ def resource(name: str, limits: Limit | Iterable[Limit]) -> Resource:
     if name == TOTAL:
         raise UsageError(f"{TOTAL!r} is the name of a fan-out's own cap", "Choose another name")
     found = Resource(name)
-    parts = (limits,) if isinstance(limits, int | Rate | Adaptive) else limits
+    parts = (limits,) if isinstance(limits, int | Rate | Adaptive | Exclusive) else limits
     if isinstance(parts, str | bytes) or not isinstance(parts, Iterable):
         raise BadCap(f"cap {name!r}", limits)
     for part in parts:
@@ -109,7 +122,9 @@ def _add_limit(found: Resource, part: Any) -> None:
     if isinstance(part, Rate):
         found.buckets += _buckets(found.name, part)
     elif found.limit is not None:
-        raise UsageError(f"cap {found.name!r} has two caps", "Give one number, or one Adaptive")
+        raise UsageError(
+            f"cap {found.name!r} has two caps", "Give one number, one Adaptive or one Exclusive"
+        )
     elif isinstance(part, Adaptive):
         for field in ("least", "start", "most"):
             whole(f"{field} of cap {found.name!r}", getattr(part, field))
@@ -119,6 +134,9 @@ def _add_limit(found: Resource, part: Any) -> None:
         found.most = part.most
         found.adaptation = Adaptation(part.least, part.most)
         found.pace = Pace()
+    elif isinstance(part, Exclusive):
+        found.limit = found.most = whole(f"permits of cap {found.name!r}", part.permits)
+        found.turns = Turns(part.permits)
     else:
         found.limit = found.most = whole(f"cap {found.name!r}", part)
 

@@ -4,172 +4,24 @@ One ledger serves every fan-out and call that shares its caps, so that a permit 
 reaches whoever can use it. The rejected alternative, a semaphore per cap acquired one after the
 other, holds the first while it waits for the second (head-of-line blocking) and can deadlock.
 
-Waiters stand in *lines*: tickets of one group (a fan-out) with the same needs. Only the head of a
-line can be next, so the cost of a decision grows with the number of different needs, never with
-the number of waiting items. Between groups the turn goes round; within a group the line with the
-longest remaining work goes first (or, where order matters, the lowest item).
+Those who wait stand in lines (`waiting.py`). Between groups the turn goes round; within a group
+the line with the longest remaining work goes first (or, where order matters, the lowest item).
 
 A ticket that fits is granted at once, even if a larger one has waited longer: no permit is ever
-idle while somebody could use it.
+idle while somebody could use it. Only at an exclusive cap (`turns.py`) one that fits may have to
+wait for its turn, and only for somebody who lacks nothing but permits of this cap. Whoever has
+permits of it gives them back without needing more of it, so that one goes, and there is no
+deadlock that an ordinary cap would not have.
 """
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
-from fanwise.core.rate import Adaptation, Bucket, Expectation, Pace
-from fanwise.errors import ImpossibleNeeds, NestedCap
-
-Preference = Literal["longest", "order"]
-
-
-class Resource:
-    """One named cap: permits in use, its limit now, its rates, and the groups that wait."""
-
-    __slots__ = (
-        "adaptation",
-        "buckets",
-        "in_use",
-        "limit",
-        "most",
-        "name",
-        "pace",
-        "paused_until",
-        "peak",
-        "waiting",
-    )
-
-    def __init__(self, name: str, limit: int | None = None) -> None:
-        self.name = name
-        self.limit = limit
-        self.most = limit
-        self.in_use = 0
-        self.peak = 0
-        self.buckets: list[Bucket] = []
-        self.adaptation: Adaptation | None = None
-        self.pace: Pace | None = None
-        self.paused_until: float | None = None
-        self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
-
-    def fits(self, units: int, tokens: float, now: float) -> bool:
-        """Whether this much is there now."""
-        if self.buckets or self.paused_until is not None or self.adaptation is not None:
-            return self.wait(units, tokens, now) == 0.0
-        return self.limit is None or self.in_use + units <= self.limit
-
-    def wait(self, units: int, tokens: float, now: float) -> float | None:
-        """Seconds until this much is there; 0.0: now; None: not before a permit comes back."""
-        full = self.limit is not None and self.in_use + units > self.limit
-        # An adaptive cap that fell below a need still lets it go when alone.
-        if full and not (self.adaptation and self.in_use == 0):
-            return None
-        longest = 0.0
-        if self.paused_until is not None:
-            longest = max(0.0, self.paused_until - now)
-        for bucket in self.buckets:
-            longest = max(longest, bucket.wait(bucket.amount(tokens), now))
-        return longest
-
-    def take(self, units: int, tokens: float, now: float) -> None:
-        """Take permits and pay the rates."""
-        if self.pace is not None:
-            self.pace.sent(now, idle=not self.in_use and not self.awaited)
-        self.in_use += units
-        if self.in_use > self.peak:
-            self.peak = self.in_use
-        for bucket in self.buckets:
-            bucket.take(bucket.amount(tokens), now)
-
-    def hold_back(self, sent_at: float, retry_after: float, now: float) -> None:
-        """Nobody goes for as long as was asked for; from then on, at the pace that is allowed."""
-        until = now + retry_after
-        self.paused_until = max(self.paused_until or until, until)
-        if self.pace is None or until == math.inf:
-            return
-        unknown = self.pace.bucket is None
-        self.pace.refused(sent_at, retry_after, now)
-        if unknown and self.pace.bucket is not None:
-            self.buckets.append(self.pace.bucket)  # paid like any other rate
-
-    @property
-    def awaited(self) -> bool:
-        """Whether somebody waits for it."""
-        return any(group.waiting for group in self.waiting)
-
-
-Wanted = tuple[tuple[Resource, int], ...]
-
-
-class Group:
-    """The lines of one fan-out (or of the calls inside it)."""
-
-    __slots__ = ("lines", "prefer", "waiting")
-
-    def __init__(self, prefer: Preference = "order") -> None:
-        self.prefer = prefer
-        self.lines: dict[Wanted, Line] = {}
-        self.waiting = 0
-
-    def line(self, needs: Wanted) -> Line:
-        """The line for these needs."""
-        found = self.lines.get(needs)
-        if found is None:
-            found = self.lines[needs] = Line(needs)
-        return found
-
-
-class Line:
-    """Tickets of one group with the same needs, first come first served."""
-
-    __slots__ = ("needs", "ran", "ran_s", "tickets")
-
-    def __init__(self, needs: Wanted) -> None:
-        self.needs = needs
-        self.tickets: deque[Ticket] = deque()
-        self.ran = 0
-        self.ran_s = 0.0
-
-    def wants(self, resource: Resource) -> bool:
-        """Whether its tickets need this one."""
-        for needed, _ in self.needs:  # noqa: SIM110 - a generator costs three times as much
-            if needed is resource:
-                return True
-        return False
-
-    def head(self) -> Ticket | None:
-        """The first that still waits."""
-        while self.tickets and self.tickets[0].state != "waiting":
-            self.tickets.popleft()
-        return self.tickets[0] if self.tickets else None
-
-    def remaining(self, mean_s: float) -> float:
-        """Estimated time until this line is empty: what is left, times how long these take."""
-        mean = self.ran_s / self.ran if self.ran else mean_s
-        width = min((r.limit / units for r, units in self.needs[1:] if r.limit), default=1.0)
-        return len(self.tickets) * mean / width
-
-
-class Ticket:
-    """One wish for permits: of an item's attempt, or of a call."""
-
-    __slots__ = ("group", "needs", "order", "paid", "state", "tag", "taken_at", "tokens")
-
-    def __init__(
-        self, group: Group, needs: Wanted, order: int, tag: object = None, tokens: float = 0.0
-    ) -> None:
-        self.group = group
-        self.needs = needs
-        self.order = order
-        self.tag = tag
-        self.tokens = tokens
-        """The most that it may use."""
-        self.paid = 0.0
-        """Tokens that it took from the rates when it went."""
-        self.state: Literal["new", "waiting", "held", "over"] = "new"
-        self.taken_at = 0.0
+from fanwise.core.rate import Expectation
+from fanwise.core.resource import Resource
+from fanwise.core.waiting import Group, Line, Ticket, Wanted
+from fanwise.errors import ImpossibleNeeds, NestedCap, UsageError
 
 
 class Ledger:
@@ -183,6 +35,7 @@ class Ledger:
         """The group of all single calls: first come, first served."""
         self.driver: object = None
         """Whoever grants its tickets, for all who share it: the kernel's dispatcher."""
+        self._exclusive = [r for r in self.resources.values() if r.turns is not None]
         self._order = 0
         self._freed: dict[Resource, None] = {}
         self._timed: dict[Resource, None] = {}
@@ -242,6 +95,7 @@ class Ledger:
         if ticket.state == "waiting":
             ticket.state = "over"
             ticket.group.waiting -= 1
+            self._look_again_at_turns()
 
     def grants(self, now: float) -> list[Ticket]:
         """Everyone who can go now, with their permits taken."""
@@ -315,6 +169,12 @@ class Ledger:
         for resource, units in found:
             if resource.most is not None and units > resource.most:
                 raise ImpossibleNeeds(resource.name, units, resource.most)
+        exclusive = [resource.name for resource, _ in found if resource.turns is not None]
+        if len(exclusive) > 1:
+            raise UsageError(
+                f"one item needs the exclusive caps {', '.join(exclusive)} at once",
+                "Turns are taken at one of them: make the others plain caps",
+            )
         return ((total, 1), *found) if total is not None else tuple(found)
 
     def check_nesting(self, needs: Iterable[str], held: Iterable[Cap]) -> None:
@@ -335,10 +195,31 @@ class Ledger:
 
     def _fits(self, ticket: Ticket, now: float) -> bool:
         tokens = self._tokens(ticket)
-        for resource, units in ticket.needs:  # noqa: SIM110 - a generator costs as much again
+        for resource, units in ticket.needs:
             if not resource.fits(units, tokens, now):
                 return False
+            if resource.turns is not None and self._has_to_wait_its_turn(resource, units, now):
+                return False
         return True
+
+    def _has_to_wait_its_turn(self, resource: Resource, units: int, now: float) -> bool:
+        """Whether it is the turn of others, and one of them lacks nothing but these permits."""
+        turns = resource.turns
+        if turns is None or turns.is_of(units):
+            return False
+        for group in resource.waiting:
+            for line in group.lines.values():
+                theirs = next((u for r, u in line.needs if r is resource), units)
+                head = line.head() if turns.is_of(theirs) else None
+                if head is not None and self._lacks_only(resource, head, now):
+                    return True
+        return False
+
+    def _lacks_only(self, resource: Resource, ticket: Ticket, now: float) -> bool:
+        tokens = self._tokens(ticket)
+        return all(
+            r.wait(0 if r is resource else units, tokens, now) == 0.0 for r, units in ticket.needs
+        )
 
     def _tokens(self, ticket: Ticket) -> float:
         """What it is expected to use, as far as is known now."""
@@ -353,6 +234,13 @@ class Ledger:
         ticket.paid = self._tokens(ticket)
         for resource, units in ticket.needs:
             resource.take(units, ticket.paid, now)
+        self._look_again_at_turns()
+
+    def _look_again_at_turns(self) -> None:
+        """Somebody left, or took what another lacks now: who let it go first need not any more."""
+        for resource in self._exclusive:
+            if resource.waiting:
+                self._freed[resource] = None
 
     def _enqueue(self, ticket: Ticket) -> None:
         ticket.state = "waiting"

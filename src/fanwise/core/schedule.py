@@ -16,9 +16,11 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.core.halt import Halt
-from fanwise.core.ledger import Group, Ledger, Resource, Ticket, Wanted
+from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Outcome
+from fanwise.core.resource import Resource
 from fanwise.core.stats import TOTAL, Stats, lower_bound
+from fanwise.core.waiting import Group, Ticket, Wanted
 
 LOOK_AHEAD = 10_000
 """Most items that are pulled and wait, to find one that can run."""

@@ -20,6 +20,8 @@
     │   ├── ModelNotReady              a model whose key, extra or weights are missing; names them
     │   ├── NoFreeWorkspace            more work in workspaces at once than there are
     │   ├── UnknownCost                a budget of dollars, and a call whose price nobody knows
+    │   ├── BadTarget                  a target of `optimize` that is no function of a Python file
+    │   ├── NoCandidates               there is nothing for `optimize` to judge
     │   └── NotRecorded                a replay was asked for what it did not record
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
     ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
@@ -42,6 +44,9 @@
     │   ├── GitFailed                  git said no; `.said` has its words
     │   ├── NoWorkspaces               not one of the slots of a pool could be made
     │   └── PatchFailed                a patch does not apply to the workspace
+    ├── BenchFailed                    the original of a program cannot be timed
+    ├── CandidateUnfit                 a candidate that cannot be put into a workspace; `.reason`
+    ├── NotApplied                     a winner was not written to the tree, or to a branch
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
     └── JournalError                   what is on disk cannot be read or written
@@ -104,6 +109,7 @@ from fanwise.errors.models import (
     UnknownModel,
     WrongDigest,
 )
+from fanwise.errors.optimize import BadTarget, BenchFailed, CandidateUnfit, NoCandidates, NotApplied
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
@@ -121,8 +127,11 @@ __all__ = [
     "BadPredicate",
     "BadRunId",
     "BadSpec",
+    "BadTarget",
     "BadVerdict",
+    "BenchFailed",
     "BudgetExceeded",
+    "CandidateUnfit",
     "CommandFailed",
     "DeadlinePassed",
     "DuplicateKey",
@@ -145,8 +154,10 @@ __all__ = [
     "ModelRejected",
     "ModelUnreachable",
     "NestedCap",
+    "NoCandidates",
     "NoFreeWorkspace",
     "NoWorkspaces",
+    "NotApplied",
     "NotRecorded",
     "NotStorable",
     "OutputNotWritable",

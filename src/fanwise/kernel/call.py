@@ -14,9 +14,10 @@ from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from fanwise.core.budget import Budgets, Claim, Reservation
 from fanwise.core.caps import Needs, parse_needs
-from fanwise.core.ledger import Ledger, Ticket
+from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Attempt, Usage
 from fanwise.core.retry import Retry
+from fanwise.core.waiting import Ticket
 from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
 from fanwise.kernel.dispatch import dispatcher_of
@@ -296,8 +297,8 @@ class _Leaf:
         except asyncio.CancelledError:
             if ticket.state == "held":
                 self._ledger.release(ticket, 0.0)
-                self._dispatcher.pump()
             self._ledger.withdraw(ticket)
+            self._dispatcher.pump()
             raise
         return ticket
 

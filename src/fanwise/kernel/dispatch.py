@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from fanwise.core.ledger import Ledger, Ticket
+from fanwise.core.ledger import Ledger
+from fanwise.core.waiting import Ticket
 from fanwise.errors import UsageError
 
 

@@ -11,7 +11,8 @@ import contextvars
 from typing import TYPE_CHECKING, Any
 
 from fanwise.core.budget import Budgets
-from fanwise.core.ledger import Ledger, Ticket
+from fanwise.core.ledger import Ledger
+from fanwise.core.waiting import Ticket
 from fanwise.errors import DuplicateName, UsageError
 from fanwise.kernel.events import CapMoved, Subscribers
 

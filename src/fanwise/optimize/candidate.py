@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Literal
 
 import msgspec
@@ -26,3 +27,27 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """The key of the one that it was made from."""
     how: How = "given"
     round: int = 0
+
+    @classmethod
+    def make(
+        cls,
+        name: str,
+        kind: Kind,
+        content: str,
+        *,
+        path: str | None = None,
+        parent: str | None = None,
+        how: How = "given",
+        round: int = 0,  # noqa: A002 - the field's name
+    ) -> Candidate:
+        """Make one whose key follows from what it is, what it is called and what it was made from.
+
+        The name is part of it, so two files with the same content are two candidates. That they
+        are the same is found, and said, when they are judged.
+        """
+        parts = msgspec.json.encode([name, kind, content, path, parent])
+        key = hashlib.blake2b(parts, digest_size=10).hexdigest()
+        return cls(
+            key=key, name=name, kind=kind, content=content,
+            path=path, parent=parent, how=how, round=round,
+        )  # fmt: skip

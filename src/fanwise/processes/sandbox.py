@@ -49,6 +49,11 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, name, tuple(given))
 
 
+def unusable() -> str:
+    """Say why nothing can run in a sandbox here; empty: it can."""
+    return _usable()[1]
+
+
 def inside(sandbox: Sandbox, argv: list[bytes], cwd: str | None) -> list[bytes] | None:
     """The arguments that run `argv` in the sandbox; None, after a warning, if there is none."""
     size, problem = _usable()

@@ -29,7 +29,7 @@ from fanwise.workspaces.copies import matching
 from fanwise.workspaces.folders import PoolFolder, alone, forget, home_of, prune
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.slot import Slot
-from fanwise.workspaces.source import Place, Source, commit_of, find
+from fanwise.workspaces.source import Place, Source, commit_of, find, tree_of
 from fanwise.workspaces.workspace import Workspace
 
 
@@ -44,9 +44,9 @@ class WorkspacePool:
     """`slots` isolated checkouts of the repository around `repo`: use it in a `with` block.
 
     They start from HEAD, or with `dirty` from what is in the user's tree now, files that git does
-    not track and does not ignore included. `copy` names further files to put there, by patterns
-    relative to the top. `sparse` names the folders to check out of a big repository. Of a folder
-    that is no repository, copies are made, and a warning says so.
+    not track and does not ignore included, or from the commit `base`. `copy` names further files
+    to put there, by patterns relative to the top. `sparse` names the folders to check out of a big
+    repository. Of a folder that is no repository, copies are made, and a warning says so.
 
     The user's tree, index, branches, stash and configuration are not touched.
     """
@@ -59,6 +59,7 @@ class WorkspacePool:
         dirty: bool = False,
         copy: Sequence[str] = (),
         sparse: Sequence[str] = (),
+        base: str | None = None,
     ) -> None:
         if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
             raise BadCap("slots", slots)
@@ -70,6 +71,7 @@ class WorkspacePool:
         self._dirty = dirty
         self._copy = tuple(copy)
         self._sparse = tuple(sparse)
+        self._base = base
         self._slots: dict[int, Slot] = {}
         self._free: deque[int] = deque()
         self._used: set[int] = set()
@@ -98,6 +100,11 @@ class WorkspacePool:
     def base(self) -> str:
         """The commit that the workspaces start from."""
         return self._opened.base
+
+    @property
+    def tree(self) -> str:
+        """The digest of all that is in that commit."""
+        return tree_of(self._opened)
 
     @property
     def plain(self) -> bool:
@@ -168,7 +175,7 @@ class WorkspacePool:
 
     def _make(self, place: Place, folder: PoolFolder, lock: int) -> None:
         held = (folder.lock, lock)
-        source = commit_of(place, folder.path, dirty=self._dirty, held=held)
+        source = commit_of(place, folder.path, dirty=self._dirty, held=held, base=self._base)
         copies = matching(place.top, self._copy, _tracked(source)) if self._copy else []
         for number in range(self._wanted):
             path = folder.path / f"{folder.name}-{number}"

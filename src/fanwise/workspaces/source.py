@@ -7,9 +7,11 @@ folder that is no repository gets one of its own, in the pool's folder, so that 
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fanwise.errors import GitFailed, UsageError, WorkspaceError
 from fanwise.workspaces.changes import stage_all
@@ -39,6 +41,16 @@ class Source:
     base: str
 
 
+class Start(NamedTuple):
+    """A state to start from again, whatever becomes of HEAD and of the user's tree meanwhile."""
+
+    commit: str
+    tree: str
+    """What is in it, of two folders without a repository the same if they are."""
+    plain: bool
+    """It is of a folder without a repository: the commit is gone, and only its tree is known."""
+
+
 def find(repo: Path) -> Place:
     """Look where the repository around a folder begins, if it is in one."""
     folder = repo.resolve()
@@ -57,13 +69,31 @@ def find(repo: Path) -> Place:
     return Place(top, inside, git_dir, common)
 
 
-def commit_of(place: Place, scratch: Path, *, dirty: bool, held: Sequence[int]) -> Source:
-    """Return the commit to start from; `scratch` is a folder of ours."""
+def start_of(repo: Path, *, dirty: bool) -> Start:
+    """Return what workspaces of a folder start from now."""
+    place = find(repo)
+    with tempfile.TemporaryDirectory(prefix="fanwise-") as scratch:
+        source = commit_of(place, Path(scratch), dirty=dirty, held=())
+        return Start(source.base, tree_of(source), place.git_dir is None)
+
+
+def tree_of(source: Source) -> str:
+    """Return the digest of all that is in it."""
+    git = Git(source.place.top, git_dir=source.common)
+    return git("rev-parse", "--verify", f"{source.base}^{{tree}}")
+
+
+def commit_of(
+    place: Place, scratch: Path, *, dirty: bool, held: Sequence[int], base: str | None = None
+) -> Source:
+    """Return the commit to start from; `scratch` is a folder of ours. `base`: this very one."""
     if place.git_dir is None or place.common is None:
         common = _own_repository(scratch, held)
         git = Git(place.top, git_dir=common, held=held)
         return Source(place, common, _commit_all(git, common / "index", None))
     git = Git(place.top, git_dir=place.git_dir, held=held)
+    if base is not None:
+        return Source(place, place.common, _there(git, base))
     head = _head(git)
     if not dirty:
         if head is None:
@@ -80,6 +110,15 @@ def commit_of(place: Place, scratch: Path, *, dirty: bool, held: Sequence[int]) 
 def _own_repository(scratch: Path, held: Sequence[int]) -> Path:
     Git(scratch, held=held)("init", "--quiet", "--bare", "--template=", "snapshot.git")
     return scratch / "snapshot.git"
+
+
+def _there(git: Git, base: str) -> str:
+    try:
+        return git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
+    except GitFailed as error:
+        raise WorkspaceError(
+            f"{git.cwd} has no commit {base} any more", "Start anew from what is there"
+        ) from error
 
 
 def _head(git: Git) -> str | None:

@@ -70,6 +70,13 @@ class Workspace:
         if code != 0:
             raise PatchFailed(said)
 
+    def names_in(self, patch: bytes) -> list[str]:
+        """Return the files that a patch is about, after it was applied or before."""
+        code, out, said = self._git.run("apply", "--numstat", "-z", "-", stdin=patch)
+        if code != 0:
+            raise PatchFailed(said)
+        return [os.fsdecode(row.split(b"\t", 2)[2]) for row in out.split(b"\0") if row]
+
     def diff(self) -> bytes:
         """Return all changes since `base` as a patch, new and binary files included.
 
@@ -82,6 +89,35 @@ class Workspace:
         """Return the names of the files that `diff` is about."""
         note_new(self._git, without=self._slot.copies)
         return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--")
+
+    def changes_of(self, commit: str) -> bytes:
+        """Return as a patch what a commit changed since it and `base` had a commit in common."""
+        common = self._git("merge-base", self.base, commit)
+        return self._git.raw("diff", "--binary", "--full-index", *_DIFF, common, commit, "--")
+
+    def at_base(self, path: str) -> tuple[str, bytes] | None:
+        """Return a file's mode, as git writes it, and its content at `base`; None: no such file."""
+        literal = {"GIT_LITERAL_PATHSPECS": "1"}
+        command = ("ls-tree", "-z", "--full-tree", self.base, "--", path)
+        entry = self._git.raw(*command, env=literal).partition(b"\t")[0].split()
+        if len(entry) != 3 or entry[1] != b"blob":
+            return None
+        mode, _, name = map(bytes.decode, entry)
+        return mode, self._git.raw("cat-file", "blob", name)
+
+    def restore(self, paths: Sequence[str]) -> None:
+        """Put files back as they are at `base`; those that are not there are removed."""
+        for path in paths:
+            target = inside(self.root, path)
+            if target.is_symlink() or target.exists():
+                target.unlink()
+        there = [path for path in paths if self.at_base(path) is not None]
+        if there:
+            listed = b"\0".join(os.fsencode(path) for path in there)
+            from_file = ("--pathspec-from-file=-", "--pathspec-file-nul")
+            literal = {"GIT_LITERAL_PATHSPECS": "1"}
+            command = ("checkout", "--quiet", "--force", *from_file, self.base)
+            self._git(*command, stdin=listed, env=literal)
 
     def commit_tree(self, message: str, *, parents: Sequence[str] | None = None) -> str:
         """Commit what `diff` is about, and return the commit; no branch or tag will name it.

@@ -17,9 +17,9 @@ from random import Random
 
 from fanwise.core.budget import Budget, Reservation
 from fanwise.core.caps import Caps
-from fanwise.core.ledger import Ticket, Wanted
 from fanwise.core.outcome import Usage
 from fanwise.core.retry import Retry
+from fanwise.core.waiting import Ticket, Wanted
 from fanwise.errors import FanwiseError, one_line
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.demand import Ask, CellDemand, Item

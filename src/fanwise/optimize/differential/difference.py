@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["value", "exception", "arguments", "stdout", "generator", "ended"]
+Kind = Literal["value", "exception", "arguments", "stdout", "generator", "globals", "ended"]
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

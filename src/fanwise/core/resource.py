@@ -1,0 +1,91 @@
+"""One named cap: what is taken of it, what is left, and from when on there is more."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from fanwise.core.rate import Adaptation, Bucket, Pace
+from fanwise.core.turns import Turns
+
+if TYPE_CHECKING:
+    from fanwise.core.waiting import Group
+
+
+class Resource:
+    """One named cap: permits in use, its limit now, its rates, and the groups that wait."""
+
+    __slots__ = (
+        "adaptation",
+        "buckets",
+        "in_use",
+        "limit",
+        "most",
+        "name",
+        "pace",
+        "paused_until",
+        "peak",
+        "turns",
+        "waiting",
+    )
+
+    def __init__(self, name: str, limit: int | None = None) -> None:
+        self.name = name
+        self.limit = limit
+        self.most = limit
+        self.in_use = 0
+        self.peak = 0
+        self.buckets: list[Bucket] = []
+        self.adaptation: Adaptation | None = None
+        self.pace: Pace | None = None
+        self.paused_until: float | None = None
+        self.turns: Turns | None = None
+        """Of an exclusive cap."""
+        self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
+
+    def fits(self, units: int, tokens: float, now: float) -> bool:
+        """Whether this much is there now."""
+        if self.buckets or self.paused_until is not None or self.adaptation is not None:
+            return self.wait(units, tokens, now) == 0.0
+        return self.limit is None or self.in_use + units <= self.limit
+
+    def wait(self, units: int, tokens: float, now: float) -> float | None:
+        """Seconds until this much is there; 0.0: now; None: not before a permit comes back."""
+        full = self.limit is not None and self.in_use + units > self.limit
+        # An adaptive cap that fell below a need still lets it go when alone.
+        if full and not (self.adaptation and self.in_use == 0):
+            return None
+        longest = 0.0
+        if self.paused_until is not None:
+            longest = max(0.0, self.paused_until - now)
+        for bucket in self.buckets:
+            longest = max(longest, bucket.wait(bucket.amount(tokens), now))
+        return longest
+
+    def take(self, units: int, tokens: float, now: float) -> None:
+        """Take permits and pay the rates."""
+        if self.pace is not None:
+            self.pace.sent(now, idle=not self.in_use and not self.awaited)
+        self.in_use += units
+        if self.in_use > self.peak:
+            self.peak = self.in_use
+        if self.turns is not None:
+            self.turns.took(units)
+        for bucket in self.buckets:
+            bucket.take(bucket.amount(tokens), now)
+
+    def hold_back(self, sent_at: float, retry_after: float, now: float) -> None:
+        """Nobody goes for as long as was asked for; from then on, at the pace that is allowed."""
+        until = now + retry_after
+        self.paused_until = max(self.paused_until or until, until)
+        if self.pace is None or until == math.inf:
+            return
+        unknown = self.pace.bucket is None
+        self.pace.refused(sent_at, retry_after, now)
+        if unknown and self.pace.bucket is not None:
+            self.buckets.append(self.pace.bucket)  # paid like any other rate
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits for it."""
+        return any(group.waiting for group in self.waiting)

@@ -1,0 +1,54 @@
+"""What can go wrong with candidates for a faster program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fanwise.errors.base import FanwiseError, UsageError
+
+
+class BenchFailed(FanwiseError):
+    """The original cannot be measured: its benchmark fails, or gives no figures."""
+
+    def __init__(self, what: str, why: str) -> None:
+        self.what = what
+        self.why = why
+        super().__init__(
+            f"{what} cannot be timed on the original: {why}",
+            "Run it by hand in a clean checkout; see `bench:` in the guide to optimize",
+        )
+
+
+class NotApplied(FanwiseError):
+    """The winner was not written to the tree, or to a branch; nothing was changed.
+
+    `files` are those that are in its way.
+    """
+
+    def __init__(self, message: str, next_step: str = "", files: Iterable[str] = ()) -> None:
+        self.files = list(files)
+        super().__init__(message, next_step or "The patch file has it: see `git apply --3way`")
+
+
+class BadTarget(UsageError):
+    """A target of `optimize` that is no function of a Python file."""
+
+    def __init__(self, target: str, problem: str, next_step: str) -> None:
+        self.target = target
+        super().__init__(f"the target {target}: {problem}", next_step)
+
+
+class NoCandidates(UsageError):
+    """There is nothing to judge; `looked_for` says what was looked for."""
+
+    def __init__(self, looked_for: str, next_step: str) -> None:
+        self.looked_for = looked_for
+        super().__init__(f"there are no candidates: {looked_for}", next_step)
+
+
+class CandidateUnfit(FanwiseError):
+    """A candidate cannot be put into a workspace as it is: it does not apply, or may not."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)

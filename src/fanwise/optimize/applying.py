@@ -1,0 +1,181 @@
+"""What the winner leaves behind: a patch file always; the work tree or a branch only when asked.
+
+Neither way has a use for the user's index or HEAD. A branch is made of an index of our own and a
+commit that nobody has checked out. The work tree is written by `git apply`, which looks at all
+files before it writes any; a file that is not as it was in the commit that the run started from
+was measured by nobody, so it is refused even where the patch would still fit.
+
+Of a dirty start that commit is a commit of ours, with what the user had not committed. A branch
+begins there too: on HEAD the patch may not apply, and mixed into one commit nobody could tell the
+user's own changes from the winner's.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fanwise.errors import GitFailed, NotApplied, OutputNotWritable, UsageError
+from fanwise.optimize.verdicts import Verdict
+from fanwise.optimize.winner import DIGITS
+from fanwise.workspaces.git import NOBODY, Git
+from fanwise.workspaces.source import Place, find
+
+_PLAIN_DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
+
+
+def write_patch(path: Path, patch: str) -> None:
+    """Write it as a file, whole or not at all; folders are made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        beside = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_bytes(patch))
+            beside.chmod(0o644)
+            beside.replace(path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise OutputNotWritable(str(path), why, "Free space or permissions there") from error
+
+
+def apply_to_tree(repo: Path, patch: str, base: str) -> list[str]:
+    """Change the user's work tree, and nothing else; return the files. All of it, or `NotApplied`.
+
+    `base` is the commit that the patch is against.
+    """
+    place = find(repo)
+    with _index_of(place, base) as (git, env):
+        files = _files(git, patch)
+        if place.git_dir is not None:
+            _must_apply(git, patch, "--cached", "--check", env=env)
+            _refuse_changed(git, env, files)
+        _must_apply(git, patch, "--check")
+        try:
+            _must_apply(git, patch)
+        except BaseException:
+            _put_back(git, env, files)
+            raise
+    return files
+
+
+def check_branch(repo: Path, name: str) -> None:
+    """Say at once what would go wrong with `commit_on_branch` when hours are spent."""
+    place = find(repo)
+    if place.git_dir is None:
+        raise UsageError(
+            f"{place.top} is not a git repository, so it has no branch {name!r}",
+            "Leave --branch out; the patch file has the winner",
+        )
+    git = Git(place.top, git_dir=place.git_dir)
+    ref = f"refs/heads/{name}"
+    if name in ("", "HEAD") or name.startswith("-") or git.run("check-ref-format", ref)[0] != 0:
+        raise UsageError(f"{name!r} cannot be a branch", "Give a name such as faster-find")
+    for there in git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").splitlines():
+        if there == name:
+            step = f"Name another one, or remove it: git branch -D {name}"
+            raise UsageError(f"there is a branch {name!r} already", step)
+        if there.startswith(f"{name}/") or name.startswith(f"{there}/"):
+            both = f"git cannot have the branches {name!r} and {there!r} together"
+            raise UsageError(both, "Name another one")
+
+
+def commit_on_branch(repo: Path, patch: str, base: str, name: str, message: str) -> str:
+    """Make a branch with one commit on `base`, and return the commit.
+
+    The work tree, the index and HEAD stay as they are. A branch that is there is an error.
+    """
+    check_branch(repo, name)
+    place = find(repo)
+    with _index_of(place, base) as (git, env):
+        _must_apply(git, patch, "--cached", env=env)
+        tree = git("write-tree", env=env)
+        command = ("commit-tree", "-p", base, "-F", "-", tree)
+        commit = git(*command, stdin=message.encode(), env=_author(git))
+        must_be_new = ""
+        ref = ("-m", "fanwise: the winner", f"refs/heads/{name}", commit, must_be_new)
+        git("update-ref", "--no-deref", *ref)
+    return commit
+
+
+def message_of(winner: Verdict, target: str) -> str:
+    """What the commit says: what is faster, and how that is known."""
+    speed = winner.speed
+    assert speed is not None
+    low, ratio, high = (f"{each:.{DIGITS}g}" for each in (speed.low, speed.ratio, speed.high))
+    name = " ".join(winner.candidate.name.split())
+    return (
+        f"Make {target or 'it'} {low} times as fast\n\n"
+        f"Candidate: {name}\n"
+        f"Measured: {ratio} times ({low} to {high}) in {speed.rounds} pairs of runs\n"
+    )
+
+
+@contextmanager
+def _index_of(place: Place, base: str) -> Iterator[tuple[Git, dict[str, str]]]:
+    """git at the user's tree, and an index of our own that has the commit."""
+    with tempfile.TemporaryDirectory(prefix="fanwise-") as folder:
+        if place.git_dir is None:  # of a plain copy there is no commit to look at, only files
+            Git(Path(folder))("init", "--quiet", "--bare", "--template=", "none.git")
+            yield Git(place.top, git_dir=Path(folder) / "none.git"), {}
+            return
+        git = Git(place.top, git_dir=place.git_dir)
+        env = {"GIT_INDEX_FILE": f"{folder}/index", "GIT_LITERAL_PATHSPECS": "1"}
+        try:
+            git("read-tree", base, env=env)
+        except GitFailed as error:
+            raise NotApplied(
+                f"the commit that the run started from, {base[:12]}, is not there: {error.said}",
+                "The patch file has the winner: git apply --3way FILE",
+            ) from error
+        yield git, env
+
+
+def _files(git: Git, patch: str) -> list[str]:
+    code, out, said = git.run("apply", "--numstat", "-z", "-", stdin=_bytes(patch))
+    if code != 0:
+        raise NotApplied(f"the winner is no patch: {said}")
+    return [os.fsdecode(row.split(b"\t", 2)[2]) for row in out.split(b"\0") if row]
+
+
+def _refuse_changed(git: Git, env: dict[str, str], files: list[str]) -> None:
+    changed = git.names("diff", "--name-only", "-z", *_PLAIN_DIFF, "--", *files, env=env)
+    if changed:
+        raise NotApplied(
+            f"not as in the commit that the run started from: {', '.join(changed)}",
+            "Put these files back, or apply the patch file yourself: git apply --3way FILE",
+            files=changed,
+        )
+
+
+def _must_apply(git: Git, patch: str, *options: str, env: Mapping[str, str] | None = None) -> None:
+    code, _, said = git.run("apply", *options, "-", stdin=_bytes(patch), env=env)
+    if code != 0:
+        raise NotApplied(f"the winner does not apply: {said or f'git ended with {code}'}")
+
+
+def _put_back(git: Git, env: dict[str, str], files: list[str]) -> None:
+    """After git has broken off half-way. All files were as in the commit, or not there."""
+    if not env:
+        return
+    known = set(git.names("ls-files", "-z", "--", *files, env=env))
+    for name in files:
+        if name not in known:
+            with suppress(OSError):
+                (git.cwd / name).unlink()
+    git("checkout-index", "--force", "--", *sorted(known), env=env)
+
+
+def _author(git: Git) -> dict[str, str]:
+    return NOBODY if git.run("var", "GIT_COMMITTER_IDENT")[0] != 0 else {}
+
+
+def _bytes(patch: str) -> bytes:
+    return patch.encode("utf-8", "surrogateescape")

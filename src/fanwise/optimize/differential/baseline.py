@@ -1,0 +1,193 @@
+"""All that is known of the original: what it was seen to do, and what of that can be relied on.
+
+It is observed at least twice, in fresh processes with different hash seeds. An entry that
+differs from itself is left out. If only the order differs, that is the hash seed's doing: the
+entry counts without its order. What is left out is said; if nothing is left, nothing can be said
+of any candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.compare import compare
+from fanwise.optimize.differential.equal import Tolerance
+from fanwise.optimize.differential.observe import Observations, observe
+from fanwise.optimize.differential.plan import MOST, Entry, Plan, make_plan
+from fanwise.optimize.differential.record import record
+from fanwise.optimize.differential.recording import Recording
+from fanwise.optimize.differential.running import Where
+from fanwise.optimize.target import Target
+
+HASH_SEEDS = (0, 4711)
+_RECORDED_S = 30.0
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The original, observed. JSON-able: write it with `msgspec.json.encode`, read it so too."""
+
+    recording: Recording
+    plan: Plan
+    passes: tuple[Observations, ...]
+    """One for each of `HASH_SEEDS`."""
+    made: tuple[int, ...] = ()
+    """Entries that were made, in these and no others: so both sides have done the same before."""
+    steady: tuple[int, ...] = ()
+    """Entries that can be compared."""
+    unordered: tuple[int, ...] = ()
+    """Those of them whose order is the hash seed's."""
+    notes: tuple[str, ...] = ()
+    """What a person should know: what was left out, and why."""
+    problem: str = ""
+    """Why nothing can be checked, and what to do; empty if something can."""
+
+    def entries(self) -> list[Entry]:
+        """Those that can be compared."""
+        kept = set(self.steady)
+        return [entry for entry in self.plan.entries if entry.id in kept]
+
+    def seconds(self) -> dict[int, float]:
+        """What each entry took."""
+        return {
+            entry.id: max(each.seen[entry.id].seconds for each in self.passes)
+            for entry in self.entries()
+        }
+
+
+async def study(
+    where: Where,
+    target: Target,
+    line: str,
+    settings: Settings,
+    into: Path,
+    *,
+    most: int = MOST,
+    seed: int = 0,
+    budget_s: float = 60.0,
+) -> Baseline:
+    """Record the target's calls from a test run of the original, vary them, and observe it."""
+    recording = await record(where, target, line, settings, into, seed=seed)
+    if not recording.calls:
+        return _nothing(recording)
+    plan = await make_plan(where, target, recording, settings, most=most, seed=seed)
+    watch = _Watch(where, target, recording, plan, settings, budget_s)
+    first = await watch.observe(HASH_SEEDS[0])
+    made = [each for each in first.seen if not first.seen[each].ended]
+    if len(made) < len(plan.entries) and not first.broken:
+        first = await watch.observe(HASH_SEEDS[0], only=made)
+    others = [await watch.observe(seed, only=made) for seed in HASH_SEEDS[1:]]
+    return judge(recording, plan, (first, *others), tuple(made))
+
+
+class _Watch(msgspec.Struct, frozen=True):
+    """How the original is observed."""
+
+    where: Where
+    target: Target
+    recording: Recording
+    plan: Plan
+    settings: Settings
+    budget_s: float
+
+    async def observe(self, hash_seed: int, only: Collection[int] | None = None) -> Observations:
+        entries = self.plan.entries
+        longer = {each.id: _RECORDED_S for each in entries if each.label == "as recorded"}
+        return await observe(
+            self.where, self.target, self.recording, self.plan, self.settings,
+            hash_seed=hash_seed, only=only, seconds=longer, budget_s=self.budget_s,
+        )  # fmt: skip
+
+
+def judge(
+    recording: Recording, plan: Plan, passes: tuple[Observations, ...], made: tuple[int, ...]
+) -> Baseline:
+    """Decide what can be relied on. PURE."""
+    first, *others = passes
+    broken = next((each.broken for each in passes if each.broken), "")
+    ready = [entry for entry in plan.entries if _answered(entry, passes)]
+    unsteady = {
+        each.entry.id for other in others for each in compare(ready, first, other, Tolerance(0.0))
+    }
+    loose = frozenset(entry.id for entry in ready)
+    again = [entry for entry in ready if entry.id in unsteady]
+    lost = {
+        each.entry.id
+        for other in others
+        for each in compare(again, first, other, Tolerance(0.0), unordered=loose)
+    }
+    steady = tuple(entry.id for entry in ready if entry.id not in lost)
+    return Baseline(
+        recording=recording,
+        plan=plan,
+        passes=passes,
+        made=made,
+        steady=steady,
+        unordered=tuple(sorted(unsteady - lost)),
+        notes=tuple(_notes(recording, plan, made, ready, unsteady, lost)),
+        problem=_problem(broken, ready, steady),
+    )
+
+
+def _answered(entry: Entry, passes: tuple[Observations, ...]) -> bool:
+    if entry.level == "probe" or not all(_ran(entry.id, each) for each in passes):
+        return False
+    return entry.probe is None or _returned(entry.probe, passes[0])
+
+
+def _ran(number: int, seen: Observations) -> bool:
+    return number in seen.seen and not seen.seen[number].ended
+
+
+def _returned(number: int, seen: Observations) -> bool:
+    """Whether the original took what it knows nothing of, and so does not care for the type."""
+    return _ran(number, seen) and seen.seen[number].read()[0]["out"][0] != "raise"
+
+
+def _notes(
+    recording: Recording,
+    plan: Plan,
+    made: tuple[int, ...],
+    ready: list[Entry],
+    unsteady: set[int],
+    lost: set[int],
+) -> list[str]:
+    told = recording.notes()
+    told.append(f"{len(ready) - len(lost)} of {len(plan.entries)} calls are compared")
+    if len(made) < len(plan.entries):
+        count = len(plan.entries) - len(made)
+        told.append(f"{count} took too long on the original, or ended its process")
+    if unsteady - lost:
+        told.append(f"{len(unsteady - lost)} are compared without order: it is the hash seed's")
+    if lost:
+        told.append(f"{len(lost)} are left out: the original does not do the same twice")
+    return told
+
+
+def _problem(broken: str, ready: list[Entry], steady: tuple[int, ...]) -> str:
+    if broken:
+        return f"could not be checked: {broken}"
+    if not ready:
+        return "could not be checked: no recorded call could be made again outside of the tests"
+    if not steady:
+        return (
+            "could not be checked: the original does not do the same twice. Let the target take "
+            "its chance and its clock as arguments, or leave the target out"
+        )
+    return ""
+
+
+def _nothing(recording: Recording) -> Baseline:
+    why = "the tests never call it" if not recording.seen else "no call of it could be stored"
+    step = "Let a test call the target with plain values, or leave the target out"
+    return Baseline(
+        recording=recording,
+        plan=Plan(file="", digest="", entries=()),
+        passes=(),
+        steady=(),
+        notes=tuple(recording.notes()),
+        problem=f"could not be checked: {why}. {step}",
+    )

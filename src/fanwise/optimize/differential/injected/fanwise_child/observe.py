@@ -1,0 +1,230 @@
+"""A program: makes the calls of a plan and prints what it saw, a line of JSON for each.
+
+This process imports nothing of what is checked. It forks a worker for each group of entries,
+which does; a worker that dies, hangs or hogs is replaced, and the next entry goes on. Workers
+answer over a pipe of their own, each line with a word that only the two know; what they print
+goes elsewhere. So no call can hide the others, and none answers for another by printing.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .capture import Capture
+from .finding import find
+from .outcome import Observer
+from .scripts import SCRIPTS
+
+_FILE = 256 << 20
+_LINE = 32 << 20
+_FAREWELL = 1.0
+Row = dict[str, Any]
+
+
+def main() -> None:
+    """Read how from stdin."""
+    how = json.loads(sys.stdin.read())
+    rows = [json.loads(line) for line in Path(how["plan"]).read_text().splitlines()]
+    wanted = how.get("only")
+    rows = rows if wanted is None else [row for row in rows if row["id"] in set(wanted)]
+    Supervisor(how, rows).run()
+
+
+class Supervisor:
+    """Sees to it that every entry gets an answer, or a word on why it has none."""
+
+    def __init__(self, how: dict[str, Any], rows: list[Row]) -> None:
+        self._how = how
+        self._rows = rows
+        self._ends = 0
+        self._slow: set[str] = set()
+        self._until = time.monotonic() + how["budget"]
+
+    def run(self) -> None:
+        """Group by group."""
+        for group in _groups(self._rows):
+            rest = self._without_slow(group)
+            while rest and self._ends <= self._how["ends"] and time.monotonic() < self._until:
+                rest = self._with_worker(rest)
+        self._say({"over": True})
+
+    def _without_slow(self, rows: list[Row]) -> list[Row]:
+        """A variation that did not end on one call is not tried on the next ones."""
+        for row in rows:
+            if row["label"] in self._slow:
+                self._say({"id": row["id"], "ended": "another like it did not end well"})
+        return [row for row in rows if row["label"] not in self._slow]
+
+    def _with_worker(self, rows: list[Row]) -> list[Row]:
+        """Let a worker do as many as it can; return those that are left."""
+        worker = Worker(self._how, rows)
+        for number, row in enumerate(rows):
+            if time.monotonic() > self._until:
+                break
+            allowed = self._how["seconds"].get(str(row["id"]), self._how["seconds_each"])
+            allowed += 0 if number else self._how["import_s"]
+            answer = worker.answer(row["id"], allowed)
+            if answer is None:
+                why = worker.end()
+                self._ends += 1
+                self._slow |= {row["label"]} if row["label"].startswith("[") else set()
+                self._say({"id": row["id"], "ended": why})
+                return rows[number + 1 :]
+            self._say({"id": row["id"], **answer})
+            if "broken" in answer:
+                self._ends = 1 << 30  # without the function nothing else can be seen
+                break
+        worker.end()
+        return []
+
+    def _say(self, answer: dict[str, Any]) -> None:
+        line = json.dumps({"word": self._how["word"], **answer})
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+class Worker:
+    """A process that makes calls."""
+
+    def __init__(self, how: dict[str, Any], rows: list[Row]) -> None:
+        self._word = os.urandom(8).hex().encode()
+        self._read, write = os.pipe()
+        self._buffer = b""
+        self._late = False
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.setsid()
+            os.close(self._read)
+            code = 1
+            try:
+                how.pop("word")
+                _work(how, rows, write, self._word)
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(write)
+
+    def answer(self, number: int, allowed: float) -> dict[str, Any] | None:
+        """What it says of an entry; None if it says nothing in time, or something else."""
+        start = time.monotonic()
+        while b"\n" not in self._buffer and len(self._buffer) < _LINE:
+            left = start + allowed - time.monotonic()
+            if left <= 0 or not select.select([self._read], [], [], left)[0]:
+                self._late = True
+                return None
+            data = os.read(self._read, 1 << 16)
+            if not data:
+                return None
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        word, _, text = line.partition(b" ")
+        return _parsed(text, number) if word == self._word else None
+
+    def end(self) -> str:
+        """End it with its session; say how it had ended."""
+        status = None if self._late else self._wait(_FAREWELL)
+        _kill(self._pid)
+        if status is None:
+            status = os.waitpid(self._pid, 0)[1]
+        os.close(self._read)
+        if self._late:
+            return "it took too long"
+        return _ending(os.waitstatus_to_exitcode(status))
+
+    def _wait(self, seconds: float) -> int | None:
+        """Its status if it ends by itself within some seconds, as one does that says no more."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            done, status = os.waitpid(self._pid, os.WNOHANG)
+            if done:
+                return status
+            time.sleep(0.002)
+        return None
+
+
+def _ending(code: int) -> str:
+    if code == -signal.SIGKILL:
+        return "its answer was not one, or it was killed"
+    if code < 0:
+        return f"it was killed by {signal.Signals(-code).name}"
+    return f"it ended the process with code {code}"
+
+
+def _parsed(text: bytes, number: int) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or found.pop("id", None) != number:
+        return None
+    return found
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except OSError:
+        return  # gone already
+
+
+def _work(how: dict[str, Any], rows: list[Row], pipe: int, word: bytes) -> None:
+    capture = Capture()
+    _bound()
+    try:
+        observer = Observer(find(how), how["root"], capture)
+    except BaseException as error:
+        text = f"{type(error).__name__}: {error}"
+        _tell(pipe, word, {"id": rows[0]["id"], "broken": text[:2000]})
+        return
+    _bound_memory(how["memory"])
+    first = {"names": observer.names()}
+    for row in rows:
+        steps = SCRIPTS[row["script"]](observer, row)
+        _tell(pipe, word, {"id": row["id"], "steps": steps, **first})
+        first = {}
+        gc.collect(0)
+
+
+def _tell(pipe: int, word: bytes, answer: dict[str, Any]) -> None:
+    data = word + b" " + json.dumps(answer).encode() + b"\n"
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _bound() -> None:
+    _lower(resource.RLIMIT_FSIZE, _FILE)
+    _lower(resource.RLIMIT_CORE, 0)
+
+
+def _bound_memory(more: int) -> None:
+    """So much more than the imports took. Beyond it there is a MemoryError, and no killing."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (OSError, ValueError):
+        return
+    _lower(resource.RLIMIT_AS, pages * resource.getpagesize() + more)
+
+
+def _lower(which: int, wanted: int) -> None:
+    soft, hard = resource.getrlimit(which)
+    if soft == resource.RLIM_INFINITY or wanted < soft:
+        resource.setrlimit(which, (wanted, hard))
+
+
+def _groups(rows: list[Row]) -> Iterator[list[Row]]:
+    for number in dict.fromkeys(row["group"] for row in rows):
+        yield [row for row in rows if row["group"] == number]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""A program: prints the calls that both sides will make, a line of JSON for each.
+
+It runs beside the original only. Recorded calls come first, as they were; then those of which
+something is told only by two calls; then variations, each beside the call that it was made from,
+so that a cache filled by one meets the other.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .finding import Found, find
+from .hints import Hints
+from .kinds import Stream
+from .pack import dumps, load_call, to_text
+from .regrow import Pool, regrow
+from .vary import Place, changes, places, probe, put
+
+_FAMILIES = 8
+"""Recorded calls that are varied: as different from one another as there are."""
+_SCRIPTS = ("again", "spoilt", "edited")
+_MOST_BYTES = 1 << 20
+Row = dict[str, Any]
+Call = tuple[list[Any], dict[str, Any]]
+
+
+def main() -> None:
+    """Read how from stdin."""
+    how = json.loads(sys.stdin.read())
+    rows = [json.loads(line) for line in Path(how["calls"]).read_text().splitlines()]
+    out, sys.stdout = sys.stdout, sys.stderr  # what an import prints is no plan
+    for row in Planner(find(how), rows, how).rows():
+        out.write(json.dumps(row) + "\n")
+
+
+class Variation(NamedTuple):
+    """A call that was made from another one."""
+
+    label: str
+    level: str
+    script: str
+    call: Call
+    place: Place | None = None
+
+
+class Planner:
+    """Makes the entries of a plan."""
+
+    def __init__(self, found: Found, recorded: list[Row], how: dict[str, Any]) -> None:
+        self._recorded = recorded
+        self._most = how["most"]
+        self._seed = how["seed"]
+        self._hints = Hints(found.raw)
+        self._skip = in_front(found)
+        self._count = 0
+
+    def rows(self) -> Iterator[Row]:
+        """All of them, numbered."""
+        families = self._families()
+        for row in self._recorded:
+            yield self._row("as recorded", "strict", "once", row, 0)
+        share = max(self._most // max(len(families), 1), 10)
+        for number, row in enumerate(families, start=1):
+            yield from self._family(row, number, share)
+        yield from self._from_hints(len(families) + 1)
+
+    def _family(self, row: Row, group: int, share: int) -> Iterator[Row]:
+        yield self._row("as recorded", "strict", "once", row, group)
+        for script in _SCRIPTS if group > 1 else (*_SCRIPTS, "thread"):
+            yield self._row("as recorded", "strict", script, row, group)
+        rng = random.Random(f"{self._seed} {group}")
+        grown = list(self._regrown(row, rng, max(share // 2, 20)))
+        made = [*self._varied(row, rng), *self._shared(row)]
+        kept = sorted(rng.sample(range(len(made)), min(len(made), share)))
+        asked: dict[str, int] = {}
+        for variation in [made[number] for number in kept] + grown:
+            yield from self._variation(variation, row, group, asked)
+
+    def _variation(
+        self, variation: Variation, row: Row, group: int, asked: dict[str, int]
+    ) -> Iterator[Row]:
+        packed = self._packed(variation.call)
+        if packed is None:
+            return
+        place = variation.place
+        if variation.level == "opaque" and place is not None:
+            if place.text not in asked:
+                args, kwargs = load_call(row)
+                put(args, kwargs, place.way, probe(place.value))
+                yield self._row(
+                    f"{place.text} opaque",
+                    "probe",
+                    "once",
+                    self._packed((args, kwargs)) or row,
+                    group,
+                )
+                asked[place.text] = self._count
+            packed = {**packed, "probe": asked[place.text]}
+        yield self._row(variation.label, variation.level, variation.script, packed, group)
+
+    def _varied(self, row: Row, rng: random.Random) -> Iterator[Variation]:
+        args, kwargs = load_call(row)
+        for place in places(args, kwargs, self._skip):
+            for label, level, new in changes(place.value, rng, top=len(place.way) == 1):
+                fresh = load_call(row)
+                put(*fresh, place.way, new)
+                if self._hints.admit(*fresh):
+                    text = f"{place.text} {label}"
+                    yield Variation(text, level, "once", fresh, place)
+                    if label == "a stream":
+                        yield Variation(text, level, "inside", fresh, place)
+
+    def _shared(self, row: Row) -> Iterator[Variation]:
+        """The same object in the place of two."""
+        args, _ = load_call(row)
+        for first in range(self._skip, len(args)):
+            for second in range(first + 1, len(args)):
+                if type(args[first]) is type(args[second]) and not _is_atom(args[first]):
+                    fresh, named = load_call(row)
+                    fresh[second] = fresh[first]
+                    yield Variation(f"[{second}] is [{first}]", "strict", "once", (fresh, named))
+        for first, value in enumerate(args[self._skip :], start=self._skip):
+            if type(value) is list and value and not _is_atom(value[0]):
+                fresh, named = load_call(row)
+                fresh[first] = [fresh[first][0]] * 3
+                label = f"[{first}] has one thing thrice"
+                yield Variation(label, "strict", "once", (fresh, named))
+
+    def _regrown(self, row: Row, rng: random.Random, count: int) -> Iterator[Variation]:
+        pool = Pool(rng)
+        pool.gather(load_call(row)[0][self._skip :])
+        for number in range(count):
+            args, kwargs = load_call(row)
+            front = args[: self._skip]
+            fresh = [*front, *(regrow(each, pool) for each in args[self._skip :])]
+            named = {name: regrow(each, pool) for name, each in kwargs.items()}
+            if self._hints.admit(fresh, named):
+                script = "spoilt" if number % 4 == 3 else "once"
+                yield Variation("built alike", "strict", script, (fresh, named))
+
+    def _from_hints(self, group: int) -> Iterator[Row]:
+        if self._skip:
+            return
+        for call in self._hints.generate(max(self._most // 8, 10), self._seed):
+            packed = self._packed(call)
+            if packed is not None:
+                yield self._row("by its hints", "strict", "once", packed, group)
+
+    def _families(self) -> list[Row]:
+        """One call of each shape first, then others."""
+        shapes: dict[str, list[Row]] = {}
+        for row in self._recorded:
+            shapes.setdefault(_shape(row), []).append(row)
+        chosen = [rows[0] for rows in shapes.values()]
+        chosen += [row for rows in shapes.values() for row in rows[1:]]
+        return chosen[:_FAMILIES]
+
+    def _packed(self, call: Call) -> Row | None:
+        try:
+            data = dumps((list(call[0]), call[1]))
+        except Exception:  # it cannot be stored, so it cannot be made
+            return None
+        return {"call": to_text(data)} if len(data) < _MOST_BYTES else None
+
+    def _row(self, label: str, level: str, script: str, row: Row, group: int) -> Row:
+        self._count += 1
+        found = {"id": self._count, "group": group, "label": label, "level": level}
+        kept: Row = {
+            name: row[name] for name in ("call", "streams", "after", "probe") if name in row
+        }
+        return {**found, "script": script, **kept}
+
+
+def in_front(found: Found) -> int:
+    """Arguments that come before those of the call: the object or the class of a method."""
+    if isinstance(found.raw, staticmethod):
+        return 0
+    return int(inspect.isclass(found.owner))
+
+
+def _is_atom(value: Any) -> bool:
+    return value is None or isinstance(value, int | float | str | bytes | complex)
+
+
+def _shape(row: Row) -> str:
+    args, kwargs = load_call(row)
+    return repr([_kinds(each, 3) for each in args] + sorted(kwargs))
+
+
+def _kinds(value: Any, depth: int) -> Any:
+    if isinstance(value, Stream):
+        return ["stream", _kinds(value.items, depth)]
+    if depth and type(value) in (list, tuple, set):
+        inner = [_kinds(each, depth - 1) for each in list(value)[:5]]
+        return [type(value).__name__, sorted(set(map(repr, inner)))]
+    return type(value).__name__
+
+
+if __name__ == "__main__":
+    main()

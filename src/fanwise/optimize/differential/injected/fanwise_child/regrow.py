@@ -1,0 +1,79 @@
+"""Random arguments that are built as recorded ones are, out of what is in them.
+
+Small numbers and few different atoms, so that duplicates, ties and collisions are common: these
+are what shortcuts forget.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from .kinds import Stream
+
+_ATOMS = (int, float, str, bytes)
+_LETTERS = "abcABé 01-"
+
+
+class Pool:
+    """The atoms of a call, by type."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self._atoms: dict[type, list[Any]] = {kind: [] for kind in _ATOMS}
+
+    def gather(self, value: Any, depth: int = 4) -> None:
+        """Take the atoms of a value."""
+        if type(value) in self._atoms:
+            self._atoms[type(value)].append(value)
+        elif depth and isinstance(value, list | tuple | set | frozenset):
+            for each in list(value)[:20]:
+                self.gather(each, depth - 1)
+        elif depth and isinstance(value, Stream):
+            self.gather(value.items, depth - 1)
+        elif depth and isinstance(value, dict):
+            for key, each in list(value.items())[:20]:
+                self.gather(key, depth - 1)
+                self.gather(each, depth - 1)
+
+    def atom(self, value: Any) -> Any:
+        """Another atom of the type of this one."""
+        kind, rng = type(value), self.rng
+        if kind is bool:
+            return rng.random() < 0.5
+        if self._atoms.get(kind) and rng.random() < 0.7:
+            return rng.choice(self._atoms[kind])
+        if kind is int:
+            return rng.randint(-3, 12)
+        if kind is float:
+            return rng.choice((0.0, 0.5, 1.0, -1.5, 2.25, 1e6, 0.1))
+        if kind is str:
+            return "".join(rng.choice(_LETTERS) for _ in range(rng.randint(0, 5)))
+        return bytes(rng.choices(range(256), k=rng.randint(0, 5))) if kind is bytes else value
+
+
+def regrow(value: Any, pool: Pool) -> Any:
+    """A random value that is built like this one."""
+    kind, rng = type(value), pool.rng
+    if kind is list:
+        length = rng.randint(0, 2 * len(value) + 2) if value else 0
+        return [regrow(rng.choice(value), pool) for _ in range(length)]
+    if kind is tuple:
+        return tuple(regrow(each, pool) for each in value)
+    if kind is Stream:
+        return Stream(regrow(value.items, pool))
+    if kind is dict:
+        return _dict(value, pool)
+    if kind in (set, frozenset):
+        return kind(pool.atom(each) if type(each) in _ATOMS else each for each in value)
+    return pool.atom(value)
+
+
+def _dict(value: dict[Any, Any], pool: Pool) -> dict[Any, Any]:
+    kept = [each for each in value.items() if pool.rng.random() < 0.8]
+    pool.rng.shuffle(kept)
+    grown = {key: regrow(each, pool) for key, each in kept}
+    if value and pool.rng.random() < 0.3:
+        key, each = pool.rng.choice(list(value.items()))
+        grown[pool.atom(key) if type(key) in _ATOMS else key] = regrow(each, pool)
+    return grown

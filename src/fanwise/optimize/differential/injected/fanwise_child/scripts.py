@@ -1,0 +1,148 @@
+"""What is done with the arguments of one entry: once, again, after changes, from elsewhere.
+
+A cache, a shared default or an internal list that leaked shows in no single call. So the result
+and the arguments of a call are spoilt and it is made again; the same objects are given twice; it
+is made in a second thread, and from inside itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .kinds import Stream
+from .outcome import Observer, Step
+from .pack import load_call
+
+SPOILT = "fanwise-was-here"
+Row = dict[str, Any]
+
+
+def once(observer: Observer, row: Row) -> list[Step]:
+    """One call."""
+    return [observer.call(*load_call(row))[0]]
+
+
+def again(observer: Observer, row: Row) -> list[Step]:
+    """The same objects twice."""
+    args, kwargs = load_call(row)
+    return [observer.call(args, kwargs)[0], observer.call(args, kwargs)[0]]
+
+
+def spoilt(observer: Observer, row: Row) -> list[Step]:
+    """Change what it returned and what it was given, then call it with fresh arguments."""
+    args, kwargs = load_call(row)
+    first, value = observer.call(args, kwargs)
+    spoil(value)
+    for each in [*args, *kwargs.values()]:
+        spoil(each)
+    return [first, observer.call(*load_call(row))[0]]
+
+
+def edited(observer: Observer, row: Row) -> list[Step]:
+    """Change the arguments, and give the same objects again: one may know them by name."""
+    args, kwargs = load_call(row)
+    steps = [observer.call(args, kwargs)[0]]
+    for each in [*args, *kwargs.values()]:
+        edit(each)
+    return [*steps, observer.call(args, kwargs)[0]]
+
+
+def thread(observer: Observer, row: Row) -> list[Step]:
+    """Here, in another thread, and here."""
+    steps = once(observer, row)
+    other = threading.Thread(target=lambda: steps.extend(once(observer, row)))
+    other.start()
+    other.join()
+    return steps + once(observer, row)
+
+
+def inside(observer: Observer, row: Row) -> list[Step]:
+    """While it reads its first stream, call it with fresh arguments."""
+    args, kwargs = load_call(row)
+    inner: list[Step] = []
+    for number, each in enumerate(args):
+        if isinstance(each, Stream):
+            args[number] = _Entering(each.items, lambda: inner.append(_bare(observer, row)))
+            break
+    step = observer.call(args, kwargs)[0]
+    return [step, *inner]
+
+
+def proof(observer: Observer, row: Row) -> list[Step]:
+    """Run a written test; whether it passes is all that is told."""
+    names: dict[str, Any] = {"__name__": "fanwise_written_test"}
+    try:
+        exec(compile(row["text"], "<test>", "exec"), names)
+        for name, value in list(names.items()):
+            if name.startswith("test_"):
+                value()
+    except BaseException as error:  # a failure is an answer, whatever it is
+        return [{"passed": False, "why": f"{type(error).__name__}: {error}"[:500]}]
+    return [{"passed": True}]
+
+
+SCRIPTS: dict[str, Callable[[Observer, Row], list[Step]]] = {
+    "once": once,
+    "again": again,
+    "spoilt": spoilt,
+    "edited": edited,
+    "thread": thread,
+    "inside": inside,
+    "proof": proof,
+}
+
+
+class _Entering(Stream):
+    def __init__(self, items: list[Any], enter: Callable[[], None]) -> None:
+        super().__init__(items)
+        self._enter = enter
+
+    def open(self) -> Iterator[Any]:
+        for number, item in enumerate(super().open()):
+            if number == 1:
+                self._enter()
+            yield item
+
+
+def _bare(observer: Observer, row: Row) -> Step:
+    """A call inside a call: only what it answers, for the rest belongs to the outer one."""
+    args, kwargs = load_call(row)
+    given = [each.open() if isinstance(each, Stream) else each for each in args]
+    out, value, former = observer.make(given, kwargs)
+    return {"out": out, "args": [[], {}, former.form(value)]}
+
+
+def spoil(value: Any, depth: int = 2) -> None:
+    """Change a container, and those in it, in place; other things stay."""
+    if depth == 0:
+        return
+    if isinstance(value, list):
+        for each in value[:3]:
+            spoil(each, depth - 1)
+        value.append(SPOILT)
+    elif isinstance(value, dict):
+        for each in list(value.values())[:3]:
+            spoil(each, depth - 1)
+        value[SPOILT] = SPOILT
+    elif isinstance(value, set):
+        value.add(SPOILT)
+    elif isinstance(value, bytearray):
+        value.append(0)
+    elif isinstance(value, tuple):
+        for each in value[:3]:
+            spoil(each, depth - 1)
+
+
+def edit(value: Any) -> None:
+    """Take from a container, or double in it, what it has: it stays of its kind."""
+    if isinstance(value, list | bytearray) and value:
+        value.append(value[0])
+    elif isinstance(value, dict | set) and value:
+        first = next(iter(value))
+        value.pop(first) if isinstance(value, dict) else value.discard(first)
+    elif hasattr(value, "__dict__") and not isinstance(value, type):
+        for each in list(vars(value).values()):
+            if isinstance(each, list) and each:
+                each.append(each[0])

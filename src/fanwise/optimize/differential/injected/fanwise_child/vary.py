@@ -1,0 +1,260 @@
+"""Other calls, made from a recorded one: the same with something changed.
+
+Each variation says how far it goes. `strict`: of the types that were recorded. `foreign`: of
+another type than was ever given there. `number`: something else where there was a number, a float
+for an int above all. `opaque`: of another type, where only the original can tell whether the type
+matters; it is asked by `probe`, with objects that can do nothing but be equal. What is held
+against a candidate in each case is in `compare.py` of the other side. A type hint that does not
+admit a value takes the variation out: nobody promised anything for it.
+
+Chance is seeded, and the plan is made once, from the original; both sides get the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .kinds import LIKE, MissingDict, Opaque, Stream
+
+LARGE = 1500
+"""Elements of a large argument: more than Python recurses."""
+_DEEP = 3
+_WIDE = 3
+Change = tuple[str, str, Any]
+"""A label, how far it goes, and the value."""
+
+
+class Place:
+    """Somewhere inside the arguments: the way there, and what stands there."""
+
+    def __init__(self, way: tuple[Any, ...], value: Any) -> None:
+        self.way = way
+        self.value = value
+
+    @property
+    def text(self) -> str:
+        """For labels."""
+        return "".join(f"[{step[1]!r}]" for step in self.way)
+
+
+def places(args: list[Any], kwargs: dict[str, Any], skip: int) -> Iterator[Place]:
+    """Where something can be changed; not in the first `skip` (the object of a method)."""
+    for number, value in enumerate(args[skip:], start=skip):
+        yield from _below(Place((("args", number),), value), 0)
+    for name, value in kwargs.items():
+        yield from _below(Place((("kwargs", name),), value), 0)
+
+
+def _below(place: Place, depth: int) -> Iterator[Place]:
+    yield place
+    if depth == _DEEP:
+        return
+    for kind, key, value in _members(place.value):
+        yield from _below(Place((*place.way, (kind, key)), value), depth + 1)
+
+
+def _members(value: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+        picks = dict.fromkeys([*range(min(_WIDE, len(value))), len(value) - 1] if value else [])
+        yield from (("item", i, value[i]) for i in picks)
+    elif type(value) is dict:
+        yield from (("key", key, value[key]) for key in list(value)[:_WIDE])
+    elif isinstance(value, Stream):
+        yield "stream", "items", value.items
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value) if field.name[:1] != "_"]
+        yield from (("attribute", name, getattr(value, name, None)) for name in names)
+
+
+def put(args: list[Any], kwargs: dict[str, Any], way: tuple[Any, ...], new: Any) -> None:
+    """Put a value into fresh arguments, at a place."""
+    (root, key), *rest = way
+    top: Any = args if root == "args" else kwargs
+    top[key] = _with(top[key], rest, new)
+
+
+def _with(value: Any, way: list[Any], new: Any) -> Any:
+    if not way:
+        return new
+    (kind, key), *rest = way
+    if kind == "attribute":
+        object.__setattr__(value, key, _with(getattr(value, key), rest, new))
+    elif kind == "stream":
+        return Stream(_with(value.items, rest, new))
+    elif isinstance(value, tuple):
+        parts = list(value)
+        parts[key] = _with(parts[key], rest, new)
+        return tuple(parts)
+    else:
+        value[key] = _with(value[key], rest, new)
+    return value
+
+
+def probe(value: Any) -> Any:
+    """The value with opaque objects in the place of what is in it."""
+    if type(value) is list:
+        first = {id(each): value.index(each) for each in value}
+        return [Opaque(first[id(each)]) for each in value]
+    return Opaque(0)
+
+
+def changes(value: Any, rng: random.Random, *, top: bool) -> Iterator[Change]:
+    """What could stand in the place of a value; `top`: it is an argument itself."""
+    make = _MAKERS.get(type(value))
+    if make is not None:
+        yield from make(value, rng)
+        if type(value) in LIKE:
+            yield "a subclass", "strict", LIKE[type(value)](value)
+    if value is not None and type(value) is not bool:
+        yield "None", _none_level(value, top=top), None
+
+
+def _none_level(value: Any, *, top: bool) -> str:
+    if isinstance(value, int | float):
+        return "number"
+    return "foreign" if top else "opaque"
+
+
+def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
+    yield "empty", "strict", []
+    if value:
+        yield "its first twice", "strict", [*value, value[0]]
+        yield "its last twice", "strict", [value[-1], *value]
+        yield "everything twice", "strict", value * 2
+        yield "reversed", "strict", value[::-1]
+        yield "shuffled", "strict", rng.sample(value, len(value))
+        yield "one element", "strict", value[:1]
+        yield "all the same", "strict", [value[0]] * len(value)
+        yield "large", "strict", value * (LARGE // len(value) + 1)
+        yield from _singles(value[0], rng)
+    yield "a tuple", "foreign", tuple(value)
+    yield "a stream", "foreign", Stream(list(value))
+    if value and _is_hashable(value[0]):
+        yield "unhashable elements", "opaque", [[each] for each in value]
+        yield "with None", "opaque", [*value, None]
+
+
+def _singles(value: Any, rng: random.Random) -> Iterator[Change]:
+    """Lists of one element, and of two: where a special one is alone, or comes first."""
+    if type(value) not in (int, float, str):
+        return
+    for label, level, new in _MAKERS[type(value)](value, rng):
+        if level == "strict" and label != "large":
+            yield f"one element, {label}", "strict", [new]
+            yield f"two elements, {label}", "strict", [new, value]
+
+
+def _of_tuple(value: tuple[Any, ...], rng: random.Random) -> Iterator[Change]:
+    if value:
+        yield "reversed", "strict", value[::-1]
+        yield "all the same", "strict", (value[0],) * len(value)
+    yield "empty", "foreign", ()
+    yield "longer", "foreign", value * 2
+    yield "a list", "foreign", list(value)
+
+
+def _of_dict(value: dict[Any, Any], rng: random.Random) -> Iterator[Change]:
+    yield "empty", "strict", {}
+    items = list(value.items())
+    yield "in reverse order", "strict", dict(items[::-1])
+    yield "without its first", "strict", dict(items[1:])
+    yield "without its last", "strict", dict(items[:-1])
+    if items:
+        values = [each for _, each in items]
+        rng.shuffle(values)
+        yield "values shuffled", "strict", dict(zip(value, values, strict=True))
+        yield "all values the same", "strict", dict.fromkeys(value, values[0])
+    yield "one that makes up keys", "foreign", MissingDict(value)
+
+
+def _of_set(value: set[Any], rng: random.Random) -> Iterator[Change]:
+    yield "empty", "strict", set()
+    yield "without one", "strict", set(list(value)[1:])
+    yield "a list", "foreign", list(value)
+    yield "a frozenset", "foreign", frozenset(value)
+
+
+def _of_str(value: str, rng: random.Random) -> Iterator[Change]:
+    yield "empty", "strict", ""
+    yield "twice", "strict", value * 2
+    yield "with spaces", "strict", f" {value}\t\n"
+    yield "upper case", "strict", value.upper()
+    yield "lower case", "strict", value.lower()
+    yield "reversed", "strict", value[::-1]
+    yield "not ASCII", "strict", f"ß{value}İé\U0001d4b3\u0301"
+    yield "digits", "strict", "0123"
+    yield "large", "strict", (value or "x") * (LARGE // (len(value) or 1) + 1)
+    yield "bytes", "foreign", value.encode("utf-8", "surrogatepass")
+
+
+def _of_bytes(value: bytes, rng: random.Random) -> Iterator[Change]:
+    yield "empty", "strict", b""
+    yield "twice", "strict", value * 2
+    yield "not ASCII", "strict", b"\xff\x00" + value
+    yield "text", "foreign", value.decode("latin-1")
+    yield "a bytearray", "foreign", bytearray(value)
+
+
+def _of_int(value: int, rng: random.Random) -> Iterator[Change]:
+    for label, new in (("zero", 0), ("one", 1), ("minus one", -1), ("negative", -value),
+                       ("one more", value + 1), ("one less", value - 1),
+                       ("twice", 2 * value), ("negative odd", -2 * abs(value) - 1)):  # fmt: skip
+        yield label, "strict", new
+    yield "True", "strict", True
+    yield "large", "strict", LARGE + value % 7
+    yield "huge", "strict", (1 << 63) + 1
+    yield "a float", "number", float(value) if abs(value) < 1 << 1000 else 1e300
+    yield "a broken float", "number", value % 1000 + 0.5
+
+
+def _of_bool(value: bool, rng: random.Random) -> Iterator[Change]:
+    yield "the other", "strict", not value
+    yield "an int", "foreign", int(value)
+    yield "None", "foreign", None
+
+
+def _of_float(value: float, rng: random.Random) -> Iterator[Change]:
+    for label, new in (("zero", 0.0), ("minus zero", -0.0), ("negative", -value),
+                       ("NaN", float("nan")), ("infinity", float("inf")),
+                       ("minus infinity", float("-inf")), ("large", value * 1e12 + 1.0),
+                       ("tiny", value * 1e-12), ("a bit more", value + 0.1)):  # fmt: skip
+        yield label, "strict", new
+    yield "an int", "foreign", int(value) if value == value and abs(value) < 1e15 else 7
+
+
+def _of_none(value: None, rng: random.Random) -> Iterator[Change]:
+    yield "zero", "foreign", 0
+    yield "empty", "foreign", []
+
+
+_MAKERS: dict[type, Callable[[Any, random.Random], Iterator[Change]]] = {
+    list: _of_list,
+    tuple: _of_tuple,
+    dict: _of_dict,
+    set: _of_set,
+    str: _of_str,
+    bytes: _of_bytes,
+    int: _of_int,
+    bool: _of_bool,
+    float: _of_float,
+    type(None): _of_none,
+    Stream: lambda value, rng: _of_stream(value, rng),
+}
+
+
+def _of_stream(value: Stream, rng: random.Random) -> Iterator[Change]:
+    for label, level, new in _of_list(value.items, rng):
+        if type(new) is list and level == "strict":
+            yield label, level, Stream(new)
+    yield "a list", "foreign", list(value.items)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,139 @@
+"""Make the calls of a plan on whatever code stands in a checkout, and read what was seen.
+
+What comes back is text that the code may have had a hand in: it is JSON, it is counted, each line
+has to carry a word that only the two programs know, and nothing in it is ever run.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.plan import Plan
+from fanwise.optimize.differential.recording import Recording
+from fanwise.optimize.differential.running import Where, run_program, site_of
+from fanwise.optimize.target import Target
+from fanwise.processes import CommandResult
+
+SECONDS_EACH = 1.0
+"""What a call may take on the original, if its recorded calls are quick."""
+IMPORT_S = 20.0
+MEMORY = 1 << 30
+"""Bytes that calls may take, beyond what the imports took."""
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What was seen of one entry: its steps as JSON, or how the process ended in it."""
+
+    steps: msgspec.Raw = msgspec.Raw(b"[]")
+    ended: str = ""
+    seconds: float = 0.0
+
+    def read(self) -> list[dict[str, Any]]:
+        """The steps."""
+        found: list[dict[str, Any]] = msgspec.json.decode(self.steps)
+        return found
+
+
+class Observations(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen in one pass over a plan. JSON-able."""
+
+    seen: Mapping[int, Seen]
+    names: tuple[str, ...] = ()
+    """Names of the module whose values are looked at."""
+    broken: str = ""
+    """Why nothing could be seen at all."""
+    complete: bool = True
+    hash_seed: int = 0
+
+
+class _Line(msgspec.Struct):
+    word: str
+    id: int = 0
+    steps: msgspec.Raw = msgspec.Raw(b"[]")
+    ended: str = ""
+    broken: str = ""
+    names: tuple[str, ...] = ()
+    over: bool = False
+
+
+class _Timed(msgspec.Struct):
+    seconds: float = 0.0
+
+
+async def observe(
+    where: Where,
+    target: Target,
+    recording: Recording,
+    plan: Plan,
+    settings: Settings,
+    *,
+    hash_seed: int = 0,
+    only: Collection[int] | None = None,
+    seconds: Mapping[int, float] | None = None,
+    ends: int = 40,
+    budget_s: float = 60.0,
+    readable: tuple[str, ...] = (),
+) -> Observations:
+    """Make the calls, and tell what was seen. `seconds` says what an entry may take.
+
+    After `ends` entries in which the process did not survive, and after `budget_s`, the rest is
+    left out; then the observations are not `complete`.
+    """
+    word = secrets.token_hex(16)
+    how = recording.how(site_of(where).root, target.file, target.name)
+    how |= {"plan": plan.file, "word": word, "ends": ends, "budget": budget_s, "memory": MEMORY}
+    how |= {"seconds": {str(key): value for key, value in (seconds or {}).items()}}
+    how |= {"seconds_each": SECONDS_EACH, "import_s": IMPORT_S}
+    how |= {"only": None if only is None else list(only)}
+    result = await run_program(
+        where, "observe", how, settings, python=recording.python, hash_seed=hash_seed,
+        readable=(recording.folder, *readable), timeout=budget_s + IMPORT_S + 30.0,
+    )  # fmt: skip
+    known = {entry.id for entry in plan.entries}
+    return read_observations(result, word, known, hash_seed)
+
+
+def read_observations(
+    result: CommandResult, word: str, known: Collection[int], hash_seed: int
+) -> Observations:
+    """Read what the program printed; what is not its own is left out."""
+    seen: dict[int, Seen] = {}
+    names: tuple[str, ...] = ()
+    broken, over = "", False
+    for line in map(_line, result.stdout.data.splitlines()):
+        if line is None or line.word != word:
+            continue
+        broken, over = broken or line.broken, over or line.over
+        names = names or line.names
+        if line.id in known and line.id not in seen and not line.broken:
+            seen[line.id] = Seen(line.steps, line.ended, _seconds(line.steps))
+    if not over and not broken and not seen:
+        broken = f"nothing was seen: {_ending(result)}"
+    return Observations(
+        seen=seen, names=names, broken=broken, complete=over and not broken, hash_seed=hash_seed
+    )
+
+
+def _line(data: bytes) -> _Line | None:
+    try:
+        return msgspec.json.decode(data, type=_Line)
+    except msgspec.DecodeError:
+        return None
+
+
+def _seconds(steps: msgspec.Raw) -> float:
+    try:
+        return sum(each.seconds for each in msgspec.json.decode(steps, type=list[_Timed]))
+    except msgspec.DecodeError:
+        return 0.0
+
+
+def _ending(result: CommandResult) -> str:
+    said = result.stderr.text.strip().rpartition("\n")[2][:300]
+    ending = result.exceeded or result.ending
+    return f"{ending}: {said}" if said else str(ending)

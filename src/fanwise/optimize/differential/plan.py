@@ -1,0 +1,94 @@
+"""Which calls will be made on both sides. They are chosen beside the original, once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from fanwise.errors import FanwiseError
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.recording import Recording, digest_of
+from fanwise.optimize.differential.running import Where, run_program, site_of
+from fanwise.optimize.target import Target
+
+MOST = 320
+"""Calls beside those that were recorded."""
+
+Level = Literal["strict", "foreign", "opaque", "number", "probe"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A call of the plan, without its arguments."""
+
+    id: int
+    group: int
+    """Those of one group are made in one process, in this order."""
+    label: str
+    level: Level
+    script: str
+    after: str | None = None
+    """What the recorded call did, as a digest."""
+    probe: int | None = None
+    """The entry that tells whether the original knows anything of the type of what was changed."""
+    size: int = 0
+    """How much there is to read, for all of its group."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A handle on a file of calls. JSON-able."""
+
+    file: str
+    digest: str
+    entries: tuple[Entry, ...]
+
+    def intact(self) -> bool:
+        """Whether they are those that were planned."""
+        return self.digest == digest_of(Path(self.file))
+
+
+def write_plan(file: Path, lines: bytes) -> Plan:
+    """Keep the lines that a child printed."""
+    rows = [line for line in lines.splitlines() if line.startswith(b"{")]
+    file.write_bytes(b"".join(line + b"\n" for line in rows))
+    entries = tuple(msgspec.json.decode(line, type=Entry) for line in rows)
+    return Plan(file=str(file), digest=digest_of(file), entries=entries)
+
+
+async def make_plan(
+    where: Where,
+    target: Target,
+    recording: Recording,
+    settings: Settings,
+    *,
+    most: int = MOST,
+    seed: int = 0,
+) -> Plan:
+    """Make one out of what was recorded, in a checkout that has the original."""
+    how: dict[str, Any] = recording.how(site_of(where).root, target.file, target.name)
+    result = await run_program(
+        where,
+        "plan",
+        {**how, "most": most, "seed": seed},
+        settings,
+        python=recording.python,
+        readable=(recording.folder,),
+    )
+    if not result.ok:
+        said = result.stderr.text.strip().rpartition("\n")[2]
+        raise FanwiseError(f"no calls to compare could be made: {said}")
+    return write_plan(Path(recording.folder) / "plan.jsonl", result.stdout.data)
+
+
+def read_rows(plan: Plan, ids: Collection[int]) -> list[dict[str, Any]]:
+    """Some entries with their arguments, which are bytes to us, in the order of `ids`."""
+    lines = Path(plan.file).read_bytes().splitlines()
+    rows = {row["id"]: row for row in map(msgspec.json.decode, lines)}
+    return [rows[each] for each in ids]
+
+
+def rows_to_lines(rows: list[dict[str, Any]]) -> bytes:
+    """The lines of a plan."""
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)

@@ -1,0 +1,141 @@
+"""What a test run has shown of a function: its calls, and how it was imported.
+
+The calls themselves are bytes that only children read. Here they are lines of a file, counted,
+chosen from, and known by a digest, so that nobody exchanges them later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+CALLS = "calls.jsonl"
+ROOT = "{root}"
+"""Stands for the top of the checkout in paths."""
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """A handle on recorded calls. JSON-able; the calls are in `folder`."""
+
+    folder: str
+    calls: int
+    """Kept, all different."""
+    seen: int
+    distinct: int
+    unstorable: Mapping[str, int] = {}
+    """Calls that could not be kept, by why."""
+    module: str = ""
+    """By what name the tests imported it."""
+    python: str = ""
+    """The interpreter that they ran in."""
+    path: tuple[str, ...] = ()
+    """Where that looked for modules."""
+    digest: str = ""
+
+    @property
+    def file(self) -> str:
+        """The calls: a line of JSON for each."""
+        return str(Path(self.folder) / CALLS)
+
+    def intact(self) -> bool:
+        """Whether the calls are those that were recorded."""
+        return self.digest == digest_of(Path(self.file))
+
+    def how(self, root: str, file: str, name: str) -> dict[str, Any]:
+        """What a child needs to find the function in a checkout, and the calls."""
+        path = [each.replace(ROOT, root) for each in self.path]
+        where = {"path": path, "module": self.module, "file": str(Path(root) / file)}
+        return {**where, "name": name, "root": root, "calls": self.file}
+
+    def notes(self) -> list[str]:
+        """What a person should know of it."""
+        if not self.seen:
+            return ["the tests do not call it"]
+        told = [f"{self.calls} different calls kept of {self.seen}"]
+        told += [f"{count} not kept: {why}" for why, count in self.unstorable.items()]
+        return told
+
+
+def digest_of(file: Path) -> str:
+    """Of the bytes of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def gather(folder: Path, root: str, *, most: int, seed: int) -> Recording:
+    """Choose among what all processes of a test run have recorded, and keep that."""
+    heads: list[dict[str, Any]] = []
+    kept: dict[str, dict[str, Any]] = {}
+    counts = {"seen": 0, "distinct": 0}
+    unstorable: dict[str, int] = {}
+    for file in sorted(folder.glob("calls-*.jsonl")):
+        head, rows, told = _read(file)
+        heads += [head] if head else []
+        chosen = _reservoir(rows, most, seed)
+        kept.update((row["call"], row) for row in chosen)
+        for name in counts:
+            counts[name] += told["counts"].get(name, 0)
+        for why, count in told["unstorable"].items():
+            unstorable[why] = unstorable.get(why, 0) + count
+        file.unlink()
+    rows = _spread(list(kept.values()), most, seed)
+    (folder / CALLS).write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    head = heads[0] if heads else {"module": "", "python": "", "path": []}
+    return Recording(
+        folder=str(folder),
+        calls=len(rows),
+        seen=counts["seen"],
+        distinct=min(counts["distinct"], len(kept)) if len(heads) > 1 else counts["distinct"],
+        unstorable=unstorable,
+        module=head["module"],
+        python=head["python"],
+        path=tuple(_relocatable(head["path"], root)),
+        digest=digest_of(folder / CALLS),
+    )
+
+
+def _read(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
+    head: dict[str, Any] = {}
+    rows: list[dict[str, Any]] = []
+    told: dict[str, Any] = {"counts": {}, "unstorable": {}}
+    for line in file.read_bytes().splitlines():
+        try:
+            row = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            continue  # the process was killed in the midst of a line
+        if "module" in row:
+            head = row
+        elif "counts" in row:
+            told = row
+        else:
+            rows.append(row)
+    return head, rows, told
+
+
+def _reservoir(rows: list[dict[str, Any]], most: int, seed: int) -> list[dict[str, Any]]:
+    """Let late ones take the place of others, as `recorder.py` has drawn them."""
+    rng = random.Random(seed)
+    kept: list[dict[str, Any]] = []
+    for row in rows:
+        if len(kept) < most:
+            kept.append(row)
+        else:
+            kept[rng.randrange(most)] = row
+    return kept
+
+
+def _spread(rows: list[dict[str, Any]], most: int, seed: int) -> list[dict[str, Any]]:
+    if len(rows) <= most:
+        return rows
+    picks = sorted(random.Random(seed).sample(range(len(rows)), most))
+    return [rows[pick] for pick in picks]
+
+
+def _relocatable(path: list[str], root: str) -> Iterator[str]:
+    for each in path:
+        if each == root or each.startswith(f"{root}/"):
+            yield ROOT + each[len(root) :]

@@ -1,0 +1,129 @@
+"""How a child of the check is run, and where.
+
+A `Site` is a checkout with what Python needs to import from it. Whoever has a workspace gives
+that; tests and tools may give a plain folder.
+"""
+
+from __future__ import annotations
+
+import compileall
+import functools
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fanwise.optimize.checking.settings import Settings
+from fanwise.processes import Command, CommandResult, Sandbox, run_command
+from fanwise.workspaces import Workspace, environment
+
+INJECTED = Path(__file__).parent / "injected"
+"""Goes onto the path of the user's interpreter."""
+
+_KEEP = 256 << 20
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """Where code stands."""
+
+    root: str
+    """The top of the repository."""
+    path: str
+    """The folder that programs are run in."""
+    env: Mapping[str, str] = {}
+    readable: tuple[str, ...] = ()
+    """What a sandbox has to let it see, beside `root`."""
+
+    @classmethod
+    def folder(cls, path: Path) -> Site:
+        """A plain folder, with or without `src`."""
+        paths = [str(each) for each in (path / "src", path) if each.is_dir()]
+        env = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+        return cls(root=str(path), path=str(path), env=env)
+
+
+Where = Workspace | Site
+
+
+def site_of(where: Where) -> Site:
+    """The site of a workspace, in this use of it."""
+    if isinstance(where, Site):
+        return where
+    return Site(
+        root=str(where.root),
+        path=str(where.path),
+        env=environment(where),
+        readable=where.readable,
+    )
+
+
+@functools.cache
+def _compiled() -> None:
+    """Compile our part once: in a checkout nothing compiled is written."""
+    compileall.compile_dir(str(INJECTED), quiet=2)
+
+
+def injected(site: Site) -> dict[str, str]:
+    """The environment in which `fanwise_child` can be imported, before anything else."""
+    _compiled()
+    path = os.pathsep.join(filter(None, [str(INJECTED), site.env.get("PYTHONPATH", "")]))
+    return {**site.env, "PYTHONPATH": path}
+
+
+async def run_program(
+    where: Where,
+    program: str,
+    how: Mapping[str, object],
+    settings: Settings,
+    *,
+    python: str = "",
+    hash_seed: int = 0,
+    readable: Sequence[str] = (),
+    timeout: float | None = None,
+) -> CommandResult:
+    """Run a module of `fanwise_child` in the user's interpreter; `how` is told on stdin."""
+    site = site_of(where)
+    argv = [python or sys.executable, "-P", "-m", f"fanwise_child.{program}"]
+    command = Command(
+        *argv,
+        stdin=msgspec.json.encode(how),
+        cwd=site.path,
+        env={**injected(site), "PYTHONHASHSEED": str(hash_seed)},
+        keep=_KEEP,
+        check=False,
+        inherit=settings.inherit,
+        limits=settings.limits,
+        sandbox=_sandbox(site, settings, readable, (), python),
+    )
+    return await run_command(command, timeout=timeout or settings.timeout_s)
+
+
+async def run_line(
+    where: Where, line: str, env: Mapping[str, str], settings: Settings, writable: str
+) -> CommandResult:
+    """Run the user's own test command, with more in its environment."""
+    site = site_of(where)
+    command = Command.shell_line(
+        line,
+        cwd=site.path,
+        env={**injected(site), **env},
+        check=False,
+        inherit=settings.inherit,
+        limits=settings.limits,
+        sandbox=_sandbox(site, settings, (), (writable,), ""),
+    )
+    return await run_command(command, timeout=settings.timeout_s)
+
+
+def _sandbox(
+    site: Site, settings: Settings, readable: Sequence[str], writable: Sequence[str], python: str
+) -> Sandbox | bool:
+    if not settings.sandbox:
+        return False
+    around = [str(Path(python).parent.parent)] if python else []
+    return Sandbox(
+        writable=(site.root, *writable),
+        readable=(*site.readable, str(INJECTED), *readable, *around),
+    )

@@ -1,0 +1,318 @@
+"""Who goes through which stage next: a state machine, without clock, files or processes.
+
+    baseline: tests -> recording -> observations ---> noise
+                                          |             |
+    prepare --(in order)----------------> check --> benchmark --> verdict --> repair, refine
+
+Tasks out, what came of them in. A candidate is compared with those before it when they have been
+prepared, never with those that happened to be quicker: so which of two equal ones is judged, and
+which shares its verdict, is the same on every run. Nothing else waits for anything but what it
+needs; there are no phases.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.driver import judging
+from fanwise.optimize.driver.task import Checked, Kind, Prepared, Task
+from fanwise.optimize.verdicts import Verdict
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run shall do beside judging what it was given."""
+
+    baseline: Sequence[str]
+    """The stages of the original that candidates are checked against, in order."""
+    noise: str = "noise"
+    """The last stage of the original: benchmarks need it, checks do not."""
+    proposals: int = 0
+    repair: int = 0
+    refine: int = 0
+    profiles: bool = False
+    """What is refined is profiled first."""
+
+
+class Entry:
+    """A candidate, and how far it is."""
+
+    def __init__(self, candidate: Candidate, place: int) -> None:
+        self.candidate = candidate
+        self.place = place
+        self.prepared: Prepared | None = None
+        self.checked: Checked | None = None
+        self.verdict: Verdict | None = None
+        self.error: str | None = None
+        """It could not be judged."""
+        self.followers: list[Entry] = []
+        """Those that share its verdict."""
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing more to know of it."""
+        return self.verdict is not None or self.error is not None
+
+
+class Board:
+    """`begin`, then `take` or `fail` for each task that it gave, until it is `over`.
+
+    `claimed`: of an earlier execution, which candidate was judged for which digest; it stays so.
+    """
+
+    def __init__(
+        self, given: Iterable[Candidate], wanted: Wanted, claimed: Mapping[str, str] | None = None
+    ) -> None:
+        self._wanted = wanted
+        self._claimed = dict(claimed or {})
+        self.entries: dict[str, Entry] = {}
+        """By key, in the order in which they came."""
+        self._given = [self._enter(candidate) for candidate in given]
+        self._unsorted: deque[Entry] = deque(self._given)
+        """Not yet compared with those before them."""
+        self._strangers: dict[str, list[Entry]] = {}
+        """They share the verdict of one that has not come yet."""
+        self._stages = deque([*wanted.baseline, wanted.noise])
+        self._held: dict[Kind, list[Entry]] = {"check": [], "benchmark": []}
+        self._open: set[str] = set()
+        self.unproposed: list[tuple[str, str]] = []
+        """Proposals that did not come, and why."""
+        self.fatal: str | None = None
+        """What is wrong with the original: then nothing can be judged."""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is under way and nothing will be."""
+        return not self._open
+
+    def begin(self) -> list[Task]:
+        """What can be done at once."""
+        return self._out(
+            [
+                *self._next_stage(),
+                *(_task("prepare", entry) for entry in self._given),
+                *(
+                    Task(kind="propose", key=f"propose:{number}", number=number)
+                    for number in range(self._wanted.proposals)
+                ),
+            ]
+        )
+
+    # -- what comes back ------------------------------------------------------------------------
+
+    def baseline_done(self, task: Task) -> list[Task]:
+        """A stage of the original has ended; the next one, and what waited for this one."""
+        self._open.discard(task.key)
+        freed: list[Task] = []
+        if task.stage == self._wanted.noise:
+            freed = [_task("benchmark", entry) for entry in self._let_go("benchmark")]
+        elif self._stages and self._stages[0] == self._wanted.noise:
+            freed = [_task("check", entry) for entry in self._let_go("check")]
+        return self._out([*self._next_stage(), *freed])
+
+    def prepared(self, task: Task, found: Prepared) -> list[Task]:
+        """It was placed, or could not be."""
+        self._of(task).prepared = found
+        return self._out(self._sort())
+
+    def checked(self, task: Task, found: Checked) -> list[Task]:
+        """It does what the original does, or not."""
+        entry = self._of(task)
+        entry.checked = found
+        if found.findings and not found.findings[-1].ok:
+            return self._out([self._judge(entry)])
+        return self._out(self._enter_stage("benchmark", entry))
+
+    def measured(self, task: Task, speed: Speed) -> list[Task]:
+        """It is faster, or not."""
+        return self._out([self._judge(self._of(task), speed)])
+
+    def judged(self, task: Task, verdict: Verdict) -> list[Task]:
+        """Its verdict is on disk."""
+        entry = self._of(task)
+        entry.verdict = verdict
+        same = [self._shared(each, entry) for each in self._followers(entry)]
+        return self._out([*same, *self._children(entry)])
+
+    def profiled(self, task: Task, profile: str) -> list[Task]:
+        """Where its time goes."""
+        entry = self._of(task)
+        return self._out([self._propose("refine", entry, profile)])
+
+    def proposed(self, task: Task, candidates: Iterable[Candidate]) -> list[Task]:
+        """More candidates."""
+        self._open.discard(task.key)
+        fresh = [self._enter(candidate) for candidate in candidates]
+        self._unsorted.extend(fresh)
+        return self._out([_task("prepare", entry) for entry in fresh])
+
+    def fail(self, task: Task, error: str) -> list[Task]:
+        """It came to nothing, through no fault of the candidate's."""
+        self._open.discard(task.key)
+        if task.kind == "baseline":
+            self.fatal = error
+            return []
+        if task.candidate is None or task.kind in ("propose", "profile"):
+            self.unproposed.append((task.key, error))
+            return self._out([])
+        return self._out(self._give_up(self.entries[task.candidate.key], error))
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _out(self, tasks: list[Task]) -> list[Task]:
+        if not tasks and not self._open:
+            tasks = self._promote()
+        self._open.update(task.key for task in tasks)
+        return tasks
+
+    def _of(self, task: Task) -> Entry:
+        self._open.discard(task.key)
+        assert task.candidate is not None
+        return self.entries[task.candidate.key]
+
+    def _enter(self, candidate: Candidate) -> Entry:
+        """Two that are alike to the letter are two: each has its row in the report."""
+        key, copy = candidate.key, 2
+        while key in self.entries:
+            key, copy = f"{candidate.key}-{copy}", copy + 1
+        entry = Entry(replace(candidate, key=key), len(self.entries))
+        self.entries[key] = entry
+        return entry
+
+    def _next_stage(self) -> list[Task]:
+        if not self._stages:
+            return []
+        stage = self._stages.popleft()
+        return [Task(kind="baseline", key=f"baseline:{stage}", stage=stage)]
+
+    def _is_open(self, kind: Kind) -> bool:
+        """Whether what this stage needs of the original is known."""
+        left = len(self._stages) + sum(key.startswith("baseline:") for key in self._open)
+        return left == 0 or (kind == "check" and left == 1)
+
+    def _enter_stage(self, kind: Kind, entry: Entry) -> list[Task]:
+        if self._is_open(kind):
+            return [_task(kind, entry)]
+        self._held[kind].append(entry)
+        return []
+
+    def _let_go(self, kind: Kind) -> list[Entry]:
+        held, self._held[kind] = self._held[kind], []
+        return held
+
+    def _sort(self) -> list[Task]:
+        """Compare each with those before it, as soon as those are known."""
+        tasks: list[Task] = []
+        while self._unsorted:
+            entry = self._unsorted[0]
+            if entry.prepared is None and entry.error is None:
+                break
+            self._unsorted.popleft()
+            if entry.prepared is not None:
+                tasks += self._place(entry, entry.prepared)
+        return tasks
+
+    def _place(self, entry: Entry, found: Prepared) -> list[Task]:
+        unfit = any(not each.ok for each in found.findings)
+        if unfit or found.original:
+            return [self._judge(entry)]
+        first = self._claimed.setdefault(found.digest, entry.candidate.key)
+        if first == entry.candidate.key:
+            return self._enter_stage("check", entry)
+        other = self.entries.get(first)
+        if other is None:
+            self._strangers.setdefault(first, []).append(entry)
+            return []
+        if other.error is not None:
+            return self._give_up(entry, other.error)
+        if other.verdict is not None:
+            return [self._shared(entry, other)]
+        other.followers.append(entry)
+        return []
+
+    def _followers(self, entry: Entry) -> list[Entry]:
+        found = [*entry.followers, *self._strangers.pop(entry.candidate.key, ())]
+        entry.followers = []
+        return found
+
+    def _promote(self) -> list[Task]:
+        """Those whose like never came, though an earlier execution had it: the first is judged."""
+        tasks: list[Task] = []
+        for waiting in list(self._strangers.values()):
+            first = waiting[0]
+            assert first.prepared is not None
+            self._claimed[first.prepared.digest] = first.candidate.key
+            first.followers += waiting[1:]
+            tasks += self._enter_stage("check", first)
+        self._strangers.clear()
+        return tasks
+
+    def _give_up(self, entry: Entry, error: str) -> list[Task]:
+        entry.error = error
+        tasks = self._sort()
+        for each in self._followers(entry):
+            tasks += self._give_up(each, error)
+        return tasks
+
+    def _judge(self, entry: Entry, speed: Speed | None = None) -> Task:
+        assert entry.prepared is not None
+        found = judging.verdict_of(entry.candidate, entry.prepared, entry.checked, speed)
+        return _verdict(entry, found)
+
+    def _shared(self, entry: Entry, other: Entry) -> Task:
+        assert entry.prepared is not None
+        assert other.verdict is not None
+        found = judging.shared_verdict(entry.candidate, entry.prepared, other.verdict)
+        return _verdict(entry, found)
+
+    # -- the next round -------------------------------------------------------------------------
+
+    def _children(self, entry: Entry) -> list[Task]:
+        verdict = entry.verdict
+        assert verdict is not None
+        if verdict.status == "accepted" and self._count(entry, "refined") < self._wanted.refine:
+            if self._wanted.profiles:
+                return [_task("profile", entry)]
+            return [self._propose("refine", entry)]
+        wrong = verdict.status == "rejected" and verdict.stage != "benchmark"
+        if wrong and self._count(entry, "repaired") < self._wanted.repair:
+            return [self._propose("repair", entry)]
+        return []
+
+    def _count(self, entry: Entry, how: str) -> int:
+        """How often it, or one that it was made from, came to be in this way."""
+        found = 0
+        at: Entry | None = entry
+        while at is not None:
+            found += at.candidate.how == how
+            at = self.entries.get(at.candidate.parent or "")
+        return found
+
+    def _propose(self, how: str, entry: Entry, profile: str = "") -> Task:
+        return Task(
+            kind="propose",
+            key=f"{how}:{entry.candidate.key}",
+            candidate=entry.candidate,
+            verdict=entry.verdict,
+            source="" if entry.prepared is None else entry.prepared.source,
+            profile=profile,
+        )
+
+
+def _task(kind: Kind, entry: Entry) -> Task:
+    return Task(kind=kind, key=f"{kind}:{entry.candidate.key}", candidate=entry.candidate)
+
+
+def _verdict(entry: Entry, verdict: Verdict) -> Task:
+    return Task(
+        kind="verdict",
+        key=f"verdict:{entry.candidate.key}",
+        candidate=entry.candidate,
+        verdict=verdict,
+        number=entry.place,
+    )

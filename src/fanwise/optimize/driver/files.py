@@ -1,0 +1,41 @@
+"""Where a run keeps its files: recordings, what the original does, the winner's patch.
+
+Beside the journal, so that a resume finds them. What is in them can be made again, so they need
+not be as safe as the journal is. A run in memory has a folder for as long as it lasts.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fanwise.kernel.run import Run
+from fanwise.kernel.scope import current, path_part
+
+
+@contextmanager
+def files_of(run: Run) -> Iterator[Path]:
+    """The folder of a run, or of the step of a workflow that this is."""
+    kept = kept_files(run)
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+        return
+    folder = Path(tempfile.mkdtemp(prefix="fanwise-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept_files(run: Run) -> Path | None:
+    """That folder, if it outlives the run; None: nothing of the run does."""
+    journal = None if run.journal is None else Path(run.journal.location)
+    if journal is None or not journal.is_file():
+        return None
+    folder = journal.with_name(f"{journal.name}.files") / run.id
+    around = current.get()
+    return folder if around is None else folder / path_part(around.path)

@@ -1,0 +1,85 @@
+"""A language model as a proposer: one call for one proposal, within the caps and budget around.
+
+An answer that is no candidate is sent back once with the reason, which is cheaper than a whole
+round; after that it is told as unusable. Each of several asks has its own seed and its own idea
+to follow, for a model that is asked eight times the same gives the same eight times.
+"""
+
+from __future__ import annotations
+
+from fanwise.core.retry import Retry
+from fanwise.models import MODEL_RETRY, Model, Options, Reply, Request, ask
+from fanwise.models.port import Message
+from fanwise.optimize.propose.answers import NoCandidate, read_answer
+from fanwise.optimize.propose.port import Ask, Proposals, Unusable
+from fanwise.optimize.propose.prompt import CONTEXT_TOKENS, SYSTEM, again, prompt
+from fanwise.optimize.propose.surroundings import bounded
+
+TRIES = 2
+"""Answers to one ask, the one after the reason included."""
+MOST_KEPT = 2_000
+"""Characters of an unusable answer that are kept."""
+MOST_SENT_BACK = 20_000
+ROUND = 1_000
+"""So far apart are the seeds of two rounds."""
+
+
+class ModelProposer:
+    """Asks a model. `context_tokens`: the most of the target's file that it is shown.
+
+    `options`: as for any call; `max_tokens` bounds an answer, and what is reserved for it.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        options: Options = Options(),  # noqa: B008 - frozen
+        retry: Retry = MODEL_RETRY,
+        timeout: float | None = None,
+        context_tokens: int = CONTEXT_TOKENS,
+    ) -> None:
+        self._model = model
+        self._options = options
+        self._retry = retry
+        self._timeout = timeout
+        self._context_tokens = context_tokens
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+        return self._model.name
+
+    async def propose(self, ask: Ask) -> Proposals:
+        """One candidate, or the reason why there is none. `ModelError` without an answer."""
+        said = prompt(ask, context_tokens=self._context_tokens)
+        messages = [Message("system", SYSTEM), Message("user", said)]
+        for left in reversed(range(TRIES)):
+            reply = await self._reply(ask, messages)
+            text = reply.text.encode("utf-8", "replace").decode()  # JSON can hold what is no text
+            try:
+                read = read_answer(text, ask.function)
+            except NoCandidate as problem:
+                why = _why(problem, reply)
+                if not left:
+                    return _unusable(ask, why, text)
+                answer = bounded(text, MOST_SENT_BACK) or "(nothing)"
+                messages += [Message("assistant", answer), Message("user", again(why, ask))]
+            else:
+                return Proposals(candidates=(ask.candidate(read.kind, read.content),))
+        raise AssertionError("unreachable")
+
+    async def _reply(self, about: Ask, messages: list[Message]) -> Reply:
+        seed = about.round * ROUND + about.number + 1
+        request = Request(tuple(messages), self._options, seed=seed)
+        return await ask(self._model, request, retry=self._retry, timeout=self._timeout)
+
+
+def _why(problem: NoCandidate, reply: Reply) -> str:
+    cut = " (it was cut off: raise max_tokens)" if reply.finish_reason == "length" else ""
+    return f"{problem}{cut}"
+
+
+def _unusable(ask: Ask, why: str, text: str) -> Proposals:
+    told = Unusable(name=ask.name, reason=why, answer=bounded(text, MOST_KEPT))
+    return Proposals(unusable=(told,))

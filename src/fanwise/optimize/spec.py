@@ -1,0 +1,188 @@
+"""The file: what stands under `optimize:`, checked."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from fanwise.specs import (
+    Duration,
+    LimitsSpec,
+    Many,
+    ModelSpec,
+    OptionsSpec,
+    RetrySpec,
+    SpecModel,
+    Where,
+)
+
+RESERVED = ("workspaces", "cpu")
+"""The caps that a run has by itself."""
+UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(B|kB|MB|GB|KiB|MiB|GiB)")
+FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def _bytes(given: Any) -> Any:
+    """Text as a number of bytes; what is not text stays as it is. `ValueError`."""
+    if not isinstance(given, str):
+        return given
+    found = SIZE.fullmatch(given.strip())
+    if found is None:
+        raise ValueError(f"{given!r} is no size; write 512MB, 2GB or a number of bytes")
+    return int(float(found[1]) * UNITS[found[2]])
+
+
+def _several(given: Any) -> Any:
+    return (given,) if isinstance(given, str) else _tuple(given)
+
+
+def _tuple(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _line(given: Any) -> Any:
+    """A list of words as the line that a shell reads as these words."""
+    if isinstance(given, list) and all(isinstance(each, str) for each in given):
+        return shlex.join(given)
+    return given
+
+
+Size = Annotated[int, Field(gt=0), BeforeValidator(_bytes)]
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_several)]
+"""One pattern, or a list of them."""
+Line = Annotated[str, Field(min_length=1), BeforeValidator(_line)]
+"""A command as one types it, for a shell; or a list of words, which no shell takes apart."""
+
+
+class ProposeSpec(SpecModel):
+    """Who proposes: `{model: "openai:…", n: 8}` or `{command: "…", n: 4}`."""
+
+    model: ModelSpec | None = None
+    command: Line | None = None
+    n: int = Field(default=4, ge=0, le=1000)
+    """First proposals; 0: only repairs and refinements."""
+    options: OptionsSpec = OptionsSpec()
+    retry: RetrySpec | None = None
+    timeout: Duration | None = None
+    """For each answer."""
+
+    @model_validator(mode="after")
+    def _one(self) -> ProposeSpec:
+        if (self.model is None) == (self.command is None):
+            raise ValueError("`propose` has a `model` or a `command`")
+        return self
+
+
+class CandidatesSpec(SpecModel):
+    """Where candidates come from; several sources may be named."""
+
+    files: Patterns = ()
+    """Patches, whole files or functions, relative to the folder of this file."""
+    branches: Patterns = ()
+    propose: ProposeSpec | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> CandidatesSpec:
+        proposed = self.propose is not None and self.propose.n > 0
+        if not self.files and not self.branches and not proposed:
+            raise ValueError("`candidates` has `files`, `branches` or `propose` (with n above 0)")
+        return self
+
+
+class BenchSpec(SpecModel):
+    """What is timed: `{calls: recorded}`, `{command: "…"}` or `{call: "module:function"}`."""
+
+    calls: Literal["recorded"] | None = None
+    command: Line | None = None
+    call: str | None = None
+    budget: Duration = 60.0
+    """For each candidate, if it is not decided before."""
+    pin: bool = True
+    """To one core, where that is possible."""
+
+    @model_validator(mode="after")
+    def _one(self) -> BenchSpec:
+        if sum(each is not None for each in (self.calls, self.command, self.call)) != 1:
+            raise ValueError("`bench` has one of `calls: recorded`, `command`, `call`")
+        if self.call is not None and not FUNCTION.fullmatch(self.call):
+            raise ValueError(f"{self.call!r} is no function; write `module:function`")
+        return self
+
+
+class RoundsSpec(SpecModel):
+    """How often a candidate's descendants go back to whoever proposes."""
+
+    repair: int = Field(default=0, ge=0, le=100)
+    refine: int = Field(default=0, ge=0, le=100)
+
+
+class AcceptSpec(SpecModel):
+    """When a candidate is accepted: the lower end of the interval is at least `speedup`."""
+
+    speedup: float = Field(default=1.05, ge=1)
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+
+
+class ToleranceSpec(SpecModel):
+    """How far floats may be apart and still be equal; as `math.isclose` has it."""
+
+    relative: float = Field(default=1e-9, ge=0, lt=1)
+    absolute: float = Field(default=1e-12, ge=0)
+
+
+class TakesSpec(SpecModel):
+    """The most that the code of a candidate may take, in each command."""
+
+    memory: Size = 4 * 2**30
+    processes: int = Field(default=256, ge=1)
+    cpu: Duration | None = None
+    file_size: Size = 2**30
+
+
+class OptimizeSpec(LimitsSpec):
+    """What stands under `optimize:`."""
+
+    name: str | None = Field(default=None, min_length=1)
+    repo: str = "."
+    target: str | None = None
+    candidates: CandidatesSpec
+    test: Line
+    bench: BenchSpec | None = None
+    slots: int = Field(default=4, ge=1, le=256)
+    rounds: RoundsSpec = RoundsSpec()
+    accept: AcceptSpec = AcceptSpec()
+    tolerance: ToleranceSpec = ToleranceSpec()
+    dirty: bool = False
+    copy_: Patterns = Field(default=(), alias="copy")
+    sparse: Patterns = ()
+    sandbox: bool = True
+    env: Many[str] = ()
+    """Further variables of the environment that tests and benchmarks get."""
+    timeout: Duration | None = None
+    """For each command of a candidate; default: ten times what the original takes."""
+    takes: TakesSpec = TakesSpec()
+    profile: bool = False
+    """A line profile of the original and of the winner."""
+    seed: int = Field(default=0, ge=0)
+
+    @property
+    def benched(self) -> BenchSpec:
+        """What is timed: by default the recorded calls of the target."""
+        return self.bench if self.bench is not None else BenchSpec(calls="recorded")
+
+    def check_together(self, where: Where) -> None:
+        """What fields must say of one another. `BadSpec`."""
+        if self.target is None and self.benched.calls is not None:
+            raise where.at(*(("bench",) if self.bench else ())).bad(
+                "without a `target` no calls are recorded: give `bench` a `command` or a `call`"
+            )
+        if (self.rounds.repair or self.rounds.refine) and self.candidates.propose is None:
+            raise where.at("rounds").bad("mean nothing without `candidates.propose`")
+        for name in RESERVED:
+            for field in ("caps", "rates"):
+                if name in getattr(self, field):
+                    raise where.at(field, name).bad(f"{name!r} is the run's own; see `slots`")

@@ -1,0 +1,66 @@
+"""Small checkouts: a module, a script that tests it, and other versions of the module."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import textwrap
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline, study
+from fanwise.optimize.differential.compare import Differs, compare
+from fanwise.optimize.differential.observe import observe
+from fanwise.optimize.differential.running import Site
+from fanwise.optimize.target import Target
+from fanwise.processes import Limits
+
+T = TypeVar("T")
+SETTINGS = Settings(sandbox=False, limits=Limits())
+LINE = f"{sys.executable} check.py"
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+def checkout(folder: Path, module: str, test: str = "", *, file: str = "mod.py") -> Site:
+    """A folder with a module, and a script that calls it."""
+    path = folder / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(module))
+    (folder / "check.py").write_text(textwrap.dedent(test))
+    return Site.folder(folder)
+
+
+class Original:
+    """A function with its tests, observed once; candidates are compared with it."""
+
+    def __init__(self, folder: Path, module: str, test: str, name: str = "f") -> None:
+        self.folder = folder
+        self.test = test
+        self.target = Target("mod.py", name)
+        self.site = checkout(folder / "original", module, test)
+        self.baseline: Baseline = run(
+            study(self.site, self.target, LINE, SETTINGS, folder / "recorded")
+        )
+
+    def differs(self, module: str) -> list[Differs]:
+        """Where another version of the module differs."""
+        site = checkout(self.folder / "candidate", module, self.test)
+        base = self.baseline
+        for number, hash_seed in enumerate(HASH_SEEDS):
+            seen = run(
+                observe(
+                    site, self.target, base.recording, base.plan, SETTINGS,
+                    hash_seed=hash_seed, only=base.made, ends=3,
+                )
+            )  # fmt: skip
+            found = compare(
+                base.entries(), base.passes[number], seen, unordered=frozenset(base.unordered)
+            )
+            if found:
+                return found
+        return []
