@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.errors import BenchFailed
+from fanwise.errors import BenchFailed, UsageError
 from fanwise.optimize.benchmark.compare import compare_speed
 from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
 from fanwise.optimize.benchmark.measuring import Meter, Problem
 from fanwise.optimize.benchmark.noise import measure_noise
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values
+from fanwise.optimize.benchmark.profile import profile, profile_text
 from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.record import record
@@ -236,3 +237,30 @@ def test_noise_is_that_of_the_original_against_itself(original: Site, recorded: 
     assert noise.spread >= 0
     assert noise.smallest_gain >= 1
     assert noise.baseline_s > 0
+
+
+def test_a_profile_names_the_line_that_takes_the_time(original: Site, recorded: Recorded) -> None:
+    for bench in (recorded, BenchCall.parse("bench:run")):
+        lines = asyncio.run(profile(original, bench, TARGET, recorded.recording, SETTINGS))
+        hot = max(lines, key=lambda line: line.share)
+        assert "sum(n * n for n in numbers)" in hot.text
+        assert hot.hits >= 50
+        assert sum(line.share for line in lines) == pytest.approx(1.0)
+        assert f"{hot.number:6} {hot.hits:9}" in profile_text(lines)
+
+
+def test_without_line_profiler_the_error_names_the_extra(
+    folder: Path, original: Site, recorded: Recorded
+) -> None:
+    (folder / "original" / "line_profiler.py").write_text("raise ImportError('not here')\n")
+    try:
+        with pytest.raises(UsageError, match=r"pip install 'fanwise\[profile\]'"):
+            asyncio.run(profile(original, recorded, TARGET, recorded.recording, SETTINGS))
+    finally:
+        (folder / "original" / "line_profiler.py").unlink()
+
+
+def test_a_command_has_no_profile(original: Site, recorded: Recorded) -> None:
+    bench = BenchCommand(line="true")
+    with pytest.raises(UsageError, match="cannot be profiled"):
+        asyncio.run(profile(original, bench, TARGET, recorded.recording, SETTINGS))

@@ -110,7 +110,7 @@ class Meter:
         self, where: Where, seed: int, more: Mapping[str, object]
     ) -> dict[str, Any] | Problem:
         word = secrets.token_hex(8)
-        how = {**self._how(where), **more, "seed": seed, "core": self._core, "word": word}
+        how = {**how_to(self._bench, where), **more, "seed": seed, "core": self._core, "word": word}
         recording = self._bench.recording if isinstance(self._bench, Recorded) else None
         result = await run_program(
             where,
@@ -121,15 +121,7 @@ class Meter:
             hash_seed=seed,
             readable=(recording.folder,) if recording else (),
         )
-        return _answer(result, word)
-
-    def _how(self, where: Where) -> dict[str, Any]:
-        site = site_of(where)
-        if isinstance(self._bench, Recorded):
-            target = self._bench.target
-            return self._bench.recording.how(site.root, target.file, target.name)
-        assert isinstance(self._bench, BenchCall)
-        return {"path": [site.path], "module": self._bench.module, "name": self._bench.name}
+        return answer_of(result, word)
 
     def _bounded(self) -> Settings:
         return msgspec.structs.replace(self._settings, timeout_s=self._found.most_s)
@@ -143,7 +135,17 @@ def _core() -> int | None:
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
-def _answer(result: CommandResult, word: str) -> dict[str, Any] | Problem:
+def how_to(bench: Bench, where: Where) -> dict[str, Any]:
+    """What a child needs to know to make the calls of a benchmark in a checkout."""
+    site = site_of(where)
+    if isinstance(bench, Recorded):
+        return bench.recording.how(site.root, bench.target.file, bench.target.name)
+    assert isinstance(bench, BenchCall)
+    return {"path": [site.path], "module": bench.module, "name": bench.name}
+
+
+def answer_of(result: CommandResult, word: str) -> dict[str, Any] | Problem:
+    """The line behind the word; without one, how the process ended."""
     for line in result.stdout.data.splitlines():
         if line.startswith(word.encode()):
             answer: dict[str, Any] = msgspec.json.decode(line[len(word) :])
