@@ -31,7 +31,7 @@ SAME = int(os.environ.get("FANWISE_BENCH_SAME", "200"))
 GAINS = max(5, SAME // 20)
 SAME_S, GAIN_S = 4.0, 60.0
 MOST_ACCEPTED = 0.01
-SETTINGS = Settings(timeout_s=60.0)
+SETTINGS = Settings(timeout_s=60.0, sandbox=False)
 WORK = """
 def count(words):
     found = {{}}

@@ -6,6 +6,7 @@ No figure is compared with a wall clock, only with another that differs by a fac
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from fanwise.optimize.differential.running import Site
 from fanwise.optimize.target import Target
 from tests.optimize.differential.support import checkout
 
-SETTINGS = Settings(timeout_s=60.0)
+SETTINGS = Settings(timeout_s=60.0, sandbox=False)
 TARGET = Target("mod.py", "total")
 SLOW = """
 def total(numbers):
@@ -162,7 +163,7 @@ def test_a_clock_that_is_turned_back_and_figures_that_are_printed_change_nothing
     [
         ("raise RuntimeError('no')", "RuntimeError: no"),
         ("import os\nos._exit(0)", "code 0"),
-        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
         ("total = None", "TypeError"),
     ],
 )
@@ -237,6 +238,20 @@ def test_noise_is_that_of_the_original_against_itself(original: Site, recorded: 
     assert noise.spread >= 0
     assert noise.smallest_gain >= 1
     assert noise.baseline_s > 0
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap here")
+def test_all_of_it_works_in_a_sandbox(original: Site, recorded: Recorded) -> None:
+    async def main() -> tuple[Measured | Problem, int]:
+        meter = Meter(recorded, sandboxed)
+        await meter.calibrate(original)
+        lines = await profile(original, recorded, TARGET, recorded.recording, sandboxed)
+        return await meter.measure(original, 3), len(lines)
+
+    sandboxed = Settings(timeout_s=60.0, sandbox=True)
+    found, lines = asyncio.run(main())
+    assert isinstance(found, Measured)
+    assert lines > 3
 
 
 def test_a_profile_names_the_line_that_takes_the_time(original: Site, recorded: Recorded) -> None:

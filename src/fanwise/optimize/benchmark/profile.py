@@ -50,7 +50,7 @@ async def profile(
         python=recording.python,
         readable=(recording.folder,) if isinstance(bench, Recorded) else (),
     )
-    answer = answer_of(result, word)
+    answer = answer_of(result, word, settings)
     if isinstance(answer, Problem):
         raise BenchFailed(f"a profile of {target.name}", answer.reason)
     if "missing" in answer:
