@@ -279,3 +279,58 @@ def test_a_command_has_no_profile(original: Site, recorded: Recorded) -> None:
     bench = BenchCommand(line="true")
     with pytest.raises(UsageError, match="cannot be profiled"):
         asyncio.run(profile(original, bench, TARGET, recorded.recording, SETTINGS))
+
+
+KINDS = {
+    "method": (
+        "class Box:\n"
+        "    def __init__(self, n):\n        self.n = n\n"
+        "    def total(self, times):\n        return [self.n * k for k in range(times)]\n",
+        "from mod import Box\nfor n in (3, 4):\n    Box(n).total(50)\n",
+        "Box.total",
+    ),
+    "class method": (
+        "class Box:\n    @classmethod\n    def total(cls, n):\n        return (cls.__name__, n)\n",
+        "from mod import Box\nBox.total(3)\nBox.total(4)\n",
+        "Box.total",
+    ),
+    "generator": (
+        "def total(n):\n    for k in range(n):\n        yield sum(range(300))\n",
+        "from mod import total\nlist(total(3))\nlist(total(30))\n",
+        "total",
+    ),
+    "coroutine": (
+        "import asyncio\nasync def total(n):\n    await asyncio.sleep(0)\n    return n\n",
+        "import asyncio\nfrom mod import total\nasyncio.run(total(3))\nasyncio.run(total(4))\n",
+        "total",
+    ),
+    "raises": (
+        "def total(n):\n    raise ValueError(n)\n",
+        "from mod import total\nfor n in (1, 2):\n    try:\n        total(n)\n"
+        "    except ValueError:\n        pass\n",
+        "total",
+    ),
+    "prints": (
+        "def total(n):\n    print('x' * 1000)\n    return n\n",
+        "from mod import total\ntotal(1)\ntotal(2)\n",
+        "total",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_function_can_be_timed(tmp_path: Path, kind: str) -> None:
+    module, test, name = KINDS[kind]
+    site = checkout(tmp_path / "code", module, test)
+    target = Target("mod.py", name)
+    line = f"{sys.executable} check.py"
+    found = asyncio.run(record(site, target, line, SETTINGS, tmp_path / "recorded"))
+    assert found.calls == 2
+    first, second = measured(Recorded(recording=found, target=target), site, site, site)
+    assert isinstance(first, Measured), first
+    assert isinstance(second, Measured), second
+    values = Values(Tolerance())
+    values.add(Pair(first, second))
+    assert values.wrong == []
+    if kind == "generator":
+        assert first.seconds > 20e-6, "thirty sums of three hundred are made, not only promised"
