@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanwise import Adaptive, Budget, Caps, Rate, Retry, Usage
-from fanwise.core.budget import Reservation
+from fanwise.core.budget import Budgets, Claim, Reservation
 from fanwise.core.caps import parse_needs
 from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Adaptation, Bucket
@@ -368,6 +368,65 @@ def test_a_budget_is_never_overspent_and_refuses_only_what_can_never_fit(
         settle_oldest()
     assert not costs, "a reservation waits for ever"
     assert budget.reserved["tokens"] == pytest.approx(0)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    limits=st.tuples(st.integers(1, 50), st.integers(1, 50)),
+    wishes=st.lists(
+        st.tuples(st.integers(0, 20), st.floats(0, 1), st.integers(0, 3), st.booleans()),
+        max_size=40,
+    ),
+)
+def test_of_budgets_in_one_another_none_is_overspent_and_nobody_waits_for_ever(
+    limits: tuple[int, int], wishes: list[tuple[int, float, int, bool]]
+) -> None:
+    outer, inner = Budget(tokens=limits[0]), Budget(tokens=limits[1])
+    around = Budgets().within(outer)
+    inside = around.within(inner, outer, None)
+    held: list[tuple[Claim, float]] = []
+    waiting: dict[Claim, float] = {}
+    tagged: dict[int, Claim] = {}
+
+    def attempt(number: int) -> None:
+        claim = tagged[number]
+        try:
+            if claim.reserve():
+                held.append((claim, waiting.pop(claim)))
+            else:
+                wake(claim.passed_on())
+        except BudgetExceeded:
+            budgets = (outer, inner)
+            assert any(
+                b.spent["tokens"] + claim.amount.tokens > b.limits["tokens"] for b in budgets
+            )
+            waiting.pop(claim)
+            wake(claim.settle(None))
+
+    def wake(reservations: list[Reservation]) -> None:
+        for each in reservations:
+            assert isinstance(each.tag, int)
+            attempt(each.tag)
+
+    def settle_oldest() -> None:
+        claim, cost = held.pop(0)
+        wake(claim.settle(Usage(tokens=cost)))
+
+    for number, (amount, part, settles, deep) in enumerate(wishes):
+        claim = (inside if deep else around).reservation(Usage(tokens=amount), number)
+        tagged[number], waiting[claim] = claim, amount * part
+        attempt(number)
+        for _ in range(min(settles, len(held))):
+            settle_oldest()
+        for budget in (outer, inner):
+            assert budget.spent["tokens"] + budget.reserved["tokens"] <= (
+                budget.limits["tokens"] + 1e-6
+            )
+    while held:
+        settle_oldest()
+    assert not waiting, "a claim waits for ever"
+    assert outer.spent["tokens"] >= inner.spent["tokens"] - 1e-6
+    assert (outer.reserved["tokens"], inner.reserved["tokens"]) == pytest.approx((0, 0))
 
 
 @pytest.mark.parametrize("bad", [{}, {"usd": 0}, {"tokens": -5}, {"requests": True}])

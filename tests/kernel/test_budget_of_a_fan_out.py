@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from fanwise import Budget, Retry, Usage, call, fan_out, fan_out_sync, open_run
+from fanwise import Budget, Caps, Retry, Usage, call, fan_out, fan_out_sync, open_run
 from fanwise.errors import BudgetExceeded
 from fanwise.testing import MemoryJournal, virtual_time
 
@@ -58,7 +60,7 @@ async def test_a_budget_may_be_shared_with_the_run_and_an_object_may_be_used_aga
         async with open_run("r", journal=journal, budget=shared) as run:
             await fan_out(item, range(1), run=run, name="a", budget=shared)
             await fan_out(item, range(1), run=run, name="b", budget=own)
-        assert (shared.spent["tokens"], own.spent["tokens"]) == (40, 40)
+        assert (shared.spent["tokens"], own.spent["tokens"]) == (80, 40)
     async with open_run("r", journal=journal, budget=(new := Budget(tokens=1000))) as run:
         await fan_out(item, range(1), run=run, name="a", budget=new)
     assert new.spent["tokens"] == 80
@@ -78,6 +80,69 @@ async def test_another_try_at_the_item_around_has_no_new_purse() -> None:
         await fan_out(outer, [0], run=run, retry=Retry(1, base_s=0.0))
     rows = [row for each in journal.fan_outs("r") for row in journal.attempts(each.id) if row.call]
     assert sum(row.tokens or 0 for row in rows) == 80
+
+
+@virtual_time
+async def test_one_of_its_own_is_no_way_past_the_run_s() -> None:
+    async def outer(n: int) -> list[str]:
+        inner = await fan_out(item, range(2), name="inner", budget=Budget(tokens=1000))
+        return [outcome.status for outcome in inner]
+
+    journal = MemoryJournal()
+    for _ in range(2):
+        budget = Budget(tokens=130)
+        async with open_run("r", journal=journal, budget=budget) as run:
+            outcomes = await fan_out(outer, range(2), cap=1, run=run)
+        assert outcomes.values() == [["done", "done"], ["done", "failed"]]
+        assert (budget.spent["tokens"], budget.reserved["tokens"]) == (120, 0)
+
+
+@virtual_time
+async def test_it_counts_what_was_spent_inside_items_that_are_not_recorded() -> None:
+    async def around(_: int) -> list[str]:
+        return [outcome.status for outcome in await fan_out(item, range(3), cap=1, name="inner")]
+
+    journal = MemoryJournal()
+    for _ in range(2):
+        budget = Budget(tokens=100)
+        async with open_run("r", journal=journal, retry_failed=True) as run:
+            [outcome] = await fan_out(
+                around, [0], run=run, name="step", budget=budget, record=False
+            )
+        assert outcome.value == ["done", "done", "failed"]
+        assert budget.spent["tokens"] == 80
+
+
+@virtual_time
+async def test_what_a_call_was_offered_and_did_not_take_is_somebody_else_s() -> None:
+    """It waits for its permit when its item is cancelled; the next one has room for its own."""
+    budget, caps = Budget(tokens=100), Caps(api=1)
+    order: list[str] = []
+
+    async def spend(name: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        order.append(name)
+
+    async def first(_: str) -> None:
+        await call(spend, "first", 1, estimate=Usage(tokens=60), usage=lambda _: Usage(tokens=10))
+
+    async def cut(_: str) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.5):
+                await call(spend, "cut", 0, needs="api", estimate=Usage(tokens=90))
+
+    async def last(_: str) -> None:
+        await asyncio.sleep(0.5)
+        await call(spend, "last", 0, estimate=Usage(tokens=85))
+
+    async def blocks(_: str) -> None:
+        await asyncio.sleep(0.7)
+        await call(spend, "blocks", 9, needs="api")
+
+    works = {"first": first, "cut": cut, "last": last, "blocks": blocks}
+    outcomes = await fan_out(lambda name: works[name](name), [*works], caps=caps, budget=budget)
+    assert [outcome.status for outcome in outcomes] == ["done"] * 4
+    assert order == ["first", "last", "blocks"]
 
 
 KILLED = """

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from fanwise.journal.port import RunRecord
 from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.driver.recorded import Recorded
 from fanwise.optimize.verdicts import Verdict
 
 
@@ -24,7 +28,7 @@ def speed(low: float, ratio: float | None = None, high: float | None = None, **m
         "reason": "",
         "rounds": 20,
         "baseline_s": 0.01,
-        "candidate_s": 0.01 / ratio,
+        "candidate_s": 0.01 / (ratio or 1.0),
         "spent_s": 1.5,
     }
     return Speed(**{**given, **more})
@@ -40,3 +44,39 @@ def verdict(name: str = "a", low: float | None = None, **more: Any) -> Verdict:
         "speed": None if low is None else speed(low),
     }
     return Verdict(**{**given, **more})
+
+
+def recorded(
+    verdicts: list[Verdict] | None = None,
+    *,
+    name: str = "src/pkg/find.py::find",
+    noise: dict[str, Any] | None = None,
+    **more: Any,
+) -> Recorded:
+    """A run as the journal would have it."""
+    data = {
+        "target": "src/pkg/find.py::find",
+        "test": "pytest -q",
+        "candidates": {"files": "candidates/*.patch"},
+    }
+    kept = {"file": "optimize.yaml", "folder": "/", "data": {"optimize": data}, "candidates": []}
+    run = RunRecord(
+        id="20260101-000000-abcd",
+        number=1,
+        kind="optimize",
+        name=name,
+        spec=msgspec.json.encode(kept).decode(),
+        digest="0" * 16,
+        status="done",
+        created_at=1_700_000_000.0,
+        ended_at=1_700_000_321.5,
+    )
+    given: dict[str, Any] = {
+        "run": run,
+        "verdicts": verdicts or [],
+        "waiting": [],
+        "failures": {},
+        "baseline": {} if noise is None else {"noise": noise},
+        "unusable": [],
+    }
+    return Recorded(**{**given, **more})

@@ -14,6 +14,7 @@ from fanwise.view.plots.ecdf import ecdf
 from fanwise.view.plots.frame import PATH_WIDTH
 from fanwise.view.plots.lane import lane
 from fanwise.view.plots.scatter import Point, front, label_sides, scatter
+from fanwise.view.plots.stacked import stacked
 from fanwise.view.plots.whiskers import whisker
 from fanwise.view.scales import Linear
 
@@ -34,6 +35,19 @@ def test_a_whisker_goes_from_low_to_high_with_its_dot_between() -> None:
     assert (line.attrib["x1"], dot.attrib["cx"], line.attrib["x2"]) == ("25%", "50%", "75%")
     assert any(each.attrib["class"] == "zero" for each in made.iter("line"))
     assert not list(tree(whisker(Linear(0, 1), None, None, None, "c1")).iter("circle"))
+
+
+def test_a_whisker_may_have_a_mark_to_reach() -> None:
+    made = tree(whisker(Linear(0, 2), 1.5, 1.2, 1.8, "c1", zero=1.0, mark=1.1))
+    lines = {each.attrib["class"]: each.attrib["x1"] for each in made.iter("line")}
+    assert (lines["zero"], lines["cap"]) == ("50%", "55%")
+
+
+def test_the_parts_of_a_bar_stand_beside_one_another() -> None:
+    made = tree(stacked([(1.0, "c0"), (0.0, "c1"), (3.0, "c2")], whole=8.0))
+    parts = [(each.attrib["x"], each.attrib["width"]) for each in made.iter("rect")]
+    assert parts == [("0%", "12.5%"), ("12.5%", "37.5%")]
+    assert not list(tree(stacked([(1.0, "c0")], whole=0.0)).iter("rect"))
 
 
 def test_an_ecdf_rises_from_none_to_all() -> None:

@@ -84,3 +84,27 @@ async def test_to_stop_after_a_step_means_that_of_the_file_itself(tmp_path: Path
     ending = await world.run(steps, stop_after="build")
     assert world.ran == ["sub:build", "sub:more", "build"]
     assert (ending.status, ending.facts["current_step_id"]) == ("paused", "build")
+
+
+@virtual_time
+async def test_a_gate_in_a_file_takes_a_verdict_whatever_the_input_is_called(
+    tmp_path: Path,
+) -> None:
+    gate = '{id: g, type: gate, message: "?", on_reject: retry, verdict_input: word}'
+    child(tmp_path, "inputs: {word: {type: string}}\n" + f"steps: [{gate}]\n")
+    steps = """
+    - id: sub
+      type: workflow
+      workflow: child.yaml
+      input: {word: "{{ inputs.verdict | trim }}"}
+    """
+    more = "inputs: {verdict: {type: string, default: ''}, word: {type: string, default: ''}}\n"
+    world = World(tmp_path)
+    assert (await world.run(steps, more)).status == "paused"
+    for _ in range(2):  # the same word once more is a new verdict
+        ending = await world.resume(steps, more, input={"verdict": "reject"})
+        assert output(ending, "sub:g")["choice"] == "reject"
+    # An input of the same name as the file's is another one, and gives nothing anew.
+    ending = await world.resume(steps, more, input={"word": "approve"})
+    assert (ending.status, output(ending, "sub:g")["choice"]) == ("paused", None)
+    assert (await world.resume(steps, more, input={"verdict": "approve"})).status == "completed"

@@ -174,6 +174,20 @@ def test_much_output_is_bounded_and_its_true_size_is_told(tmp_path: Path) -> Non
     assert grown < 50 * 1024  # in kilobytes
 
 
+def test_values_that_are_too_long_together_fail_their_step_and_say_what_to_do(
+    tmp_path: Path,
+) -> None:
+    steps = """
+    - {id: make, type: shell, run: "head -c 130000 /dev/zero | tr '\\\\0' x"}
+    - id: pasted
+      type: shell
+      run: "echo {{ steps.make.output.stdout | raw }}{{ steps.make.output.stdout | raw }}"
+    """
+    ending = run(World(tmp_path), steps)
+    assert (ending.status, ending.facts["current_step_id"]) == ("failed", "pasted")
+    assert "too long. Let the steps that make the long values" in str(ending.facts["error"])
+
+
 # -- agents and models ----------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -26,17 +27,27 @@ matrix:
 FILES = {"sample": SAMPLE, "matrix": MATRIX}
 
 
+def with_budget(kind: str, requests: int) -> str:
+    given = f"budget: {{requests: {requests}}}"
+    if kind == "sample":
+        return SAMPLE.replace("name: s", f"name: s, {given}")
+    return MATRIX.replace("  name: m\n", f"  name: m\n  {given}\n")
+
+
 class Provider:
     """Answers, but for what it is told to refuse."""
 
     def __init__(self) -> None:
         self.refused = ""
+        self.better = ""
         self.asked: list[str] = []
 
     def __call__(self, body: dict[str, Any]) -> Answer | str:
         word = body["messages"][-1]["content"].split()[-1]
         self.asked.append(word)
-        return Answer(status=400) if word == self.refused else f"{word}!"
+        if word == self.refused:
+            return Answer(status=400)
+        return f"not {word}!" if word == self.better else f"{word}!"
 
     def told(self) -> list[str]:
         """What it was asked since it was last looked at."""
@@ -104,5 +115,100 @@ def test_a_file_that_was_edited_is_another_input(
         assert (ending.status, ending.facts["current_step_id"]) == ("failed", "s")
         assert "f.yaml" in str(ending.facts["error"])
         assert provider.told() == []
+
+    serving(monkeypatch, body)
+
+
+def test_an_answer_that_met_no_requirement_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs = '"openai:x", requirements: [{regex: "^(?!awful)"}]'
+    (tmp_path / "f.yaml").write_text(SAMPLE.replace('"openai:x"', needs))
+    steps = "- {id: s, type: sample, file: f.yaml}"
+    world = World(tmp_path)
+
+    async def body(provider: Provider) -> None:
+        assert (await world.run(steps)).status == "failed"
+        assert provider.told() == ["awful", "fine", "lovely"]
+        ending = await world.resume(steps)
+        assert (ending.status, provider.told()) == ("failed", ["awful"])
+        provider.better = "awful"
+        ending = await world.resume(steps)
+        assert (ending.status, provider.told()) == ("completed", ["awful"])
+        texts = [each["text"] for each in output(ending, "s")["result"]]
+        assert texts == ["lovely!", "not awful!", "fine!"]
+        assert (await world.resume(steps)).status == "completed"
+        assert provider.told() == []
+
+    serving(monkeypatch, body)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_budget_of_its_own_is_no_way_past_the_run_s(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f.yaml").write_text(with_budget(kind, 9))
+    steps = f"- {{id: s, type: {kind}, file: f.yaml}}"
+    world = World(tmp_path)
+
+    async def body(provider: Provider) -> None:
+        ending = await world.run(steps, "budget: {requests: 2}\n")
+        assert (ending.status, len(provider.told())) == ("failed", 2)
+        ending = await world.resume(steps, "budget: {requests: 2}\n")
+        assert (ending.status, provider.told()) == ("failed", [])
+
+    serving(monkeypatch, body)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_its_own_budget_is_one_over_all_executions(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f.yaml").write_text(with_budget(kind, 3))
+    steps = f"- {{id: s, type: {kind}, file: f.yaml}}"
+    world = World(tmp_path)
+
+    async def body(provider: Provider) -> None:
+        provider.refused = "awful"
+        assert (await world.run(steps)).status == "failed"
+        assert len(provider.told()) == 3
+        assert (await world.resume(steps)).status == "failed"
+        assert provider.told() == []
+
+    serving(monkeypatch, body)
+
+
+def test_while_a_matrix_asks_git_what_it_runs_with_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for the step beside it, which a loop that stands still would not begin."""
+    (tmp_path / "f.yaml").write_text(MATRIX)
+    beside = threading.Event()
+
+    def environment(folder: Path) -> dict[str, Any]:
+        return {"git": {"commit": "c0ffee"}} if beside.wait(30) else {}
+
+    async def release(fields: object, place: object) -> None:
+        beside.set()
+
+    monkeypatch.setattr("fanwise.matrix.system.environment", environment)
+    steps = """
+    - id: each
+      type: fan-out
+      items: [0, 1]
+      max_concurrency: 2
+      step:
+        id: t
+        type: if
+        condition: "{{ item == 0 }}"
+        then: [{id: m, type: matrix, file: f.yaml}]
+        else: [{id: r, type: release}]
+    """
+    world = World(tmp_path, release=release)
+
+    async def body(provider: Provider) -> None:
+        assert (await world.run(steps)).status == "completed"
+        [noted] = [e.data for e in world.journal.events("r") if e.kind == "environment"]
+        assert "c0ffee" in noted
 
     serving(monkeypatch, body)

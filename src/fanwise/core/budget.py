@@ -76,19 +76,35 @@ class Budget:
 
     def reserve(self, reservation: Reservation) -> bool:
         """True: held. False: try again when `settle` names it. An error: never."""
+        self.check(reservation)
+        if not self.has_room(reservation):
+            self.wait(reservation)
+            return False
+        self.hold(reservation)
+        return True
+
+    def check(self, reservation: Reservation) -> None:
+        """`BudgetExceeded` if what is spent leaves no room for it; `UnknownCost`."""
         for kind, limit in self.limits.items():
             wanted: float | None = getattr(reservation.amount, kind)
             if wanted is None:
                 raise UnknownCost(kind, limit)
             if self.spent[kind] + wanted > limit + _EPSILON:
                 raise BudgetExceeded(kind, limit, self.spent[kind], wanted)
-        if not self._fits(reservation.amount, self.reserved):
-            reservation.state = "waiting"
-            insort(self._waiting, reservation, key=lambda each: each.order)
-            return False
+
+    def has_room(self, reservation: Reservation) -> bool:
+        """Whether it fits beside what others have reserved."""
+        return self._fits(reservation.amount, self.reserved)
+
+    def wait(self, reservation: Reservation) -> None:
+        """Until `settle` names it."""
+        reservation.state = "waiting"
+        insort(self._waiting, reservation, key=lambda each: each.order)
+
+    def hold(self, reservation: Reservation) -> None:
+        """It is reserved."""
         reservation.state = "held"
         self._add(self.reserved, reservation.amount, +1)
-        return True
 
     def settle(self, reservation: Reservation, spent: Usage | None) -> list[Reservation]:
         """What it really cost (None: nothing). Returns those for whom it is worth another try.
@@ -103,9 +119,9 @@ class Budget:
         reservation.state = "over"
         if spent is not None:
             self._add(self.spent, spent, +1)
-        return self._worth_a_try()
+        return self.worth_a_try()
 
-    def _worth_a_try(self) -> list[Reservation]:
+    def worth_a_try(self) -> list[Reservation]:
         """The first in line, as many as fit together; and those that can never fit."""
         reserved = dict(self.reserved)
         tries: list[Reservation] = []
@@ -131,3 +147,62 @@ class Budget:
     def _add(to: dict[str, float], usage: Usage, sign: int) -> None:
         for kind in KINDS:
             to[kind] += sign * (getattr(usage, kind) or 0.0)
+
+
+class Budgets:
+    """Some budgets, one inside the other: what is spent counts against each of them."""
+
+    __slots__ = ("_each",)
+
+    def __init__(self, each: tuple[Budget, ...] = ()) -> None:
+        self._each = each
+
+    def __bool__(self) -> bool:
+        return bool(self._each)
+
+    def within(self, *budgets: Budget | None) -> Budgets:
+        """These too; one that is among them already counts once."""
+        each = list(self._each)
+        for budget in budgets:
+            if budget is not None and not any(budget is other for other in each):
+                each.append(budget)
+        return Budgets(tuple(each))
+
+    def reservation(self, amount: Usage, tag: object = None) -> Claim:
+        """A wish to spend at most this much of each."""
+        return Claim(amount, [(each, each.reservation(amount, tag)) for each in self._each])
+
+
+class Claim:
+    """A reservation in each of some budgets: held in all of them, or in none."""
+
+    __slots__ = ("_parts", "amount")
+
+    def __init__(self, amount: Usage, parts: list[tuple[Budget, Reservation]]) -> None:
+        self.amount = amount
+        self._parts = parts
+
+    def reserve(self) -> bool:
+        """As `Budget.reserve`: whoever waits for one of them holds nothing of the others."""
+        for budget, part in self._parts:
+            budget.check(part)
+        for budget, part in self._parts:
+            if not budget.has_room(part):
+                budget.wait(part)
+                return False
+        for budget, part in self._parts:
+            budget.hold(part)
+        return True
+
+    def passed_on(self) -> list[Reservation]:
+        """It waits for one of them: those who may have what the others had offered it."""
+        return [
+            each
+            for budget, part in self._parts
+            if part.state != "waiting"
+            for each in budget.worth_a_try()
+        ]
+
+    def settle(self, spent: Usage | None) -> list[Reservation]:
+        """As `Budget.settle`."""
+        return [each for budget, part in self._parts for each in budget.settle(part, spent)]

@@ -7,6 +7,17 @@ from collections.abc import Iterable
 from fanwise.errors.base import FanwiseError, UsageError
 
 
+class NotApplied(FanwiseError):
+    """The winner was not written to the tree, or to a branch; nothing was changed.
+
+    `files` are those that are in its way.
+    """
+
+    def __init__(self, message: str, next_step: str = "", files: Iterable[str] = ()) -> None:
+        self.files = list(files)
+        super().__init__(message, next_step or "The patch file has it: see `git apply --3way`")
+
+
 class BadTarget(UsageError):
     """A target of `optimize` that is no function of a Python file."""
 
@@ -29,14 +40,3 @@ class CandidateUnfit(FanwiseError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
-
-
-class NotApplied(FanwiseError):
-    """The winner was not written to the tree, or to a branch; nothing was changed.
-
-    `files` are those that are in its way.
-    """
-
-    def __init__(self, message: str, next_step: str = "", files: Iterable[str] = ()) -> None:
-        self.files = list(files)
-        super().__init__(message, next_step or "The patch file has it: see `git apply --3way`")

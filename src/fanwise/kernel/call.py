@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from random import random
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
-from fanwise.core.budget import Reservation
+from fanwise.core.budget import Budgets, Claim, Reservation
 from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Attempt, Usage
@@ -127,7 +127,7 @@ class _Leaf:
         self._usage = usage
         self._name = name
         self._loop = asyncio.get_running_loop()
-        self._budget = scope.fan_out.budget if scope is not None else None
+        self._budgets = scope.fan_out.budgets if scope is not None else Budgets()
         self._ledger = scope.fan_out.ledger if scope is not None else Ledger()
         self._dispatcher = dispatcher_of(self._ledger)
         index = scope.entry.index if scope is not None else 0
@@ -192,28 +192,34 @@ class _Leaf:
             raise error
         return value, error
 
-    async def _permits_and_budget(self) -> tuple[Ticket, Reservation | None]:
+    async def _permits_and_budget(self) -> tuple[Ticket, Claim | None]:
         """Both at once: whoever waits for one of them does not hold the other meanwhile."""
-        if self._budget is None:
+        if not self._budgets:
             return await self._permits(), None
         wait = _Wait()
-        reservation = self._budget.reservation(self._estimate or Usage(), wait)
-        while True:
-            ticket = await self._permits()
-            try:
-                if self._budget.reserve(reservation):
-                    return ticket, reservation
-            except BaseException:
-                self._hand_back(ticket)
-                raise
-            self._hand_back(ticket)
-            try:
+        reservation = self._budgets.reservation(self._estimate or Usage(), wait)
+        try:
+            while (ticket := await self._permits_if_affordable(reservation)) is None:
                 with self._parked():
                     await wait.future
-            except asyncio.CancelledError:
-                self._settle(reservation, None)
-                raise
-            wait.again()
+                wait.again()
+        except BaseException:
+            # What it was offered, and did not take, is somebody else's.
+            self._settle(reservation, None)
+            raise
+        return ticket, reservation
+
+    async def _permits_if_affordable(self, reservation: Claim) -> Ticket | None:
+        ticket = await self._permits()
+        try:
+            if reservation.reserve():
+                return ticket
+        except BaseException:
+            self._hand_back(ticket)
+            raise
+        self._hand_back(ticket)
+        self._wake(reservation.passed_on())
+        return None
 
     async def _attempt(
         self, attempt: Attempter, reading: meter.Meter
@@ -247,16 +253,18 @@ class _Leaf:
 
     # -- budget ---------------------------------------------------------------------------------
 
-    def _settle(self, reservation: Reservation, spent: Usage | None) -> None:
-        assert self._budget is not None
-        for worth_a_try in self._budget.settle(reservation, spent):
-            assert isinstance(worth_a_try.tag, _Wait)
-            worth_a_try.tag.granted()
+    def _settle(self, reservation: Claim, spent: Usage | None) -> None:
+        self._wake(reservation.settle(spent))
+
+    def _wake(self, worth_a_try: list[Reservation]) -> None:
+        for each in worth_a_try:
+            assert isinstance(each.tag, _Wait)
+            each.tag.granted()
 
     def _spent(self, result: Any, told: Usage | None) -> tuple[Usage | None, BadPredicate | None]:
         """What it cost: by `usage`, else as the work told; without a better word, the estimate."""
         if self._usage is None:
-            nothing_said = self._estimate or (Usage() if self._budget is not None else None)
+            nothing_said = self._estimate or (Usage() if self._budgets else None)
             return told or nothing_said, None
         try:
             return self._usage(result) or told, None

@@ -61,10 +61,11 @@ async def fan_out(
     needs. `halt`: when to start nothing more. `retry` and `timeout`: for each item and attempt.
     `key`: an item's identity across resumes; default: its index. `run`: a durable run from
     `open_run`; default: that of the item around, or none. `name`: its place in the run. `budget`:
-    for the calls inside; default: the run's. In a durable run it counts what this fan-out spent
-    before, in earlier executions too. `reuse`: whether an outcome that an earlier execution, or an
-    earlier attempt of the item around, had recorded still counts; one that does not runs again,
-    and what had failed inside it too. Default: all count, failures of earlier attempts aside.
+    for the calls inside, which count against those around it and the run's as well. In a durable
+    run it counts what this fan-out spent before, in earlier executions too. `reuse`: whether an
+    outcome that an earlier execution, or an earlier attempt of the item around, had recorded still
+    counts; one that does not runs again, and what had failed inside it too. Default: all count,
+    failures of earlier attempts aside.
     `record=False`: of a durable run, the items are not recorded, only what they fan out inside;
     for items that do nothing but that, and on a resume are gone through again.
     """

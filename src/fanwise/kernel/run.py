@@ -132,7 +132,8 @@ class Run:
         self._ends_as: tuple[port.RunStatus, str | None] = ("done", None)
         self._given = journal
         self._resume = resume
-        self._retry_failed = retry_failed
+        self.retries_failed = retry_failed
+        """Items that had failed run again."""
         self._take_over = take_over
         self._may_change = may_change
         self._kind = kind
@@ -210,7 +211,7 @@ class Run:
             self._journal.submit(
                 port.FanOutRecord(self._known[path], self.id, path, cap, halt, self.wall())
             )
-        again = again or self._retry_failed
+        again = again or self.retries_failed
         return Recorder(
             self._journal, self.id, self._known[path], codec, self.wall, known=known, again=again
         )

@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 from typing import TYPE_CHECKING, Any
 
-from fanwise.core.budget import Budget
+from fanwise.core.budget import Budgets
 from fanwise.core.ledger import Ledger
 from fanwise.core.waiting import Ticket
 from fanwise.errors import DuplicateName, UsageError
@@ -30,7 +30,7 @@ class FanOutScope:
 
     __slots__ = (
         "again",
-        "budget",
+        "budgets",
         "held",
         "ledger",
         "loop",
@@ -46,7 +46,7 @@ class FanOutScope:
         *,
         loop: asyncio.AbstractEventLoop,
         ledger: Ledger,
-        budget: Budget | None,
+        budgets: Budgets,
         run: Run | None,
         subscribers: Subscribers,
         path: str,
@@ -56,7 +56,7 @@ class FanOutScope:
     ) -> None:
         self.loop = loop
         self.ledger = ledger
-        self.budget = budget
+        self.budgets = budgets
         self.run = run
         self.subscribers = subscribers
         self.path = path
@@ -165,3 +165,13 @@ def current_run() -> Run | None:
     """The durable run around the code that runs now."""
     scope = current.get()
     return None if scope is None else scope.fan_out.run
+
+
+def failures_run_again(run: Run | None = None) -> bool:
+    """Whether what had failed runs again here, for `reuse` to say what else is like a failure.
+
+    It does in an item that is tried once more, and in a run (default: that around) that was
+    opened so.
+    """
+    scope, run = current.get(), run or current_run()
+    return (scope is not None and scope.again) or (run is not None and run.retries_failed)

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
 
-from fanwise.core.budget import Budget
+from fanwise.core.budget import Budget, Budgets
 from fanwise.core.caps import Caps, Needs, whole
 from fanwise.core.halt import Halt
 from fanwise.core.ledger import Ledger
@@ -101,7 +101,7 @@ class FanOut(Generic[I, T]):
         self.scope = FanOutScope(
             loop=self.loop,
             ledger=ledger,
-            budget=budget or _budget(self.run, around),
+            budgets=_budgets(self.run, around).within(budget),
             run=self.run,
             subscribers=self.run.subscribers if self.run else events.Subscribers(),
             path=self.path,
@@ -110,9 +110,9 @@ class FanOut(Generic[I, T]):
             again=around is not None and around.again,
         )
         self.recorder: Recorder | None = None
+        if self.run is not None and budget is not None:
+            self.run.count_earlier(budget, self.path)
         if self.run is not None and record:
-            if budget is not None:
-                self.run.count_earlier(budget, self.path)
             codec = codec_for(work, self.run.codec)
             self.recorder = self.run.recorder(
                 # With `reuse`, what counts of an earlier attempt is not for the kernel to say.
@@ -226,7 +226,7 @@ def _ledger(
     return Ledger()
 
 
-def _budget(run: Run | None, around: Scope | None) -> Budget | None:
-    if around is not None and around.fan_out.budget is not None:
-        return around.fan_out.budget
-    return run.budget if run is not None else None
+def _budgets(run: Run | None, around: Scope | None) -> Budgets:
+    """Those around it, and the run's: one of its own is no way past them."""
+    found = Budgets() if around is None else around.fan_out.budgets
+    return found if run is None else found.within(run.budget)

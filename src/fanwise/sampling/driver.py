@@ -60,6 +60,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     caps: Caps | None
     budget: Budget | None
     progress: bool
+    anew: bool = False
+    """What was recorded of the samples does not count: none was valid, and all are made anew."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -125,6 +127,7 @@ class Driver:
             caps=self._setup.caps,
             budget=self._setup.budget,
             name="samples",
+            reuse=(lambda _, __: False) if self._setup.anew else None,
         )
         with Bar(self._setup) as bar:
             try:

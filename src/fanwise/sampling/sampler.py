@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps, whole
+from fanwise.core.outcome import Outcome
 from fanwise.core.retry import Retry
 from fanwise.errors import FanwiseError, UsageError
 from fanwise.kernel.fan_out import fan_out, run_sync
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current_run
+from fanwise.kernel.scope import current_run, failures_run_again
 from fanwise.models.ask import MODEL_RETRY
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
@@ -117,11 +118,20 @@ def sample_sync(
 
 
 async def _durably(setup: Setup, run: Run | None, name: str | None) -> SampleResult:
-    """As one item: its result is on disk before anyone is told, and is not computed again."""
+    """As one item: its result is on disk before anyone is told, and is not computed again.
+
+    Unless what failed runs again, and it is a failure: then all its samples are made anew.
+    """
     fresh: list[SampleResult] = []
+    again, anew = failures_run_again(run), False
+
+    def counts(_: int, recorded: Outcome[Any]) -> bool:
+        nonlocal anew
+        anew = again and recorded.ok and not recorded.unwrap()["success"]
+        return not again or (recorded.ok and not anew)
 
     async def work(_: int) -> dict[str, Any]:
-        result = await run_loop(setup)
+        result = await run_loop(replace(setup, anew=anew))
         fresh.append(result)
         return {**result.to_json(), "totals": msgspec.to_builtins(result.totals)}
 
@@ -133,6 +143,7 @@ async def _durably(setup: Setup, run: Run | None, name: str | None) -> SampleRes
         key=lambda _: digest(setup),
         caps=setup.caps,
         budget=setup.budget,
+        reuse=counts,
     )
     if not outcomes:
         raise FanwiseError("the run starts nothing more, so nothing was sampled", "Resume it")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
+from fanwise.kernel.scope import failures_run_again
 from fanwise.models.connect import connect
 from fanwise.models.port import Message, Model, Request
 from fanwise.models.replay import record
@@ -100,6 +101,7 @@ class SamplePlan:
                 run=run,
                 name="prompts",
                 key=lambda item: item.id,
+                reuse=_final(run),
             )
         found: list[Outcome[Any]] = [*outcomes]
         return end_of(found, self.total, alone=self._inputs is None)
@@ -143,6 +145,13 @@ class SamplePlan:
         if self._spec.record is None:
             return nullcontext(self._model)
         return record(self._model, Path(self._document.folder) / self._spec.record)
+
+
+def _final(run: Run) -> Callable[[Input, Outcome[Any]], bool]:
+    """Whether what was recorded counts: where failures run again, what is not valid is one."""
+    if not failures_run_again(run):
+        return lambda _, __: True
+    return lambda _, recorded: recorded.ok and recorded.unwrap()["success"]
 
 
 async def _sampled(model: Model, request: Request, loop: Mapping[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class WorkflowPlan:
         engine = Interpreter(
             run, workflow, self._setting, history, leaves, stop_after=self._asked.stop_after
         )
-        home = home_of(workflow, inputs)
+        home = home_of(workflow, inputs, history.given_in)
         frame = Frame(
             home, run.id, Layer(), path=str, bare=str, states={}, moment=(history.execution,)
         )

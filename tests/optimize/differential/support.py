@@ -17,7 +17,7 @@ from fanwise.optimize.differential.running import Site
 from fanwise.optimize.target import Target
 
 T = TypeVar("T")
-SETTINGS = Settings(sandbox=False, limits=Limits())
+SETTINGS = Settings(sandbox=False)
 LINE = f"{sys.executable} check.py"
 
 
@@ -54,7 +54,7 @@ class Original:
             seen = run(
                 observe(
                     site, self.target, base.recording, base.plan, SETTINGS,
-                    hash_seed=hash_seed, ends=3,
+                    hash_seed=hash_seed, only=base.made, ends=3,
                 )
             )  # fmt: skip
             found = compare(

@@ -9,8 +9,9 @@ from fanwise.matrix.compare import Contrast
 from fanwise.matrix.pass_at_k import PassAtK
 from fanwise.matrix.report.analysis import Analysis, p_text
 from fanwise.matrix.report.palette import Palette
-from fanwise.matrix.report.scores import interval, scrolled, swatch
+from fanwise.matrix.report.scores import interval, swatch
 from fanwise.view.markup import DASH, Html, element
+from fanwise.view.pieces import scrolled
 from fanwise.view.plots.whiskers import axis, whisker
 from fanwise.view.scales import Linear, spanning
 

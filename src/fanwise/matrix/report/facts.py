@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from fanwise.matrix.recorded import Recorded
 from fanwise.matrix.report.analysis import Analysis
 from fanwise.matrix.summary import Total
 from fanwise.view.calls import dollars
-from fanwise.view.item_rows import moment
 from fanwise.view.markup import Child, Html, element
+from fanwise.view.pieces import duration_text, facts, tile, time, title
 from fanwise.view.run_summary import duration, shown_status
-
-GOOD = ("done",)
 
 
 def header(found: Recorded, analysis: Analysis) -> Html:
     """Title, status and the numbers that people ask for first."""
-    run = found.run
-    status = shown_status(run)
-    title = element(
-        "h1",
-        run.name,
-        " ",
-        element("span", status, class_="status good" if status in GOOD else "status"),
-    )
-    took = None if run.ended_at is None else run.ended_at - run.created_at
-    told = ["Run ", element("code", run.id), ", started ", _time(run.created_at)]
-    told += [f", took {duration(took)}"] if took is not None else []
-    return element("div", title, element("p", told, class_="about"), _tiles(found, analysis))
+    return title(found.run, _tiles(found, analysis))
 
 
-def _tiles(found: Recorded, analysis: Analysis) -> Html:
+def _tiles(found: Recorded, analysis: Analysis) -> list[Html]:
     whole = analysis.summary.whole
     cells = len(found.results) + len(found.waiting)
-    tiles: list[Html] = [_tile("cells", f"{cells:,}", _axes(analysis))]
+    tiles: list[Html] = [tile("cells", f"{cells:,}", _axes(analysis))]
     share = f"{whole.failed / whole.n:.1%} of those that ended" if whole.n else ""
-    tiles.append(_tile("failed", f"{whole.failed:,}", share, bad=whole.failed > 0))
+    tiles.append(tile("failed", f"{whole.failed:,}", share, bad=whole.failed > 0))
     if found.waiting:
-        tiles.append(_tile("not run", f"{len(found.waiting):,}", "", bad=True))
+        tiles.append(tile("not run", f"{len(found.waiting):,}", "", bad=True))
     for name in analysis.scorers:
         score = whole.scores.get(name)
         if score is not None and score.mean.value is not None:
             text = f"{score.unscored:,} without" if score.unscored else "mean of all"
-            tiles.append(_tile(name, f"{score.mean.value:.3f}", text))
+            tiles.append(tile(name, f"{score.mean.value:.3f}", text))
     if whole.ran_s.p50 is not None:
         p90 = "" if whole.ran_s.p90 is None else f"p90 {duration_text(whole.ran_s.p90)}"
-        tiles.append(_tile("median time", duration_text(whole.ran_s.p50), p90))
+        tiles.append(tile("median time", duration_text(whole.ran_s.p50), p90))
     calls = sum(each.calls for each in found.results)
     ran = sum(each.ran_s for each in found.results)
-    tiles.append(_tile("calls", f"{calls:,}", f"{duration(ran)} one after another"))
-    tiles.append(_tile("tokens", _tokens(whole.input_tokens, whole.output_tokens), "in / out"))
-    tiles.append(_tile("dollars", _total(whole.usd), _judges(found)))
-    return element("dl", tiles, class_="tiles")
-
-
-def _tile(name: str, value: str, about: str, *, bad: bool = False) -> Html:
-    inside = [element("dt", name), element("dd", value), element("dd", about, class_="small")]
-    return element("div", inside, class_="bad" if bad else None)
+    tiles.append(tile("calls", f"{calls:,}", f"{duration(ran)} one after another"))
+    tiles.append(tile("tokens", _tokens(whole.input_tokens, whole.output_tokens), "in / out"))
+    tiles.append(tile("dollars", _total(whole.usd), _judges(found)))
+    return tiles
 
 
 def _axes(analysis: Analysis) -> str:
@@ -67,13 +48,6 @@ def _axes(analysis: Analysis) -> str:
         (len({c.axes[axis] for c in analysis.cells} - {"-"}), words) for axis, words in names
     ]
     return ", ".join(f"{count:,} {words}" for count, words in counted)
-
-
-def duration_text(seconds: float) -> str:
-    """Short ones in milliseconds."""
-    if seconds < 10:
-        return f"{seconds * 1000:.0f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
-    return duration(seconds)
 
 
 def _tokens(sent: Total, given: Total) -> str:
@@ -119,21 +93,15 @@ def environment(found: Recorded) -> Html:
     rows: list[tuple[str, Child]] = [
         ("run", element("code", found.run.id)),
         ("status", shown_status(found.run) + (f": {found.run.error}" if found.run.error else "")),
-        ("started", _time(found.run.created_at)),
-        ("ended", "not yet" if found.run.ended_at is None else _time(found.run.ended_at)),
+        ("started", time(found.run.created_at)),
+        ("ended", "not yet" if found.run.ended_at is None else time(found.run.ended_at)),
         ("fanwise", packages.get("fanwise", "unknown")),
         ("Python", str(env.get("python", "unknown"))),
         ("platform", str(env.get("platform", "unknown"))),
         ("commit", _commit(git)),
         ("spec", element("code", found.run.digest)),
     ]
-    table = element(
-        "table",
-        element("caption", "What it ran with"),
-        element("tbody", [element("tr", element("th", n, scope="row"), element("td", v))
-                          for n, v in rows]),
-        class_="facts",
-    )  # fmt: skip
+    table = facts("What it ran with", rows)
     listed = ", ".join(f"{name} {version}" for name, version in packages.items())
     more = element(
         "details",
@@ -148,9 +116,3 @@ def _commit(git: dict[str, Any]) -> Child:
         return "not in a repository"
     changed = {True: "with uncommitted changes", False: "clean", None: ""}[git.get("dirty")]
     return [element("code", str(git["commit"])[:12]), f" {changed}"]
-
-
-def _time(at: float) -> Html:
-    iso = moment(at) or ""
-    shown = datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return element("time", shown, datetime=iso)

@@ -17,6 +17,7 @@ from fanwise.matrix.report.palette import Palette
 from fanwise.specs.system import Report
 from fanwise.view.markup import Html, element, embedded_json
 from fanwise.view.page import Section, asset, page
+from fanwise.view.pieces import scrolled
 
 SCRIPT = asset("fanwise.matrix.report", "cells.js")
 
@@ -70,7 +71,7 @@ def _errors(analysis: Analysis) -> Html:
                    element("th", "error", scope="col"))  # fmt: skip
     table = element("table", element("caption", "Why cells failed, the most frequent first"),
                     element("thead", head), element("tbody", rows))  # fmt: skip
-    return scores.scrolled(table, "Errors")
+    return scrolled(table, "Errors")
 
 
 def _cells(data: dict[str, Any]) -> Html:

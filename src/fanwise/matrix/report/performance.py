@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fanwise.matrix.report.analysis import Analysis
-from fanwise.matrix.report.facts import duration_text
 from fanwise.matrix.report.palette import Palette
-from fanwise.matrix.report.scores import scrolled, swatch
+from fanwise.matrix.report.scores import swatch
 from fanwise.matrix.summary import GroupSummary, Percentiles
 from fanwise.view.markup import DASH, Html, element
+from fanwise.view.pieces import duration_text, scrolled
 from fanwise.view.plots.ecdf import ecdf
 from fanwise.view.plots.frame import legend
 from fanwise.view.plots.scatter import Point, scatter

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from fanwise.matrix.data import axis_values
 from fanwise.matrix.intervals import Estimate
 from fanwise.matrix.report.analysis import Analysis
-from fanwise.matrix.report.facts import duration_text, money
+from fanwise.matrix.report.facts import money
 from fanwise.matrix.report.palette import Palette
 from fanwise.matrix.summary import GroupSummary
 from fanwise.view.heat_table import Heat, heat_table
 from fanwise.view.markup import DASH, Child, Html, element
+from fanwise.view.pieces import duration_text, scrolled
 from fanwise.view.plots.whiskers import axis, whisker
 from fanwise.view.scales import Linear, spanning
 
@@ -35,11 +36,6 @@ def summary_table(analysis: Analysis, palette: Palette) -> Html:
         ),
         "Summary table",
     )
-
-
-def scrolled(table: Html, label: str) -> Html:
-    """Wide tables scroll by themselves, also by keyboard."""
-    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 def _number_head(name: str) -> Html:

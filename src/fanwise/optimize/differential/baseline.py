@@ -8,7 +8,7 @@ of any candidate.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -34,7 +34,9 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     passes: tuple[Observations, ...]
     """One for each of `HASH_SEEDS`."""
-    steady: tuple[int, ...]
+    made: tuple[int, ...] = ()
+    """Entries that were made, in these and no others: so both sides have done the same before."""
+    steady: tuple[int, ...] = ()
     """Entries that can be compared."""
     unordered: tuple[int, ...] = ()
     """Those of them whose order is the hash seed's."""
@@ -72,18 +74,37 @@ async def study(
     if not recording.calls:
         return _nothing(recording)
     plan = await make_plan(where, target, recording, settings, most=most, seed=seed)
-    longer = {entry.id: _RECORDED_S for entry in plan.entries if entry.label == "as recorded"}
-    passes = [
-        await observe(
-            where, target, recording, plan, settings,
-            hash_seed=hash_seed, seconds=longer, budget_s=budget_s,
-        )
-        for hash_seed in HASH_SEEDS
-    ]  # fmt: skip
-    return judge(recording, plan, tuple(passes))
+    watch = _Watch(where, target, recording, plan, settings, budget_s)
+    first = await watch.observe(HASH_SEEDS[0])
+    made = [each for each in first.seen if not first.seen[each].ended]
+    if len(made) < len(plan.entries) and not first.broken:
+        first = await watch.observe(HASH_SEEDS[0], only=made)
+    others = [await watch.observe(seed, only=made) for seed in HASH_SEEDS[1:]]
+    return judge(recording, plan, (first, *others), tuple(made))
 
 
-def judge(recording: Recording, plan: Plan, passes: tuple[Observations, ...]) -> Baseline:
+class _Watch(msgspec.Struct, frozen=True):
+    """How the original is observed."""
+
+    where: Where
+    target: Target
+    recording: Recording
+    plan: Plan
+    settings: Settings
+    budget_s: float
+
+    async def observe(self, hash_seed: int, only: Collection[int] | None = None) -> Observations:
+        entries = self.plan.entries
+        longer = {each.id: _RECORDED_S for each in entries if each.label == "as recorded"}
+        return await observe(
+            self.where, self.target, self.recording, self.plan, self.settings,
+            hash_seed=hash_seed, only=only, seconds=longer, budget_s=self.budget_s,
+        )  # fmt: skip
+
+
+def judge(
+    recording: Recording, plan: Plan, passes: tuple[Observations, ...], made: tuple[int, ...]
+) -> Baseline:
     """Decide what can be relied on. PURE."""
     first, *others = passes
     broken = next((each.broken for each in passes if each.broken), "")
@@ -103,29 +124,42 @@ def judge(recording: Recording, plan: Plan, passes: tuple[Observations, ...]) ->
         recording=recording,
         plan=plan,
         passes=passes,
+        made=made,
         steady=steady,
         unordered=tuple(sorted(unsteady - lost)),
-        notes=tuple(_notes(recording, plan, passes, ready, unsteady, lost)),
+        notes=tuple(_notes(recording, plan, made, ready, unsteady, lost)),
         problem=_problem(broken, ready, steady),
     )
 
 
 def _answered(entry: Entry, passes: tuple[Observations, ...]) -> bool:
-    return all(entry.id in each.seen and not each.seen[entry.id].ended for each in passes)
+    if entry.level == "probe" or not all(_ran(entry.id, each) for each in passes):
+        return False
+    return entry.probe is None or _returned(entry.probe, passes[0])
+
+
+def _ran(number: int, seen: Observations) -> bool:
+    return number in seen.seen and not seen.seen[number].ended
+
+
+def _returned(number: int, seen: Observations) -> bool:
+    """Whether the original took what it knows nothing of, and so does not care for the type."""
+    return _ran(number, seen) and seen.seen[number].read()[0]["out"][0] != "raise"
 
 
 def _notes(
     recording: Recording,
     plan: Plan,
-    passes: tuple[Observations, ...],
+    made: tuple[int, ...],
     ready: list[Entry],
     unsteady: set[int],
     lost: set[int],
 ) -> list[str]:
     told = recording.notes()
     told.append(f"{len(ready) - len(lost)} of {len(plan.entries)} calls are compared")
-    ends = Counter(seen.ended for each in passes for seen in each.seen.values() if seen.ended)
-    told += [f"left out on the original: {why}, {count} times" for why, count in ends.items()]
+    if len(made) < len(plan.entries):
+        count = len(plan.entries) - len(made)
+        told.append(f"{count} took too long on the original, or ended its process")
     if unsteady - lost:
         told.append(f"{len(unsteady - lost)} are compared without order: it is the hash seed's")
     if lost:

@@ -10,8 +10,10 @@ from those that the tests have given:
 - **foreign** (another type than ever given: None, a tuple for a list, an unhashable element): as
   above when the original returns or raises on purpose. If it merely fails there, these arguments
   are outside of what it is for, and a candidate may do anything that ends.
-- **number** (a float where only ints were given): as foreign, and a candidate may refuse it with
-  a TypeError, as bit operations do.
+- **opaque** (an element of another type): as foreign, and only if the original takes elements that
+  can do nothing but be equal. One that adds or orders its elements was never meant for these.
+- **number** (something else where only numbers were given, a float for an int above all): as
+  foreign, and a candidate may refuse it with a TypeError, as bit operations do.
 
 Where the original runs out of stack or memory, a candidate may be better. How much of a stream
 is read counts where streams were recorded. An iterator is an iterator, whether it is a generator,

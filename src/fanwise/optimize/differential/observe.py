@@ -77,6 +77,7 @@ async def observe(
     seconds: Mapping[int, float] | None = None,
     ends: int = 40,
     budget_s: float = 60.0,
+    readable: tuple[str, ...] = (),
 ) -> Observations:
     """Make the calls, and tell what was seen. `seconds` says what an entry may take.
 
@@ -91,7 +92,7 @@ async def observe(
     how |= {"only": None if only is None else list(only)}
     result = await run_program(
         where, "observe", how, settings, python=recording.python, hash_seed=hash_seed,
-        readable=(recording.folder,), timeout=budget_s + IMPORT_S + 30.0,
+        readable=(recording.folder, *readable), timeout=budget_s + IMPORT_S + 30.0,
     )  # fmt: skip
     known = {entry.id for entry in plan.entries}
     return read_observations(result, word, known, hash_seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from fanwise.optimize.target import Target
 MOST = 320
 """Calls beside those that were recorded."""
 
-Level = Literal["strict", "foreign", "number"]
+Level = Literal["strict", "foreign", "opaque", "number", "probe"]
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -30,6 +31,10 @@ class Entry(msgspec.Struct, frozen=True):
     script: str
     after: str | None = None
     """What the recorded call did, as a digest."""
+    probe: int | None = None
+    """The entry that tells whether the original knows anything of the type of what was changed."""
+    size: int = 0
+    """How much there is to read, for all of its group."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,3 +80,15 @@ async def make_plan(
         said = result.stderr.text.strip().rpartition("\n")[2]
         raise FanwiseError(f"no calls to compare could be made: {said}")
     return write_plan(Path(recording.folder) / "plan.jsonl", result.stdout.data)
+
+
+def read_rows(plan: Plan, ids: Collection[int]) -> list[dict[str, Any]]:
+    """Some entries with their arguments, which are bytes to us, in the order of `ids`."""
+    lines = Path(plan.file).read_bytes().splitlines()
+    rows = {row["id"]: row for row in map(msgspec.json.decode, lines)}
+    return [rows[each] for each in ids]
+
+
+def rows_to_lines(rows: list[dict[str, Any]]) -> bytes:
+    """The lines of a plan."""
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)

@@ -6,6 +6,8 @@ that; tests and tools may give a plain folder.
 
 from __future__ import annotations
 
+import compileall
+import functools
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -57,8 +59,15 @@ def site_of(where: Where) -> Site:
     )
 
 
+@functools.cache
+def _compiled() -> None:
+    """Compile our part once: in a checkout nothing compiled is written."""
+    compileall.compile_dir(str(INJECTED), quiet=2)
+
+
 def injected(site: Site) -> dict[str, str]:
     """The environment in which `fanwise_child` can be imported, before anything else."""
+    _compiled()
     path = os.pathsep.join(filter(None, [str(INJECTED), site.env.get("PYTHONPATH", "")]))
     return {**site.env, "PYTHONPATH": path}
 

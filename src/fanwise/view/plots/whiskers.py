@@ -17,12 +17,18 @@ def whisker(
     class_: str,
     *,
     zero: float | None = None,
+    mark: float | None = None,
 ) -> Html:
-    """`zero`: a value at which a line stands, which the interval may or may not cross."""
+    """`zero`: a value at which a line stands, which the interval may or may not cross.
+
+    `mark`: another one, dashed: what the value should reach.
+    """
     middle = HEIGHT / 2
     marks = [_upright(share, "grid") for share, _ in scale.ticks()]
     if zero is not None:
         marks.append(_upright(scale.place(zero), "zero"))
+    if mark is not None:
+        marks.append(_upright(scale.place(mark), "cap"))
     if low is not None and high is not None:
         ends = {"x1": across(scale.place(low)), "x2": across(scale.place(high))}
         marks.append(element("line", **ends, y1=middle, y2=middle, class_=f"whisker {class_}"))

@@ -67,6 +67,8 @@ class Home(msgspec.Struct, frozen=True):
     integration: str | None
     model: str | None
     options: Mapping[str, Any]
+    given_in: Mapping[str, int] = {}
+    """In which execution of the run each input was last given; of others: in the first."""
 
 
 class Frame(msgspec.Struct, frozen=True):

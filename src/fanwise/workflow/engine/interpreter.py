@@ -112,6 +112,7 @@ class Interpreter:
             self._setting.project,
             frame.home.folder,
             self._history.execution,
+            given_in=frame.home.given_in,
         )
         return self.leaves.execution(step, frame, place, self._since(step, frame))
 
@@ -241,7 +242,7 @@ class Interpreter:
     async def _workflow(self, step: WorkflowStep, path: str, frame: Frame) -> Result:
         target: Workflow = step.target
         given = {name: value.render(frame.roots()) for name, value in step.input.items()}
-        home = home_of(target, bind_inputs(target, given))
+        home = home_of(target, bind_inputs(target, given), _given_in(step, frame))
         inner = frame.of_workflow(step, path, home)
         stop = await self.these(target.steps, inner)
         outputs = {
@@ -283,7 +284,17 @@ def _so_far(stop: Result | None, output: dict[str, Any]) -> Result:
     return Result(stop.status, output, stop.error, stop.at, moment=stop.moment)
 
 
-def home_of(workflow: Workflow, inputs: Mapping[str, Any]) -> Home:
+def _given_in(step: WorkflowStep, frame: Frame) -> dict[str, int]:
+    """An input of another file is given again when one is that its value is made of."""
+    known = frame.home.given_in
+    found: dict[str, int] = {}
+    for name, value in step.input.items():
+        used = (path[1] for path in value.names() if path[0] == "inputs" and len(path) > 1)
+        found[name] = max((known.get(each, 0) for each in used), default=0)
+    return found
+
+
+def home_of(workflow: Workflow, inputs: Mapping[str, Any], given_in: Mapping[str, int]) -> Home:
     """What the frames of a workflow share."""
     roots = {"inputs": inputs}
     header = workflow.header
@@ -293,4 +304,5 @@ def home_of(workflow: Workflow, inputs: Mapping[str, Any]) -> Home:
         None if header.integration is None else header.integration.render(roots),
         None if header.model is None else header.model.render(roots),
         header.options or {},
+        given_in,
     )

@@ -7,6 +7,7 @@ program prints bytes that are not UTF-8 is a step like others.
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Any
 
 from fanwise.errors import CommandFailed, StepFailed
@@ -40,9 +41,16 @@ async def _result(command: Command, timeout: float | None) -> CommandResult:
         said = error.result.stderr.text if isinstance(error.result, CommandResult) else ""
         code = error.result.exit_code if isinstance(error.result, CommandResult) else 127
         output = {"exit_code": code, "stdout": "", "stderr": said or error.message}
-        raise StepFailed(error.message, output) from error
+        raise StepFailed(f"{error.message}. {_next_step(error)}", output) from error
     finally:
         outside(loop, -1)
+
+
+def _next_step(error: CommandFailed) -> str:
+    cause = error.__cause__
+    if isinstance(cause, OSError) and cause.errno == errno.E2BIG:
+        return "Let the steps that make the long values write them to files, and give their names"
+    return error.next_step
 
 
 def output_of(result: CommandResult) -> dict[str, Any]:

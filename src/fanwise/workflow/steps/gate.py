@@ -32,12 +32,8 @@ class Gate:
 
     bounds_itself = False
 
-    def __init__(
-        self, answers: Mapping[str, Answer], given_in: Mapping[str, int], ask: Ask | None
-    ) -> None:
+    def __init__(self, answers: Mapping[str, Answer], ask: Ask | None) -> None:
         self._answers = answers
-        self._given_in = given_in
-        """In which execution each input was given, those of the first left out."""
         self._ask = ask
 
     def resolve(self, step: GateStep, frame: Frame) -> Resolved:
@@ -78,7 +74,7 @@ class Gate:
         answer = self._answers.get(place.path)
         if answer is not None and answer.execution > place.decided:
             return answer.choice
-        fresh = self._given_in.get(step.verdict_input or "", 0) > place.decided
+        fresh = place.given_in.get(step.verdict_input or "", 0) > place.decided
         return resolved["verdict"] if fresh else None
 
 

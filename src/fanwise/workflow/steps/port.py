@@ -35,6 +35,8 @@ class Place(msgspec.Struct, frozen=True):
     decided: int = -1
     """The execution in which it was last performed to its end, if what came of it no longer
     counts: answers from until then are used up."""
+    given_in: Mapping[str, int] = {}
+    """In which execution of the run each input of its file was given, those of the first aside."""
     version: str = ""
     """What it would record inside itself counts for this version of it, and for no other."""
 

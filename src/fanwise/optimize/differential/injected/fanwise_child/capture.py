@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import sys
-import tempfile
 
 _HEAD = 20_000
 
@@ -14,9 +14,9 @@ class Capture:
     """Takes the place of the two streams for the rest of this process."""
 
     def __init__(self) -> None:
-        self._files = [tempfile.TemporaryFile("ab+") for _ in range(2)]  # noqa: SIM115 - for good
+        self._files = [_file(), _file()]
         for number, file in enumerate(self._files, start=1):
-            os.dup2(file.fileno(), number)
+            os.dup2(file, number)
         sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
 
@@ -24,12 +24,12 @@ class Capture:
         """Forget what was printed so far."""
         self._flush()
         for file in self._files:
-            os.ftruncate(file.fileno(), 0)
+            os.ftruncate(file, 0)
 
     def read(self) -> tuple[str, str]:
         """What was printed, each with its head and, if there is more, its size and digest."""
         self._flush()
-        out, err = (_told(file.fileno()) for file in self._files)
+        out, err = (_told(file) for file in self._files)
         return out, err
 
     def _flush(self) -> None:
@@ -38,6 +38,17 @@ class Capture:
                 stream.flush()
             except (OSError, ValueError, AttributeError):
                 continue  # replaced or closed by whoever was called
+
+
+def _file() -> int:
+    """A file without a name, written at its end."""
+    if hasattr(os, "memfd_create"):
+        file = os.memfd_create("printed")
+        fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)
+        return file
+    import tempfile
+
+    return os.dup(tempfile.TemporaryFile("ab+").fileno())  # noqa: SIM115
 
 
 def _told(file: int) -> str:

@@ -30,6 +30,22 @@ class TupleLike(tuple[Any, ...]):
     __slots__ = ()
 
 
+class Opaque:
+    """Something of which only this is known: whether it is equal to another one."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and other.number == self.number
+
+    def __hash__(self) -> int:
+        return hash(("opaque", self.number))
+
+    def __repr__(self) -> str:
+        return f"Opaque({self.number})"
+
+
 class MissingDict(dict[Any, Any]):
     """A dict that makes up what it does not have, and keeps it: as a `defaultdict` does."""
 

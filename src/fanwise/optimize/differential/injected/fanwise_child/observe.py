@@ -12,7 +12,6 @@ import gc
 import json
 import os
 import resource
-import secrets
 import select
 import signal
 import sys
@@ -89,7 +88,7 @@ class Worker:
     """A process that makes calls."""
 
     def __init__(self, how: dict[str, Any], rows: list[Row]) -> None:
-        self._word = secrets.token_hex(8).encode()
+        self._word = os.urandom(8).hex().encode()
         self._read, write = os.pipe()
         self._buffer = b""
         self._late = False

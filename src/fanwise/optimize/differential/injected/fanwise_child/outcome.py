@@ -7,7 +7,6 @@ then. An exception is `deliberate` if a `raise` of the user's own code made it: 
 
 from __future__ import annotations
 
-import asyncio
 import dis
 import inspect
 import os
@@ -70,9 +69,9 @@ class Observer:
         try:
             value = self.found.own(*args, **kwargs)
             if inspect.iscoroutine(value):
-                return ["awaited", None], asyncio.run(value), former
+                return ["awaited", None], _run(value), former
             if inspect.isasyncgen(value):
-                return ["lazy", *asyncio.run(self._drain_async(value))], None, former
+                return ["lazy", *_run(self._drain_async(value))], None, former
             if isinstance(value, Iterator) and not any(value is each for each in args):
                 return ["lazy", *self._drain(value, streams)], None, former
         except BaseException as error:  # whatever it raises is what it does
@@ -172,6 +171,12 @@ class Observer:
             for name, value in list(vars(self.found.module).items())
             if not name.startswith("__") and _is_data(value)
         }
+
+
+def _run(work: Any) -> Any:
+    import asyncio  # most have no use for it, and it takes as long as all the rest
+
+    return asyncio.run(work)
 
 
 def _answer(function: Any, args: list[Any]) -> Form:

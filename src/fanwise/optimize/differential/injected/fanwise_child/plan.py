@@ -13,14 +13,14 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .finding import Found, find
 from .hints import Hints
 from .kinds import Stream
 from .pack import dumps, load_call, to_text
 from .regrow import Pool, regrow
-from .vary import changes, places, put
+from .vary import Place, changes, places, probe, put
 
 _FAMILIES = 8
 """Recorded calls that are varied: as different from one another as there are."""
@@ -39,6 +39,16 @@ def main() -> None:
         out.write(json.dumps(row) + "\n")
 
 
+class Variation(NamedTuple):
+    """A call that was made from another one."""
+
+    label: str
+    level: str
+    script: str
+    call: Call
+    place: Place | None = None
+
+
 class Planner:
     """Makes the entries of a plan."""
 
@@ -47,7 +57,7 @@ class Planner:
         self._most = how["most"]
         self._seed = how["seed"]
         self._hints = Hints(found.raw)
-        self._skip = _in_front(found)
+        self._skip = in_front(found)
         self._count = 0
 
     def rows(self) -> Iterator[Row]:
@@ -65,26 +75,48 @@ class Planner:
         for script in _SCRIPTS if group > 1 else (*_SCRIPTS, "thread"):
             yield self._row("as recorded", "strict", script, row, group)
         rng = random.Random(f"{self._seed} {group}")
-        made = list(self._varied(row, rng))
-        keep = set(rng.sample(range(len(made)), min(len(made), share)))
-        for number, (label, level, script, call) in enumerate(made):
-            packed = self._packed(call) if number in keep else None
-            if packed is not None:
-                yield self._row(label, level, script, packed, group)
+        grown = list(self._regrown(row, rng, max(share // 2, 20)))
+        made = [*self._varied(row, rng), *self._shared(row)]
+        kept = sorted(rng.sample(range(len(made)), min(len(made), share)))
+        asked: dict[str, int] = {}
+        for variation in [made[number] for number in kept] + grown:
+            yield from self._variation(variation, row, group, asked)
 
-    def _varied(self, row: Row, rng: random.Random) -> Iterator[tuple[str, str, str, Call]]:
+    def _variation(
+        self, variation: Variation, row: Row, group: int, asked: dict[str, int]
+    ) -> Iterator[Row]:
+        packed = self._packed(variation.call)
+        if packed is None:
+            return
+        place = variation.place
+        if variation.level == "opaque" and place is not None:
+            if place.text not in asked:
+                args, kwargs = load_call(row)
+                put(args, kwargs, place.way, probe(place.value))
+                yield self._row(
+                    f"{place.text} opaque",
+                    "probe",
+                    "once",
+                    self._packed((args, kwargs)) or row,
+                    group,
+                )
+                asked[place.text] = self._count
+            packed = {**packed, "probe": asked[place.text]}
+        yield self._row(variation.label, variation.level, variation.script, packed, group)
+
+    def _varied(self, row: Row, rng: random.Random) -> Iterator[Variation]:
         args, kwargs = load_call(row)
         for place in places(args, kwargs, self._skip):
-            for label, level, new in changes(place.value, rng):
+            for label, level, new in changes(place.value, rng, top=len(place.way) == 1):
                 fresh = load_call(row)
                 put(*fresh, place.way, new)
                 if self._hints.admit(*fresh):
-                    script = "inside" if label == "a stream" and rng.random() < 0.5 else "once"
-                    yield f"{place.text} {label}", level, script, fresh
-        yield from self._shared(row)
-        yield from self._regrown(row, rng)
+                    text = f"{place.text} {label}"
+                    yield Variation(text, level, "once", fresh, place)
+                    if label == "a stream":
+                        yield Variation(text, level, "inside", fresh, place)
 
-    def _shared(self, row: Row) -> Iterator[tuple[str, str, str, Call]]:
+    def _shared(self, row: Row) -> Iterator[Variation]:
         """The same object in the place of two."""
         args, _ = load_call(row)
         for first in range(self._skip, len(args)):
@@ -92,24 +124,25 @@ class Planner:
                 if type(args[first]) is type(args[second]) and not _is_atom(args[first]):
                     fresh, named = load_call(row)
                     fresh[second] = fresh[first]
-                    yield f"[{second}] is [{first}]", "strict", "once", (fresh, named)
+                    yield Variation(f"[{second}] is [{first}]", "strict", "once", (fresh, named))
         for first, value in enumerate(args[self._skip :], start=self._skip):
             if type(value) is list and value and not _is_atom(value[0]):
                 fresh, named = load_call(row)
                 fresh[first] = [fresh[first][0]] * 3
-                yield f"[{first}] has one thing thrice", "strict", "once", (fresh, named)
+                label = f"[{first}] has one thing thrice"
+                yield Variation(label, "strict", "once", (fresh, named))
 
-    def _regrown(self, row: Row, rng: random.Random) -> Iterator[tuple[str, str, str, Call]]:
+    def _regrown(self, row: Row, rng: random.Random, count: int) -> Iterator[Variation]:
         pool = Pool(rng)
         pool.gather(load_call(row)[0][self._skip :])
-        for number in range(24):
+        for number in range(count):
             args, kwargs = load_call(row)
             front = args[: self._skip]
             fresh = [*front, *(regrow(each, pool) for each in args[self._skip :])]
             named = {name: regrow(each, pool) for name, each in kwargs.items()}
             if self._hints.admit(fresh, named):
-                script = ("once", "once", "spoilt")[number % 3]
-                yield "built alike", "strict", script, (fresh, named)
+                script = "spoilt" if number % 4 == 3 else "once"
+                yield Variation("built alike", "strict", script, (fresh, named))
 
     def _from_hints(self, group: int) -> Iterator[Row]:
         if self._skip:
@@ -138,11 +171,13 @@ class Planner:
     def _row(self, label: str, level: str, script: str, row: Row, group: int) -> Row:
         self._count += 1
         found = {"id": self._count, "group": group, "label": label, "level": level}
-        kept: Row = {name: row[name] for name in ("call", "streams", "after") if name in row}
+        kept: Row = {
+            name: row[name] for name in ("call", "streams", "after", "probe") if name in row
+        }
         return {**found, "script": script, **kept}
 
 
-def _in_front(found: Found) -> int:
+def in_front(found: Found) -> int:
     """Arguments that come before those of the call: the object or the class of a method."""
     if isinstance(found.raw, staticmethod):
         return 0

@@ -20,7 +20,6 @@ import inspect
 import json
 import os
 import random
-import secrets
 import sys
 import time
 from contextvars import ContextVar
@@ -266,7 +265,7 @@ class Store:
         os.write(self._file, json.dumps(line).encode() + b"\n")
 
     def _open(self) -> int:
-        name = f"calls-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
+        name = f"calls-{os.getpid()}-{os.urandom(4).hex()}.jsonl"
         path = os.path.join(self._asked["into"], name)  # noqa: PTH118
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         head = {"module": self._module, "python": sys.executable, "path": sys.path}

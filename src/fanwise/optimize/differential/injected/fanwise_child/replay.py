@@ -14,7 +14,6 @@ somebody asks: `exhaust` makes a generator or a coroutine do its work.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 from collections import deque
@@ -50,12 +49,18 @@ def opened(args: list[Any]) -> list[Any]:
 def exhaust(value: Any, most: int = 1_000_000) -> Any:
     """Let what is lazy do its work; return what is not lazy as it is."""
     if inspect.iscoroutine(value):
-        return asyncio.run(value)
+        return _run(value)
     if inspect.isasyncgen(value):
-        return asyncio.run(_collect(value, most))
+        return _run(_collect(value, most))
     if inspect.isgenerator(value):
         deque((each for each, _ in zip(value, range(most), strict=False)), maxlen=0)
     return value
+
+
+def _run(work: Any) -> Any:
+    import asyncio  # most have no use for it, and it takes long
+
+    return asyncio.run(work)
 
 
 async def _collect(value: Any, most: int) -> None:

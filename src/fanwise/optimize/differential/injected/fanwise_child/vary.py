@@ -1,7 +1,9 @@
 """Other calls, made from a recorded one: the same with something changed.
 
 Each variation says how far it goes. `strict`: of the types that were recorded. `foreign`: of
-another type than was ever given there. `number`: a float where there was an int. What is held
+another type than was ever given there. `number`: something else where there was a number, a float
+for an int above all. `opaque`: of another type, where only the original can tell whether the type
+matters; it is asked by `probe`, with objects that can do nothing but be equal. What is held
 against a candidate in each case is in `compare.py` of the other side. A type hint that does not
 admit a value takes the variation out: nobody promised anything for it.
 
@@ -15,7 +17,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .kinds import LIKE, MissingDict, Stream
+from .kinds import LIKE, MissingDict, Opaque, Stream
 
 LARGE = 1500
 """Elements of a large argument: more than Python recurses."""
@@ -91,15 +93,29 @@ def _with(value: Any, way: list[Any], new: Any) -> Any:
     return value
 
 
-def changes(value: Any, rng: random.Random) -> Iterator[Change]:
-    """What could stand in the place of a value."""
+def probe(value: Any) -> Any:
+    """The value with opaque objects in the place of what is in it."""
+    if type(value) is list:
+        first = {id(each): value.index(each) for each in value}
+        return [Opaque(first[id(each)]) for each in value]
+    return Opaque(0)
+
+
+def changes(value: Any, rng: random.Random, *, top: bool) -> Iterator[Change]:
+    """What could stand in the place of a value; `top`: it is an argument itself."""
     make = _MAKERS.get(type(value))
     if make is not None:
         yield from make(value, rng)
         if type(value) in LIKE:
             yield "a subclass", "strict", LIKE[type(value)](value)
     if value is not None and type(value) is not bool:
-        yield "None", "foreign", None
+        yield "None", _none_level(value, top=top), None
+
+
+def _none_level(value: Any, *, top: bool) -> str:
+    if isinstance(value, int | float):
+        return "number"
+    return "foreign" if top else "opaque"
 
 
 def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
@@ -113,12 +129,22 @@ def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
         yield "one element", "strict", value[:1]
         yield "all the same", "strict", [value[0]] * len(value)
         yield "large", "strict", value * (LARGE // len(value) + 1)
+        yield from _singles(value[0], rng)
     yield "a tuple", "foreign", tuple(value)
     yield "a stream", "foreign", Stream(list(value))
     if value and _is_hashable(value[0]):
-        yield "unhashable elements", "foreign", [[each] for each in value]
-        yield "a set", "foreign", set(value) if all(map(_is_hashable, value)) else None
-        yield "with None", "foreign", [*value, None]
+        yield "unhashable elements", "opaque", [[each] for each in value]
+        yield "with None", "opaque", [*value, None]
+
+
+def _singles(value: Any, rng: random.Random) -> Iterator[Change]:
+    """Lists of one element, and of two: where a special one is alone, or comes first."""
+    if type(value) not in (int, float, str):
+        return
+    for label, level, new in _MAKERS[type(value)](value, rng):
+        if level == "strict" and label != "large":
+            yield f"one element, {label}", "strict", [new]
+            yield f"two elements, {label}", "strict", [new, value]
 
 
 def _of_tuple(value: tuple[Any, ...], rng: random.Random) -> Iterator[Change]:

@@ -1,0 +1,118 @@
+"""What was measured of both sides, and what is wrong with it. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+import msgspec
+
+from fanwise.optimize.benchmark.statistics import place
+from fanwise.optimize.differential.equal import Match, Tolerance
+
+_SURE = 0.05
+_PART_OF_GAIN = 0.5
+_HIDDEN_S = 0.05
+_HIDDEN_PART = 0.25
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """One side in one process."""
+
+    seconds: float
+    """For one pass: the median of its samples."""
+    new_s: float | None = None
+    """For one pass over calls that it had not seen before; None: nobody knows."""
+    again_s: float | None = None
+    """For the same calls, when it had."""
+    forms: Mapping[str, str] = {}
+    """What the calls gave while it was timed, as JSON."""
+    told_s: float = 0.0
+    """How long it says that it took in all."""
+    wall_s: float = 0.0
+    """How long it took by our clock."""
+    source: str = ""
+    """The digest of the benchmark's own file."""
+    pinned: bool = False
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Both sides, one directly after the other."""
+
+    baseline: Measured
+    candidate: Measured
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast the candidate is."""
+        return self.baseline.seconds / self.candidate.seconds
+
+    @property
+    def new_ratio(self) -> float:
+        """The same for calls that neither had seen before."""
+        if self.baseline.new_s is None or self.candidate.new_s is None:
+            return self.ratio
+        return self.baseline.new_s / self.candidate.new_s
+
+
+def remembers(pairs: Sequence[Pair]) -> bool:
+    """Whether most of the gain is there only when a call comes again.
+
+    Calls that are made for the first time take longer anyway, on both sides alike. If the
+    candidate's take still longer by more than half of what it gains at known ones, it remembers.
+    """
+    more = sorted(each for pair in pairs if (each := _more_for_new(pair)) is not None)
+    end = place(len(more), _SURE) if more else 0
+    return bool(end) and more[end - 1] > 0
+
+
+def _more_for_new(pair: Pair) -> float | None:
+    ours, theirs = pair.baseline, pair.candidate
+    if ours.new_s is None or ours.again_s is None or theirs.new_s is None or theirs.again_s is None:
+        return None
+    gain = ours.again_s - theirs.again_s
+    return (theirs.new_s - theirs.again_s) - (ours.new_s - ours.again_s) - _PART_OF_GAIN * gain
+
+
+def hides_time(pairs: Sequence[Pair]) -> bool:
+    """Whether the candidate's process took longer than it says, and the original's did not.
+
+    Its figures come from a process that it shares. This is what cannot be turned back there: the
+    time between its start and its end.
+    """
+    hidden = [
+        (pair.candidate.wall_s - pair.candidate.told_s)
+        - (pair.baseline.wall_s - pair.baseline.told_s)
+        for pair in pairs
+    ]
+    return median(hidden) > _HIDDEN_S + _HIDDEN_PART * median(p.baseline.told_s for p in pairs)
+
+
+class Values:
+    """Whether the candidate still gives what the original gives, while it is timed.
+
+    Calls at which the original itself does not always give the same are left out.
+    """
+
+    def __init__(self, tolerance: Tolerance) -> None:
+        self._tolerance = tolerance
+        self._first: Mapping[str, str] | None = None
+        self._unsteady: set[str] = set()
+        self._wrong: set[str] = set()
+
+    def add(self, pair: Pair) -> None:
+        """One more pair."""
+        ours, theirs = pair.baseline.forms, pair.candidate.forms
+        first = self._first = self._first or ours
+        self._unsteady |= {call for call in first if not self._same(first[call], ours.get(call))}
+        self._wrong |= {call for call in ours if not self._same(ours[call], theirs.get(call))}
+
+    @property
+    def wrong(self) -> list[int]:
+        """The calls that gave something else, by their places among the recorded ones."""
+        return sorted(int(call) for call in self._wrong - self._unsteady)
+
+    def _same(self, a: str, b: str | None) -> bool:
+        if a == b or b is None:
+            return a == b
+        return Match(self._tolerance).same(msgspec.json.decode(a), msgspec.json.decode(b))

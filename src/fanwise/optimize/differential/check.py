@@ -1,0 +1,126 @@
+"""The differential check of one candidate."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
+from fanwise.optimize.differential.compare import Differs, compare
+from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.differential.equal import Tolerance
+from fanwise.optimize.differential.observe import Observations, observe
+from fanwise.optimize.differential.running import Where
+from fanwise.optimize.differential.smallest import BUDGET_S, Pair, smallest
+from fanwise.optimize.target import Target
+
+ALLOWED_S = 5.0
+"""A candidate's call may take so long, and so many times as long as on the original."""
+ALLOWED_TIMES = 20.0
+_ENDS = 3
+"""Calls that a candidate does not survive, until the rest is left out."""
+
+
+async def check_differential(
+    original: Where,
+    candidate: Where,
+    target: Target,
+    baseline: Baseline,
+    settings: Settings,
+    *,
+    tolerance: Tolerance | None = None,
+    budget_s: float = BUDGET_S,
+) -> tuple[Finding, Difference | None]:
+    """Whether a candidate does what the original does; if not, the smallest call that shows it.
+
+    `original` is a checkout with the code that `baseline` was made from; several checks may use
+    it at once. `budget_s` is for making the call smaller.
+    """
+    begun = time.monotonic()
+    check = _Check(original, candidate, target, baseline, settings, tolerance or Tolerance())
+    reason, difference = await check.run(budget_s)
+    finding = Finding(
+        stage="differential",
+        ok=not reason,
+        reason=reason or check.passed(),
+        detail=_detail(baseline, difference),
+        seconds=time.monotonic() - begun,
+    )
+    return finding, difference
+
+
+class _Check:
+    def __init__(
+        self,
+        original: Where,
+        candidate: Where,
+        target: Target,
+        baseline: Baseline,
+        settings: Settings,
+        tolerance: Tolerance,
+    ) -> None:
+        self._original = original
+        self._candidate = candidate
+        self._target = target
+        self._baseline = baseline
+        self._settings = settings
+        self._tolerance = tolerance
+
+    def passed(self) -> str:
+        return f"the same in {len(self._baseline.steady)} calls"
+
+    async def run(self, budget_s: float) -> tuple[str, Difference | None]:
+        if self._baseline.problem:
+            return self._baseline.problem, None
+        for number, hash_seed in enumerate(HASH_SEEDS):
+            seen = await self._observe(hash_seed)
+            if seen.broken:
+                return f"its target cannot be called: {seen.broken}", None
+            found = self._compare(number, seen)
+            if found:
+                return await self._told(found, hash_seed, budget_s)
+        if not (self._baseline.plan.intact() and self._baseline.recording.intact()):
+            return "the recorded calls were changed while it ran", None
+        return "", None
+
+    async def _observe(self, hash_seed: int) -> Observations:
+        took = self._baseline.seconds()
+        allowed = {each: max(ALLOWED_S, ALLOWED_TIMES * time) for each, time in took.items()}
+        return await observe(
+            self._candidate, self._target, self._baseline.recording, self._baseline.plan,
+            self._settings, hash_seed=hash_seed, only=self._baseline.made, seconds=allowed,
+            ends=_ENDS, budget_s=60.0 + ALLOWED_TIMES * sum(took.values()),
+        )  # fmt: skip
+
+    def _compare(self, number: int, seen: Observations) -> list[Differs]:
+        baseline = self._baseline
+        return compare(
+            baseline.entries(), baseline.passes[number], seen, self._tolerance,
+            unordered=frozenset(baseline.unordered),
+        )  # fmt: skip
+
+    async def _told(
+        self, found: list[Differs], hash_seed: int, budget_s: float
+    ) -> tuple[str, Difference]:
+        scratch = Path(tempfile.mkdtemp(prefix="smaller-", dir=self._baseline.recording.folder))
+        pair = Pair(
+            original=self._original, candidate=self._candidate, target=self._target,
+            baseline=self._baseline, settings=self._settings, tolerance=self._tolerance,
+            hash_seed=hash_seed, scratch=scratch,
+        )  # fmt: skip
+        try:
+            difference = await smallest(pair, found, budget_s=budget_s)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        return (
+            f"{difference.call}: it {difference.got}, the original {difference.expected}",
+            difference,
+        )
+
+
+def _detail(baseline: Baseline, difference: Difference | None) -> str:
+    return difference.test if difference else "\n".join(baseline.notes)

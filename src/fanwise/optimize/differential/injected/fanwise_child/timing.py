@@ -1,0 +1,262 @@
+"""A program: times a function in this one process, and tells the figures. Called by nobody twice.
+
+What is timed is one pass over all calls, `loops` times in a row, with arguments that were made
+anew for each call before the clock was read. The last pass of each sample is kept, and what it
+gave is told beside the figures: a function that is right only until it is timed is found out.
+
+A function that remembers results is fast at calls that it has seen, and these are all that a loop
+makes. So half of the calls are held back until the other half has warmed everything up; then they
+are made once, as new calls, and once more in a loop. Who compares processes can tell the two.
+
+Everything that is used of the standard library is taken before the user's code is imported, and
+the figures go out by a file that has no number in its sight, behind a word that it was not told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import inspect
+import json
+import os
+import random
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter_ns
+from types import FunctionType
+from typing import Any
+
+from .finding import find
+from .forms import Former
+from .pack import load_call
+from .replay import opened
+
+LONG_ENOUGH_NS = 10_000_000
+"""For a sample: far above what a clock and a turn of the scheduler take."""
+_PREPARED_NS = 60_000_000
+"""At most this for making the arguments of a sample."""
+_MOST_PASSES = 20_000
+_TOLD = 200_000
+_ATOMS = (int, float, str, bytes, bool, type(None))
+
+Call = tuple[Any, dict[str, Any]]
+Function = Callable[..., Any]
+
+
+class Subject:
+    """A function, and the calls that are timed."""
+
+    def __init__(self, function: Function, rows: list[Any], load: Callable[[Any], Call]) -> None:
+        self.function = function
+        self._load = load
+        self._rows = rows
+        self.size = len(rows)
+        self._kept = {n: load(row) for n, row in enumerate(rows) if _is_plain(load(row))}
+
+    def fresh(self, which: list[int], passes: int = 1) -> list[Call]:
+        """Arguments for these calls, so many times over."""
+        kept, rows, load = self._kept, self._rows, self._load
+        return [kept[n] if n in kept else load(rows[n]) for _ in range(passes) for n in which]
+
+
+def _is_plain(call: Call) -> bool:
+    """Nobody can change such arguments, so they need not be made anew."""
+    return all(type(each) in _ATOMS for each in (*call[0], *call[1].values()))
+
+
+def main() -> None:
+    """Read how from stdin."""
+    how = json.loads(sys.stdin.read())
+    word, begun = how.pop("word"), perf_counter_ns()
+    told = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    write, dumps = os.write, json.dumps
+    try:
+        answer = _answer(how)
+    except BaseException as error:
+        answer = {"problem": f"{type(error).__name__}: {error}"[:2000]}
+    answer["total_ns"] = perf_counter_ns() - begun
+    data = (word + dumps(answer) + "\n").encode()
+    while data:
+        data = data[write(told, data) :]
+    os._exit(0)
+
+
+def _answer(how: dict[str, Any]) -> dict[str, Any]:
+    pinned = _pin(how["core"])
+    random.seed(how["seed"])
+    order = random.Random(how["seed"])
+    begun = perf_counter_ns()
+    subject, source = _subject(how)
+    imported_ns = perf_counter_ns() - begun
+    around = {"pinned": pinned, "imported_ns": imported_ns, "source": source}
+    if how["loops"] is None:
+        return {**_calibrated(subject), **around}
+    if how["lazy"]:
+        subject.function = _exhausting(subject.function)
+    return {**_measured(subject, how, order), **around}
+
+
+def _pin(core: int | None) -> bool:
+    if core is None or not hasattr(os, "sched_setaffinity"):
+        return False
+    try:
+        os.sched_setaffinity(0, {core})
+    except OSError:
+        return False
+    return True
+
+
+# -- what is timed -------------------------------------------------------------------------------
+
+
+def _subject(how: dict[str, Any]) -> tuple[Subject, str]:
+    if "calls" not in how:
+        return _named(how)
+    found = find(how)
+    plain = isinstance(found.raw, FunctionType)
+    function = getattr(found.owner, found.name) if plain else found.own
+    rows = [json.loads(line) for line in Path(how["calls"]).read_text().splitlines()]
+    return Subject(function, rows, _load), ""
+
+
+def _load(row: Any) -> Call:
+    args, kwargs = load_call(row)
+    return opened(args), kwargs
+
+
+def _named(how: dict[str, Any]) -> tuple[Subject, str]:
+    """A benchmark of the repository; the digest of its file, for both sides must have the same."""
+    for each in reversed(how["path"]):
+        sys.path.insert(0, each)
+    module = importlib.import_module(how["module"])
+    function: Any = module
+    for name in how["name"].split("."):
+        function = getattr(function, name)
+    file = Path(module.__file__ or os.devnull)
+    return Subject(function, [None], lambda _: ((), {})), sha256(file.read_bytes()).hexdigest()
+
+
+def _exhausting(function: Function) -> Function:
+    """Let what is lazy do its work while the clock runs."""
+
+    def exhausted(*args: Any, **kwargs: Any) -> Any:
+        value = function(*args, **kwargs)
+        if inspect.iscoroutine(value):
+            return asyncio.run(value)
+        if inspect.isasyncgen(value):
+            return asyncio.run(_collected(value))
+        if isinstance(value, Iterator):
+            deque(value, maxlen=0)
+        return value
+
+    return exhausted
+
+
+async def _collected(value: Any) -> list[Any]:
+    return [each async for each in value]
+
+
+def _is_lazy(value: Any) -> bool:
+    return inspect.iscoroutine(value) or inspect.isasyncgen(value) or isinstance(value, Iterator)
+
+
+# -- timing --------------------------------------------------------------------------------------
+
+
+def _timed(function: Function, calls: list[Call], last: list[Call]) -> tuple[int, list[Any]]:
+    """How long all of them took, and what the last ones gave."""
+    gave: list[Any] = []
+    keep = gave.append
+    clock = perf_counter_ns
+    begun = clock()
+    for args, kwargs in calls:
+        try:
+            function(*args, **kwargs)
+        except BaseException:  # noqa: S110 - it raised when it was recorded, too
+            pass
+    for args, kwargs in last:
+        try:
+            keep(function(*args, **kwargs))
+        except BaseException as error:
+            keep(_Raised(error))
+    return clock() - begun, gave
+
+
+class _Raised:
+    def __init__(self, error: BaseException) -> None:
+        self.form = ["raise", type(error).__qualname__]
+
+
+def _sample(subject: Subject, which: list[int], passes: int) -> tuple[int, list[Any]]:
+    """Of `passes` passes, in nanoseconds, with what the last of them gave."""
+    calls = subject.fresh(which, passes - 1)
+    last = subject.fresh(which)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        return _timed(subject.function, calls, last)
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+def _measured(subject: Subject, how: dict[str, Any], order: random.Random) -> dict[str, Any]:
+    loops = how["loops"]
+    everything = list(range(subject.size))
+    order.shuffle(everything)
+    half = subject.size // 2
+    seen, unseen = everything[:half], everything[half:]
+    if seen:
+        _sample(subject, seen, loops)
+    new_ns, _ = _sample(subject, unseen, 1)
+    again_ns, _ = _sample(subject, unseen, loops)
+    samples, gave = [], []
+    for _ in range(how["samples"]):
+        ns, gave = _sample(subject, everything, loops)
+        samples.append(ns / loops)
+    forms = [json.dumps(_form(value)) for value in gave]
+    return {
+        "samples": samples,
+        "new_ns": new_ns,
+        "again_ns": again_ns / loops,
+        "forms": {str(n): _bounded(form) for n, form in zip(everything, forms, strict=True)},
+    }
+
+
+def _form(value: Any) -> Any:
+    return value.form if isinstance(value, _Raised) else Former().form(value)
+
+
+def _bounded(form: str) -> str:
+    return form if len(form) <= _TOLD else json.dumps(["digest", sha256(form.encode()).hexdigest()])
+
+
+def _calibrated(subject: Subject) -> dict[str, Any]:
+    """How many passes make a sample long enough, and how many samples are worth their time."""
+    everything = list(range(subject.size))
+    _, gave = _sample(subject, everything, 1)
+    lazy = any(_is_lazy(value) for value in gave)
+    if lazy:
+        subject.function = _exhausting(subject.function)
+    passes, spent = 1, 0
+    while True:
+        begun = perf_counter_ns()
+        spent, _ = _sample(subject, everything, passes)
+        prepared = perf_counter_ns() - begun - spent
+        if spent >= LONG_ENOUGH_NS or prepared >= _PREPARED_NS or passes >= _MOST_PASSES:
+            break
+        passes = min(_MOST_PASSES, passes * 2)
+    samples = 5 if spent < 4 * LONG_ENOUGH_NS else 3 if spent < 20 * LONG_ENOUGH_NS else 1
+    return {"loops": passes, "samples": samples, "lazy": lazy, "sample_ns": spent}
+
+
+if __name__ == "__main__":
+    main()

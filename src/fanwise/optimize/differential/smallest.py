@@ -1,0 +1,178 @@
+"""The smallest call in which a candidate differs, and a test that shows it.
+
+Of all that differ the one with the least to read is taken, with the calls before it in the same
+process if it differs only after them. Then smaller ones are made, beside the original, and tried
+on both sides, as long as there is time. At last the call is written down as several tests, and
+these are run on both sides: the first that passes on the original, and fails on the candidate, is
+given. So a test that is given has been seen to do what it says.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
+from fanwise.optimize.differential.compare import Differs, compare
+from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.differential.equal import Tolerance
+from fanwise.optimize.differential.observe import Observations, observe
+from fanwise.optimize.differential.plan import Plan, read_rows, rows_to_lines, write_plan
+from fanwise.optimize.differential.running import Where, run_program, site_of
+from fanwise.optimize.differential.told import told
+from fanwise.optimize.target import Target
+
+BUDGET_S = 20.0
+"""What looking for a smaller one may take."""
+_TRIED = 3
+"""Differing calls that are tried by themselves."""
+_CALL = 2000
+Rows = list[dict[str, Any]]
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Both sides, and what is compared."""
+
+    original: Where
+    candidate: Where
+    target: Target
+    baseline: Baseline
+    settings: Settings
+    tolerance: Tolerance
+    hash_seed: int
+    scratch: Path
+    """A folder of this use alone."""
+
+    async def program(self, name: str, plan: Plan, **more: object) -> bytes:
+        """What a program prints beside the original."""
+        recording = self.baseline.recording
+        how = recording.how(site_of(self.original).root, self.target.file, self.target.name)
+        result = await run_program(
+            self.original, name, {**how, "plan": plan.file, **more}, self.settings,
+            python=recording.python, hash_seed=self.hash_seed,
+            readable=(recording.folder, str(self.scratch)), timeout=60.0,
+        )  # fmt: skip
+        return result.stdout.data if result.ok else b""
+
+    async def observe(self, where: Where, plan: Plan, hash_seed: int | None = None) -> Observations:
+        """One side."""
+        seconds = {entry.id: 3.0 for entry in plan.entries}
+        return await observe(
+            where, self.target, self.baseline.recording, plan, self.settings,
+            hash_seed=self.hash_seed if hash_seed is None else hash_seed,
+            seconds=seconds, ends=10, budget_s=BUDGET_S, readable=(str(self.scratch),),
+        )  # fmt: skip
+
+    async def differing(self, plan: Plan) -> list[Differs]:
+        """What differs, of a plan."""
+        ours = await self.observe(self.original, plan)
+        theirs = await self.observe(self.candidate, plan)
+        known = [entry for entry in plan.entries if entry.id in theirs.seen]
+        return compare(known, ours, theirs, self.tolerance)
+
+
+async def smallest(
+    pair: Pair, differing: list[Differs], *, budget_s: float = BUDGET_S
+) -> Difference:
+    """Shrink what differs, and write it down."""
+    until = time.monotonic() + budget_s
+    rows, differs = await _start(pair, differing)
+    size: int | None = None
+    while time.monotonic() < until:
+        found = await _smaller(pair, rows, size)
+        if found is None:
+            break
+        rows, differs, size = found
+    return await _written(pair, rows, differs)
+
+
+async def _start(pair: Pair, differing: list[Differs]) -> tuple[Rows, Differs]:
+    """One that differs by itself; else one with all that came before it in its process."""
+    plan = pair.baseline.plan
+    order = sorted(differing, key=_readable)
+    for differs in order[:_TRIED]:
+        rows = read_rows(plan, [differs.entry.id])
+        again = await pair.differing(_plan(pair, [rows]))
+        if again:
+            return rows, again[0]
+    first = min(differing, key=lambda each: each.entry.id)
+    group = [each.id for each in plan.entries if each.group == first.entry.group]
+    rows = read_rows(plan, [each for each in group if each <= first.entry.id])
+    return rows, first
+
+
+def _readable(differs: Differs) -> tuple[bool, bool, int]:
+    recorded = differs.entry.label != "as recorded"
+    return differs.entry.script != "once", recorded, differs.entry.id
+
+
+async def _smaller(pair: Pair, rows: Rows, size: int | None) -> tuple[Rows, Differs, int] | None:
+    """The smallest of the smaller ones that still differ."""
+    lines = await pair.program("shrink", _plan(pair, [rows]))
+    plan = write_plan(pair.scratch / "smaller.jsonl", lines)
+    found = await pair.differing(plan)
+    best = min(found, key=lambda each: each.entry.size, default=None)
+    if best is None or (size is not None and best.entry.size >= size):
+        return None
+    group = [each.id for each in plan.entries if each.group == best.entry.group]
+    kept = [each for each in group if each <= best.entry.id]
+    return read_rows(plan, kept), best, best.entry.size
+
+
+def _plan(pair: Pair, groups: list[Rows]) -> Plan:
+    rows = [
+        {**row, "group": number, "id": 1000 * number + place}
+        for number, group in enumerate(groups, start=1)
+        for place, row in enumerate(group)
+    ]
+    return write_plan(pair.scratch / "tried.jsonl", rows_to_lines(rows))
+
+
+class _Told(msgspec.Struct):
+    call: str = ""
+    tests: list[str] = []
+    missing: str = ""
+
+
+async def _written(pair: Pair, rows: Rows, differs: Differs) -> Difference:
+    plan = _plan(pair, [rows])
+    lines = await pair.program("testing", plan, step=differs.step, kind=differs.kind)
+    text = _Told(missing="it cannot be written down")
+    if lines:
+        text = msgspec.json.decode(lines.splitlines()[-1], type=_Told)
+    test = await _proven(pair, text.tests)
+    why = text.missing or "none of those tried tells them apart"
+    return Difference(
+        kind=differs.kind,
+        call=(text.call or f"{pair.target.name}(…): {differs.entry.label}")[:_CALL],
+        expected=told(differs.expected, differs.kind),
+        got=differs.ended or told(differs.got, differs.kind),
+        test=test or f"# No test could be written: {why}\n",
+    )
+
+
+async def _proven(pair: Pair, tests: list[str]) -> str:
+    """The first test that passes on the original and fails on the candidate."""
+    plain = {"label": "", "level": "strict", "script": "proof"}
+    rows: Rows = [
+        {**plain, "id": number, "group": number, "text": text}
+        for number, text in enumerate(tests, start=1)
+    ]
+    if not rows:
+        return ""
+    plan = write_plan(pair.scratch / "tests.jsonl", rows_to_lines(rows))
+    passes = [await pair.observe(pair.original, plan, seed) for seed in HASH_SEEDS]
+    theirs = await pair.observe(pair.candidate, plan)
+    for number, text in enumerate(tests, start=1):
+        if all(_passed(each, number) for each in passes) and not _passed(theirs, number):
+            return text
+    return ""
+
+
+def _passed(seen: Observations, number: int) -> bool:
+    found = seen.seen.get(number)
+    return found is not None and not found.ended and bool(found.read()[0].get("passed"))

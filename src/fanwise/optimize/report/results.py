@@ -1,0 +1,110 @@
+"""What a report is about: a run as it is in the journal, with what follows from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from fanwise.errors import BadSpec
+from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.driver.recorded import Recorded
+from fanwise.optimize.report.lineage import Placed, lineage
+from fanwise.optimize.spec import AcceptSpec, OptimizeSpec
+from fanwise.optimize.verdicts import ORIGINAL, Verdict
+from fanwise.optimize.winner import winner
+from fanwise.specs import Document, check
+
+WAITING = "waiting"
+STAGES = ("apply", "compile", "test", "differential", "benchmark")
+
+
+class Results:
+    """All of it; every part is made once."""
+
+    def __init__(self, found: Recorded) -> None:
+        self.found = found
+        self.run = found.run
+        self.verdicts = {each.candidate.key: each for each in found.verdicts}
+        self.winner = winner(found.verdicts)
+
+    @cached_property
+    def rows(self) -> list[Placed]:
+        """Every candidate, judged or not, below the one that it was made from."""
+        judged = [each.candidate for each in self.found.verdicts]
+        return lineage([*judged, *self.found.waiting])
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many of each status."""
+        return Counter(map(self.status, (each.candidate for each in self.rows)))
+
+    @cached_property
+    def spec(self) -> OptimizeSpec | None:
+        """What was asked for; None: it was written by another version, and cannot be read."""
+        try:
+            document = Document.again(self.found.spec)
+            return check(document, OptimizeSpec, "optimize")
+        except (BadSpec, KeyError, TypeError):
+            return None
+
+    @property
+    def accept(self) -> AcceptSpec:
+        """When one is accepted."""
+        return AcceptSpec() if self.spec is None else self.spec.accept
+
+    @property
+    def target(self) -> str:
+        """What shall be faster; empty: the whole."""
+        return "" if self.spec is None else self.spec.target or ""
+
+    @property
+    def noise(self) -> Mapping[str, Any] | None:
+        """How the original came out against itself."""
+        found = self.found.baseline.get("noise")
+        return found if isinstance(found, Mapping) else None
+
+    def profile(self, key: str) -> str:
+        """Where the time of a candidate goes, or of the `original`, as text; empty: not known."""
+        found = self.found.baseline.get("profile") if key == ORIGINAL else None
+        return found if isinstance(found, str) else ""
+
+    def status(self, candidate: Candidate) -> str:
+        """What became of it."""
+        verdict = self.verdicts.get(candidate.key)
+        return WAITING if verdict is None else verdict.status
+
+    def is_winner(self, candidate: Candidate) -> bool:
+        """Whether it is the one."""
+        return self.winner is not None and self.winner.candidate.key == candidate.key
+
+    def name(self, key: str | None) -> str:
+        """Of the candidate with this key."""
+        if key is None or key == ORIGINAL:
+            return "the original"
+        found = self.verdicts.get(key)
+        return key if found is None else found.candidate.name
+
+    def seconds(self, candidate: Candidate) -> Mapping[str, float]:
+        """What it took, by stage, in the order of the stages."""
+        verdict = self.verdicts.get(candidate.key)
+        if verdict is None:
+            return {}
+        known = [stage for stage in STAGES if stage in verdict.seconds]
+        others = [stage for stage in verdict.seconds if stage not in STAGES]
+        return {stage: verdict.seconds[stage] for stage in (*known, *others)}
+
+
+def reason(verdict: Verdict | None) -> str:
+    """In one line."""
+    if verdict is None:
+        return "not judged yet"
+    said = " ".join(verdict.reason.split())
+    return f"{verdict.stage}: {said}" if verdict.status == "rejected" and said else said
+
+
+def ratio_text(verdict: Verdict | None) -> str:
+    """`1.62 (1.55 to 1.69)`; empty if it was not measured."""
+    speed = None if verdict is None else verdict.speed
+    return "" if speed is None else f"{speed.ratio:.3g} ({speed.low:.3g} to {speed.high:.3g})"

@@ -1,0 +1,248 @@
+"""The report: every candidate is on it, and what is hostile stays text."""
+
+from __future__ import annotations
+
+import io
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.driver.recorded import Recorded
+from fanwise.optimize.report.candidates import speed_scale
+from fanwise.optimize.report.markdown import code, escaped
+from fanwise.optimize.report.page import report
+from fanwise.optimize.report.rows import COLUMNS, candidate_table
+from fanwise.optimize.verdicts import Verdict
+from fanwise.view.scales import Linear, Log
+from tests.optimize.made import candidate, recorded, speed, verdict
+
+EVIL = "</pre><script>alert(1)</script><img src=x onerror=alert(2)> `|` **b** [l](http://x)"
+
+
+class Seen(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.odd: list[str] = []
+        self.text = io.StringIO()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.odd += [
+            name for name, _ in attrs if name.startswith("on") or name in ("src", "action")
+        ]
+        self.odd += [value or "" for name, value in attrs if name == "href" and value[:1] != "#"]  # type: ignore[index]
+
+    def handle_data(self, data: str) -> None:
+        self.text.write(data)
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.text.getvalue().split())
+
+
+def a_run() -> Recorded:
+    """All kinds of verdicts, with a lineage of three."""
+    return recorded(
+        [
+            verdict(
+                "fast", 2.31, speed=speed(2.31, 2.42, 2.55), patch="+fast\n-slow\n", diff_lines=2
+            ),
+            verdict("first", candidate=candidate("first", how="proposed"), seconds={"test": 1.0}),
+            verdict(
+                "second",
+                1.2,
+                candidate=candidate("second", how="repaired", parent="first", round=1),
+            ),
+            verdict(
+                "third", 1.5, candidate=candidate("third", how="refined", parent="second", round=2)
+            ),
+            verdict("twin", status="same", same_as="fast", reason="it is the same"),
+            verdict("unchanged", status="same", same_as="original", reason="nothing changes"),
+            verdict(
+                "open", 0.99, status="undecided", speed=speed(0.99, 1.1, 1.3, decision="undecided")
+            ),
+            verdict(
+                "wrong",
+                stage="differential",
+                reason="another value",
+                difference=Difference(
+                    kind="value", call="f(1)", expected="1", got="2", test="def test_f(): ..."
+                ),
+                findings=(Finding(stage="differential", ok=False, detail="7 calls differ"),),
+                seconds={"apply": 0.1, "differential": 2.0},
+            ),
+        ],
+        noise={"low": 0.99, "high": 1.02, "ratio": 1.0},
+        waiting=[candidate("late", how="proposed")],
+        unusable=[
+            {"name": "proposal 9", "reason": "no code block", "answer": "I would rather not"}
+        ],
+        failures={"propose:3": "the model was overloaded"},
+    )
+
+
+def test_every_candidate_is_there_with_its_verdict_interval_and_reason() -> None:
+    made = report(a_run())
+    seen = Seen(made.html)
+    for name in ("fast", "first", "second", "third", "twin", "unchanged", "open", "wrong", "late"):
+        assert name in seen.words
+    for part in (
+        "2.42 (2.31 to 2.55)", "the same as fast", "the same as the original", "another value",
+        "f(1)", "def test_f(): ...", "7 calls differ", "round 2", "± 2.0%", "0.990 to 1.020",
+        "no code block", "I would rather not", "the model was overloaded", "not judged yet",
+        "pytest -q", "1.05 times", "-slow",
+    ):  # fmt: skip
+        assert part in seen.words, part
+    assert "script" not in seen.tags
+    assert seen.odd == []
+
+
+def test_a_child_stands_below_its_parent_one_step_in() -> None:
+    table = report(a_run()).html.partition('id="details"')[0]
+    names = re.findall(
+        r'class="name" title="([^"]*)">(?:<span class="twig">([^<]*)</span>)?', table
+    )
+    assert [name for name, _ in names] == [
+        "fast", "first", "second", "third", "twin", "unchanged", "open", "wrong", "late",
+    ]  # fmt: skip
+    depths = {name: len(twig) for name, twig in names}
+    assert (depths["first"], depths["second"], depths["third"]) == (0, 1, 2)
+
+
+def test_a_parent_that_is_not_there_and_one_that_is_its_own_hide_nobody() -> None:
+    lost = [
+        verdict("orphan", candidate=candidate("orphan", parent="gone")),
+        verdict("self", candidate=candidate("self", parent="self")),
+        verdict("a", candidate=candidate("a", parent="b")),
+        verdict("b", candidate=candidate("b", parent="a")),
+    ]
+    rows = list(candidate_table(recorded(lost)).rows)
+    assert sorted(row["name"] for row in rows) == ["a", "b", "orphan", "self"]
+
+
+def hostile() -> Recorded:
+    found = verdict(
+        EVIL,
+        reason=EVIL,
+        patch=EVIL,
+        difference=Difference(kind="value", call=EVIL, expected=EVIL, got=EVIL, test=EVIL),
+        findings=(Finding(stage="test", ok=False, detail=EVIL),),
+        seconds={EVIL: 1.0},
+    )
+    won = replace(verdict("x", 2.0, patch=EVIL), candidate=candidate(EVIL, how="given", key="w"))
+    told = [{"name": EVIL, "reason": EVIL, "answer": EVIL}]
+    return recorded([found, won], name=EVIL, unusable=told, failures={EVIL: EVIL})
+
+
+def test_hostile_names_and_contents_stay_text() -> None:
+    made = report(hostile())
+    seen = Seen(made.html)
+    assert "script" not in seen.tags
+    assert "img" not in seen.tags
+    assert seen.odd == []
+    assert seen.words.count("onerror=alert(2)") >= 10, "it is all there, as text"
+    assert "script-src 'none'" in unescape(made.html)
+
+
+def test_a_table_in_markdown_holds_what_is_hostile_in_its_cells() -> None:
+    lines = report(hostile()).lines
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 4
+    for line in table:
+        assert len(re.findall(r"(?<!\\)\|", line)) == 7, line
+    cells = re.split(r"(?<!\\)\|", table[2])
+    reason = cells[6]
+    assert not re.search(r"(?<!\\)[<>*`\[\]]", reason)
+    assert re.fullmatch(r" `[^`]*` *", cells[1]), "a name is code, and does not get out of it"
+
+
+def test_control_characters_do_not_reach_a_terminal() -> None:
+    for made in (code, escaped):
+        assert made("a\x1b[31mb\nc\u202ed").isprintable()
+
+
+def test_the_markdown_says_who_won_and_by_how_much() -> None:
+    lines = report(a_run()).lines
+    assert lines[0] == (
+        "With `fast` `src/pkg/find.py::find` is at least 2.31 times as fast: 10 ms → 4.13 ms."
+    )
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[4:]]
+    assert rows[0][:3] == ["`fast`", "**accepted, winner**", "2.42 (2.31 to 2.55)"]
+    assert rows[2][0] == "↳ `second`"
+    assert rows[3][0] == "↳ ↳ `third`"
+    assert rows[7][3:] == ["apply 0.10 s, differential 2.00 s", "", "differential: another value"]
+    none = report(recorded([verdict("a")])).lines
+    assert none[0] == "No faster version of `src/pkg/find.py::find` was found."
+
+
+@pytest.mark.parametrize(
+    "verdicts",
+    [
+        [],
+        [verdict("only")],
+        [verdict("only", 1.5)],
+        [verdict("x" * 5_000, reason="y" * 5_000, patch="z" * 500_000)],
+        [verdict(f"c{n}", 0.5 + n / 3 if n % 2 else None, seconds={"test": n}) for n in range(200)],
+        [verdict("odd", 1.1, speed=speed(1.1, float("inf"), float("inf")))],
+        [verdict("odd", 1.1, speed=speed(0.0, 0.0, float("nan")))],
+        [verdict("no time", seconds={"test": 0.0})],
+    ],
+)
+def test_none_one_and_two_hundred_and_odd_ones_make_a_page(verdicts: list[Verdict]) -> None:
+    found = recorded(verdicts)
+    made = report(found)
+    seen = Seen(made.html)
+    assert seen.tags.count("main") == 1
+    assert len(made.html) < 2_000_000
+    assert len(list(candidate_table(found).rows)) == len(verdicts)
+    assert "NaN" not in made.html
+
+
+def test_the_scale_has_all_intervals_1_and_what_was_wanted_on_it() -> None:
+    near = speed_scale([speed(1.2, 1.25, 1.3)], 1.05)
+    assert isinstance(near, Linear)
+    assert near.low < 1.0
+    assert near.high > 1.3
+    far = speed_scale([speed(20, 25, 30)], 1.05)
+    assert isinstance(far, Log)
+    assert far.low < 1.0
+    assert len(far.ticks()) >= 3
+
+
+def test_rows_have_what_the_columns_say_and_numbers_as_numbers() -> None:
+    table = candidate_table(a_run())
+    rows = list(table.rows)
+    assert [row["name"] for row in rows][:4] == ["fast", "first", "second", "third"]
+    assert all(set(row) <= set(COLUMNS) for row in rows)
+    fast = rows[0]
+    assert (fast["winner"], fast["status"], fast["low"]) == (1, "accepted", 2.31)
+    wrong = next(row for row in rows if row["name"] == "wrong")
+    assert (wrong["differing_call"], wrong["got"], wrong["differential_s"]) == ("f(1)", "2", 2.0)
+    late = rows[-1]
+    assert (late["name"], late["status"], late["winner"]) == ("late", "waiting", 0)
+
+
+def test_the_document_is_plain_data_with_all_of_it() -> None:
+    document = report(a_run()).document
+    again = msgspec.json.decode(msgspec.json.encode(document))
+    assert again["winner"] == "fast"
+    assert again["counts"]["same"] == 2
+    assert [each["candidate"]["name"] for each in again["candidates"]][:2] == ["fast", "first"]
+    assert msgspec.convert(again["candidates"], list[Verdict]) == a_run().verdicts
+
+
+def test_a_spec_that_cannot_be_read_any_more_is_no_reason_to_show_nothing() -> None:
+    found = a_run()
+    for spec in ("null", "{}", '{"file": "x", "folder": "/", "data": {"optimize": {"new": 1}}}'):
+        made = report(replace(found, run=replace(found.run, spec=spec)))
+        assert "2.42 (2.31 to 2.55)" in made.html

@@ -1,0 +1,60 @@
+"""Reads the corpus of traps: `traps/*.txt`.
+
+Each is a small module with its tests, and versions of it that are all faster and all pass those
+tests; `wrong` ones do something else, `right` ones do not. Data, not modules: they are written
+as people write who know neither our rules nor our linters.
+
+The first line names the target in `mod.py`. `### original`, `### test` (a script), `### bench`
+(`run(f)`: a call that shows the gain of a right one), `### wrong: why`, `### right: why`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = Path(__file__).parent / "traps"
+
+
+class Version(NamedTuple):
+    """Another version of the module."""
+
+    name: str
+    source: str
+
+
+class Trap(NamedTuple):
+    """One case of the corpus."""
+
+    name: str
+    target: str
+    original: str
+    test: str
+    bench: str
+    wrong: tuple[Version, ...]
+    right: tuple[Version, ...]
+
+
+def read_traps() -> list[Trap]:
+    """All of them, by name."""
+    return [_read(file) for file in sorted(FOLDER.glob("*.txt"))]
+
+
+def _read(file: Path) -> Trap:
+    head, *sections = file.read_text().split("### ")
+    parts = [tuple(section.split("\n", 1)) for section in sections]
+    plain = {title: source for title, source in parts if ": " not in title}
+
+    def versions(kind: str) -> tuple[Version, ...]:
+        named = [(*title.split(": ", 1), source) for title, source in parts if ": " in title]
+        return tuple(Version(name, source) for word, name, source in named if word == kind)
+
+    return Trap(
+        name=file.stem,
+        target=head.strip().removeprefix("target: "),
+        original=plain["original"],
+        test=plain["test"],
+        bench=plain["bench"],
+        wrong=versions("wrong"),
+        right=versions("right"),
+    )
