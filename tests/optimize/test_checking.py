@@ -19,6 +19,7 @@ from fanwise.optimize.checking import (
     check_applies,
     check_compiles,
     check_tests,
+    test_files,
     test_report,
     unusable,
 )
@@ -102,6 +103,7 @@ def test_each_test_is_known_with_its_outcome(baseline: TestReport) -> None:
     assert baseline.tests == known
     assert baseline.exit_code == 1
     assert unusable(baseline) == ""
+    assert test_files(baseline) == ("tests/test_shop.py",)
     again = msgspec.json.decode(msgspec.json.encode(baseline), type=TestReport)
     assert again == baseline
 
