@@ -12,9 +12,10 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from fanwise.kernel.scope import current
-from fanwise.kernel.threads import EndedAnyway, Threads
-from fanwise.workspaces import Workspace, WorkspacePool
+from fanwise.kernel.in_thread import threads_here
+from fanwise.kernel.threads import EndedAnyway
+from fanwise.workspaces import WorkspacePool
+from fanwise.workspaces.port import Pool, W
 
 
 @asynccontextmanager
@@ -29,7 +30,7 @@ async def open_workspaces(
 ) -> AsyncIterator[WorkspacePool]:
     """Open a `WorkspacePool` for a block, and remove every trace of it afterwards."""
     pool = WorkspacePool(repo, slots=slots, dirty=dirty, copy=copy, sparse=sparse, base=base)
-    async with _threads() as threads:
+    async with threads_here() as threads:
         try:
             await threads.run(pool.open)
             yield pool
@@ -38,9 +39,9 @@ async def open_workspaces(
 
 
 @asynccontextmanager
-async def workspace(pool: WorkspacePool) -> AsyncIterator[Workspace]:
+async def workspace(pool: Pool[W]) -> AsyncIterator[W]:
     """Take a workspace for a block; it is reset in a thread, and is as new."""
-    async with _threads() as threads:
+    async with threads_here() as threads:
         try:
             taken = await threads.run(pool.take)
         except EndedAnyway as late:
@@ -50,16 +51,3 @@ async def workspace(pool: WorkspacePool) -> AsyncIterator[Workspace]:
             yield taken
         finally:
             pool.give_back(taken)
-
-
-@asynccontextmanager
-async def _threads() -> AsyncIterator[Threads]:
-    scope = current.get()
-    if scope is not None:
-        yield scope.fan_out.threads
-        return
-    own = Threads("fanwise-workspaces")
-    try:
-        yield own
-    finally:
-        own.close()

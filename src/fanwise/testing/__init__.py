@@ -1,10 +1,11 @@
-"""Public fakes and tools for tests: time, crash points, events, a journal, a model, a server.
+"""Public fakes and tools for tests: time, crash points, a journal, workspaces, a model, a server.
 
 They are used by fanwise's own tests, and each fake passes the contract tests of the real thing.
 """
 
 from fanwise.crashpoint import POINTS as CRASH_POINTS
 from fanwise.kernel.virtual import VirtualDeadlock, run_virtual
+from fanwise.testing.folder_workspaces import FolderWorkspace, FolderWorkspaces
 from fanwise.testing.gate import Gate
 from fanwise.testing.memory_journal import MemoryJournal
 from fanwise.testing.recording import Recording
@@ -15,6 +16,8 @@ from fanwise.testing.virtual_time import virtual_time
 __all__ = [
     "CRASH_POINTS",
     "Answer",
+    "FolderWorkspace",
+    "FolderWorkspaces",
     "Gate",
     "MemoryJournal",
     "Recording",

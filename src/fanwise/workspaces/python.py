@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from fanwise.workspaces.workspace import Workspace
+from fanwise.workspaces.port import Checkout
 
 
-def environment(workspace: Workspace) -> dict[str, str]:
+def environment(workspace: Checkout) -> dict[str, str]:
     """What to add to the environment of a program that runs in this workspace, in this use of it.
 
     The folders of the user's tree that Python imports from, here or by PYTHONPATH, become those
@@ -29,7 +29,7 @@ def environment(workspace: Workspace) -> dict[str, str]:
     return found
 
 
-def _import_folders(workspace: Workspace) -> Iterator[Path]:
+def _import_folders(workspace: Checkout) -> Iterator[Path]:
     given = [Path(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     for folder in (*given, *(Path(each) for each in sys.path if each)):
         if (here := _here(workspace, folder)) is not None:
@@ -40,7 +40,7 @@ def _import_folders(workspace: Workspace) -> Iterator[Path]:
     yield from (each.absolute() for each in given if _here(workspace, each) is None)
 
 
-def _here(workspace: Workspace, folder: Path) -> Path | None:
+def _here(workspace: Checkout, folder: Path) -> Path | None:
     """Where a folder of the user's tree is in the workspace; None if it is not there."""
     actual = folder.resolve()
     packages = Path(sys.prefix).resolve()  # a virtual environment is used where it is

@@ -15,6 +15,7 @@ from fanwise.optimize.differential.compare import Differs, compare
 from fanwise.optimize.differential.observe import observe
 from fanwise.optimize.differential.running import Site
 from fanwise.optimize.target import Target
+from fanwise.processes import Limits
 
 T = TypeVar("T")
 SETTINGS = Settings(sandbox=False)

@@ -1,0 +1,62 @@
+"""Sync work inside async code: in a thread, of the fan-out around if there is one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from fanwise import fan_out
+from fanwise.kernel.in_thread import in_thread
+
+
+def here() -> str:
+    return threading.current_thread().name
+
+
+def parts(number: int, by: int) -> tuple[int, int]:
+    return divmod(number, by)
+
+
+def test_it_runs_beside_the_loop_and_gives_what_the_function_gives() -> None:
+    async def main() -> tuple[str, tuple[int, int]]:
+        return await in_thread(here), await in_thread(parts, 7, 3)
+
+    name, numbers = asyncio.run(main())
+    assert name != threading.main_thread().name
+    assert numbers == (2, 1)
+    assert name not in [each.name for each in threading.enumerate()], "its thread has ended"
+
+
+def test_what_it_raises_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(in_thread(parts, 1, 0))
+
+
+def test_inside_an_item_it_is_no_call_and_a_cancellation_waits_for_its_end() -> None:
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        begun.set()
+        go_on.wait(30)
+        ended.set()
+
+    async def work(number: int) -> Any:
+        if number == 0:
+            return await in_thread(here)
+        return await asyncio.wait_for(in_thread(slow), 30)
+
+    async def main() -> Any:
+        task = asyncio.create_task(fan_out(work, [0, 1]))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        asyncio.get_running_loop().call_soon(go_on.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended.is_set()
+        return await fan_out(work, [0])
+
+    (outcome,) = asyncio.run(main())
+    assert len(outcome.attempts) == 1, "the item's own, and no call"
