@@ -107,6 +107,10 @@ DIFFERENT = [
     ("class A:\n    x: int = 1", "class A:\n    x: str = 1"),
     ("x: int = 1", "x = 1"),
     ("def f(a: int): pass", "def f(a: str): pass"),
+    (
+        "def f():\n    T = int\n    def g(a: T): pass\n    return g",
+        "def f():\n    U = int\n    def g(a: U): pass\n    return g",
+    ),
     ("import traceback\nx = 1", "import traceback\n\nx = 1"),
     # values
     ("x = 1", "x = 1.0"), ("x = 1", "x = True"), ("x = ''", "x = b''"), ("x = 0.0", "x = -0.0"),

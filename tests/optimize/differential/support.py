@@ -18,7 +18,7 @@ from fanwise.optimize.target import Target
 from fanwise.processes import Limits
 
 T = TypeVar("T")
-SETTINGS = Settings(sandbox=False)
+SETTINGS = Settings(sandbox=False, limits=Limits())
 LINE = f"{sys.executable} check.py"
 
 
