@@ -21,6 +21,7 @@ CASES = {
     "threads": "sync work",
     "sampling-overhead": "the sampling layer alone",
     "workspaces": "to reset and to make checkouts of a repository",
+    "optimize-run": "twelve candidates with a test of 2 s each, on two slots",
     "sampling": "eight samples at a time from a real server, beside Mellea",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",
     "workflow": "a fan-out of 5,000 steps that do nothing, on disk",
