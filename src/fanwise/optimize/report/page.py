@@ -63,11 +63,10 @@ def _tiles(results: Results) -> Iterator[Html]:
 
 def _noise(noise: Mapping[str, Any]) -> tuple[str, str]:
     """The original against itself: it should be 1."""
-    low, high = noise.get("low"), noise.get("high")
-    if not isinstance(low, int | float) or not isinstance(high, int | float):
+    spread, pairs = noise.get("spread"), noise.get("pairs")
+    if not isinstance(spread, int | float):
         return "?", "not measured"
-    reach = max(abs(1 - low), abs(high - 1))
-    return f"± {reach:.1%}", f"the original against itself: {low:.3f} to {high:.3f}"
+    return f"± {spread:.1%}", f"the original against itself, in {pairs} pairs"
 
 
 def _origins(results: Results) -> str:
