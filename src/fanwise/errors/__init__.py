@@ -44,6 +44,7 @@
     │   ├── GitFailed                  git said no; `.said` has its words
     │   ├── NoWorkspaces               not one of the slots of a pool could be made
     │   └── PatchFailed                a patch does not apply to the workspace
+    ├── BenchFailed                    the original of a program cannot be timed
     ├── CandidateUnfit                 a candidate that cannot be put into a workspace; `.reason`
     ├── NotApplied                     a winner was not written to the tree, or to a branch
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
@@ -108,7 +109,7 @@ from fanwise.errors.models import (
     UnknownModel,
     WrongDigest,
 )
-from fanwise.errors.optimize import BadTarget, CandidateUnfit, NoCandidates, NotApplied
+from fanwise.errors.optimize import BadTarget, BenchFailed, CandidateUnfit, NoCandidates, NotApplied
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
@@ -128,6 +129,7 @@ __all__ = [
     "BadSpec",
     "BadTarget",
     "BadVerdict",
+    "BenchFailed",
     "BudgetExceeded",
     "CandidateUnfit",
     "CommandFailed",

@@ -10,8 +10,8 @@ import msgspec
 from fanwise.optimize.benchmark.statistics import place
 from fanwise.optimize.differential.equal import Match, Tolerance
 
-_SURE = 0.05
-_PART_OF_GAIN = 0.5
+_SURE = 0.01
+_PART_OF_GAIN = 0.2
 _HIDDEN_S = 0.05
 _HIDDEN_PART = 0.25
 
@@ -56,11 +56,13 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 def remembers(pairs: Sequence[Pair]) -> bool:
-    """Whether most of the gain is there only when a call comes again.
+    """Whether much of the gain is there only when a call comes again.
 
     Calls that are made for the first time take longer anyway, on both sides alike. If the
-    candidate's take still longer by more than half of what it gains at known ones, it remembers.
+    candidate's take still longer by more than a fifth of what it gains at known ones, it remembers.
     """
+    if not pairs or median(pair.ratio for pair in pairs) <= 1:
+        return False
     more = sorted(each for pair in pairs if (each := _more_for_new(pair)) is not None)
     end = place(len(more), _SURE) if more else 0
     return bool(end) and more[end - 1] > 0

@@ -48,7 +48,7 @@ def _file() -> int:
         return file
     import tempfile
 
-    return os.dup(tempfile.TemporaryFile("ab+").fileno())  # noqa: SIM115
+    return os.dup(tempfile.TemporaryFile("ab+").fileno())
 
 
 def _told(file: int) -> str:

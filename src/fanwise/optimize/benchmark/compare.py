@@ -1,0 +1,165 @@
+"""The candidate beside the original, until it is decided which is faster.
+
+Both are measured in pairs, each side in a fresh process, in blocks of four: original, candidate,
+candidate, original, or the other way round, as is drawn. So what drifts, and what whoever goes
+first has to pay, comes upon both alike. Both sides of a pair have the same hash seed, the next
+pair has another; where things lie in memory is left to chance, and is part of the noise.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from statistics import median
+
+from fanwise.optimize.benchmark.how import Bench
+from fanwise.optimize.benchmark.measuring import Meter, Problem
+from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
+from fanwise.optimize.benchmark.sequential import FIRST, Accept, Decision, Looks
+from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.equal import Tolerance
+from fanwise.optimize.differential.running import Where
+
+_HASH_SEEDS = 1 << 32
+
+
+async def compare_speed(
+    baseline: Where,
+    candidate: Where,
+    bench: Bench,
+    settings: Settings,
+    *,
+    accept: Accept = Accept(),  # noqa: B008
+    budget_s: float = 60.0,
+    seed: int = 0,
+    tolerance: Tolerance = Tolerance(),  # noqa: B008
+    pin: bool = True,
+) -> Speed:
+    """Measure both until the interval of their ratio decides, or the time is over.
+
+    The caller sees to it that nothing else of the run is on the CPU meanwhile. `BenchFailed` if
+    the original cannot be measured; a candidate that cannot is rejected.
+    """
+    begun = time.monotonic()
+    meter = Meter(bench, settings, pin=pin)
+    await meter.calibrate(baseline)
+    comparison = Comparison(accept, tolerance)
+    order = random.Random(seed)
+    while comparison.decision is None:
+        for baseline_first in _block(order):
+            if _over(begun, budget_s, len(comparison.pairs)):
+                comparison.give_up(budget_s)
+                break
+            pair = await measure_pair(meter, baseline, candidate, order, baseline_first)
+            comparison.add(pair)
+            if comparison.decision is not None:
+                break
+    return comparison.speed(time.monotonic() - begun)
+
+
+async def measure_pair(
+    meter: Meter, baseline: Where, candidate: Where, order: random.Random, baseline_first: bool
+) -> Pair | Problem:
+    """Both sides, one directly after the other. Raises `BenchFailed` if the original fails."""
+    seed = order.randrange(_HASH_SEEDS)
+    found: dict[bool, Measured] = {}
+    for is_baseline in (True, False) if baseline_first else (False, True):
+        measured = await meter.measure(baseline if is_baseline else candidate, seed)
+        if isinstance(measured, Problem):
+            if is_baseline:
+                raise meter.failed(measured)
+            return measured
+        found[is_baseline] = measured
+    return Pair(found[True], found[False])
+
+
+def _block(order: random.Random) -> tuple[bool, bool]:
+    first = order.random() < 0.5
+    return first, not first
+
+
+def _over(begun: float, budget_s: float, pairs: int) -> bool:
+    """Whether one more pair, as long as those before, would end after the budget."""
+    spent = time.monotonic() - begun
+    return pairs > 0 and spent * (pairs + 1) / pairs > budget_s
+
+
+class Comparison:
+    """The pairs so far, and what they come to. Decides, and measures nothing."""
+
+    def __init__(self, accept: Accept, tolerance: Tolerance) -> None:
+        self.pairs: list[Pair] = []
+        self.decision: Decision | None = None
+        self._reason = ""
+        self._accept = accept
+        self._looks = Looks(accept)
+        self._values = Values(tolerance)
+        self._remembers = False
+
+    def add(self, pair: Pair | Problem) -> None:
+        """One more pair, or why there is none."""
+        if isinstance(pair, Problem):
+            self._decide("reject", f"it cannot be timed: {pair.reason}")
+            return
+        self.pairs.append(pair)
+        self._values.add(pair)
+        if pair.baseline.source != pair.candidate.source:
+            self._decide("reject", "it changes the benchmark itself")
+        elif len(self.pairs) >= self._looks.next_at:
+            self._judge(self._looks.look(self._series()))
+
+    def give_up(self, budget_s: float) -> None:
+        """The time is over."""
+        n = len(self.pairs)
+        self._judge(self._looks.last(self._series()))
+        if self.decision is None:
+            few = f"; {FIRST} pairs are needed: give it more time" if n < FIRST else ""
+            self._decide("undecided", f"{n} pairs in {budget_s:g} s do not decide it{few}")
+
+    def speed(self, spent_s: float) -> Speed:
+        """What it came to."""
+        assert self.decision is not None
+        ratios = self._series() if self.pairs else [0.0]
+        seen = self._looks.interval(ratios)
+        return Speed(
+            ratio=seen.ratio,
+            low=seen.low,
+            high=min(seen.high, max(ratios)),
+            decision=self.decision,
+            reason=self._reason,
+            rounds=len(self.pairs),
+            baseline_s=_median([pair.baseline.seconds for pair in self.pairs]),
+            candidate_s=_median([pair.candidate.seconds for pair in self.pairs]),
+            spent_s=spent_s,
+        )
+
+    def _series(self) -> list[float]:
+        """Once it is seen that it remembers, only new calls count."""
+        self._remembers = self._remembers or remembers(self.pairs)
+        return [pair.new_ratio if self._remembers else pair.ratio for pair in self.pairs]
+
+    def _judge(self, decision: Decision) -> None:
+        if wrong := self._values.wrong:
+            self._decide("reject", f"while it is timed, call {wrong[0]} gives another result")
+        elif decision == "accept" and hides_time(self.pairs):
+            self._decide("reject", "its process takes longer than its figures say")
+        elif decision != "undecided":
+            self._decide(decision, self._told(decision))
+
+    def _told(self, decision: Decision) -> str:
+        seen = self._looks.interval(self._series())
+        asked = f"{self._accept.speedup:g} times"
+        only = " for new calls; it gains only when a call comes again" if self._remembers else ""
+        if decision == "accept":
+            return f"at least {seen.low:.2f} times as fast{only}, and {asked} is asked for"
+        return f"at most {seen.high:.2f} times as fast{only}, and {asked} is asked for"
+
+    def _decide(self, decision: Decision, reason: str) -> None:
+        self.decision = decision
+        self._reason = reason
+
+
+def _median(values: Sequence[float]) -> float:
+    return median(values) if values else 0.0

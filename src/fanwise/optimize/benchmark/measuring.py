@@ -1,0 +1,199 @@
+"""One side in one fresh process: what is asked of the child, and what its answer says.
+
+The child is `fanwise_child.timing`. It is told on stdin what to do, answers in one line behind a
+word that only the two know, and what the candidate prints goes nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import BenchFailed
+from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
+from fanwise.optimize.benchmark.pair import Measured
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.running import Where, run_line, run_program, site_of
+from fanwise.processes import CommandResult
+
+_TIMES, _LEAST_S = 10.0, 10.0
+"""A process may take so many times as long as the original's, and so long in any case."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why there is no figure."""
+
+    reason: str
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """The same for both sides: how often the calls are made, and whether results are lazy."""
+
+    loops: int = 1
+    samples: int = 1
+    lazy: bool = False
+    most_s: float = 3600.0
+
+
+class Meter:
+    """Measures either side, each time in a new process."""
+
+    def __init__(self, bench: Bench, settings: Settings, *, pin: bool = True) -> None:
+        self._bench = bench
+        self._settings = settings
+        self._core = _core() if pin else None
+        self._found = Calibration(most_s=settings.timeout_s)
+
+    @property
+    def what(self) -> str:
+        """What is timed, in a few words."""
+        if isinstance(self._bench, Recorded):
+            return f"the recorded calls of {self._bench.target.name}"
+        if isinstance(self._bench, BenchCommand):
+            return f"the command {self._bench.line!r}"
+        return f"{self._bench.module}:{self._bench.name}"
+
+    async def calibrate(self, baseline: Where) -> None:
+        """Learn from the original how much to do in a process. `BenchFailed` if it cannot be."""
+        if isinstance(self._bench, Recorded) and not self._bench.recording.calls:
+            raise BenchFailed(self.what, "; ".join(self._bench.recording.notes()))
+        begun = time.monotonic()
+        if isinstance(self._bench, BenchCommand):
+            found = await self.measure(baseline, 0)
+            if isinstance(found, Problem):
+                raise self.failed(found)
+            self._found = Calibration(most_s=self._most(found.seconds))
+            return
+        answer = await self._ask(baseline, 0, {"loops": None})
+        if isinstance(answer, Problem):
+            raise self.failed(answer)
+        per_process = (answer["samples"] + 2) * answer["sample_ns"] / 1e9
+        self._found = Calibration(
+            loops=answer["loops"],
+            samples=answer["samples"],
+            lazy=answer["lazy"],
+            most_s=self._most(time.monotonic() - begun + per_process),
+        )
+
+    def failed(self, problem: Problem) -> BenchFailed:
+        """The original cannot be measured."""
+        return BenchFailed(self.what, problem.reason)
+
+    async def measure(self, where: Where, seed: int) -> Measured | Problem:
+        """One figure, from one new process."""
+        begun = time.perf_counter()
+        if isinstance(self._bench, BenchCommand):
+            env = {"PYTHONHASHSEED": str(seed)}
+            result = await run_line(
+                where, self._bench.line, env, self._bounded(), str(site_of(where).root)
+            )
+            took = time.perf_counter() - begun
+            if not result.ok:
+                return Problem(_ending(result))
+            return Measured(seconds=took, source=_digest_of_files(where, self._bench.line))
+        plan = {"loops": self._found.loops, "samples": self._found.samples}
+        answer = await self._ask(where, seed, {**plan, "lazy": self._found.lazy})
+        if isinstance(answer, Problem):
+            return answer
+        return _measured(answer, time.perf_counter() - begun)
+
+    async def _ask(
+        self, where: Where, seed: int, more: Mapping[str, object]
+    ) -> dict[str, Any] | Problem:
+        word = secrets.token_hex(8)
+        how = {**self._how(where), **more, "seed": seed, "core": self._core, "word": word}
+        recording = self._bench.recording if isinstance(self._bench, Recorded) else None
+        result = await run_program(
+            where,
+            "timing",
+            how,
+            self._bounded(),
+            python=recording.python if recording else "",
+            hash_seed=seed,
+            readable=(recording.folder,) if recording else (),
+        )
+        return _answer(result, word)
+
+    def _how(self, where: Where) -> dict[str, Any]:
+        site = site_of(where)
+        if isinstance(self._bench, Recorded):
+            target = self._bench.target
+            return self._bench.recording.how(site.root, target.file, target.name)
+        assert isinstance(self._bench, BenchCall)
+        return {"path": [site.path], "module": self._bench.module, "name": self._bench.name}
+
+    def _bounded(self) -> Settings:
+        return msgspec.structs.replace(self._settings, timeout_s=self._found.most_s)
+
+    def _most(self, took_s: float) -> float:
+        return min(self._settings.timeout_s, max(_LEAST_S, _TIMES * took_s))
+
+
+def _core() -> int | None:
+    """The last one that we may use: the first ones serve the most interrupts."""
+    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+
+def _answer(result: CommandResult, word: str) -> dict[str, Any] | Problem:
+    for line in result.stdout.data.splitlines():
+        if line.startswith(word.encode()):
+            answer: dict[str, Any] = msgspec.json.decode(line[len(word) :])
+            return Problem(answer["problem"]) if "problem" in answer else answer
+    return Problem(_ending(result))
+
+
+def _measured(answer: Mapping[str, Any], wall_s: float) -> Measured | Problem:
+    try:
+        return Measured(
+            seconds=_positive(median(answer["samples"])),
+            new_s=_positive(answer["new_ns"]),
+            again_s=_positive(answer["again_ns"]),
+            forms=answer["forms"],
+            told_s=answer["total_ns"] / 1e9,
+            wall_s=wall_s,
+            source=answer["source"],
+            pinned=answer["pinned"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        return Problem(f"its figures are none: {error}")
+
+
+def _positive(ns: float) -> float:
+    """In seconds; a clock that did not tick counts as one tick."""
+    return max(ns, 1.0) / 1e9
+
+
+def _ending(result: CommandResult) -> str:
+    if result.timed_out:
+        return "it took too long"
+    if result.exceeded is not None:
+        return f"it went over its limit of {result.exceeded}"
+    if result.signal is not None:
+        return f"it was ended by signal {result.signal}"
+    tail = result.stderr.text.strip().splitlines()[-1:]
+    return f"it ended with code {result.exit_code}{': ' + tail[0][:300] if tail else ''}"
+
+
+def _digest_of_files(where: Where, line: str) -> str:
+    """Of the files of the repository that the line names: both sides must have the same."""
+    site = site_of(where)
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = line.split()
+    found = [Path(site.path) / word for word in words]
+    files = [each for each in found if each.is_file() and each.resolve().is_relative_to(site.root)]
+    return " ".join(_digest(each) for each in files)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

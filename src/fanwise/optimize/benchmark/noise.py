@@ -1,0 +1,109 @@
+"""How steadily this machine measures: the original against itself."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from statistics import NormalDist, median
+
+import msgspec
+
+from fanwise.optimize.benchmark.compare import measure_pair
+from fanwise.optimize.benchmark.how import Bench
+from fanwise.optimize.benchmark.measuring import Meter, Problem
+from fanwise.optimize.benchmark.pair import Pair
+from fanwise.optimize.benchmark.sequential import FIRST, LOWER_SHARE, Accept
+from fanwise.optimize.benchmark.statistics import place
+from fanwise.optimize.checking.settings import Settings
+from fanwise.optimize.differential.running import Where
+
+
+class Noise(msgspec.Struct, frozen=True, kw_only=True):
+    """JSON-able."""
+
+    spread: float
+    """How far the ratio of a pair typically is from 1: 0.03 is 3 %."""
+    smallest_gain: float
+    """What `speedup` can be told from no gain within the budget, about: 1.04."""
+    pairs: int
+    baseline_s: float
+    """The median of the original."""
+    pinned: bool
+    """Whether the processes were kept on one core."""
+    spent_s: float
+    warnings: tuple[str, ...] = ()
+
+
+async def measure_noise(
+    baseline: Where,
+    bench: Bench,
+    settings: Settings,
+    *,
+    accept: Accept = Accept(),  # noqa: B008
+    budget_s: float = 60.0,
+    seed: int = 0,
+    pin: bool = True,
+) -> Noise:
+    """Measure the original against itself for a part of what a comparison may take."""
+    begun = time.monotonic()
+    meter = Meter(bench, settings, pin=pin)
+    await meter.calibrate(baseline)
+    order = random.Random(f"noise {seed}")
+    pairs: list[Pair] = []
+    while len(pairs) < FIRST and (not pairs or time.monotonic() - begun < budget_s / 2):
+        pair = await measure_pair(meter, baseline, baseline, order, order.random() < 0.5)
+        if isinstance(pair, Problem):
+            raise meter.failed(pair)
+        pairs.append(pair)
+    return noise_of(pairs, accept, budget_s, time.monotonic() - begun)
+
+
+def noise_of(pairs: Sequence[Pair], accept: Accept, budget_s: float, spent_s: float) -> Noise:
+    """What the pairs say. PURE."""
+    spread = math.exp(median(abs(math.log(pair.ratio)) for pair in pairs)) - 1
+    fit = max(FIRST, int(budget_s / (spent_s / len(pairs))))
+    smallest = smallest_gain(spread, fit, accept)
+    return Noise(
+        spread=spread,
+        smallest_gain=smallest,
+        pairs=len(pairs),
+        baseline_s=median(pair.baseline.seconds for pair in pairs),
+        pinned=all(pair.baseline.pinned for pair in pairs),
+        spent_s=spent_s,
+        warnings=tuple(_warnings(pairs, smallest, accept, budget_s, spent_s)),
+    )
+
+
+def smallest_gain(spread: float, pairs: int, accept: Accept) -> float:
+    """What an interval of so many pairs can tell from 1, if their noise is bell-shaped.
+
+    `spread` is the median distance, so two thirds of the standard deviation. The end of the
+    interval is the value at `place`; its quantile of the bell says how far that is from the middle.
+    """
+    end = place(pairs, (1 - accept.confidence) * LOWER_SHARE / 12)
+    quantile = max(end, 0.5) / pairs
+    return math.exp(math.log1p(spread) / 0.6745 * -_normal_quantile(quantile))
+
+
+def _normal_quantile(share: float) -> float:
+    return NormalDist().inv_cdf(min(share, 0.5))
+
+
+def _warnings(
+    pairs: Sequence[Pair], smallest: float, accept: Accept, budget_s: float, spent_s: float
+) -> list[str]:
+    found = []
+    if FIRST * spent_s / len(pairs) > budget_s:
+        need = FIRST * spent_s / len(pairs)
+        found.append(
+            f"{FIRST} pairs take about {need:.0f} s, and the budget of a comparison is "
+            f"{budget_s:g} s: nothing can be decided"
+        )
+    if smallest > accept.speedup:
+        found.append(
+            f"this machine tells gains from {smallest:.2f} times on within {budget_s:g} s, and "
+            f"{accept.speedup:g} times is asked for: smaller ones stay undecided"
+        )
+    return found

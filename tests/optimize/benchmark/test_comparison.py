@@ -1,0 +1,186 @@
+"""What pairs of measurements come to: decided without a process or a clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import numpy
+import pytest
+
+from fanwise.optimize.benchmark.compare import Comparison
+from fanwise.optimize.benchmark.measuring import Problem
+from fanwise.optimize.benchmark.noise import noise_of, smallest_gain
+from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
+from fanwise.optimize.benchmark.sequential import FIRST, Accept
+from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.differential.equal import Tolerance
+
+RNG = numpy.random.default_rng(5)
+
+
+def side(seconds: float, *, new: float | None = None, gave: object = 1, **more: float) -> Measured:
+    """A process that needs so much for a known call, and so much for a new one."""
+    noise = float(RNG.normal(1, 0.01))
+    form = json.dumps(["float", float(gave).hex()] if isinstance(gave, float) else gave)
+    return Measured(
+        seconds=seconds * noise,
+        again_s=seconds * noise,
+        new_s=(seconds * 1.5 if new is None else new) * float(RNG.normal(1, 0.03)),
+        forms={"0": form, "1": "true"},
+        told_s=more.get("told", 0.2),
+        wall_s=more.get("wall", 0.3),
+    )
+
+
+def compared(pairs: Iterable[Pair | Problem], accept: Accept = Accept()) -> Speed:  # noqa: B008
+    comparison = Comparison(accept, Tolerance())
+    for pair in pairs:
+        comparison.add(pair)
+        if comparison.decision is not None:
+            break
+    if comparison.decision is None:
+        comparison.give_up(60.0)
+    return comparison.speed(1.0)
+
+
+def test_a_gain_is_accepted_with_its_interval() -> None:
+    speed = compared(Pair(side(1.3), side(1.0)) for _ in range(60))
+    assert speed.decision == "accept"
+    assert 1.2 < speed.low <= speed.ratio <= speed.high < 1.4
+    assert speed.rounds == FIRST
+    assert "times as fast, and 1.05 times is asked for" in speed.reason
+    assert (speed.baseline_s, speed.candidate_s) == pytest.approx((1.3, 1.0), rel=0.02)
+
+
+def test_no_gain_is_rejected_and_a_small_one_waits_for_more_pairs() -> None:
+    assert compared(Pair(side(1.0), side(1.0)) for _ in range(60)).decision == "reject"
+    close = compared(Pair(side(1.07), side(1.0)) for _ in range(200))
+    assert (close.decision, close.rounds > FIRST) == ("accept", True)
+
+
+def test_too_few_pairs_say_how_many_are_needed() -> None:
+    speed = compared(Pair(side(2.0), side(1.0)) for _ in range(3))
+    assert speed.decision == "undecided"
+    assert "8 pairs are needed: give it more time" in speed.reason
+    assert speed.low == 0.0, "nothing is known yet"
+    assert json.loads(json.dumps(speed.high)) < 3, "infinity is no JSON"
+
+
+def test_a_candidate_that_cannot_be_timed_is_rejected_with_the_reason() -> None:
+    speed = compared([Problem("it took too long")])
+    assert (speed.decision, speed.rounds) == ("reject", 0)
+    assert speed.reason == "it cannot be timed: it took too long"
+
+
+# -- remembering ---------------------------------------------------------------------------------
+
+
+def test_who_only_remembers_is_judged_by_calls_that_are_new() -> None:
+    """A hundred times as fast at known calls, and no faster at new ones."""
+    speed = compared(Pair(side(1.0), side(0.01, new=1.5)) for _ in range(60))
+    assert speed.decision == "reject"
+    assert "it gains only when a call comes again" in speed.reason
+    assert speed.ratio == pytest.approx(1.0, abs=0.1)
+
+
+def test_who_remembers_and_is_faster_at_new_calls_too_is_accepted_for_that() -> None:
+    speed = compared(Pair(side(1.0, new=1.1), side(0.01, new=0.55)) for _ in range(60))
+    assert speed.decision == "accept"
+    assert speed.ratio == pytest.approx(2.0, abs=0.2)
+
+
+@pytest.mark.parametrize("cold", [0.0, 0.5, 20.0])
+@pytest.mark.parametrize("gain", [1.1, 1.5, 10.0])
+def test_a_first_call_that_costs_more_on_both_sides_is_no_remembering(
+    cold: float, gain: float
+) -> None:
+    pairs = [Pair(side(gain, new=gain + cold), side(1.0, new=1.0 + cold)) for _ in range(12)]
+    assert not remembers(pairs)
+
+
+def test_who_gains_nothing_remembers_nothing() -> None:
+    assert not remembers([Pair(side(1.0), side(1.2, new=30.0)) for _ in range(20)])
+    assert not remembers([])
+
+
+def test_a_command_has_no_new_calls_and_counts_as_it_is() -> None:
+    pairs = [Pair(Measured(seconds=1.5), Measured(seconds=1.0))] * 8
+    assert not remembers(pairs)
+    assert compared(pairs).decision == "accept"
+
+
+# -- what is wrong although it is fast -----------------------------------------------------------
+
+
+def test_who_gives_something_else_while_it_is_timed_is_rejected() -> None:
+    speed = compared(Pair(side(9.0), side(1.0, gave=2)) for _ in range(60))
+    assert (speed.decision, "call 0 gives another result" in speed.reason) == ("reject", True)
+
+
+def test_what_the_original_does_not_always_give_is_not_held_against_anybody() -> None:
+    speed = compared(Pair(side(9.0, gave=n), side(1.0, gave=-n)) for n in range(60))
+    assert speed.decision == "accept"
+
+
+def test_floats_may_differ_by_the_tolerance_and_no_more() -> None:
+    for gave, wrong in ((1.0 + 1e-12, []), (1.0 + 1e-3, [0])):
+        values = Values(Tolerance())
+        for _ in range(2):
+            values.add(Pair(side(1.0, gave=1.0), side(1.0, gave=gave)))
+        assert values.wrong == wrong
+
+
+def test_a_call_of_which_the_candidate_says_nothing_is_wrong() -> None:
+    values = Values(Tolerance())
+    values.add(Pair(side(1.0), Measured(seconds=1.0)))
+    assert values.wrong == [0, 1]
+
+
+def test_who_changes_the_benchmark_is_rejected() -> None:
+    speed = compared([Pair(Measured(seconds=9, source="a"), Measured(seconds=1, source="b"))])
+    assert (speed.decision, speed.reason) == ("reject", "it changes the benchmark itself")
+
+
+def test_who_says_less_than_our_clock_is_rejected() -> None:
+    """Its own clock was turned back: it says 0.02 s, and its process took a second."""
+    liar = [Pair(side(1.0), side(0.02, told=0.02, wall=1.0)) for _ in range(20)]
+    assert hides_time(liar)
+    speed = compared(liar)
+    assert (speed.decision, "longer than its figures say" in speed.reason) == ("reject", True)
+    slow_start = [Pair(side(1.0, wall=2.0), side(0.5, wall=2.01)) for _ in range(20)]
+    assert not hides_time(slow_start), "both need long to start"
+
+
+# -- noise ---------------------------------------------------------------------------------------
+
+
+def test_noise_says_what_can_be_told_within_the_budget_and_warns() -> None:
+    pairs = [Pair(Measured(seconds=float(s)), Measured(seconds=1.0)) for s in
+             (0.9, 1.1, 0.95, 1.05, 1.2, 0.8, 1.0, 1.1)]  # fmt: skip
+    noise = noise_of(pairs, Accept(), budget_s=60.0, spent_s=8.0)
+    assert noise.spread == pytest.approx(0.1, abs=0.02)
+    assert 1.05 < noise.smallest_gain < 1.2
+    assert "smaller ones stay undecided" in noise.warnings[0]
+    assert noise_of([Pair(Measured(seconds=1.0), Measured(seconds=1.001))] * 8, Accept(), 60, 8
+                    ).warnings == ()  # fmt: skip
+    slow = noise_of(pairs[:2], Accept(), budget_s=60.0, spent_s=40.0)
+    assert "8 pairs take about 160 s" in slow.warnings[0]
+
+
+def _beside_one(seconds: float) -> Pair:
+    return Pair(Measured(seconds=float(seconds)), Measured(seconds=1.0))
+
+
+@pytest.mark.parametrize("pairs", [20, 60])
+def test_the_smallest_gain_is_the_one_that_is_really_told(pairs: int) -> None:
+    """Simulated: a gain of that size is told from 1 about as often as not, a double one mostly."""
+    spread = 0.05
+    gain = smallest_gain(spread, pairs, Accept(speedup=1.0))
+    accepted = []
+    for factor in (1.0, 2.0):
+        rows = RNG.normal(factor * numpy.log(gain), spread / 0.6745, (60, pairs))
+        told = [compared(map(_beside_one, numpy.exp(row)), Accept(speedup=1.0)) for row in rows]
+        accepted.append(sum(speed.decision == "accept" for speed in told) / len(told))
+    assert 0.25 <= accepted[0] <= 0.85
+    assert accepted[1] >= 0.95
