@@ -8,7 +8,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 # The tests start many short Python processes: compiled files make that bearable.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test test-all lint types layers unit bench docs format clean
+.PHONY: help setup run test test-all lint types layers unit coverage bench docs format clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -45,6 +45,10 @@ layers: setup
 	$(BIN)/lint-imports
 
 unit: setup
+	$(BIN)/pytest -n 2 --dist worksteal
+
+# Not a part of make test: in all the processes that tests start it costs half as much again.
+coverage: setup  ## the tests, and which lines they do not reach
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 # One other version, as in make unit-3.13: from the search path, or from pyenv.

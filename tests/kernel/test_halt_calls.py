@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fanwise import Caps, Outcomes, RateLimited, Retry, call, fan_out, open_run
+from fanwise.kernel.events import Cancelled, Event
+from fanwise.testing import virtual_time
 
 
 class Server:
@@ -93,3 +95,32 @@ def test_an_item_that_backs_off_is_given_up(tmp_path: Path) -> None:
         assert [each.status for each in outcomes] == ["cancelled"]
 
     asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@virtual_time
+async def test_that_an_item_is_given_up_is_told_and_insisted_on() -> None:
+    """One that swallows the cancellation, and waits for something else, is cancelled again."""
+    told: list[Event] = []
+    server = Server()
+
+    async def work(item: str) -> str:
+        if item == "first":
+            return await call(server.answer, item, needs="m")
+        try:
+            await call(server.answer, item, needs="m")
+        except asyncio.CancelledError:
+            await asyncio.Event().wait()
+        return "never"
+
+    async with open_run("r", journal=":memory:", caps=Caps(m=1), subscribers=[told.append]) as run:
+
+        async def order() -> None:
+            await server.here.wait()
+            await asyncio.sleep(1)
+            run.halt("Ctrl-C")
+            server.go_on.set()
+
+        items = ["first", "deaf"]
+        outcomes, _ = await asyncio.gather(fan_out(work, items, run=run), order())
+    assert [outcome.status for outcome in outcomes] == ["done", "cancelled"]
+    assert [event.indices for event in told if isinstance(event, Cancelled)] == [(1,)]

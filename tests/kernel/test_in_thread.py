@@ -16,9 +16,13 @@ def here() -> str:
     return threading.current_thread().name
 
 
+def parts(number: int, by: int) -> tuple[int, int]:
+    return divmod(number, by)
+
+
 def test_it_runs_beside_the_loop_and_gives_what_the_function_gives() -> None:
-    async def main() -> tuple[str, int]:
-        return await in_thread(here), await in_thread(divmod, 7, 3)  # type: ignore[return-value]
+    async def main() -> tuple[str, tuple[int, int]]:
+        return await in_thread(here), await in_thread(parts, 7, 3)
 
     name, numbers = asyncio.run(main())
     assert name != threading.main_thread().name
@@ -28,7 +32,7 @@ def test_it_runs_beside_the_loop_and_gives_what_the_function_gives() -> None:
 
 def test_what_it_raises_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(in_thread(divmod, 1, 0))
+        asyncio.run(in_thread(parts, 1, 0))
 
 
 def test_inside_an_item_it_is_no_call_and_a_cancellation_waits_for_its_end() -> None:
@@ -45,7 +49,7 @@ def test_inside_an_item_it_is_no_call_and_a_cancellation_waits_for_its_end() -> 
         return await asyncio.wait_for(in_thread(slow), 30)
 
     async def main() -> Any:
-        task = asyncio.create_task(fan_out(work, [0, 1]))  # type: ignore[arg-type]
+        task = asyncio.create_task(fan_out(work, [0, 1]))
         await asyncio.to_thread(begun.wait, 30)
         task.cancel()
         asyncio.get_running_loop().call_soon(go_on.set)

@@ -122,15 +122,13 @@ class Engine(Generic[I, T]):
         self._halted(None, reason)
         self._apply(self.schedule.halt_now())
         self.ordered = True
-        for entry in list(self._entries.values()):
-            self.parked(entry)
+        self._end([entry for entry in self._entries.values() if entry.idle])
         self.check_over()
 
     def parked(self, entry: Entry[I, T]) -> None:
         """A call of the item waits. After an order to halt nobody lets it go: it is a start."""
-        if self.ordered and entry.idle and not entry.cancel_asked:
-            entry.cancel_asked = True
-            self._cancel_task(entry)
+        if self.ordered and entry.idle:
+            self._end([entry])
 
     def cancel(self, reason: str) -> None:
         """End what is in flight too, without an exception."""
@@ -399,17 +397,22 @@ class Engine(Generic[I, T]):
             self._deliver(
                 Outcome(index, "skipped", given_key=entry.given_key, may_have_run_twice=entry.twice)
             )
-        asked = [self._entries[index] for index in decision.cancel]
-        asked = [entry for entry in asked if not entry.cancel_asked]
+        self._end([self._entries[index] for index in decision.cancel])
+        if self.schedule.halted:
+            self.intake.close()
+
+    def _end(self, entries: list[Entry[I, T]]) -> None:
+        """Cancel them, those aside that are being cancelled; tell it, and see that they end."""
+        asked = [entry for entry in entries if not entry.cancel_asked]
+        if not asked:
+            return
         for entry in asked:
             entry.cancel_asked = True
             self._cancel_task(entry)
-        if asked and self._events:
+        if self._events:
             self._emit(events.Cancelled, indices=tuple(entry.index for entry in asked))
-        if asked and self._insisting is None:
+        if self._insisting is None:
             self._insist_later(INSIST_AFTER_S)
-        if self.schedule.halted:
-            self.intake.close()
 
     def _cancel_task(self, entry: Entry[I, T]) -> None:
         if entry.task is None:

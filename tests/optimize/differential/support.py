@@ -15,9 +15,10 @@ from fanwise.optimize.differential.compare import Differs, compare
 from fanwise.optimize.differential.observe import observe
 from fanwise.optimize.differential.running import Site
 from fanwise.optimize.target import Target
+from fanwise.processes import Limits
 
 T = TypeVar("T")
-SETTINGS = Settings()
+SETTINGS = Settings(sandbox=False, limits=Limits())
 LINE = f"{sys.executable} check.py"
 
 

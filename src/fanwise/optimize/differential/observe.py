@@ -19,8 +19,8 @@ from fanwise.optimize.differential.running import Where, run_program, site_of
 from fanwise.optimize.target import Target
 from fanwise.processes import CommandResult
 
-SECONDS_EACH = 2.0
-"""What a call may take on the original; one that was recorded, longer."""
+SECONDS_EACH = 1.0
+"""What a call may take on the original, if its recorded calls are quick."""
 IMPORT_S = 20.0
 MEMORY = 1 << 30
 """Bytes that calls may take, beyond what the imports took."""

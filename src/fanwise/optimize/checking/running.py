@@ -1,0 +1,84 @@
+"""The one way in which code of candidates is run.
+
+Its environment has what is on the list and no keys; its home and its folder for temporary files
+are of this one run, so that nothing that it leaves there is found by the next; all that it may
+take has a limit; and around it is a sandbox, in which only the workspace and that folder can be
+written and there is no network. The same for the original: what it may not do, nobody may.
+"""
+
+from __future__ import annotations
+
+import site
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from fanwise.optimize.checking.settings import MB, Settings
+from fanwise.processes import Command, CommandResult, Sandbox, run_command
+from fanwise.workspaces import Workspace, environment
+from fanwise.workspaces.folders import make_writable, remove_tree
+
+_KEEP = 1 * MB
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for one use, gone after it whatever was done to it."""
+    folder = Path(tempfile.mkdtemp(prefix="fanwise-use-"))
+    try:
+        for name in ("home", "tmp"):
+            (folder / name).mkdir()
+        yield folder
+    finally:
+        make_writable(folder)
+        remove_tree(folder)
+
+
+async def run_in_workspace(
+    workspace: Workspace,
+    command: str | Sequence[str],
+    settings: Settings,
+    *,
+    scratch: Path,
+    env: Mapping[str, str] | None = None,
+    readable: Sequence[str] = (),
+    stdin: bytes | None = None,
+    timeout: float | None = None,
+) -> CommandResult:
+    """Run a line of shell, or a program with its arguments, in the folder that was asked for.
+
+    `scratch` is a `scratch_folder()`; `env` comes on top, and `readable` is what a sandbox has to
+    let it see. `timeout` is for this run, if it is less than the settings have.
+    """
+    how = {
+        "stdin": stdin,
+        "cwd": str(workspace.path),
+        "env": {**_environment(workspace, scratch), **settings.env, **(env or {})},
+        "keep": _KEEP,
+        "check": False,
+        "inherit": settings.inherit,
+        "limits": settings.limits,
+        "sandbox": settings.sandbox and _sandbox(workspace, scratch, readable),
+    }
+    made = (
+        Command.shell_line(command, **how)  # type: ignore[arg-type]
+        if isinstance(command, str)
+        else Command(*command, **how)  # type: ignore[arg-type]
+    )
+    seconds = min(timeout or settings.timeout_s, settings.timeout_s)
+    return await run_command(made, timeout=seconds)
+
+
+def _environment(workspace: Workspace, scratch: Path) -> dict[str, str]:
+    own = {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp")}
+    if site.ENABLE_USER_SITE:
+        own["PYTHONUSERBASE"] = site.getuserbase()  # packages that are in the real home
+    return {**environment(workspace), **own}
+
+
+def _sandbox(workspace: Workspace, scratch: Path, readable: Sequence[str]) -> Sandbox:
+    return Sandbox(
+        writable=(str(workspace.root), str(scratch)),
+        readable=(*workspace.readable, *readable),
+    )
