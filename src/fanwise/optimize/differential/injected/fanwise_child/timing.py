@@ -8,8 +8,10 @@ A function that remembers results is fast at calls that it has seen, and these a
 makes. So half of the calls are held back until the other half has warmed everything up; then they
 are made once, as new calls, and once more in a loop. Who compares processes can tell the two.
 
-Everything that is used of the standard library is taken before the user's code is imported, and
-the figures go out by a file that has no number in its sight, behind a word that it was not told.
+Before the user's code is imported, what is used here is taken out of its reach: functions and
+their names into a space that no module has, and the figures go out by a file of their own, behind
+a word that it was not told. It shares the process all the same, and can look for them there. Who
+compares processes therefore has an eye on how long they took from outside.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter_ns
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from .finding import find
@@ -41,6 +43,7 @@ _PREPARED_NS = 60_000_000
 """At most this for making the arguments of a sample."""
 _MOST_PASSES = 20_000
 _TOLD = 200_000
+_OF_GC = ("collect", "freeze", "unfreeze", "enable", "disable")
 _ATOMS = (int, float, str, bytes, bool, type(None))
 
 Call = tuple[Any, dict[str, Any]]
@@ -76,16 +79,27 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    write, dumps = os.write, json.dumps
+    write, dumps, clock = os.write, json.dumps, perf_counter_ns
     try:
-        answer = _answer(how)
+        answer = _out_of_reach()(how)
     except BaseException as error:
         answer = {"problem": f"{type(error).__name__}: {error}"[:2000]}
-    answer["total_ns"] = perf_counter_ns() - begun
+    answer["total_ns"] = clock() - begun
     data = (word + dumps(answer) + "\n").encode()
     while data:
         data = data[write(told, data) :]
     os._exit(0)
+
+
+def _out_of_reach() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """`_answer`, with names of its own: nobody gets at them by importing this module."""
+    space = dict(globals())
+    space["gc"] = SimpleNamespace(**{name: getattr(gc, name) for name in _OF_GC})
+    for name, each in globals().items():
+        if isinstance(each, FunctionType) and each.__module__ == __name__:
+            space[name] = FunctionType(each.__code__, space, name, each.__defaults__)
+    found: Callable[[dict[str, Any]], dict[str, Any]] = space["_answer"]
+    return found
 
 
 def _answer(how: dict[str, Any]) -> dict[str, Any]:
