@@ -29,7 +29,7 @@ from fanwise.optimize.target import Target
 
 SAME = int(os.environ.get("FANWISE_BENCH_SAME", "200"))
 GAINS = max(5, SAME // 20)
-SAME_S, GAIN_S = 4.0, 60.0
+SAME_S, GAIN_S = 6.0, 60.0
 MOST_ACCEPTED = 0.01
 SETTINGS = Settings(timeout_s=60.0, sandbox=False)
 WORK = """

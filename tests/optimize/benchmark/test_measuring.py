@@ -6,6 +6,7 @@ No figure is compared with a wall clock, only with another that differs by a fac
 from __future__ import annotations
 
 import asyncio
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BenchFailed, UsageError
-from fanwise.optimize.benchmark.compare import compare_speed
+from fanwise.optimize.benchmark.compare import _block, compare_speed, measure_pair
 from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
 from fanwise.optimize.benchmark.measuring import Meter, Problem
 from fanwise.optimize.benchmark.noise import measure_noise
@@ -98,6 +99,33 @@ def test_each_side_is_measured_with_its_own_code_and_fresh_arguments(
     assert slow.forms == fast.forms, "an argument that was used before would give 0"
     assert set(slow.forms) == {"0", "1", "2", "3"}
     assert "0" not in slow.forms.values()
+
+
+def test_both_sides_of_a_pair_have_the_same_hash_seed_and_the_next_pair_another(
+    tmp_path: Path,
+) -> None:
+    code = "def total(n):\n    return hash('x')\n"
+    site = checkout(tmp_path / "code", code, "from mod import total\ntotal(1)\n")
+    line = f"{sys.executable} check.py"
+    found = asyncio.run(record(site, TARGET, line, SETTINGS, tmp_path / "recorded"))
+
+    async def main() -> list[Pair | Problem]:
+        meter, order = Meter(Recorded(recording=found, target=TARGET), SETTINGS), random.Random(1)
+        await meter.calibrate(site)
+        return [await measure_pair(meter, site, site, order, n == 0) for n in range(2)]
+
+    first, second = asyncio.run(main())
+    assert isinstance(first, Pair)
+    assert isinstance(second, Pair)
+    assert first.baseline.forms == first.candidate.forms
+    assert second.baseline.forms == second.candidate.forms
+    assert first.baseline.forms != second.baseline.forms
+
+
+def test_pairs_come_in_blocks_of_which_each_side_is_first_once() -> None:
+    order = random.Random(4)
+    blocks = [_block(order) for _ in range(40)]
+    assert set(blocks) == {(True, False), (False, True)}
 
 
 def test_a_function_that_remembers_is_slow_at_the_calls_that_were_held_back(
@@ -279,3 +307,58 @@ def test_a_command_has_no_profile(original: Site, recorded: Recorded) -> None:
     bench = BenchCommand(line="true")
     with pytest.raises(UsageError, match="cannot be profiled"):
         asyncio.run(profile(original, bench, TARGET, recorded.recording, SETTINGS))
+
+
+KINDS = {
+    "method": (
+        "class Box:\n"
+        "    def __init__(self, n):\n        self.n = n\n"
+        "    def total(self, times):\n        return [self.n * k for k in range(times)]\n",
+        "from mod import Box\nfor n in (3, 4):\n    Box(n).total(50)\n",
+        "Box.total",
+    ),
+    "class method": (
+        "class Box:\n    @classmethod\n    def total(cls, n):\n        return (cls.__name__, n)\n",
+        "from mod import Box\nBox.total(3)\nBox.total(4)\n",
+        "Box.total",
+    ),
+    "generator": (
+        "def total(n):\n    for k in range(n):\n        yield sum(range(300))\n",
+        "from mod import total\nlist(total(3))\nlist(total(30))\n",
+        "total",
+    ),
+    "coroutine": (
+        "import asyncio\nasync def total(n):\n    await asyncio.sleep(0)\n    return n\n",
+        "import asyncio\nfrom mod import total\nasyncio.run(total(3))\nasyncio.run(total(4))\n",
+        "total",
+    ),
+    "raises": (
+        "def total(n):\n    raise ValueError(n)\n",
+        "from mod import total\nfor n in (1, 2):\n    try:\n        total(n)\n"
+        "    except ValueError:\n        pass\n",
+        "total",
+    ),
+    "prints": (
+        "def total(n):\n    print('x' * 1000)\n    return n\n",
+        "from mod import total\ntotal(1)\ntotal(2)\n",
+        "total",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_function_can_be_timed(tmp_path: Path, kind: str) -> None:
+    module, test, name = KINDS[kind]
+    site = checkout(tmp_path / "code", module, test)
+    target = Target("mod.py", name)
+    line = f"{sys.executable} check.py"
+    found = asyncio.run(record(site, target, line, SETTINGS, tmp_path / "recorded"))
+    assert found.calls == 2
+    first, second = measured(Recorded(recording=found, target=target), site, site, site)
+    assert isinstance(first, Measured), first
+    assert isinstance(second, Measured), second
+    values = Values(Tolerance())
+    values.add(Pair(first, second))
+    assert values.wrong == []
+    if kind == "generator":
+        assert first.seconds > 20e-6, "thirty sums of three hundred are made, not only promised"
