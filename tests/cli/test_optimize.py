@@ -107,26 +107,26 @@ def test_without_a_file_and_without_a_winner(place: Place, project: Path) -> Non
     ],
 )
 def test_what_cannot_work_is_told_at_once(
-    project: Path, here: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
+    project: Path, here: Path, capfd: pytest.CaptureFixture[str], words: list[str], says: str
 ) -> None:
     assert run(["optimize", *words]) == 2
-    assert says in capsys.readouterr().err
+    assert says in capfd.readouterr().err
     assert not (here / ".fanwise").exists()
 
 
 def test_a_branch_that_is_there_already_is_told_before_anything_runs(
-    project: Path, here: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["run", "o.yaml", "--branch", "main"]) == 2
-    assert "there is a branch 'main' already" in capsys.readouterr().err
+    assert "there is a branch 'main' already" in capfd.readouterr().err
 
 
 def test_options_of_optimize_mean_nothing_to_others(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     write(here / "s.yaml", "sample: {model: 'sim:m', prompt: Hi}\n")
     assert run(["run", "s.yaml", "--apply"]) == 2
-    assert "--apply means nothing to `sample`" in capsys.readouterr().err
+    assert "--apply means nothing to `sample`" in capfd.readouterr().err
 
 
 def test_ctrl_c_finishes_what_is_under_way_and_says_how_to_go_on(
