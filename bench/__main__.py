@@ -20,6 +20,7 @@ CASES = {
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",
     "sampling-overhead": "the sampling layer alone",
+    "optimize": "the same code as a candidate 200 times, and a gain of 1.3",
     "workspaces": "to reset and to make checkouts of a repository",
     "sampling": "eight samples at a time from a real server, beside Mellea",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",

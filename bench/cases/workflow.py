@@ -48,11 +48,23 @@ def narrow_leaf(items: int) -> list[float]:
     return _run("leaf", items, NARROW)
 
 
+def single_leaf(items: int) -> list[float]:
+    return _run("leaf", items, 1)
+
+
 def nested(items: int) -> list[float]:
     return _run("nested", items, WIDE)
 
 
-def commits(items: int) -> float:
+def narrow_commits(items: int) -> float:
+    return _commits(items, NARROW)
+
+
+def single_commits(items: int) -> float:
+    return _commits(items, 1)
+
+
+def _commits(items: int, width: int) -> float:
     """Seconds that the disk alone needs, if what is in flight is written at once."""
     with tempfile.TemporaryDirectory() as folder:
         database = sqlite3.connect(Path(folder) / "disk.db", isolation_level=None)
@@ -60,9 +72,9 @@ def commits(items: int) -> float:
         database.execute("PRAGMA synchronous = FULL")
         database.execute("CREATE TABLE item (number INTEGER PRIMARY KEY, value TEXT)")
         began = time.perf_counter()
-        for first in range(0, items, NARROW):
+        for first in range(0, items, width):
             database.execute("BEGIN")
-            rows = ((number, "{}") for number in range(first, first + NARROW))
+            rows = ((number, "{}") for number in range(first, first + width))
             database.executemany("INSERT INTO item VALUES (?, ?)", rows)
             database.execute("COMMIT")
         took = time.perf_counter() - began
@@ -112,18 +124,21 @@ def measure() -> list[Row]:
         growth = written / fewer
         other = f"{ITEMS // 5:,} items: {fewer / 1e6:.1f} MB"
         rows.append(Row(f"{case}: bytes", told, other, growth, "<= 6", growth <= 6))
-    return [*rows, _narrow()]
+    return [*rows, _beside_the_disk("narrow", NARROW), _beside_the_disk("single", 1)]
 
 
-def _narrow() -> Row:
-    """Beside the disk alone, in turns: its speed changes with what else the machine does."""
+def _beside_the_disk(name: str, width: int) -> Row:
+    """In turns: the speed of the disk changes with what else the machine does."""
     pairs = [
-        (fresh(__name__, "narrow_leaf", ITEMS).answer[0], fresh(__name__, "commits", ITEMS).answer)
+        (
+            fresh(__name__, f"{name}_leaf", ITEMS).answer[0],
+            fresh(__name__, f"{name}_commits", ITEMS).answer,
+        )
         for _ in range(3)
     ]
     ours, disk = min(pairs, key=lambda pair: pair[0] / pair[1])
-    case = f"workflow, {ITEMS:,} items of a leaf step, {NARROW} at once"
-    other = f"{ITEMS // NARROW} commits: {disk:.2f} s"
+    case = f"workflow, {ITEMS:,} items of a leaf step, {width} at once"
+    other = f"{ITEMS // width:,} commits: {disk:.2f} s"
     ratio = ours / disk
     bound = f"<= {BOUND_S:g} s or 1.8"  # a slow disk alone may need the seconds
     return Row(case, f"{ours:.2f} s", other, ratio, bound, ours <= BOUND_S or ratio <= 1.8)

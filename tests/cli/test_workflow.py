@@ -78,8 +78,11 @@ def test_a_run_pauses_at_its_gate_and_goes_on_with_the_answer(flow: Place) -> No
 
 
 def test_a_failure_is_exit_code_1_and_a_rejection_too(flow: Place) -> None:
-    flow.run("run", "flow.yaml", "--run", "d", "--input", "name=x", "--input", "fail=yes")
-    failed = flow.run("resume", "d", "--answer", "review=approve")
+    given = ("--input", "name=x", "--input", "fail=yes")
+    paused = flow.run("run", "flow.yaml", "--run", "d", *given)
+    command = b"fanwise resume d --answer review=approve"
+    assert paused.stderr.endswith(b"fanwise: paused; to go on: " + command + b"\n")
+    failed = flow.run(*command.decode().split()[1:])
     assert failed.returncode == 1
     assert b"publish:to:0: the command exited with code 1" in failed.stderr
     assert b"failed; to go on: fanwise resume d" in failed.stderr
@@ -103,6 +106,9 @@ def test_bad_usage_is_exit_code_2_and_leaves_nothing(flow: Place) -> None:
     ):
         refused = flow.run("run", "flow.yaml", *options)
         assert (refused.returncode, refused.stdout) == (2, b""), options
+        if options == ():
+            missing = b"the input 'name' is missing\n  Give inputs by --input NAME=VALUE, or"
+            assert missing in refused.stderr
     assert [file.name for file in flow.path.iterdir()] == ["flow.yaml"]
 
 

@@ -121,7 +121,8 @@ def _tell(asked: Execution, ended: Ended) -> None:
     sys.stdout.flush()  # before what is said on stderr: on a terminal they are one text
     told = list(ended.end.notes)
     if ended.status != "done":
-        told.append(f"{ended.status}; to go on: {resume_command(ended.run_id, asked.journal)}")
+        command = resume_command(ended.run_id, asked.journal, ended.end.resume_with)
+        told.append(f"{ended.status}; to go on: {command}")
     elif not told and ended.exit_code == DONE and os.isatty(2):
         told.append(f"run {ended.run_id}: done")
     say_lines(told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from fanwise.errors import FanwiseError, JournalNotWritable, OutputNotWritable
 from fanwise.kernel.run import Run
@@ -10,10 +11,10 @@ from fanwise.kernel.run import Run
 NOTHING_STARTED = "Nothing was started; free space or permissions, or name another with --journal"
 
 
-def resume_command(run_id: str, journal: str | None) -> str:
+def resume_command(run_id: str, journal: str | None, more: Sequence[str] = ()) -> str:
     """What the person types to go on with it."""
-    where = "" if journal is None else f" --journal {shlex.quote(journal)}"
-    return f"fanwise resume {run_id}{where}"
+    where = [] if journal is None else ["--journal", journal]
+    return shlex.join(["fanwise", "resume", run_id, *where, *more])
 
 
 def say_how_to_go_on(error: FanwiseError, run: Run, journal: str | None) -> None:

@@ -55,6 +55,8 @@ class End(msgspec.Struct, frozen=True):
     """What the run came to, where it is neither done nor paused at a gate; see `Run.end_as`."""
     facts: Mapping[str, Any] = {}
     """Further keys of what `--json` prints, beside `result`."""
+    resume_with: Sequence[str] = ()
+    """Arguments for `fanwise resume` without which it would come no further: an answer."""
 
 
 class Opening(msgspec.Struct, frozen=True):

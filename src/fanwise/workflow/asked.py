@@ -137,9 +137,8 @@ def _read(file: Path) -> bytes:
 def _check_step(option: str, named: str, workflow: Workflow) -> None:
     around = dict(_named(workflow.steps))
     if named not in around:
-        raise UsageError(
-            f"{option} {named}: there is no such step{did_you_mean(named, around)}", _known(around)
-        )
+        near = did_you_mean(named, around, otherwise_all=False)
+        raise UsageError(f"{option} {named}: there is no such step{near}", _known(around))
     if option == "--stop-after" and around[named] is not None:
         raise UsageError(
             f"{option} {named}: it stands in a fan-out, and so is many steps",

@@ -70,6 +70,7 @@ class Ending(msgspec.Struct, frozen=True):
             self._exit_code(),
             facts=self.facts,
             status=None if stop is None else stop.status,
+            resume_with=() if self.gate is None else _answer(self.gate),
         )
 
     def _exit_code(self) -> int:
@@ -85,6 +86,10 @@ def _told(stop: Result, gate: Mapping[str, Any] | None) -> str:
         options = ", ".join(gate["options"])
         return f"{gate['step_id']} waits for an answer ({options}): {gate['message']}"
     return f"{stop.at}: {stop.error or stop.status}"
+
+
+def _answer(gate: Mapping[str, Any]) -> list[str]:
+    return ["--answer", f"{gate['step_id']}={gate['options'][0]}"]
 
 
 def _twice(paths: Sequence[str]) -> list[str]:

@@ -310,6 +310,7 @@ def bind_inputs(
         if name not in workflow.inputs
     ]
     bound: dict[str, Any] = {}
+    missing = False
     for name, spec in workflow.inputs.items():
         value = given.get(name)
         try:
@@ -318,12 +319,14 @@ def bind_inputs(
             elif spec.has_default:
                 bound[name] = spec.bind_default()
             elif spec.required:
+                missing = True
                 problems.append(f"the input {name!r} is missing{_asked(spec)}")
         except ValueError as error:
             problems.append(f"the input {name!r}: {error}")
     if problems:
         message = "; ".join(problems)
-        raise UsageError(message) if where is None else where.bad(message)
+        step = "Give inputs by --input NAME=VALUE, or NAME=@FILE" if missing else ""
+        raise UsageError(message, step) if where is None else where.bad(message)
     return bound
 
 

@@ -23,6 +23,7 @@ from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.running import Where
 
 _HASH_SEEDS = 1 << 32
+_ONLY_KNOWN = "it gains only when a call comes again"
 
 
 async def compare_speed(
@@ -116,7 +117,8 @@ class Comparison:
         self._judge(self._looks.last(self._series()))
         if self.decision is None:
             few = f"; {FIRST} pairs are needed: give it more time" if n < FIRST else ""
-            self._decide("undecided", f"{n} pairs in {budget_s:g} s do not decide it{few}")
+            new = f" by new calls, and {_ONLY_KNOWN}" if self._remembers else ""
+            self._decide("undecided", f"{n} pairs in {budget_s:g} s do not decide it{new}{few}")
 
     def speed(self, spent_s: float) -> Speed:
         """What it came to."""
@@ -151,7 +153,7 @@ class Comparison:
     def _told(self, decision: Decision) -> str:
         seen = self._looks.interval(self._series())
         asked = f"{self._accept.speedup:g} times"
-        only = " for new calls; it gains only when a call comes again" if self._remembers else ""
+        only = f" for new calls; {_ONLY_KNOWN}" if self._remembers else ""
         if decision == "accept":
             return f"at least {seen.low:.2f} times as fast{only}, and {asked} is asked for"
         return f"at most {seen.high:.2f} times as fast{only}, and {asked} is asked for"

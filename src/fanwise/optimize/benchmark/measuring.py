@@ -11,9 +11,8 @@ import os
 import secrets
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ import msgspec
 from fanwise.errors import BenchFailed
 from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
 from fanwise.optimize.benchmark.pair import Measured
+from fanwise.optimize.checking.ending import ending_of
 from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.running import Where, run_line, run_program, site_of
 from fanwise.processes import CommandResult
@@ -76,7 +76,7 @@ class Meter:
         answer = await self._ask(baseline, 0, {"loops": None})
         if isinstance(answer, Problem):
             raise self.failed(answer)
-        per_process = (answer["samples"] + 2) * answer["sample_ns"] / 1e9
+        per_process = (answer["samples"] + 5) * answer["sample_ns"] / 1e9
         self._found = Calibration(
             loops=answer["loops"],
             samples=answer["samples"],
@@ -93,12 +93,13 @@ class Meter:
         begun = time.perf_counter()
         if isinstance(self._bench, BenchCommand):
             env = {"PYTHONHASHSEED": str(seed)}
+            settings = self._bounded()
             result = await run_line(
-                where, self._bench.line, env, self._bounded(), str(site_of(where).root)
+                where, self._bench.line, env, settings, str(site_of(where).root)
             )
             took = time.perf_counter() - begun
             if not result.ok:
-                return Problem(_ending(result))
+                return Problem(_ending(result, settings))
             return Measured(seconds=took, source=_digest_of_files(where, self._bench.line))
         plan = {"loops": self._found.loops, "samples": self._found.samples}
         answer = await self._ask(where, seed, {**plan, "lazy": self._found.lazy})
@@ -110,26 +111,19 @@ class Meter:
         self, where: Where, seed: int, more: Mapping[str, object]
     ) -> dict[str, Any] | Problem:
         word = secrets.token_hex(8)
-        how = {**self._how(where), **more, "seed": seed, "core": self._core, "word": word}
+        how = {**how_to(self._bench, where), **more, "seed": seed, "core": self._core, "word": word}
         recording = self._bench.recording if isinstance(self._bench, Recorded) else None
+        settings = self._bounded()
         result = await run_program(
             where,
             "timing",
             how,
-            self._bounded(),
+            settings,
             python=recording.python if recording else "",
             hash_seed=seed,
             readable=(recording.folder,) if recording else (),
         )
-        return _answer(result, word)
-
-    def _how(self, where: Where) -> dict[str, Any]:
-        site = site_of(where)
-        if isinstance(self._bench, Recorded):
-            target = self._bench.target
-            return self._bench.recording.how(site.root, target.file, target.name)
-        assert isinstance(self._bench, BenchCall)
-        return {"path": [site.path], "module": self._bench.module, "name": self._bench.name}
+        return answer_of(result, word, settings)
 
     def _bounded(self) -> Settings:
         return msgspec.structs.replace(self._settings, timeout_s=self._found.most_s)
@@ -143,18 +137,28 @@ def _core() -> int | None:
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
-def _answer(result: CommandResult, word: str) -> dict[str, Any] | Problem:
+def how_to(bench: Bench, where: Where) -> dict[str, Any]:
+    """What a child needs to know to make the calls of a benchmark in a checkout."""
+    site = site_of(where)
+    if isinstance(bench, Recorded):
+        return bench.recording.how(site.root, bench.target.file, bench.target.name)
+    assert isinstance(bench, BenchCall)
+    return {"path": [site.path], "module": bench.module, "name": bench.name}
+
+
+def answer_of(result: CommandResult, word: str, settings: Settings) -> dict[str, Any] | Problem:
+    """The line behind the word; without one, how the process ended."""
     for line in result.stdout.data.splitlines():
         if line.startswith(word.encode()):
             answer: dict[str, Any] = msgspec.json.decode(line[len(word) :])
             return Problem(answer["problem"]) if "problem" in answer else answer
-    return Problem(_ending(result))
+    return Problem(_ending(result, settings))
 
 
 def _measured(answer: Mapping[str, Any], wall_s: float) -> Measured | Problem:
     try:
         return Measured(
-            seconds=_positive(median(answer["samples"])),
+            seconds=_positive(_typical(answer["samples"])),
             new_s=_positive(answer["new_ns"]),
             again_s=_positive(answer["again_ns"]),
             forms=answer["forms"],
@@ -167,20 +171,22 @@ def _measured(answer: Mapping[str, Any], wall_s: float) -> Measured | Problem:
         return Problem(f"its figures are none: {error}")
 
 
+def _typical(samples: Sequence[float]) -> float:
+    """The lower quartile: on a busy core half of the samples may have been interrupted."""
+    return sorted(samples)[len(samples) // 4]
+
+
 def _positive(ns: float) -> float:
     """In seconds; a clock that did not tick counts as one tick."""
     return max(ns, 1.0) / 1e9
 
 
-def _ending(result: CommandResult) -> str:
-    if result.timed_out:
-        return "it took too long"
-    if result.exceeded is not None:
-        return f"it went over its limit of {result.exceeded}"
-    if result.signal is not None:
-        return f"it was ended by signal {result.signal}"
-    tail = result.stderr.text.strip().splitlines()[-1:]
-    return f"it ended with code {result.exit_code}{': ' + tail[0][:300] if tail else ''}"
+def _ending(result: CommandResult, settings: Settings) -> str:
+    if ended := ending_of(result, settings):
+        return ended
+    said = result.stderr.text.strip()
+    last = f": {said.splitlines()[-1][:300]}" if said else ""
+    return f"it ended with code {result.exit_code}{last}"
 
 
 def _digest_of_files(where: Where, line: str) -> str:

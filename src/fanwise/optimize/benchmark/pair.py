@@ -20,7 +20,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """One side in one process."""
 
     seconds: float
-    """For one pass: the median of its samples."""
+    """For one pass: the lower quartile of its samples."""
     new_s: float | None = None
     """For one pass over calls that it had not seen before; None: nobody knows."""
     again_s: float | None = None
