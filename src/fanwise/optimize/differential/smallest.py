@@ -100,7 +100,8 @@ async def _start(pair: Pair, differing: list[Differs]) -> tuple[Rows, Differs]:
         if again:
             return rows, again[0]
     first = min(differing, key=lambda each: each.entry.id)
-    group = [each.id for each in plan.entries if each.group == first.entry.group]
+    made = set(pair.baseline.made)
+    group = [e.id for e in plan.entries if e.group == first.entry.group and e.id in made]
     rows = read_rows(plan, [each for each in group if each <= first.entry.id])
     return rows, first
 
