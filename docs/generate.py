@@ -24,6 +24,7 @@ from typing import Any
 import fanwise
 import fanwise.matrix
 import fanwise.models
+import fanwise.optimize
 import fanwise.sampling
 import fanwise.specs
 import fanwise.testing
@@ -41,6 +42,7 @@ COMMANDS = (
     "check",
     "simulate",
     "sample",
+    "optimize",
     "score",
     "runs",
     "show",
@@ -66,6 +68,9 @@ def pages() -> dict[str, str]:
             "fanwise.sampling", fanwise.sampling.__doc__, _exports(fanwise.sampling)
         ),
         "matrix.md": _page("fanwise.matrix", fanwise.matrix.__doc__, _exports(fanwise.matrix)),
+        "optimize.md": _page(
+            "fanwise.optimize", fanwise.optimize.__doc__, _exports(fanwise.optimize)
+        ),
         "specs.md": _page("fanwise.specs", fanwise.specs.__doc__, _specs()),
         "testing.md": _page("fanwise.testing", fanwise.testing.__doc__, _testing()),
         "workspaces.md": _page("fanwise.workspaces", fanwise.workspaces.__doc__, _workspaces()),
@@ -189,6 +194,7 @@ def _index() -> str:
         "- [fanwise.models](models.md): language models",
         "- [fanwise.sampling](sampling.md): generate, validate, repair",
         "- [fanwise.matrix](matrix.md): models by strategies by inputs by repeats",
+        "- [fanwise.optimize](optimize.md): candidates judged, and the proven one",
         "- [fanwise.specs](specs.md): files that people write, and systems of your own",
         "- [fanwise.workspaces](workspaces.md): isolated checkouts",
         "- [fanwise.testing](testing.md): virtual time, recording, fakes, crash points",

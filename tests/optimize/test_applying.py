@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -230,6 +232,21 @@ def test_a_branch_that_is_there_is_not_moved(repo: Path) -> None:
         with pytest.raises(UsageError, match=problem):
             commit_on_branch(repo, patch, base, name, "Faster")
     assert everything(repo) == before
+
+
+def test_a_branch_that_somebody_makes_at_the_same_moment_is_not_moved(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch, base = made(repo, change=FASTER)
+    real = shutil.which("git")
+    shim = tmp_path / "bin" / "git"
+    theirs = f"case \"$*\" in *commit-tree*) '{real}' -C '{tmp_path}'/user* branch faster;; esac"
+    write(shim, f"#!/bin/sh\n{theirs}\nexec '{real}' \"$@\"\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(shim.parent), prepend=os.pathsep)
+    with pytest.raises(NotApplied, match="'faster' was not made"):
+        commit_on_branch(repo, patch, base, "faster", "Faster")
+    assert git(repo, "rev-parse", "faster") == base
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from fanwise.optimize.checking import (
     check_applies,
     check_compiles,
     check_tests,
+    test_files,
     test_report,
     unusable,
 )
@@ -70,15 +71,25 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield repo
 
 
+@pytest.fixture(scope="module")
+def pool(repo: Path) -> Iterator[WorkspacePool]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FANWISE_CACHE", str(repo.parent / "cache"))
+        with WorkspacePool(repo, slots=1) as pool:
+            yield pool
+
+
 @pytest.fixture
-def workspace(repo: Path) -> Iterator[Workspace]:
-    with WorkspacePool(repo, slots=1) as pool, pool.workspace() as workspace:
+def workspace(pool: WorkspacePool) -> Iterator[Workspace]:
+    with pool.workspace() as workspace:
+        beside = set(workspace.root.parent.iterdir())
         yield workspace
+        assert set(workspace.root.parent.iterdir()) == beside, "what is of one use is gone"
 
 
 @pytest.fixture(scope="module")
-def baseline(repo: Path) -> TestReport:
-    with pytest.MonkeyPatch.context() as patch, WorkspacePool(repo, slots=1) as pool:
+def baseline(pool: WorkspacePool) -> TestReport:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_ADDOPTS", "--nonsense")  # of the user's environment nothing passes
         with pool.workspace() as workspace:
             found = asyncio.run(baseline_report(workspace, PYTEST, SETTINGS))
@@ -102,6 +113,7 @@ def test_each_test_is_known_with_its_outcome(baseline: TestReport) -> None:
     assert baseline.tests == known
     assert baseline.exit_code == 1
     assert unusable(baseline) == ""
+    assert test_files(baseline) == ("tests/test_shop.py",)
     again = msgspec.json.decode(msgspec.json.encode(baseline), type=TestReport)
     assert again == baseline
 

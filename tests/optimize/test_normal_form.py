@@ -107,6 +107,10 @@ DIFFERENT = [
     ("class A:\n    x: int = 1", "class A:\n    x: str = 1"),
     ("x: int = 1", "x = 1"),
     ("def f(a: int): pass", "def f(a: str): pass"),
+    (
+        "def f():\n    T = int\n    def g(a: T): pass\n    return g",
+        "def f():\n    U = int\n    def g(a: U): pass\n    return g",
+    ),
     ("import traceback\nx = 1", "import traceback\n\nx = 1"),
     # values
     ("x = 1", "x = 1.0"), ("x = 1", "x = True"), ("x = ''", "x = b''"), ("x = 0.0", "x = -0.0"),
@@ -158,6 +162,8 @@ def test_what_cannot_be_parsed_or_written_down_stands_for_itself() -> None:
     deep = "x = " + "-" * 100_000 + "1"
     assert normal_form(deep) != normal_form(deep + " ")
     assert normal_form("x = 1\0") != normal_form("x = 1")
+    long = "x = 1\n" * 400_000
+    assert normal_form(long) != normal_form(f"{long}# so")
 
 
 def test_newer_syntax_is_left_as_it_is() -> None:
@@ -182,7 +188,8 @@ def test_identity_is_of_what_changed_and_nothing_else() -> None:
     assert identity({"a.py": (None, a)}) == identity({"a.py": (None, noted)}) != ""
     assert identity({"a.txt": (a, noted)}) != ""
     assert identity({"a.py": (a, File("100755", a.content))}) != ""
-    assert identity({"a.py": (a, File("100644", b"# coding: nonsense\n"))}) != ""
+    for coding in (b"nonsense", b"zlib"):
+        assert identity({"a.py": (a, File("100644", b"# coding: %b\nx = 1\n" % coding))}) != ""
 
 
 # Random programs: small functions over a few names, so that scopes meet. Made from a seed, for that

@@ -209,6 +209,42 @@ def test_cones_are_written_as_git_writes_them(tmp_path: Path) -> None:
             cone([bad])
 
 
+# -- base ----------------------------------------------------------------------------------------
+
+
+def test_files_are_put_back_as_they_are_at_the_base(repo: Path) -> None:
+    with WorkspacePool(repo, slots=1) as pool, pool.workspace() as ws:
+        ws.write("a.txt", "changed\n")
+        (ws.root / "b.txt").unlink()
+        ws.write("new [x]*.txt", "new\n")
+        ws.write("kept.txt", "kept\n")
+        assert ws.at_base("a.txt") == ("100644", b"a\n")
+        assert ws.at_base("new [x]*.txt") is None
+        assert ws.at_base("src") is None
+        ws.restore(["a.txt", "b.txt", "new [x]*.txt"])
+        assert ws.changed_files() == ["kept.txt"]
+        assert (ws.root / "b.txt").read_text() == "b\n"
+        with pytest.raises(UsageError):
+            ws.restore(["../a.txt"])
+
+
+def test_a_commit_counts_for_what_it_changed_since_it_left(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", {"a.txt": "a\n", "b.txt": "b\n"})
+    git(repo, "checkout", "-q", "-b", "other")
+    write(repo / "a.txt", "other\n")
+    tip = commit(repo, "x")
+    git(repo, "checkout", "-q", "main")
+    write(repo / "b.txt", "goes on\n")
+    commit(repo, "goes on")
+    with WorkspacePool(repo, slots=1) as pool, pool.workspace() as ws:
+        patch = ws.changes_of(tip)
+        assert ws.names_in(patch) == ["a.txt"]
+        ws.apply(patch)
+        assert ws.diff() == patch
+        with pytest.raises(PatchFailed):
+            ws.names_in(b"nonsense")
+
+
 # -- Python --------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from fanwise.cli import (
     check,
     export,
     map,  # noqa: A004
+    optimize,
     pull,
     report,
     resume,
@@ -37,6 +38,7 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
 \b
   ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
   fanwise sample PROMPT -m M   ask a model until its answer is valid
+  fanwise optimize TARGET      judge candidates for a faster function
   fanwise run FILE             what the file says; fanwise check FILE only looks
   fanwise simulate FILE        how long it would take, what it costs, what binds
   fanwise pull smollm2         a small model for this machine, as local:smollm2
@@ -77,6 +79,7 @@ for command in (
     check,
     simulate,
     sample,
+    optimize,
     score,
     runs,
     show,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord
     from fanwise.view.table import Table
 
-HELP = """Write a run as a table: one row for each item, or for each cell of a matrix.
+HELP = """Write a run as a table: one row for each item, cell of a matrix, or candidate.
 
 \b
   fanwise export RUN                                   JSON lines, on stdout
@@ -45,6 +45,10 @@ scorer_error_NAME), error, times, tokens, dollars, prompt (messages) and the
 answers of their steps. Cells that were not run have the status waiting. With
 --items a matrix is written as its items: steps and scores as the journal has
 them, those of an edited matrix too.
+
+Candidates of optimize stand below those that they were made from, with verdict,
+reason, ratio and its interval (low, high), time of each stage, the smallest call
+that differs with its test, and patch. Those not judged have the status waiting.
 """
 
 
@@ -61,7 +65,9 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: stdout.")
     ] = None,
-    items: Annotated[bool, typer.Option("--items", help="Of a matrix too: its items.")] = False,
+    items: Annotated[
+        bool, typer.Option("--items", help="Its items, whatever it is a run of.")
+    ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -37,6 +37,16 @@ TrustOption = Annotated[
         "--trust-project", help="Of a workflow: import the types of steps in .fanwise/steps."
     ),
 ]
+ApplyOption = Annotated[
+    bool,
+    typer.Option("--apply", help="Of optimize: write the winner to the work tree."),
+]
+BranchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--branch", metavar="NAME", help="Of optimize: commit the winner on a new branch."
+    ),
+]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A YAML or JSON file.")]
 
 

@@ -25,15 +25,20 @@ HELP = """Write a run as one HTML file, and print what it comes to.
 \b
   fanwise report RUN                     RUN.html here
   fanwise report RUN --output page.html
-  fanwise report RUN --json              the numbers: summary, contrasts, pass@k
+  fanwise report RUN --json              the numbers, for programs
 
 Of a matrix the page has: scores with intervals, heat maps of models, strategies
 and inputs, paired comparisons with corrected p-values, pass@k where there are
 repeats, latency, what a score costs, a timeline of what ran when by cap, and
 every cell with its prompt and answer, to be searched and filtered.
 
+Of optimize it has: every candidate with its lineage, its verdict and the reason,
+how many times as fast it is with the interval, the time of each stage, the
+smallest call that differs with a ready test, and the winner's patch. What is
+printed is a table in markdown, for a pull request.
+
 The file is complete in itself: no network, no other file; it can be sent or
-kept. It holds prompts and answers: give it to nobody who may not see them.
+kept. It holds prompts, answers and code: give it to nobody who may not see them.
 A run that is still going on is shown as far as it is.
 
 An earlier report is replaced. A file that is none is not.
@@ -77,7 +82,7 @@ def _reporting(kind: str, run_id: str) -> ReportingSystem:
 
     found = system(kind) if kind in names() else None
     if not isinstance(found, ReportingSystem):
-        step = f"Give a run of a matrix, or use: fanwise show {run_id}"
+        step = f"Give a run of a matrix or of optimize, or use: fanwise show {run_id}"
         raise UsageError(f"there is no report of a run of the kind {kind!r} ({run_id})", step)
     return found
 

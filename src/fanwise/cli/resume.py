@@ -13,6 +13,8 @@ from fanwise.cli.map_end import exit_code, tell
 from fanwise.cli.map_run import KIND, MapPlan, execute
 from fanwise.cli.map_spec import MapSpec
 from fanwise.cli.options import (
+    ApplyOption,
+    BranchOption,
     JournalOption,
     JsonOption,
     RunArgument,
@@ -38,6 +40,7 @@ are named at the end. The output goes on where it had stopped.
   fanwise resume RUN --answer review=approve     of a workflow that waits at a gate
   fanwise resume RUN --input name=value          of a workflow: what depends on it runs again
   fanwise resume RUN --from STEP                 of a workflow: all from there on runs again
+  fanwise resume RUN --apply                     of optimize: write the winner to the work tree
 
 A `fanwise run` goes on with the file as it was when the run began: it may have
 been edited since, or be gone.
@@ -93,13 +96,22 @@ def resume(
     ] = None,
     stop_after: StopAfterOption = None,
     trust_project: TrustOption = False,
+    apply: ApplyOption = False,
+    branch: BranchOption = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Go on with a run."""
     with reading(journal, run_id) as (_, run):
         pass
-    options = given(answer=answer, start=start, stop_after=stop_after, trust_project=trust_project)
+    options = given(
+        answer=answer,
+        start=start,
+        stop_after=stop_after,
+        trust_project=trust_project,
+        apply=apply,
+        branch=branch,
+    )
     asked = Resume(journal, retry_failed, take_over, tuple(input or ()), as_json, options)
     return resume_map(run, asked) if run.kind == KIND else resume_system(run, asked)
 

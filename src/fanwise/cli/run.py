@@ -8,6 +8,8 @@ import typer
 
 from fanwise.cli.exit_codes import DONE
 from fanwise.cli.options import (
+    ApplyOption,
+    BranchOption,
     FileArgument,
     InputOption,
     JournalOption,
@@ -27,6 +29,7 @@ HELP = """Run a file: its top-level key says which system it is for.
   fanwise run matrix.yaml --rerun failed    what failed, once more
   fanwise run flow.yaml --input name=value --input text=@notes.md
   fanwise run flow.yaml --input name=value --dry-run    what would run with that
+  fanwise run optimize.yaml --apply         and write the winner to the work tree
   fanwise check reviews.yaml                what would run; nothing is spent
 
 The file is checked completely before anything is started; an error names its
@@ -89,6 +92,8 @@ def run(
         ),
     ] = None,
     trust_project: TrustOption = False,
+    apply: ApplyOption = False,
+    branch: BranchOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")
     ] = False,
@@ -113,6 +118,8 @@ def run(
         lenient=lenient,
         compat=compat,
         trust_project=trust_project,
+        apply=apply,
+        branch=branch,
     )
     plan = plan_of(system, document, options)
     if dry_run:

@@ -46,6 +46,8 @@
     │   └── PatchFailed                a patch does not apply to the workspace
     ├── BenchFailed                    the original of a program cannot be timed
     ├── CandidateUnfit                 a candidate that cannot be put into a workspace; `.reason`
+    ├── NotComparable                  what the target does cannot be compared, and why
+    ├── UntestedOriginal               the tests do not judge the original, so they judge nothing
     ├── NotApplied                     a winner was not written to the tree, or to a branch
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
@@ -109,7 +111,15 @@ from fanwise.errors.models import (
     UnknownModel,
     WrongDigest,
 )
-from fanwise.errors.optimize import BadTarget, BenchFailed, CandidateUnfit, NoCandidates, NotApplied
+from fanwise.errors.optimize import (
+    BadTarget,
+    BenchFailed,
+    CandidateUnfit,
+    NoCandidates,
+    NotApplied,
+    NotComparable,
+    UntestedOriginal,
+)
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
@@ -158,6 +168,7 @@ __all__ = [
     "NoFreeWorkspace",
     "NoWorkspaces",
     "NotApplied",
+    "NotComparable",
     "NotRecorded",
     "NotStorable",
     "OutputNotWritable",
@@ -174,6 +185,7 @@ __all__ = [
     "UnknownCap",
     "UnknownCost",
     "UnknownModel",
+    "UntestedOriginal",
     "UsageError",
     "WorkspaceError",
     "WrongDigest",

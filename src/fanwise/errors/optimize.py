@@ -52,3 +52,30 @@ class CandidateUnfit(FanwiseError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
+
+
+class UntestedOriginal(FanwiseError):
+    """The tests do not even judge the original, so they judge nothing.
+
+    `output` is the end of what they wrote.
+    """
+
+    def __init__(self, command: str, why: str, output: str = "") -> None:
+        self.command = command
+        self.why = why
+        self.output = output
+        last = output.strip().rpartition("\n")[2][:200]
+        super().__init__(
+            f"`{command}` cannot judge candidates, for on the original {why}"
+            + (f" ({last})" if last else ""),
+            "Run it in a clean checkout; files that git ignores need `copy`, variables `env`",
+        )
+
+
+class NotComparable(FanwiseError):
+    """Nothing that the target does can be compared; `problem` says why and what to do."""
+
+    def __init__(self, target: str, problem: str) -> None:
+        self.target = target
+        self.problem = problem
+        super().__init__(f"{target} {problem}")

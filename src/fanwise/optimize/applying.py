@@ -101,7 +101,9 @@ def commit_on_branch(repo: Path, patch: str, base: str, name: str, message: str)
         commit = git(*command, stdin=message.encode(), env=_author(git))
         must_be_new = ""
         ref = ("-m", "fanwise: the winner", f"refs/heads/{name}", commit, must_be_new)
-        git("update-ref", "--no-deref", *ref)
+        code, _, said = git.run("update-ref", "--no-deref", *ref)
+        if code != 0:
+            raise NotApplied(f"the branch {name!r} was not made: {said}")
     return commit
 
 

@@ -35,6 +35,7 @@ _SEES_DOCSTRINGS = frozenset(("__doc__", "doctest", "getdoc", "help", "pydoc"))
 _PLAIN_DECORATORS = frozenset((
     "abstractmethod", "cache", "classmethod", "final", "lru_cache", "override", "staticmethod",
 ))  # fmt: skip
+_MOST = 2_000_000  # characters; a file that somebody reads has a hundredth of that
 _WORD = re.compile(r"\w+")
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -63,6 +64,8 @@ def identity(files: Mapping[str, tuple[File | None, File | None]]) -> str:
 
 def normal_form(source: str) -> str:
     """Text that is equal for files that do the same. What does not parse stands for itself."""
+    if len(source) > _MOST:
+        return f"as it is:{source}"
     try:
         tree = ast.parse(source)
         return ast.dump(tree) if normalise(tree) else f"as it is:{source}"

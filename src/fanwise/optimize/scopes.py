@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["module", "class", "function", "lambda", "comprehension"]
 Bound = Literal["plain", "shown", "parameter", "unnamed parameter"]
-"""How a name is bound. `shown`: by what shows it elsewhere; `unnamed`: none can be given by it."""
+"""How a name is bound. `shown`: so that others see it; `unnamed`: nobody can give it by name."""
 
 
 class Scope:
@@ -155,12 +155,17 @@ class _Reader(ast.NodeVisitor):
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._shown(node.name)
         self.all([*node.decorator_list, *node.args.defaults, *node.args.kw_defaults])
-        self.all([arg.annotation for arg in _arguments(node.args)])
-        self.all([node.returns])
+        self._annotations([*(arg.annotation for arg in _arguments(node.args)), node.returns])
         around = self._inside("function", node)
         self._parameters(node.args, decorated=bool(node.decorator_list))
         self.all(node.body)
         self.scope = around
+
+    def _annotations(self, nodes: Sequence[ast.expr | None]) -> None:
+        """Names in them can be read by anybody, as text where annotations are not evaluated."""
+        start = len(self.places)
+        self.all(nodes)
+        self.places[start:] = [each._replace(how="shown") for each in self.places[start:]]
 
     def _comprehension(
         self, node: ast.expr, generators: list[ast.comprehension], values: list[ast.expr]

@@ -27,7 +27,10 @@ class SourceText(msgspec.Struct, frozen=True):
     def of(cls, content: bytes) -> SourceText:
         """Read as Python would; a `SyntaxError` or `UnicodeDecodeError` if it could not."""
         encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
-        return cls(content.decode(encoding), encoding)
+        try:
+            return cls(content.decode(encoding), encoding)
+        except LookupError as error:  # a codec, but not one for text
+            raise SyntaxError(str(error)) from error
 
     def lines(self) -> list[str]:
         """The lines with their ends."""

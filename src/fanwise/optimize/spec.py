@@ -131,7 +131,7 @@ class ToleranceSpec(SpecModel):
     """How far floats may be apart and still be equal; as `math.isclose` has it."""
 
     relative: float = Field(default=1e-9, ge=0, lt=1)
-    absolute: float = Field(default=1e-12, ge=0)
+    absolute: float = Field(default=0.0, ge=0)
 
 
 class TakesSpec(SpecModel):

@@ -54,6 +54,11 @@ def unusable() -> str:
     return _usable()[1]
 
 
+def available() -> bool:
+    """Whether there is a sandbox here."""
+    return not _usable()[1]
+
+
 def inside(sandbox: Sandbox, argv: list[bytes], cwd: str | None) -> list[bytes] | None:
     """The arguments that run `argv` in the sandbox; None, after a warning, if there is none."""
     size, problem = _usable()

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from fanwise.optimize.benchmark.noise import Noise
 from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.differential.difference import Difference
 from fanwise.optimize.driver.recorded import Recorded
@@ -23,6 +24,12 @@ from fanwise.view.scales import Linear, Log
 from tests.optimize.made import candidate, recorded, speed, verdict
 
 EVIL = "</pre><script>alert(1)</script><img src=x onerror=alert(2)> `|` **b** [l](http://x)"
+
+
+NOISE = Noise(
+    spread=0.02, smallest_gain=1.04, pairs=12, baseline_s=0.01, pinned=True, spent_s=2.0,
+    warnings=("the clock speed changes",),
+)  # fmt: skip
 
 
 class Seen(HTMLParser):
@@ -82,12 +89,13 @@ def a_run() -> Recorded:
                 seconds={"apply": 0.1, "differential": 2.0},
             ),
         ],
-        noise={"low": 0.99, "high": 1.02, "ratio": 1.0},
+        noise=msgspec.to_builtins(NOISE),
         waiting=[candidate("late", how="proposed")],
         unusable=[
             {"name": "proposal 9", "reason": "no code block", "answer": "I would rather not"}
         ],
         failures={"propose:3": "the model was overloaded"},
+        profiles={"original": "line 2: 99 %", "fast": "line 7: 50 %", "third": "not the winner's"},
     )
 
 
@@ -98,11 +106,13 @@ def test_every_candidate_is_there_with_its_verdict_interval_and_reason() -> None
         assert name in seen.words
     for part in (
         "2.42 (2.31 to 2.55)", "the same as fast", "the same as the original", "another value",
-        "f(1)", "def test_f(): ...", "7 calls differ", "round 2", "± 2.0%", "0.990 to 1.020",
+        "f(1)", "def test_f(): ...", "7 calls differ", "round 2", "± 2.0%", "in 12 pairs",
+        "line 2: 99 %", "line 7: 50 %", "about 1.04 times", "the clock speed changes",
         "no code block", "I would rather not", "the model was overloaded", "not judged yet",
         "pytest -q", "1.05 times", "-slow",
     ):  # fmt: skip
         assert part in seen.words, part
+    assert "not the winner's" not in seen.words
     assert "script" not in seen.tags
     assert seen.odd == []
 

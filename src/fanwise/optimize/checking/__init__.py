@@ -4,7 +4,7 @@ from fanwise.optimize.checking.applying import check_applies
 from fanwise.optimize.checking.compiling import check_compiles
 from fanwise.optimize.checking.ending import ending_of, hint_of
 from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.checking.report import TestReport, unusable
+from fanwise.optimize.checking.report import TestReport, test_files, unusable
 from fanwise.optimize.checking.running import run_in_workspace, scratch_folder
 from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.checking.testing import baseline_report, check_tests, test_report
@@ -21,6 +21,7 @@ __all__ = [
     "hint_of",
     "run_in_workspace",
     "scratch_folder",
+    "test_files",
     "test_report",
     "unusable",
 ]

@@ -13,6 +13,7 @@ from fanwise.processes.result import signal_name
 _SAYS = {
     "Read-only file system": "it seems to write outside of its workspace, which it may not",
     "Network is unreachable": "it seems to use the network, which it may not",
+    "Connection refused": "it seems to use the network, which it may not",
     "Name or service not known": "it seems to use the network, which it may not",
     "Temporary failure in name resolution": "it seems to use the network, which it may not",
     "File too large": "it seems to write a file larger than it may",

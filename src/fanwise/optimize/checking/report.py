@@ -16,6 +16,7 @@ import msgspec
 from fanwise.processes.result import signal_name
 
 _SHOWN = 3
+_COLLECTING = "collecting "
 NO_TESTS = 5
 """pytest's exit code if it found none."""
 
@@ -39,6 +40,15 @@ class TestReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
+def test_files(report: TestReport) -> tuple[str, ...]:
+    """The files that tests came from, relative to where pytest begins: those are judges, too."""
+    ids = (test.removeprefix(_COLLECTING) for test in report.tests or ())
+    return tuple(dict.fromkeys(each.partition("::")[0] for each in ids))
+
+
+test_files.__test__ = False  # type: ignore[attr-defined]
+
+
 def settled(first: TestReport, second: TestReport) -> TestReport:
     """What two runs of the same code agree in. Tests that differ say nothing of a candidate."""
     if first.tests is None or second.tests is None or first.problem or second.problem:
@@ -59,7 +69,7 @@ def unusable(report: TestReport) -> str:
         return "" if report.exit_code == 0 else f"it exits with code {report.exit_code}"
     if report.exit_code == NO_TESTS or not report.tests:
         return "not one test ran" if not report.left_out else "no test comes out the same twice"
-    errors = [test for test, outcome in report.tests.items() if test.startswith("collecting ")]
+    errors = [test for test in report.tests if test.startswith(_COLLECTING)]
     if errors and len(errors) == len(report.tests):
         return f"{errors[0]} fails"
     return "" if report.exit_code in (0, 1) else f"pytest exits with code {report.exit_code}"

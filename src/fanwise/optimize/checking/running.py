@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fanwise.optimize.checking.settings import MB, Settings
 from fanwise.processes import Command, CommandResult, Sandbox, run_command
+from fanwise.processes.sandbox import available
 from fanwise.workspaces import Workspace, environment
 from fanwise.workspaces.folders import make_writable, remove_tree
 
@@ -23,9 +24,13 @@ _KEEP = 1 * MB
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder for one use, gone after it whatever was done to it."""
-    folder = Path(tempfile.mkdtemp(prefix="fanwise-use-"))
+def scratch_folder(workspace: Workspace) -> Iterator[Path]:
+    """A folder for one use, gone after it whatever was done to it.
+
+    Beside the workspace: when we are killed, it is removed with the pool.
+    """
+    root = workspace.root
+    folder = Path(tempfile.mkdtemp(prefix=f"{root.name}-", dir=root.parent))
     try:
         for name in ("home", "tmp"):
             (folder / name).mkdir()
@@ -48,13 +53,13 @@ async def run_in_workspace(
 ) -> CommandResult:
     """Run a line of shell, or a program with its arguments, in the folder that was asked for.
 
-    `scratch` is a `scratch_folder()`; `env` comes on top, and `readable` is what a sandbox has to
+    `scratch` is a `scratch_folder`; `env` comes on top, and `readable` is what a sandbox has to
     let it see. `timeout` is for this run, if it is less than the settings have.
     """
     how = {
         "stdin": stdin,
         "cwd": str(workspace.path),
-        "env": {**_environment(workspace, scratch), **settings.env, **(env or {})},
+        "env": {**_environment(workspace, scratch, settings), **settings.env, **(env or {})},
         "keep": _KEEP,
         "check": False,
         "inherit": settings.inherit,
@@ -70,8 +75,10 @@ async def run_in_workspace(
     return await run_command(made, timeout=seconds)
 
 
-def _environment(workspace: Workspace, scratch: Path) -> dict[str, str]:
+def _environment(workspace: Workspace, scratch: Path, settings: Settings) -> dict[str, str]:
     own = {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp")}
+    if settings.sandbox and available():
+        own["TMPDIR"] = "/tmp"  # its own, bounded, and short enough for the names of sockets
     if site.ENABLE_USER_SITE:
         own["PYTHONUSERBASE"] = site.getuserbase()  # packages that are in the real home
     return {**environment(workspace), **own}

@@ -67,7 +67,7 @@ async def test_report(
     """Run the tests on what stands in the workspace."""
     word = secrets.token_hex(16)
     began = time.perf_counter()
-    with scratch_folder() as scratch:
+    with scratch_folder(workspace) as scratch:
         (scratch / "report").mkdir()
         result = await run(
             workspace, command, settings,

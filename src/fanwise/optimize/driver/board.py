@@ -1,8 +1,8 @@
 """Who goes through which stage next: a state machine, without clock, files or processes.
 
-    baseline: tests -> recording -> observations ---> noise
-                                          |             |
-    prepare --(in order)----------------> check --> benchmark --> verdict --> repair, refine
+    baseline: tests -> recording ---------> noise
+                           |                  |
+    prepare --(in order)-> check ---------> benchmark --> verdict --> repair, refine
 
 Tasks out, what came of them in. A candidate is compared with those before it when they have been
 prepared, never with those that happened to be quicker: so which of two equal ones is judged, and

@@ -44,13 +44,13 @@ class Driver:
         board: Board,
         perform: Perform,
         *,
-        learn: Callable[[str, Any], None] = lambda stage, value: None,
-        kept: Callable[[Task], bool] = lambda task: True,
+        learn: Callable[[Task, Any], None] = lambda task, value: None,
+        kept: Callable[[Task, Any], bool] = lambda task, value: True,
     ) -> None:
         self._board = board
         self._perform = perform
         self._learn = learn
-        """Is told what a stage of the original gave, before anything that needs it begins."""
+        """Is told what a task gave, before anything that needs it begins."""
         self._kept = kept
         """Whether the files of a recorded stage are still there."""
         self._feed: Feed[Task] = Feed()
@@ -102,8 +102,8 @@ class Driver:
 
     def _next(self, task: Task, value: Any) -> list[Task]:
         board = self._board
+        self._learn(task, value)
         if task.kind == "baseline":
-            self._learn(task.stage, value)
             return board.baseline_done(task)
         if task.kind == "prepare":
             return board.prepared(task, msgspec.convert(value, Prepared))
@@ -127,7 +127,7 @@ class Driver:
 
         def counts(task: Task, recorded: Outcome[Any]) -> bool:
             failures = not again and task.kind != "baseline"
-            return (recorded.ok or failures) and self._kept(task)
+            return (recorded.ok or failures) and self._kept(task, recorded.value)
 
         return counts
 

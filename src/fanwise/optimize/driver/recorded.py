@@ -13,7 +13,7 @@ from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.driver.drive import FAN_OUT
 from fanwise.optimize.driver.task import Prepared, Proposed
-from fanwise.optimize.verdicts import Verdict
+from fanwise.optimize.verdicts import ORIGINAL, Verdict
 
 PROPOSALS = ("propose", "repair", "refine")
 
@@ -32,6 +32,8 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     """What the stages of the original gave, by stage."""
     unusable: list[Mapping[str, Any]]
     """Answers that were no candidates."""
+    profiles: Mapping[str, str] = {}
+    """Where the time goes, line by line: by the key of a candidate, and of the `original`."""
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -62,6 +64,7 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
             key.partition(":")[2]: v for key, v in values.items() if key.startswith("baseline:")
         },
         unusable=[each for value in asked for each in value.get("unusable", ())],
+        profiles=_profiles(values),
     )
 
 
@@ -87,6 +90,12 @@ def _verdicts(values: Mapping[str, Any]) -> list[Verdict]:
     rows = [value for key, value in values.items() if key.startswith("verdict:")]
     rows.sort(key=lambda row: row["place"])
     return [msgspec.convert(row["verdict"], Verdict) for row in rows]
+
+
+def _profiles(values: Mapping[str, Any]) -> dict[str, str]:
+    named = {ORIGINAL: values.get("baseline:profile")}
+    named |= {key.partition(":")[2]: v for key, v in values.items() if key.startswith("profile:")}
+    return {key: text for key, text in named.items() if isinstance(text, str) and text}
 
 
 def _given(run: RunRecord) -> list[Candidate]:

@@ -11,7 +11,7 @@ from fanwise.optimize.report.details import bounded, details, diff
 from fanwise.optimize.report.markdown import markdown_lines
 from fanwise.optimize.report.results import WAITING, Results
 from fanwise.optimize.report.rows import document_of
-from fanwise.optimize.verdicts import Verdict
+from fanwise.optimize.verdicts import ORIGINAL, Verdict
 from fanwise.specs.system import Report
 from fanwise.view.markup import Child, Html, element
 from fanwise.view.page import Section, page
@@ -63,11 +63,10 @@ def _tiles(results: Results) -> Iterator[Html]:
 
 def _noise(noise: Mapping[str, Any]) -> tuple[str, str]:
     """The original against itself: it should be 1."""
-    low, high = noise.get("low"), noise.get("high")
-    if not isinstance(low, int | float) or not isinstance(high, int | float):
+    spread, pairs = noise.get("spread"), noise.get("pairs")
+    if not isinstance(spread, int | float):
         return "?", "not measured"
-    reach = max(abs(1 - low), abs(high - 1))
-    return f"± {reach:.1%}", f"the original against itself: {low:.3f} to {high:.3f}"
+    return f"± {spread:.1%}", f"the original against itself, in {pairs} pairs"
 
 
 def _origins(results: Results) -> str:
@@ -117,8 +116,8 @@ def _about(results: Results, best: Verdict) -> Iterator[Child]:
 
 
 def _profiles(results: Results, best: Verdict) -> Iterator[tuple[str, str]]:
-    for name, key in zip(PROFILES, ("original", best.candidate.key), strict=True):
-        yield name, results.profile(key)
+    for name, key in zip(PROFILES, (ORIGINAL, best.candidate.key), strict=True):
+        yield name, results.found.profiles.get(key, "")
 
 
 def _unusable(results: Results) -> Html:
@@ -148,6 +147,18 @@ def _run(results: Results) -> Html:
     rows.append(
         ("accepted from", f"{accept.speedup:.3g} times, {accept.confidence:.0%} confidence")
     )
+    if results.noise is not None:
+        rows += _machine(results.noise)
     if results.run.error:
         rows.append(("error", results.run.error))
     return facts("What was run", rows)
+
+
+def _machine(noise: Mapping[str, Any]) -> Iterator[tuple[str, Child]]:
+    """How well a gain can be told here."""
+    gain = noise.get("smallest_gain")
+    if isinstance(gain, int | float):
+        yield "smallest gain that shows", f"about {gain:.3g} times"
+    yield "pinned to a core", "yes" if noise.get("pinned") else "no"
+    for each in noise.get("warnings") or ():
+        yield "note", str(each)

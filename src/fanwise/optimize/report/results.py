@@ -65,11 +65,6 @@ class Results:
         found = self.found.baseline.get("noise")
         return found if isinstance(found, Mapping) else None
 
-    def profile(self, key: str) -> str:
-        """Where the time of a candidate goes, or of the `original`, as text; empty: not known."""
-        found = self.found.baseline.get("profile") if key == ORIGINAL else None
-        return found if isinstance(found, str) else ""
-
     def status(self, candidate: Candidate) -> str:
         """What became of it."""
         verdict = self.verdicts.get(candidate.key)

@@ -1,0 +1,115 @@
+"""What a file comes to when it meets the repository: all that can be found before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from fanwise.core.caps import Caps, Exclusive, Limit
+from fanwise.errors import BadSpec, FanwiseError
+from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.candidates import from_branches, from_files
+from fanwise.optimize.driver.asking import proposer_of
+from fanwise.optimize.driver.board import Wanted
+from fanwise.optimize.driver.drive import CPU, PROPOSE, WORKSPACES
+from fanwise.optimize.propose.port import Proposer
+from fanwise.optimize.spec import OptimizeSpec
+from fanwise.optimize.target import Target
+from fanwise.specs import Where
+from fanwise.workspaces.source import Place, find
+
+T = TypeVar("T")
+AT_ONCE = 8
+"""Proposals that are awaited at once, if the file does not say."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """What is to be judged, and where."""
+
+    spec: OptimizeSpec
+    repo: Path
+    place: Place
+    target: Target | None
+    given: Sequence[Candidate]
+    proposer: Proposer | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether calls of the target are recorded: they are compared, and may be timed."""
+        return self.target is not None
+
+    @property
+    def wanted(self) -> Wanted:
+        """As the board takes it."""
+        propose = self.spec.candidates.propose
+        return Wanted(
+            baseline=("tests", "recording") if self.recorded else ("tests",),
+            proposals=0 if propose is None else propose.n,
+            repair=self.spec.rounds.repair,
+            refine=self.spec.rounds.refine,
+        )
+
+    def caps(self, slots: int) -> Caps:
+        """Those of the file, and those of the run itself."""
+        own: dict[str, list[Limit]] = {
+            WORKSPACES: [slots],
+            CPU: [Exclusive(slots)],
+            PROPOSE: [AT_ONCE],
+        }
+        return Caps({**own, **self.spec.limits()})
+
+
+def case_of(spec: OptimizeSpec, where: Where, given: Sequence[Candidate] | None) -> Case:
+    """Look at the repository. `given`: the candidates, if they are known. `BadSpec`."""
+    spec.check_together(where)
+    repo = where.document.folder / spec.repo
+    place = _at(where.at("repo"), lambda: find(repo))
+    target = _at(where.at("target"), lambda: _target(spec, place))
+    if given is None:
+        given = _collect(spec, where.at("candidates"), place, target)
+    return Case(spec, repo, place, target, given, _proposer(spec, where, repo))
+
+
+def _proposer(spec: OptimizeSpec, where: Where, repo: Path) -> Proposer | None:
+    propose = spec.candidates.propose
+    if propose is None:
+        return None
+    there = where.at("candidates", "propose")
+    return _at(there, lambda: proposer_of(propose, where, str(repo)))
+
+
+def _target(spec: OptimizeSpec, place: Place) -> Target | None:
+    if spec.target is None:
+        return None
+    target = Target.parse(spec.target, inside=place.inside)
+    target.find(target.read(place.top).text)
+    return target
+
+
+def _collect(
+    spec: OptimizeSpec, where: Where, place: Place, target: Target | None
+) -> list[Candidate]:
+    found: list[Candidate] = []
+    given = spec.candidates
+    if given.files:
+        folder = where.document.folder
+        found += _at(
+            where.at("files"),
+            lambda: from_files(given.files, folder=folder, target=target, top=place.top),
+        )
+    if given.branches:
+        found += _at(where.at("branches"), lambda: from_branches(given.branches, repo=place.top))
+    return found
+
+
+def _at(where: Where, make: Callable[[], T]) -> T:
+    """What is wrong is said with its place in the file."""
+    try:
+        return make()
+    except BadSpec:
+        raise
+    except FanwiseError as error:
+        raise where.bad(str(error)) from error

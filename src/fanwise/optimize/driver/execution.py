@@ -1,0 +1,112 @@
+"""One execution of a run: what is known is kept, what is not is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import WorkspaceError
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.run import Run
+from fanwise.kernel.scope import current
+from fanwise.kernel.workspaces import open_workspaces
+from fanwise.optimize.case import Case
+from fanwise.optimize.driver.board import Board
+from fanwise.optimize.driver.drive import FAN_OUT, Driver
+from fanwise.optimize.driver.files import files_of
+from fanwise.optimize.driver.lab import Lab
+from fanwise.optimize.driver.recorded import claims
+from fanwise.optimize.driver.work import Work
+from fanwise.optimize.propose.port import Unusable
+from fanwise.optimize.verdicts import Verdict
+from fanwise.workspaces import WorkspacePool
+from fanwise.workspaces.source import Start, start_of
+
+FOR_THE_ORIGINAL = 1
+"""Workspaces beside those of candidates."""
+
+
+class Executed(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    verdicts: list[Verdict]
+    """In the order of the candidates; those that were not judged are missing."""
+    failures: dict[str, str]
+    """Candidates that could not be judged, by name, and why."""
+    unproposed: dict[str, str]
+    unusable: Sequence[Unusable]
+    baseline: Mapping[str, Any]
+    base: str
+    """The commit that all started from."""
+    notes: Sequence[str]
+    complete: bool
+    """Every candidate was judged, or could not be."""
+
+
+async def execute(case: Case, run: Run) -> Executed:
+    """Judge all candidates, and what is proposed."""
+    start = await _start(case, run)
+    spec = case.spec
+    with files_of(run) as folder:
+        async with open_workspaces(
+            case.repo,
+            slots=spec.slots + FOR_THE_ORIGINAL,
+            copy=spec.copy_,
+            sparse=spec.sparse,
+            base=None if start.plain else start.commit,
+        ) as pool:
+            _check_start(pool, start)
+            slots = len(pool) - FOR_THE_ORIGINAL
+            board = Board(case.given, case.wanted, _claims(run))
+            async with Lab(case, pool, folder) as lab:
+                work = Work(case, lab)
+                driver = Driver(board, work.perform, learn=work.learn, kept=work.kept)
+                await driver.run(case.caps(slots), run)
+    if driver.fatal is not None:
+        raise driver.fatal
+    return _executed(board, work, start)
+
+
+async def _start(case: Case, run: Run) -> Start:
+    """What all starts from, as it was when the run began."""
+
+    def look(_: str) -> dict[str, Any]:
+        return start_of(case.repo, dirty=case.spec.dirty)._asdict()
+
+    found = await fan_out(look, ["start"], cap=1, key=str, run=run, name="start")
+    return Start(**found.values()[0])
+
+
+def _check_start(pool: WorkspacePool, start: Start) -> None:
+    if pool.tree != start.tree:
+        raise WorkspaceError(
+            "the folder is not as it was when this run began, and it has no repository to look in",
+            "Start a new run, or put the folder back",
+        )
+    if len(pool) <= FOR_THE_ORIGINAL:
+        raise WorkspaceError(
+            "there is one workspace, and the original and a candidate need two",
+            "Free space, and see what was said above",
+        )
+
+
+def _claims(run: Run) -> dict[str, str]:
+    around = current.get()
+    path = FAN_OUT if around is None else f"{around.path}/{FAN_OUT}"
+    return {} if run.journal is None or not run.resumed else claims(run.journal, run.id, path)
+
+
+def _executed(board: Board, work: Work, start: Start) -> Executed:
+    entries = list(board.entries.values())
+    return Executed(
+        verdicts=[each.verdict for each in entries if each.verdict is not None],
+        failures={each.candidate.name: each.error for each in entries if each.error is not None},
+        unproposed=dict(board.unproposed),
+        unusable=work.unusable,
+        baseline=work.original.known,
+        base=start.commit,
+        notes=work.notes,
+        complete=all(each.over for each in entries),
+    )

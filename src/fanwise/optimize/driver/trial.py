@@ -1,0 +1,129 @@
+"""A candidate, tried: placed, checked, measured. Each stage takes a workspace of its own.
+
+So the code that is measured is put there for that, and nothing of the checks is left around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import BadTarget
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.in_thread import in_thread
+from fanwise.optimize.benchmark.compare import compare_speed
+from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.checking.compiling import check_compiles
+from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.checking.testing import check_tests
+from fanwise.optimize.differential.check import check_differential
+from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.driver.lab import Lab
+from fanwise.optimize.driver.original import Original
+from fanwise.optimize.driver.task import Checked, Prepared
+from fanwise.optimize.target import Target
+from fanwise.workspaces import Workspace
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What the differential check found."""
+
+    finding: Finding
+    difference: Difference | None = None
+
+
+class Trial:
+    """What candidates go through."""
+
+    def __init__(self, lab: Lab, original: Original) -> None:
+        self._lab = lab
+        self._original = original
+
+    async def prepare(self, candidate: Candidate) -> Prepared:
+        """Place it, and look at what it is; none of its code runs."""
+        lab = self._lab
+        async with lab.workspace() as workspace:
+            applied, placed = await lab.place(workspace, candidate)
+            if placed is None:
+                return Prepared(findings=(applied,))
+            compiled = await check_compiles(workspace, placed.files, lab.settings)
+            return Prepared(
+                findings=(applied, compiled),
+                digest=placed.identity,
+                original=not placed.identity,
+                patch=placed.patch,
+                diff_lines=placed.diff_lines,
+                source=await in_thread(source_of, workspace, lab.case.target),
+            )
+
+    async def check(self, candidate: Candidate) -> Checked:
+        """The tests, then the calls; out at the first failure."""
+        async with self._lab.placed(candidate) as workspace:
+            tested = await _once("test", Finding, lambda: self._test(workspace))
+            if not tested.ok or self._original.behaviour is None:
+                return Checked(findings=(tested,))
+        # The tests may have left anything behind, and may still have hold of something.
+        async with self._lab.placed(candidate) as workspace:
+            compared = await _once("differential", Compared, lambda: self._compare(workspace))
+            return Checked(findings=(tested, compared.finding), difference=compared.difference)
+
+    async def _test(self, workspace: Workspace) -> Finding:
+        assert self._original.tests is not None
+        lab = self._lab
+        return await check_tests(workspace, lab.case.spec.test, self._original.tests, lab.settings)
+
+    async def _compare(self, workspace: Workspace) -> Compared:
+        lab, behaviour = self._lab, self._original.behaviour
+        assert lab.case.target is not None
+        assert behaviour is not None
+        finding, difference = await check_differential(
+            lab.original,
+            workspace,
+            lab.case.target,
+            behaviour,
+            lab.settings,
+            tolerance=lab.tolerance,
+        )
+        return Compared(finding=finding, difference=difference)
+
+    async def benchmark(self, candidate: Candidate) -> Speed:
+        """Beside the original, alone on the CPU."""
+        lab, original, spec = self._lab, self._original, self._lab.case.spec
+        baseline = await lab.renew()
+        async with lab.placed(candidate) as workspace:
+            return await compare_speed(
+                baseline,
+                workspace,
+                original.bench,
+                lab.settings,
+                accept=original.accept,
+                budget_s=spec.benched.budget,
+                seed=spec.seed,
+                tolerance=lab.tolerance,
+                pin=spec.benched.pin,
+            )
+
+
+async def _once(name: str, kind: type[Any], work: Callable[[], Awaitable[Any]]) -> Any:
+    """A part of a stage that is recorded by itself: a resume does not repeat it."""
+
+    async def perform(_: str) -> Any:
+        return msgspec.to_builtins(await work())
+
+    found = await fan_out(perform, [name], cap=1, key=str, name=name)
+    return msgspec.convert(found.values()[0], kind)
+
+
+def source_of(workspace: Workspace, target: Target | None) -> str:
+    """The target as it stands there; empty if it is not there any more."""
+    if target is None:
+        return ""
+    try:
+        text = target.read(workspace.root).text
+        start, end = target.span(text)
+    except (BadTarget, SyntaxError, ValueError):
+        return ""
+    return "".join(text.splitlines(keepends=True)[start:end])

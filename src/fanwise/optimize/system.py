@@ -1,0 +1,124 @@
+"""Optimizing from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps
+from fanwise.journal.port import Journal, RunRecord
+from fanwise.kernel.environment import environment
+from fanwise.kernel.run import Run
+from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.case import Case, case_of
+from fanwise.optimize.driver.execution import execute
+from fanwise.optimize.driver.recorded import read_run
+from fanwise.optimize.ending import Asked, end_of, told_lines
+from fanwise.optimize.preview import preview
+from fanwise.optimize.spec import OptimizeSpec
+from fanwise.specs import Document, End, Plan, check
+from fanwise.specs.system import Preview, Report
+from fanwise.view.table import Table
+
+KEY = "optimize"
+
+
+class OptimizePlan:
+    """A file that can be run. Making one checks all of it."""
+
+    def __init__(
+        self,
+        document: Document,
+        given: Sequence[Candidate] | None = None,
+        asked: Asked = Asked(),  # noqa: B008 - frozen
+    ) -> None:
+        self._document = document
+        self._asked = asked
+        self.case: Case = case_of(check(document, OptimizeSpec, KEY), document.at(KEY), given)
+        asked.check(self.case)
+
+    @property
+    def title(self) -> str:
+        """The name in the file, or what is to be faster."""
+        spec = self.case.spec
+        return spec.name or spec.target or self._document.name
+
+    @property
+    def folder(self) -> Path:
+        """What paths are relative to."""
+        return self._document.folder
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The whole file, and the candidates as they were."""
+        kept: list[Any] = msgspec.to_builtins(list(self.case.given))
+        return {**self._document.keep(), "candidates": kept}
+
+    @cached_property
+    def caps(self) -> Caps:
+        """Those of the file, and those of the run itself."""
+        return self.case.caps(self.case.spec.slots)
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        """That of the file."""
+        return self.case.spec.make_budget()
+
+    @property
+    def total(self) -> int | None:
+        """Nobody knows how many stages candidates will come to."""
+        return None
+
+    def describe(self) -> Sequence[str]:
+        """What would run."""
+        return preview(self).describe
+
+    async def execute(self, run: Run) -> End:
+        """Judge all candidates; the winner's patch is written, and applied if that was asked."""
+        run.note("environment", environment(self.folder))
+        return await end_of(self.case, await execute(self.case, run), self._asked, run)
+
+
+class OptimizeSystem:
+    """`optimize:` in a file."""
+
+    name = KEY
+    options = frozenset({"apply", "branch"})
+    tells_all = True
+
+    def plan(self, document: Document, **options: Any) -> Plan:
+        """A file, checked completely."""
+        return OptimizePlan(document, asked=Asked(**options))
+
+    def preview(self, document: Document) -> Preview:
+        """What would run, which candidates apply, and what is missing."""
+        return preview(OptimizePlan(document))
+
+    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
+        """What the journal kept of it. What shall become of the winner is asked anew."""
+        given = msgspec.convert(spec["candidates"], list[Candidate])
+        return OptimizePlan(Document.again(spec), given, Asked(**options))
+
+    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+        """Every candidate with its verdict; fully: all that is known of each."""
+        return told_lines(read_run(journal, run), fully=fully)
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        """A page with all that there is to see."""
+        from fanwise.optimize.report.page import report  # only who reads one needs all of it
+
+        return report(read_run(journal, run))
+
+    def table(self, journal: Journal, run: RunRecord) -> Table:
+        """One row for each candidate."""
+        from fanwise.optimize.report.rows import candidate_table
+
+        return candidate_table(read_run(journal, run))
+
+
+SYSTEM = OptimizeSystem()
