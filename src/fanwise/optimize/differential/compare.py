@@ -102,6 +102,8 @@ class _Judge:
         return None
 
     def _step(self, level: Level, a: Step, b: Step, *, loose: bool) -> _Kind | None:
+        if not isinstance(b["out"], list):
+            raise TypeError("an answer that is none")
         if a["out"][0] == "raise":
             return self._raised(level, a, b)
         if b["out"][0] == "raise":
