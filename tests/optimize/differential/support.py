@@ -38,13 +38,16 @@ def checkout(folder: Path, module: str, test: str = "", *, file: str = "mod.py")
 class Original:
     """A function with its tests, observed once; candidates are compared with it."""
 
-    def __init__(self, folder: Path, module: str, test: str, name: str = "f") -> None:
+    def __init__(
+        self, folder: Path, module: str, test: str, name: str = "f", settings: Settings = SETTINGS
+    ) -> None:
         self.folder = folder
+        self.settings = settings
         self.test = test
         self.target = Target("mod.py", name)
         self.site = checkout(folder / "original", module, test)
         self.baseline: Baseline = run(
-            study(self.site, self.target, LINE, SETTINGS, folder / "recorded")
+            study(self.site, self.target, LINE, settings, folder / "recorded")
         )
 
     def differs(self, module: str) -> list[Differs]:
@@ -54,7 +57,7 @@ class Original:
         for number, hash_seed in enumerate(HASH_SEEDS):
             seen = run(
                 observe(
-                    site, self.target, base.recording, base.plan, SETTINGS,
+                    site, self.target, base.recording, base.plan, self.settings,
                     hash_seed=hash_seed, only=base.made, ends=3,
                 )
             )  # fmt: skip

@@ -78,27 +78,32 @@ class _Judge:
     ) -> Differs | None:
         if theirs is None or theirs.ended:
             ended = theirs.ended if theirs else "it gave no answer"
-            return Differs(entry, 0, "ended", ours.read()[:1], None, ended)
+            return Differs(entry, 0, "ended", ours.first(), None, ended)
         expected = ours.read()
         try:
             return self._steps(entry, expected, theirs.read(), loose=loose)
         except (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError):
-            return Differs(entry, 0, "ended", expected[:1], None, "its answer was not one")
+            return Differs(entry, 0, "ended", ours.first(), None, "its answer was not one")
 
     def _steps(
         self, entry: Entry, expected: list[Any], got: list[Any], *, loose: bool
     ) -> Differs | None:
+        found: Differs | None = None
         for number, (one, other) in enumerate(zip(expected, got, strict=False)):
             kind = self._step(entry.level, one, other, loose=loose)
             if kind == "enough":
-                return None
-            if kind is not None:
-                return Differs(entry, number, kind, one, other)
+                return found
+            if kind is not None and (found is None or found.kind == "globals"):
+                found = Differs(entry, number, kind, one, other)
+        if found is not None:
+            return found
         if len(expected) != len(got):
             return Differs(entry, min(len(expected), len(got)), "value", None, None)
         return None
 
     def _step(self, level: Level, a: Step, b: Step, *, loose: bool) -> _Kind | None:
+        if not isinstance(b["out"], list):
+            raise TypeError("an answer that is none")
         if a["out"][0] == "raise":
             return self._raised(level, a, b)
         if b["out"][0] == "raise":

@@ -38,6 +38,10 @@ class Seen(msgspec.Struct, frozen=True):
         found: list[dict[str, Any]] = msgspec.json.decode(self.steps)
         return found
 
+    def first(self) -> dict[str, Any] | None:
+        """The first step, if there is one."""
+        return next(iter(self.read()), None)
+
 
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen in one pass over a plan. JSON-able."""
