@@ -455,3 +455,33 @@ def test_what_is_simulated_says_so(place: Place) -> None:
     done = place.run("sample", "x", "-m", "sim:")
     assert done.returncode == 0
     assert b"simulated" in done.stderr
+
+
+def test_with_retry_failed_what_is_not_valid_is_asked_for_again_and_nothing_else(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    better: list[str] = []
+
+    def script(body: dict[str, Any]) -> str:
+        asked.append(body["messages"][-1]["content"])
+        return "good" if asked[-1] in ["lovely", *better] else "hm"
+
+    inputs = "[{id: a, text: lovely}, {id: b, text: awful}]"
+    once = "requirements: [{regex: good}], loop_budget: 1, concurrency_budget: 1"
+    (place.path / "s.yaml").write_text(
+        f'sample: {{name: s, model: "openai:x", prompt: "{{{{ input.text }}}}", '
+        f"inputs: {inputs}, {once}}}\n"
+    )
+
+    async def body(_: ScriptedServer) -> None:
+        assert (await command(place, "run", "s.yaml", "--run", "r")).returncode == 1
+        assert sorted(asked) == ["awful", "lovely"]
+        assert (await command(place, "resume", "r")).returncode == 1
+        assert len(asked) == 2
+        better.append("awful")
+        again = await command(place, "resume", "r", "--retry-failed")
+        assert (again.returncode, again.stdout) == (0, b"a\tgood\nb\tgood\n")
+        assert asked[2:] == ["awful"]
+
+    serving(script, body, monkeypatch)

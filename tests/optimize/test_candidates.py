@@ -14,7 +14,9 @@ from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.candidates import from_branches, from_files
 from fanwise.optimize.judges import files_named
 from fanwise.optimize.placing import Placed, count_lines, place
+from fanwise.optimize.system import OptimizePlan
 from fanwise.optimize.target import Target
+from fanwise.specs import Document
 from fanwise.workspaces import Workspace
 from tests.optimize.support import code, new_workspace, unchanged
 from tests.workspaces.support import commit, git, make_repo, write
@@ -239,6 +241,19 @@ def test_a_candidate_cannot_change_its_judges(repo: Path) -> None:
                 assert here.exists() == there.exists()
                 assert not there.exists() or here.read_text() == there.read_text()
     assert "conftest" not in placed.patch
+
+
+def test_the_files_that_a_run_names_are_judges(repo: Path, tmp_path: Path) -> None:
+    spec = {
+        "repo": str(repo),
+        "target": TARGET.text(),
+        "candidates": {"files": "*.py"},
+        "test": "pytest -q tests/test_graph.py",
+        "bench": {"call": "bench:run"},
+    }
+    write(tmp_path / "a.py", FASTER)
+    plan = OptimizePlan(Document("x.yaml", tmp_path, {"optimize": spec}))
+    assert plan.case.judges == ["tests/test_graph.py", "bench.py"]
 
 
 def test_the_target_itself_may_be_in_a_folder_of_tests(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from fanwise.optimize.checking import (
     check_applies,
     check_compiles,
     check_tests,
+    scratch_folder,
     test_files,
     test_report,
     unusable,
@@ -256,6 +257,15 @@ def test_home_and_temporary_files_are_of_one_run_and_keys_do_not_pass(
         assert first == ",yes"
         assert not any(Path(folder).exists() for folder in folders.split())
     assert list(tmp_path.glob("x")) == []
+
+
+def test_what_a_killed_run_leaves_goes_with_its_pool(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "user")
+    with WorkspacePool(repo, slots=1) as pool, pool.workspace() as workspace:
+        left = scratch_folder(workspace)
+        folder = left.__enter__()
+        assert (folder / "home").is_dir()
+    assert not folder.exists()
 
 
 def test_what_is_no_python_is_found_before_the_tests(workspace: Workspace) -> None:

@@ -298,7 +298,7 @@ def normalised(source: str) -> str:
 
 
 seeds = st.integers(0, 1 << 32)
-PLENTY = settings(max_examples=50, deadline=None)
+PLENTY = settings(max_examples=30, deadline=None)
 
 
 @PLENTY

@@ -242,7 +242,8 @@ def test_a_body_alone_is_put_under_the_head_that_is_there() -> None:
     [
         ("def other(x):\n    return x\n", "no function plain"),
         ("x = 1\n", "no function plain"),
-        ("def plain(x:\n", "does not parse"),
+        ("def plain(x:\n", r"does not parse: .* \(line 1\)"),
+        ("    x = 1\n    x = =\n", r"does not parse: invalid syntax \(line 2\)"),
         ("def plain(x): pass\ndef plain(x): pass\n", "more than once"),
         ("LIMIT = 4\ndef plain(x):\n    return x\n", "another meaning to LIMIT"),
         ("from os import alias\ndef plain(x):\n    return x\n", "another meaning to alias"),

@@ -15,6 +15,7 @@ from fanwise.optimize.candidates import from_branches, from_files
 from fanwise.optimize.driver.asking import proposer_of
 from fanwise.optimize.driver.board import Wanted
 from fanwise.optimize.driver.drive import CPU, PROPOSE, WORKSPACES
+from fanwise.optimize.judges import files_named
 from fanwise.optimize.propose.port import Proposer
 from fanwise.optimize.spec import OptimizeSpec
 from fanwise.optimize.target import Target
@@ -40,6 +41,14 @@ class Case(msgspec.Struct, frozen=True):
     def recorded(self) -> bool:
         """Whether calls of the target are recorded: they are compared, and may be timed."""
         return self.target is not None
+
+    @property
+    def judges(self) -> list[str]:
+        """The files that the test command and the benchmark name: no candidate changes them."""
+        bench = self.spec.benched
+        lines = [line for line in (self.spec.test, bench.command, bench.call) if line]
+        found = (files_named(line, self.repo, self.place.top) for line in lines)
+        return list(dict.fromkeys(name for names in found for name in names))
 
     @property
     def wanted(self) -> Wanted:

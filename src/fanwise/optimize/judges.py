@@ -45,7 +45,8 @@ def files_named(line: str, folder: Path, top: Path) -> list[str]:
     """The files that a command names, relative to `top`; `folder` is where it runs.
 
     `python -m bench` and `bench:run` name `bench.py`, too. A line that no shell could read names
-    nothing.
+    nothing. A program that is made faster and is its own benchmark is named, and so it cannot be
+    changed: a benchmark that calls it from another file can be trusted.
     """
     try:
         words = shlex.split(line, comments=True)

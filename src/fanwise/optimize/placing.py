@@ -128,7 +128,7 @@ _PUT: dict[str, Callable[[Workspace, Candidate, Target | None], list[str]]] = {
 def _refuse_lost(workspace: Workspace, meant: list[str], changed: list[str]) -> None:
     for path in sorted(set(meant).difference(changed)):
         if not _same_as_base(workspace, path):
-            raise CandidateUnfit(f"git ignores {path}: the change would be lost")
+            raise CandidateUnfit(f"git ignores {path}, or does not know it: that would be lost")
 
 
 def _same_as_base(workspace: Workspace, path: str) -> bool:

@@ -32,9 +32,9 @@ class Given:
         self.lines = lines_of(_HOLDER + text if held else text)
         if self.lines and not self.lines[-1].endswith(("\n", "\r")):
             self.lines[-1] += "\n"
-        tree = _parse("".join(self.lines))
-        self.body = _held(tree.body) if held else tree.body
         self._first = 1 if held else 0
+        tree = _parse("".join(self.lines), self._first)
+        self.body = _held(tree.body) if held else tree.body
         self._inside = _inside_strings(tree)
 
     def all(self, indent: str) -> list[str]:
@@ -75,10 +75,13 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _parse(text: str) -> ast.Module:
+def _parse(text: str, before: int) -> ast.Module:
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except SyntaxError as error:
+        line = (error.lineno or 1) - before
+        raise CandidateUnfit(f"it does not parse: {error.msg} (line {line})") from error
+    except (ValueError, RecursionError, MemoryError) as error:
         raise CandidateUnfit(f"it does not parse: {error}") from error
 
 

@@ -19,6 +19,7 @@ from fanwise.processes.exit_watch import ExitWatch
 from fanwise.processes.family import Family
 from fanwise.processes.guard import guard
 from fanwise.processes.limits import Exceeded, exceeded_limit, oom_kills
+from fanwise.processes.pids import PidsCgroup, bound
 from fanwise.processes.pipes import InputPipe, OutputPipe
 from fanwise.processes.result import CommandResult
 from fanwise.processes.sandbox import HELPERS
@@ -41,13 +42,15 @@ class Child:
         self._exit_code: int | None = None
         self._limits = command.limits
         self._oom_kills = 0 if command.limits is None else oom_kills()
+        self._cgroup = _cgroup(command)
         self._guard = guard()
         self._number = self._guard.announce()
         mark = self._guard.mark(self._number)
         try:
-            spawned = spawn(command, mark)
+            spawned = spawn(command, mark, self._cgroup)
         except BaseException:
             self._guard.over(self._number)
+            self._leave_cgroup()
             raise
         self._process = spawned.process
         self._guard.started(self._number, self._process.pid)
@@ -55,7 +58,8 @@ class Child:
         self._family = Family(self._process.pid, mark, sandboxed=spawned.sandboxed)
         self._watch: Watch | None = None
         if command.limits is not None and command.limits.watched:
-            self._watch = Watch(command.limits, self._family, HELPERS if self._sandboxed else 0)
+            helpers = HELPERS if self._sandboxed else 0
+            self._watch = Watch(command.limits, self._family, helpers, self._cgroup)
         self._collectors = [Collector(name, command.keep, spill) for name in ("stdout", "stderr")]
         ends = zip((spawned.stdout, spawned.stderr), self._collectors, strict=True)
         self._outputs = [OutputPipe(fd, self._loop, each.add, self._wake) for fd, each in ends]
@@ -138,6 +142,11 @@ class Child:
         for collector in self._collectors:
             collector.close() if keep_output else collector.discard()
         self._guard.over(self._number)
+        self._leave_cgroup()
+
+    def _leave_cgroup(self) -> None:
+        if self._cgroup is not None:
+            self._cgroup.close()
 
     def _ended_with(self) -> tuple[int | None, int | None]:
         code = self._exit_code
@@ -234,3 +243,8 @@ class Child:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _cgroup(command: Command) -> PidsCgroup | None:
+    limits = command.limits
+    return None if limits is None or limits.processes is None else bound(limits.processes)

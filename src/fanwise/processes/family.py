@@ -65,8 +65,11 @@ class Family:
         _kill(-self._leader, number)
 
     def freeze(self) -> None:
-        """Stop the group where it is: to look for all that it forks takes longer than to fork."""
-        _kill(-self._leader, signal.SIGSTOP)
+        """Stop the group where it is: to look for all that it forks takes longer than to fork.
+
+        A sandbox ends at once, with all that is in it.
+        """
+        _kill(-self._leader, signal.SIGKILL if self._sandboxed else signal.SIGSTOP)
 
     def group_is_empty(self) -> bool:
         """Whether nobody lives in the group; after the leader is reaped, one system call."""

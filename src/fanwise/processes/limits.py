@@ -3,13 +3,14 @@
 Two kinds. The kernel's own (`ulimit`) cannot be overrun, hold for each process by itself, and are
 set by a line of shell in front of the program: a `preexec_fn` would rule out vfork and is unsafe
 with threads, and `prlimit` from outside comes too late for what forks at once. `memory` and
-`processes` are for the command as a whole. `RLIMIT_NPROC` counts all processes of the user, and
-none of root's, and a cgroup needs privileges, so these two are looked at while it runs: `watch.py`.
+`processes` are for the command as a whole, so these two are looked at while it runs: `watch.py`;
+`pids.py` has a wall behind that for what forks faster than anybody looks.
 """
 
 from __future__ import annotations
 
 import resource
+import shlex
 import signal
 from pathlib import Path
 from typing import Literal
@@ -68,14 +69,17 @@ def _is_count(given: object) -> bool:
     return isinstance(given, int) and given > 0
 
 
-def within(limits: Limits, argv: list[bytes]) -> list[bytes]:
-    """The arguments that run `argv` with the kernel's limits set."""
-    settings = [*_settings(limits)]
-    if not settings:
+def within(limits: Limits, argv: list[bytes], join: str | None = None) -> list[bytes]:
+    """The arguments that run `argv` with the kernel's limits set; `join`: a cgroup's file."""
+    lines = []
+    if join is not None:
+        lines.append(f"{{ echo $$ > {shlex.quote(join)}; }} 2> /dev/null; ")
+    if settings := _settings(limits):
+        # Without them it shall not run. What cannot be set is told by the shell, on stderr.
+        lines.append(" && ".join(f"ulimit {each}" for each in settings) + " || exit 126; ")
+    if not lines:
         return argv
-    line = " && ".join(f"ulimit {each}" for each in settings)
-    # Without them it shall not run. What cannot be set is told by the shell, on stderr.
-    return [b"/bin/sh", b"-c", f'{line} || exit 126; exec "$@"'.encode(), b"sh", *argv]
+    return [b"/bin/sh", b"-c", f'{"".join(lines)}exec "$@"'.encode(), b"sh", *argv]
 
 
 def _settings(limits: Limits) -> list[str]:

@@ -17,6 +17,7 @@ from fanwise.errors import CommandFailed
 from fanwise.processes.command import Command
 from fanwise.processes.environment import environment
 from fanwise.processes.limits import within
+from fanwise.processes.pids import PidsCgroup
 from fanwise.processes.result import Capture, CommandResult
 from fanwise.processes.sandbox import inside
 
@@ -42,16 +43,16 @@ class Spawned:
         self.stderr = stderr
 
 
-def spawn(command: Command, mark: str) -> Spawned:
+def spawn(command: Command, mark: str, cgroup: PidsCgroup | None = None) -> Spawned:
     """Start the command in a session and a process group of its own."""
     try:
-        return _spawn(command, mark)
+        return _spawn(command, mark, cgroup)
     except OSError as error:
         raise _cannot_run(command, error) from error
 
 
-def _spawn(command: Command, mark: str) -> Spawned:
-    argv, sandboxed = _wrapped(command)
+def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None) -> Spawned:
+    argv, sandboxed = _wrapped(command, cgroup)
     env = environment(command, mark, sandboxed=sandboxed)
     if argv != command.exec_argv():
         _look_for(command, env)
@@ -75,12 +76,14 @@ def _spawn(command: Command, mark: str) -> Spawned:
         return Spawned(process, stdin, stdout, stderr, sandboxed=sandboxed)
 
 
-def _wrapped(command: Command) -> tuple[list[bytes], bool]:
+def _wrapped(command: Command, cgroup: PidsCgroup | None) -> tuple[list[bytes], bool]:
     """The arguments with the limits and the sandbox in front of them; whether there is one."""
     argv = command.exec_argv()
     boxed = None if command.sandbox is None else inside(command.sandbox, argv, command.cwd)
     inner = argv if boxed is None else boxed
-    return inner if command.limits is None else within(command.limits, inner), boxed is not None
+    if command.limits is not None:
+        inner = within(command.limits, inner, None if cgroup is None else cgroup.join)
+    return inner, boxed is not None
 
 
 def _look_for(command: Command, env: dict[bytes, bytes]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fanwise.processes.family import Family
 from fanwise.processes.limits import Exceeded, Limits
+from fanwise.processes.pids import PidsCgroup
 
 _FIRST_S = 0.02
 _PAUSE_S = 0.05
@@ -24,7 +25,10 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 class Watch:
     """Looks at a command whose limits ask for it."""
 
-    def __init__(self, limits: Limits, family: Family, helpers: int) -> None:
+    def __init__(
+        self, limits: Limits, family: Family, helpers: int, cgroup: PidsCgroup | None = None
+    ) -> None:
+        self._cgroup = cgroup
         self._limits = limits
         self._family = family
         self._helpers = helpers
@@ -43,6 +47,8 @@ class Watch:
         return self.found is not None
 
     def _look(self) -> Exceeded | None:
+        if self._cgroup is not None and self._cgroup.refused():
+            return "processes"
         pids = self._family.living()
         most = self._limits.processes
         if most is not None and len(pids) - self._helpers > most:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.differential.difference import Difference
@@ -101,6 +102,14 @@ def test_a_repair_is_asked_with_the_smallest_differing_call_and_its_test() -> No
     assert (ask.how, ask.name) == ("repaired", "proposal 2, repaired")
     made = ask.candidate("function", FAST)
     assert (made.parent, made.how, made.round) == ("proposal 2", "repaired", 1)
+
+
+def test_a_test_is_told_once_also_if_the_stage_says_it_too() -> None:
+    told = wrong().verdict
+    assert told.difference is not None
+    twice = Finding(stage="differential", ok=False, detail=told.difference.test)
+    ask = an_ask(feedback=Feedback(verdict=replace(told, findings=(twice,))))
+    assert prompt(ask).count(told.difference.test) == 1
 
 
 def test_a_refinement_is_asked_with_its_speed_and_its_profile() -> None:

@@ -26,7 +26,7 @@ INJECTED = Path(__file__).parent / "injected"
 _PLUGIN = "fanwise_report"
 _OUTPUT = 4000
 _DETAIL = 6000
-_TIMES, _AND_S = 10.0, 30.0
+_TIMES, _AND_S = 10.0, 10.0
 """A candidate may take so many times as long as the original, and so many seconds more."""
 
 

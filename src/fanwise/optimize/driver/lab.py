@@ -91,7 +91,8 @@ class Lab:
         self, workspace: Workspace, candidate: Candidate
     ) -> tuple[Finding, Placed | None]:
         """Put a candidate into a workspace that is as new, if it can be."""
-        return await in_thread(check_applies, workspace, candidate, self.case.target)
+        case = self.case
+        return await in_thread(check_applies, workspace, candidate, case.target, judges=case.judges)
 
     @asynccontextmanager
     async def placed(self, candidate: Candidate) -> AsyncIterator[Workspace]:

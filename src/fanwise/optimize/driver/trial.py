@@ -122,8 +122,8 @@ def source_of(workspace: Workspace, target: Target | None) -> str:
     if target is None:
         return ""
     try:
-        text = target.read(workspace.root).text
-        start, end = target.span(text)
+        source = target.read(workspace.root)
+        start, end = target.span(source.text)
     except (BadTarget, SyntaxError, ValueError):
         return ""
-    return "".join(text.splitlines(keepends=True)[start:end])
+    return "".join(source.lines()[start:end])

@@ -16,7 +16,7 @@ _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 ALWAYS = (
     "The same return values: equal, of the same types, in the same order. That is so for empty "
     "input, duplicates, None, True beside 1 and 1.0, objects that cannot be hashed or compared, "
-    "and subclasses.",
+    "subclasses, and iterators, which can be read only once.",
     "The same exceptions for the same arguments: type and message.",
     "Arguments are changed exactly as before: what was not changed is not, and what is returned "
     "is a new object where it was one.",

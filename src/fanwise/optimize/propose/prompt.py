@@ -108,10 +108,11 @@ def _faster(feedback: Feedback) -> Iterator[str]:
 def _wrong(feedback: Feedback) -> Iterator[str]:
     verdict = feedback.verdict
     yield f"It was rejected at the stage `{verdict.stage}`: {_line(verdict.reason)}"
+    found = verdict.difference
     failed = [each.detail for each in verdict.findings if not each.ok and each.detail]
-    if failed:
+    if failed and (found is None or failed[-1] != found.test):
         yield f"What was said there:\n{fenced(bounded(failed[-1], MOST_TEXT))}"
-    if (found := verdict.difference) is not None:
+    if found is not None:
         yield f"The smallest call that differs:\n{fenced(bounded(found.call, MOST_TEXT), 'python')}"
         yield f"The original does this:\n{fenced(bounded(found.expected, MOST_TEXT))}"
         yield f"The proposal does this:\n{fenced(bounded(found.got, MOST_TEXT))}"

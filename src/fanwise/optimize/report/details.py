@@ -57,8 +57,9 @@ def _inside(results: Results, placed: Placed, verdict: Verdict | None) -> Iterat
         yield block(f"{verdict.status} at the stage {verdict.stage}", bounded(verdict.reason))
     if verdict.difference is not None:
         yield from _difference(verdict.difference)
+    test = None if verdict.difference is None else verdict.difference.test
     for finding in verdict.findings:
-        if finding.detail and not finding.ok:
+        if finding.detail and not finding.ok and finding.detail != test:
             yield block(
                 f"what the stage {finding.stage} said", bounded(finding.detail), kind="error"
             )
