@@ -135,7 +135,16 @@ def judge(
 def _answered(entry: Entry, passes: tuple[Observations, ...]) -> bool:
     if entry.level == "probe" or not all(_ran(entry.id, each) for each in passes):
         return False
+    if entry.like is not None and not _alike(entry.id, entry.like, passes[0]):
+        return False
     return entry.probe is None or _returned(entry.probe, passes[0])
+
+
+def _alike(number: int, other: int, seen: Observations) -> bool:
+    """Whether the original makes the same of a stream as of a list, and so is meant for both."""
+    if not _ran(other, seen):
+        return False
+    return bool(seen.seen[number].read()[0]["plain"] == seen.seen[other].read()[0]["plain"])
 
 
 def _ran(number: int, seen: Observations) -> bool:

@@ -12,6 +12,8 @@ from those that the tests have given:
   are outside of what it is for, and a candidate may do anything that ends.
 - **opaque** (an element of another type): as foreign, and only if the original takes elements that
   can do nothing but be equal. One that adds or orders its elements was never meant for these.
+- **a stream** in the place of a list: as foreign, and only if the original makes the same of it
+  as of the list. One that reads its argument twice was never meant for streams.
 - **number** (something else where only numbers were given, a float for an int above all): as
   foreign, and a candidate may refuse it with a TypeError, as bit operations do.
 
