@@ -68,6 +68,34 @@ def test_a_call_without_an_end_on_the_original_is_left_out(tmp_path: Path) -> No
     assert original.differs("def f(xs): return sum(xs[:8]) if len(xs) != 1 else 7\n")
 
 
+def test_where_the_original_runs_out_of_stack_a_candidate_may_run_for_ever(tmp_path: Path) -> None:
+    module = "def f(n: int) -> int:\n    return n if n < 2 else f(n - 1) + f(n - 2)\n"
+    original = Original(tmp_path, module, "from mod import f\nf(3), f(12)\n")
+    assert any("all of its stack" in note for note in original.baseline.notes)
+    loop = """
+        def f(n: int) -> int:
+            a, b = 0, 1
+            while n >= 2:
+                n, a, b = n - 1, b, a + b
+            return {}
+    """
+    assert original.differs(loop.format("a + b if b > 1 or a else n"), allowed_s=2.0)
+    right = loop.format("n if (a, b) == (0, 1) else b")
+    assert original.differs(right, allowed_s=2.0) == []
+
+
+def test_what_the_original_merely_fails_on_is_not_asked_of_a_candidate(tmp_path: Path) -> None:
+    module = "def f(a, b, c):\n    return sum(range(a)) + sum(range(b)) + sum(range(c))\n"
+    original = Original(tmp_path, module, "from mod import f\nf(3, 4, 5)\n")
+    hangs = """
+        def f(a, b, c):
+            while not all(isinstance(each, int) for each in (a, b, c)): pass
+            return sum(map(sum, map(range, (a, b, c))))
+    """
+    assert original.differs(hangs, allowed_s=0.5) == []
+    assert original.differs(hangs.replace("map(sum", "map(len"), allowed_s=0.5)
+
+
 def test_it_can_be_written_down_and_read_again(tmp_path: Path) -> None:
     original = Original(tmp_path, "def f(xs): return xs\n", TEST)
     text = msgspec.json.encode(original.baseline)

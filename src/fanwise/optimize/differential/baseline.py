@@ -2,8 +2,9 @@
 
 It is observed at least twice, in fresh processes with different hash seeds. An entry that
 differs from itself is left out. If only the order differs, that is the hash seed's doing: the
-entry counts without its order. What is left out is said; if nothing is left, nothing can be said
-of any candidate.
+entry counts without its order. One in which it runs out of stack or memory is not made again: a
+candidate that is better there may well run for ever. What is left out is said; if nothing is left,
+nothing can be said of any candidate.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from fanwise.optimize.checking.settings import Settings
-from fanwise.optimize.differential.compare import compare
+from fanwise.optimize.differential.compare import compare, exhausted
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
 from fanwise.optimize.differential.plan import MOST, Entry, Plan, make_plan
@@ -76,11 +77,11 @@ async def study(
     plan = await make_plan(where, target, recording, settings, most=most, seed=seed)
     watch = _Watch(where, target, recording, plan, settings, budget_s)
     first = await watch.observe(HASH_SEEDS[0])
-    made = [each for each in first.seen if not first.seen[each].ended]
+    made, spent = worth_making(plan, first), count_spent(plan, first)
     if len(made) < len(plan.entries) and not first.broken:
         first = await watch.observe(HASH_SEEDS[0], only=made)
     others = [await watch.observe(seed, only=made) for seed in HASH_SEEDS[1:]]
-    return judge(recording, plan, (first, *others), tuple(made))
+    return judge(recording, plan, (first, *others), made, spent)
 
 
 class _Watch(msgspec.Struct, frozen=True):
@@ -103,16 +104,20 @@ class _Watch(msgspec.Struct, frozen=True):
 
 
 def judge(
-    recording: Recording, plan: Plan, passes: tuple[Observations, ...], made: tuple[int, ...]
+    recording: Recording,
+    plan: Plan,
+    passes: tuple[Observations, ...],
+    made: tuple[int, ...],
+    spent: int,
 ) -> Baseline:
     """Decide what can be relied on. PURE."""
     first, *others = passes
     broken = next((each.broken for each in passes if each.broken), "")
-    outside = {each.label for each in plan.entries if _merely_fails(each, first)}
+    kept = set(made)
     ready = [
         entry
         for entry in plan.entries
-        if _answered(entry, passes) and (entry.level == "strict" or entry.label not in outside)
+        if entry.id in kept and all(_ran(entry.id, each) for each in passes)
     ]
     unsteady = {
         each.entry.id for other in others for each in compare(ready, first, other, Tolerance(0.0))
@@ -132,17 +137,36 @@ def judge(
         made=made,
         steady=steady,
         unordered=steady if unsteady - lost else (),
-        notes=tuple(_notes(recording, plan, made, ready, unsteady, lost)),
+        notes=tuple(_notes(recording, plan, spent, ready, unsteady, lost)),
         problem=_problem(broken, ready, steady),
     )
 
 
-def _answered(entry: Entry, passes: tuple[Observations, ...]) -> bool:
-    if entry.level == "probe" or not all(_ran(entry.id, each) for each in passes):
+def worth_making(plan: Plan, seen: Observations) -> tuple[int, ...]:
+    """Entries that tell something of a candidate, by what the original does in all of them. PURE.
+
+    The others are not made again, neither on the original nor on a candidate: one that may do
+    anything there may also hang there, and nothing else could be asked of that process.
+    """
+    outside = {each.label for each in plan.entries if _merely_fails(each, seen)}
+    return tuple(
+        entry.id
+        for entry in plan.entries
+        if _answered(entry, seen) and (entry.level == "strict" or entry.label not in outside)
+    )
+
+
+def count_spent(plan: Plan, seen: Observations) -> int:
+    """Entries for which the original had not the time, the stack or the memory. PURE."""
+    return sum(not _ran(each.id, seen) or exhausted(seen.seen[each.id]) for each in plan.entries)
+
+
+def _answered(entry: Entry, seen: Observations) -> bool:
+    if entry.level == "probe" or not _ran(entry.id, seen) or exhausted(seen.seen[entry.id]):
         return False
-    if entry.like is not None and not _alike(entry.id, entry.like, passes[0]):
+    if entry.like is not None and not _alike(entry.id, entry.like, seen):
         return False
-    return entry.probe is None or _returned(entry.probe, passes[0])
+    return entry.probe is None or _returned(entry.probe, seen)
 
 
 def _alike(number: int, other: int, seen: Observations) -> bool:
@@ -172,16 +196,15 @@ def _returned(number: int, seen: Observations) -> bool:
 def _notes(
     recording: Recording,
     plan: Plan,
-    made: tuple[int, ...],
+    spent: int,
     ready: list[Entry],
     unsteady: set[int],
     lost: set[int],
 ) -> list[str]:
     told = recording.notes()
     told.append(f"{len(ready) - len(lost)} of {len(plan.entries)} calls are compared")
-    if len(made) < len(plan.entries):
-        count = len(plan.entries) - len(made)
-        told.append(f"{count} took too long on the original, or ended its process")
+    if spent:
+        told.append(f"{spent} took too long on the original, or ended it, or all of its stack")
     if unsteady - lost:
         told.append("order is not compared: that of the original is the hash seed's")
     if lost:

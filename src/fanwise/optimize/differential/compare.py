@@ -51,6 +51,12 @@ class Differs(msgspec.Struct, frozen=True):
     ended: str = ""
 
 
+def exhausted(seen: Seen) -> bool:
+    """Whether the original ran out of stack or memory at once: nothing is held to that."""
+    first = seen.first()
+    return first is not None and first["out"][0] == "raise" and first["out"][1] in _EXHAUSTED
+
+
 def compare(
     entries: Iterable[Entry],
     baseline: Observations,
@@ -80,13 +86,13 @@ class _Judge:
         self, entry: Entry, ours: Seen, theirs: Seen | None, *, loose: bool
     ) -> Differs | None:
         if theirs is None or theirs.ended:
-            ended = theirs.ended if theirs else "it gave no answer"
+            ended = theirs.ended if theirs else "gave no answer"
             return Differs(entry, 0, "ended", ours.first(), None, ended)
         expected = ours.read()
         try:
             return self._steps(entry, expected, theirs.read(), loose=loose)
         except (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError):
-            return Differs(entry, 0, "ended", ours.first(), None, "its answer was not one")
+            return Differs(entry, 0, "ended", ours.first(), None, "gave an answer that is none")
 
     def _steps(
         self, entry: Entry, expected: list[Any], got: list[Any], *, loose: bool

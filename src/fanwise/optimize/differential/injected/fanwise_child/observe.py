@@ -66,7 +66,7 @@ class Supervisor:
         """A variation that did not end on one call is not tried on the next ones."""
         for row in rows:
             if _sort(row) in self._slow:
-                self._say({"id": row["id"], "ended": "another like it did not end well"})
+                self._say({"id": row["id"], "ended": "did not end well in another call like it"})
         return [row for row in rows if _sort(row) not in self._slow]
 
     def _with_worker(self, rows: list[Row]) -> list[Row]:
@@ -151,7 +151,7 @@ class Worker:
             status = os.waitpid(self._pid, 0)[1]
         os.close(self._read)
         if self._late:
-            return "it took too long"
+            return "took too long"
         return _ending(os.waitstatus_to_exitcode(status))
 
     def _wait(self, seconds: float) -> int | None:
@@ -167,12 +167,12 @@ class Worker:
 
 def _ending(code: int) -> str:
     if code == -signal.SIGKILL:
-        return "its answer was not one, or it was killed"
+        return "gave an answer that is none, or was killed"
     if code == _TOO_MUCH:
-        return f"it printed more than {_PRINTED >> 20} MB"
+        return f"printed more than {_PRINTED >> 20} MB"
     if code < 0:
-        return f"it was killed by {signal.Signals(-code).name}"
-    return f"it ended the process with code {code}"
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended the process with code {code}"
 
 
 def _parsed(text: bytes, number: int) -> dict[str, Any] | None:
