@@ -158,6 +158,7 @@ def test_a_head_that_has_moved_does_not_move_a_run(sleepy: Path) -> None:
         ({"candidates": "nowhere/*"}, "no file matches"),
         ({"candidates": {"branches": "perf/*"}}, "no branch"),
         ({"repo": "elsewhere"}, "elsewhere"),
+        ({"copy": ["nowhere/*.bin"]}, "nothing matches copy"),
     ],
 )
 def test_what_is_not_there_is_told_before_anything_runs(

@@ -20,6 +20,7 @@ from fanwise.optimize.propose.port import Proposer
 from fanwise.optimize.spec import OptimizeSpec
 from fanwise.optimize.target import Target
 from fanwise.specs import Where
+from fanwise.workspaces.copies import matching
 from fanwise.workspaces.source import Place, find
 
 T = TypeVar("T")
@@ -87,6 +88,7 @@ def case_of(spec: OptimizeSpec, where: Where, given: Sequence[Candidate] | None)
     target = _at(where.at("target"), lambda: _target(spec, place))
     if given is None:
         given = _collect(spec, where.at("candidates"), place, target)
+        _at(where.at("copy"), lambda: matching(place.top, spec.copy_, ()))
     return Case(spec, repo, place, target, given, _proposer(spec, where, repo))
 
 
