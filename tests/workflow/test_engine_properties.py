@@ -287,7 +287,7 @@ def test_any_width_comes_to_what_one_at_a_time_comes_to(
 
 
 @settings(max_examples=60, deadline=None)
-@given(steps_at(At(tries=False, answers=False, limits=False)), st.integers(1, 4))
+@given(steps_at(At(tries=False, answers=False)), st.integers(1, 4))
 def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
     steps: list[Step], width: int
 ) -> None:
