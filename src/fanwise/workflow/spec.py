@@ -199,7 +199,7 @@ def _load(document: Document, loading: _Loading) -> Workflow:
     header, requires, inputs = _parts(reader, top)
     steps = reader.steps(("steps",)) if "steps" in document.data else ()
     if top is not None and header is not None and not reader.problems:
-        references = References(reader, steps, inputs, {*top.caps, *top.rates})
+        references = References(reader, steps, inputs, top)
         references.check({"integration": header.integration, "model": header.model})
         _include(reader, steps, loading.within(document))
         targets = list(_targets(steps))
