@@ -126,7 +126,10 @@ class WorkflowPlan:
             else:
                 aborted = "aborted, " if stop.status == "aborted" else ""
                 run.end_as("failed", f"{aborted}{stop.at}: {stop.error}")
-        return ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
+        end = ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
+        # Trust is not kept: who resumes gives it anew.
+        trust = ["--trust-project"] if self._asked.trust_project else []
+        return msgspec.structs.replace(end, resume_with=[*end.resume_with, *trust])
 
     async def ending(self, run: Run) -> Ending:
         """Execute it; how it ended."""
