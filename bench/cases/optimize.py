@@ -113,11 +113,12 @@ def _same(speeds: list[Speed], naive: int) -> Row:
 
 def _gain(speeds: list[Speed]) -> Row:
     accepted = sum(speed.decision == "accept" for speed in speeds)
+    rejected = sum(speed.decision == "reject" for speed in speeds)
     pairs = sorted(speed.rounds for speed in speeds)[len(speeds) // 2]
     return Row(
         "optimize: a gain of 1.3, accepted",
         f"{accepted} of {len(speeds)}",
-        f"within {pairs} pairs (median)",
+        f"rejected {rejected}; {pairs} pairs (median)",
         accepted / len(speeds),
         "all",
         accepted == len(speeds),

@@ -38,24 +38,28 @@ def checkout(folder: Path, module: str, test: str = "", *, file: str = "mod.py")
 class Original:
     """A function with its tests, observed once; candidates are compared with it."""
 
-    def __init__(self, folder: Path, module: str, test: str, name: str = "f") -> None:
+    def __init__(
+        self, folder: Path, module: str, test: str, name: str = "f", settings: Settings = SETTINGS
+    ) -> None:
         self.folder = folder
+        self.settings = settings
         self.test = test
         self.target = Target("mod.py", name)
         self.site = checkout(folder / "original", module, test)
         self.baseline: Baseline = run(
-            study(self.site, self.target, LINE, SETTINGS, folder / "recorded")
+            study(self.site, self.target, LINE, settings, folder / "recorded")
         )
 
-    def differs(self, module: str) -> list[Differs]:
+    def differs(self, module: str, *, allowed_s: float = 30.0) -> list[Differs]:
         """Where another version of the module differs."""
         site = checkout(self.folder / "candidate", module, self.test)
         base = self.baseline
         for number, hash_seed in enumerate(HASH_SEEDS):
             seen = run(
                 observe(
-                    site, self.target, base.recording, base.plan, SETTINGS,
+                    site, self.target, base.recording, base.plan, self.settings,
                     hash_seed=hash_seed, only=base.made, ends=3,
+                    seconds=dict.fromkeys(base.made, allowed_s),
                 )
             )  # fmt: skip
             found = compare(

@@ -78,13 +78,13 @@ class _Check:
             return self._baseline.problem, None
         for number, hash_seed in enumerate(HASH_SEEDS):
             seen = await self._observe(hash_seed)
+            if not (self._baseline.plan.intact() and self._baseline.recording.intact()):
+                return "the recorded calls were changed while it ran", None
             if seen.broken:
                 return f"its target cannot be called: {seen.broken}", None
             found = self._compare(number, seen)
             if found:
                 return await self._told(found, hash_seed, budget_s)
-        if not (self._baseline.plan.intact() and self._baseline.recording.intact()):
-            return "the recorded calls were changed while it ran", None
         return "", None
 
     async def _observe(self, hash_seed: int) -> Observations:

@@ -8,10 +8,13 @@ from those that the tests have given:
   the user's code), the same type and text; if something inside it fails (`xs[0]` of an empty
   list), the same type, for the text is the interpreter's.
 - **foreign** (another type than ever given: None, a tuple for a list, an unhashable element): as
-  above when the original returns or raises on purpose. If it merely fails there, these arguments
-  are outside of what it is for, and a candidate may do anything that ends.
+  above when the original returns or raises on purpose. If it merely fails there, in this call or
+  in another one with the same change, these arguments are outside of what it is for, and a
+  candidate may do anything: that the original sometimes does not look at them is no promise.
 - **opaque** (an element of another type): as foreign, and only if the original takes elements that
   can do nothing but be equal. One that adds or orders its elements was never meant for these.
+- **a stream** in the place of a list: as foreign, and only if the original makes the same of it
+  as of the list. One that reads its argument twice was never meant for streams.
 - **number** (something else where only numbers were given, a float for an int above all): as
   foreign, and a candidate may refuse it with a TypeError, as bit operations do.
 
@@ -78,27 +81,32 @@ class _Judge:
     ) -> Differs | None:
         if theirs is None or theirs.ended:
             ended = theirs.ended if theirs else "it gave no answer"
-            return Differs(entry, 0, "ended", ours.read()[:1], None, ended)
+            return Differs(entry, 0, "ended", ours.first(), None, ended)
         expected = ours.read()
         try:
             return self._steps(entry, expected, theirs.read(), loose=loose)
         except (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError):
-            return Differs(entry, 0, "ended", expected[:1], None, "its answer was not one")
+            return Differs(entry, 0, "ended", ours.first(), None, "its answer was not one")
 
     def _steps(
         self, entry: Entry, expected: list[Any], got: list[Any], *, loose: bool
     ) -> Differs | None:
+        found: Differs | None = None
         for number, (one, other) in enumerate(zip(expected, got, strict=False)):
             kind = self._step(entry.level, one, other, loose=loose)
             if kind == "enough":
-                return None
-            if kind is not None:
-                return Differs(entry, number, kind, one, other)
+                return found
+            if kind is not None and (found is None or found.kind == "globals"):
+                found = Differs(entry, number, kind, one, other)
+        if found is not None:
+            return found
         if len(expected) != len(got):
             return Differs(entry, min(len(expected), len(got)), "value", None, None)
         return None
 
     def _step(self, level: Level, a: Step, b: Step, *, loose: bool) -> _Kind | None:
+        if not isinstance(b["out"], list):
+            raise TypeError("an answer that is none")
         if a["out"][0] == "raise":
             return self._raised(level, a, b)
         if b["out"][0] == "raise":

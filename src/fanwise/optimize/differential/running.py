@@ -10,14 +10,18 @@ import compileall
 import functools
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypedDict
 
 import msgspec
 
 from fanwise.optimize.checking.settings import Settings
-from fanwise.processes import Command, CommandResult, Sandbox, run_command
+from fanwise.processes import Command, CommandResult, Limits, Sandbox, run_command
 from fanwise.workspaces import Workspace, environment
+from fanwise.workspaces.folders import make_writable, remove_tree
 
 INJECTED = Path(__file__).parent / "injected"
 """Goes onto the path of the user's interpreter."""
@@ -35,6 +39,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = {}
     readable: tuple[str, ...] = ()
     """What a sandbox has to let it see, beside `root`."""
+    pooled: bool = False
+    """A slot of a pool: what lies beside it is removed with the pool."""
 
     @classmethod
     def folder(cls, path: Path) -> Site:
@@ -56,6 +62,7 @@ def site_of(where: Where) -> Site:
         path=str(where.path),
         env=environment(where),
         readable=where.readable,
+        pooled=True,
     )
 
 
@@ -85,19 +92,17 @@ async def run_program(
 ) -> CommandResult:
     """Run a module of `fanwise_child` in the user's interpreter; `how` is told on stdin."""
     site = site_of(where)
-    argv = [python or sys.executable, "-P", "-m", f"fanwise_child.{program}"]
-    command = Command(
-        *argv,
-        stdin=msgspec.json.encode(how),
-        cwd=site.path,
-        env={**injected(site), "PYTHONHASHSEED": str(hash_seed)},
-        keep=_KEEP,
-        check=False,
-        inherit=settings.inherit,
-        limits=settings.limits,
-        sandbox=_sandbox(site, settings, readable, (), python),
-    )
-    return await run_command(command, timeout=timeout or settings.timeout_s)
+    around = [str(Path(python).parent.parent)] if python else []
+    with _scratch(site) as scratch:
+        command = Command(
+            python or sys.executable, "-P", "-m", f"fanwise_child.{program}",
+            stdin=msgspec.json.encode(how),
+            **_options(
+                site, settings, scratch, {"PYTHONHASHSEED": str(hash_seed)},
+                readable=(*readable, *around),
+            ),
+        )  # fmt: skip
+        return await run_command(command, timeout=timeout or settings.timeout_s)
 
 
 async def run_line(
@@ -105,25 +110,56 @@ async def run_line(
 ) -> CommandResult:
     """Run the user's own test command, with more in its environment."""
     site = site_of(where)
-    command = Command.shell_line(
-        line,
-        cwd=site.path,
-        env={**injected(site), **env},
-        check=False,
-        inherit=settings.inherit,
-        limits=settings.limits,
-        sandbox=_sandbox(site, settings, (), (writable,), ""),
-    )
-    return await run_command(command, timeout=settings.timeout_s)
+    with _scratch(site) as scratch:
+        options = _options(site, settings, scratch, env, writable=(writable,))
+        return await run_command(Command.shell_line(line, **options), timeout=settings.timeout_s)
 
 
-def _sandbox(
-    site: Site, settings: Settings, readable: Sequence[str], writable: Sequence[str], python: str
-) -> Sandbox | bool:
-    if not settings.sandbox:
-        return False
-    around = [str(Path(python).parent.parent)] if python else []
-    return Sandbox(
-        writable=(site.root, *writable),
-        readable=(*site.readable, str(INJECTED), *readable, *around),
+class _Options(TypedDict):
+    cwd: str
+    env: Mapping[str, str]
+    keep: int
+    check: bool
+    inherit: Sequence[str]
+    limits: Limits
+    sandbox: Sandbox | bool
+
+
+def _options(
+    site: Site,
+    settings: Settings,
+    scratch: Path,
+    env: Mapping[str, str],
+    *,
+    readable: Sequence[str] = (),
+    writable: Sequence[str] = (),
+) -> _Options:
+    """As all code of candidates is run: see `checking/running.py`."""
+    own = {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp")}
+    box = Sandbox(
+        writable=(site.root, str(scratch), *writable),
+        readable=(*site.readable, str(INJECTED), *readable),
     )
+    return {
+        "cwd": site.path,
+        "env": {**injected(site), **own, **settings.env, **env},
+        "keep": _KEEP,
+        "check": False,
+        "inherit": settings.inherit,
+        "limits": settings.limits,
+        "sandbox": box if settings.sandbox else False,
+    }
+
+
+@contextmanager
+def _scratch(site: Site) -> Iterator[Path]:
+    """A home and a folder for temporary files, for one run; beside a workspace, if it is one."""
+    top = Path(site.root)
+    folder = Path(tempfile.mkdtemp(prefix=f"{top.name}-", dir=top.parent if site.pooled else None))
+    try:
+        for name in ("home", "tmp"):
+            (folder / name).mkdir()
+        yield folder
+    finally:
+        make_writable(folder)
+        remove_tree(folder)

@@ -18,7 +18,7 @@ import msgspec
 from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
 from fanwise.optimize.differential.compare import Differs, compare
-from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.differential.difference import Difference, Kind
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
 from fanwise.optimize.differential.plan import Plan, read_rows, rows_to_lines, write_plan
@@ -83,7 +83,7 @@ async def smallest(
     rows, differs = await _start(pair, differing)
     size: int | None = None
     while time.monotonic() < until:
-        found = await _smaller(pair, rows, size)
+        found = await _smaller(pair, rows, differs.kind, size)
         if found is None:
             break
         rows, differs, size = found
@@ -100,21 +100,29 @@ async def _start(pair: Pair, differing: list[Differs]) -> tuple[Rows, Differs]:
         if again:
             return rows, again[0]
     first = min(differing, key=lambda each: each.entry.id)
-    group = [each.id for each in plan.entries if each.group == first.entry.group]
+    made = set(pair.baseline.made)
+    group = [e.id for e in plan.entries if e.group == first.entry.group and e.id in made]
     rows = read_rows(plan, [each for each in group if each <= first.entry.id])
     return rows, first
 
 
-def _readable(differs: Differs) -> tuple[bool, bool, int]:
-    recorded = differs.entry.label != "as recorded"
-    return differs.entry.script != "once", recorded, differs.entry.id
+def _readable(differs: Differs) -> tuple[bool, bool, bool, int]:
+    entry = differs.entry
+    hidden = differs.kind in ("globals", "ended")
+    return hidden, entry.script != "once", entry.label != "as recorded", entry.id
 
 
-async def _smaller(pair: Pair, rows: Rows, size: int | None) -> tuple[Rows, Differs, int] | None:
-    """The smallest of the smaller ones that still differ."""
+async def _smaller(
+    pair: Pair, rows: Rows, kind: Kind, size: int | None
+) -> tuple[Rows, Differs, int] | None:
+    """The smallest of the smaller ones that still differ, in something that can be seen as well."""
     lines = await pair.program("shrink", _plan(pair, [rows]))
     plan = write_plan(pair.scratch / "smaller.jsonl", lines)
-    found = await pair.differing(plan)
+    found = [
+        each
+        for each in await pair.differing(plan)
+        if each.kind == kind or each.kind not in ("globals", "ended")
+    ]
     best = min(found, key=lambda each: each.entry.size, default=None)
     if best is None or (size is not None and best.entry.size >= size):
         return None

@@ -11,7 +11,14 @@ _MOST = 400
 def told(step: Mapping[str, Any] | None, kind: str) -> str:
     """What a side did, as far as it matters for a difference of this kind."""
     if not step:
-        return "nothing"
+        return "does nothing that was seen"
+    try:
+        return _told(step, kind)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return "gives an answer that is none"  # a candidate may have made it up
+
+
+def _told(step: Mapping[str, Any], kind: str) -> str:
     out = step["out"]
     if out[0] == "raise":
         return f"raises {out[1]}: {out[2]}"[:_MOST]

@@ -8,6 +8,7 @@ import os
 import sys
 
 _HEAD = 20_000
+_DIGESTED = 4 << 20
 
 
 class Capture:
@@ -19,6 +20,11 @@ class Capture:
             os.dup2(file, number)
         sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+
+    @property
+    def size(self) -> int:
+        """Bytes that were printed since."""
+        return sum(os.fstat(file).st_size for file in self._files)
 
     def clear(self) -> None:
         """Forget what was printed so far."""
@@ -56,9 +62,5 @@ def _told(file: int) -> str:
     head = os.pread(file, _HEAD, 0).decode("utf-8", "backslashreplace")
     if size <= _HEAD:
         return head
-    whole = hashlib.sha256()
-    place = 0
-    while data := os.pread(file, 1 << 20, place):
-        whole.update(data)
-        place += len(data)
+    whole = hashlib.sha256(os.pread(file, _DIGESTED, 0))
     return f"{head}… {size} bytes, {whole.hexdigest()[:16]}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -133,6 +134,8 @@ class Former:
         base = _builtin_base(kind)
         if base is not None:
             form.append(["base", self._base(value, base)])
+            if isinstance(value, defaultdict):
+                form.append(["factory", self._form(value.default_factory)])
         elif isinstance(value, BaseException):
             form.append(["args", self._form(value.args)])
         state = _state(value)

@@ -25,9 +25,13 @@ from .finding import find
 from .outcome import Observer
 from .scripts import SCRIPTS
 
-_FILE = 256 << 20
+_FILE = 64 << 20
+_PRINTED = 4 << 20
+_TOO_MUCH = 77
 _LINE = 32 << 20
 _FAREWELL = 1.0
+_PATIENT = 5
+_SHORT = 0.2
 Row = dict[str, Any]
 
 
@@ -61,31 +65,40 @@ class Supervisor:
     def _without_slow(self, rows: list[Row]) -> list[Row]:
         """A variation that did not end on one call is not tried on the next ones."""
         for row in rows:
-            if row["label"] in self._slow:
+            if _sort(row) in self._slow:
                 self._say({"id": row["id"], "ended": "another like it did not end well"})
-        return [row for row in rows if row["label"] not in self._slow]
+        return [row for row in rows if _sort(row) not in self._slow]
 
     def _with_worker(self, rows: list[Row]) -> list[Row]:
         """Let a worker do as many as it can; return those that are left."""
         worker = Worker(self._how, rows)
+        ready = worker.answer(0, self._how["import_s"])
+        if ready is None or "broken" in ready:
+            why = worker.end()
+            self._ends = 1 << 30  # without the function nothing else can be seen
+            self._say(ready or {"broken": f"its import did not end well: {why}"})
+            return []
+        self._say(ready)
         for number, row in enumerate(rows):
             if time.monotonic() > self._until:
                 break
-            allowed = self._how["seconds"].get(str(row["id"]), self._how["seconds_each"])
-            allowed += 0 if number else self._how["import_s"]
-            answer = worker.answer(row["id"], allowed)
+            answer = worker.answer(row["id"], self._allowed(row))
             if answer is None:
                 why = worker.end()
                 self._ends += 1
-                self._slow |= {row["label"]} if row["label"].startswith("[") else set()
+                self._slow |= {_sort(row)} if row["label"].startswith("[") else set()
                 self._say({"id": row["id"], "ended": why})
-                return rows[number + 1 :]
+                return self._without_slow(rows[number + 1 :])
             self._say({"id": row["id"], **answer})
-            if "broken" in answer:
-                self._ends = 1 << 30  # without the function nothing else can be seen
-                break
         worker.end()
         return []
+
+    def _allowed(self, row: Row) -> float:
+        """What an entry may take; where many take too long, those of no fixed time get less."""
+        each: float = self._how["seconds_each"]
+        usual = each if self._ends < _PATIENT else min(each, _SHORT)
+        found: float = self._how["seconds"].get(str(row["id"]), usual)
+        return found
 
     def _say(self, answer: dict[str, Any]) -> None:
         line = json.dumps({"word": self._how["word"], **answer})
@@ -155,6 +168,8 @@ class Worker:
 def _ending(code: int) -> str:
     if code == -signal.SIGKILL:
         return "its answer was not one, or it was killed"
+    if code == _TOO_MUCH:
+        return f"it printed more than {_PRINTED >> 20} MB"
     if code < 0:
         return f"it was killed by {signal.Signals(-code).name}"
     return f"it ended the process with code {code}"
@@ -184,14 +199,15 @@ def _work(how: dict[str, Any], rows: list[Row], pipe: int, word: bytes) -> None:
         observer = Observer(find(how), how["root"], capture)
     except BaseException as error:
         text = f"{type(error).__name__}: {error}"
-        _tell(pipe, word, {"id": rows[0]["id"], "broken": text[:2000]})
+        _tell(pipe, word, {"id": 0, "broken": text[:2000]})
         return
     _bound_memory(how["memory"])
-    first = {"names": observer.names()}
+    _tell(pipe, word, {"id": 0, "names": observer.names()})
     for row in rows:
         steps = SCRIPTS[row["script"]](observer, row)
-        _tell(pipe, word, {"id": row["id"], "steps": steps, **first})
-        first = {}
+        if capture.size > _PRINTED:
+            os._exit(_TOO_MUCH)
+        _tell(pipe, word, {"id": row["id"], "steps": steps})
         gc.collect(0)
 
 
@@ -219,6 +235,12 @@ def _lower(which: int, wanted: int) -> None:
     soft, hard = resource.getrlimit(which)
     if soft == resource.RLIM_INFINITY or wanted < soft:
         resource.setrlimit(which, (wanted, hard))
+
+
+def _sort(row: Row) -> str:
+    """What kind of variation it is: those of one kind tend to end alike."""
+    label: str = row["label"]
+    return label.partition(",")[0]
 
 
 def _groups(rows: list[Row]) -> Iterator[list[Row]]:

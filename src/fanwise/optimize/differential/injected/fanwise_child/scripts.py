@@ -64,7 +64,7 @@ def inside(observer: Observer, row: Row) -> list[Step]:
     inner: list[Step] = []
     for number, each in enumerate(args):
         if isinstance(each, Stream):
-            args[number] = _Entering(each.items, lambda: inner.append(_bare(observer, row)))
+            args[number] = Entering(each.items, lambda: inner.append(_bare(observer, row)))
             break
     step = observer.call(args, kwargs)[0]
     return [step, *inner]
@@ -94,12 +94,15 @@ SCRIPTS: dict[str, Callable[[Observer, Row], list[Step]]] = {
 }
 
 
-class _Entering(Stream):
+class Entering(Stream):
+    """A stream that does something before its second item."""
+
     def __init__(self, items: list[Any], enter: Callable[[], None]) -> None:
         super().__init__(items)
         self._enter = enter
 
     def open(self) -> Iterator[Any]:
+        """As a stream does."""
         for number, item in enumerate(super().open()):
             if number == 1:
                 self._enter()

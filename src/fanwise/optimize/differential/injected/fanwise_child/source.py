@@ -193,6 +193,13 @@ class Writer:
         return f"made({', '.join([self._named(kind), *parts])})"
 
 
+def is_mutable(value: Any) -> bool:
+    """Whether it can change, so that somebody may want to look at it afterwards."""
+    if isinstance(value, list | dict | set | bytearray | Stream):
+        return True
+    return hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | ModuleType)
+
+
 def _count(value: Any, counts: Counter[int], depth: int) -> None:
     if isinstance(value, int | str | bytes | float | type | FunctionType) or value is None:
         return

@@ -1,4 +1,4 @@
-"""A program: writes a call down, as tests that say what the original does.
+"""A program: writes calls down, as tests that say what the original does.
 
 Several, from the plainest to the most exact: which of them fails on a candidate is found out by
 running them on both. It runs beside the original only, and reads how from stdin: the plan with
@@ -7,27 +7,26 @@ the one group of calls, which step of the last one differs, and in what.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import json
-import re
 import sys
-import warnings
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from . import scripts
+from .asserts import Lines, ends, make
+from .body import PAD, Body
 from .finding import Found, find
 from .kinds import Stream
 from .outcome import MOST_ITEMS
 from .pack import load_call
-from .source import NoSource, Writer
+from .source import NoSource
 
 Row = dict[str, Any]
-_PAD = "    "
 
 
 def main() -> None:
@@ -37,7 +36,7 @@ def main() -> None:
     rows = [json.loads(line) for line in Path(how["plan"]).read_text().splitlines()]
     found = find(how)
     try:
-        told = Teller(found, rows, how["step"], how["kind"]).tell()
+        told = Teller(found, how["step"], how["kind"]).tell(rows)
     except NoSource as missing:
         told = {"call": "", "tests": [], "missing": str(missing)}
     out.write(json.dumps(told) + "\n")
@@ -46,370 +45,129 @@ def main() -> None:
 class Teller:
     """Makes the calls once more, and writes down what it sees."""
 
-    def __init__(self, found: Found, rows: list[Row], step: int, kind: str) -> None:
+    def __init__(self, found: Found, step: int, kind: str) -> None:
         self._found = found
-        self._rows = rows
         self._step = step
         self._kind = kind
-        self._writer = Writer()
-        self._body: list[str] = []
-        self._calls: list[str] = []
+        self._body = Body(found)
 
-    def tell(self) -> dict[str, Any]:
+    def tell(self, rows: list[Row]) -> dict[str, Any]:
         """The calls as one line, and the tests."""
-        *before, last = self._rows
+        *before, last = rows
         for number, row in enumerate(before):
-            for _ in range(2 if row["script"] == "again" else 1):
-                self._plain_call(row, f"before_{number}")
-        asserts = self._last(last)
-        tests = [self._whole(each) for each in asserts]
-        return {"call": "; ".join(self._calls), "tests": tests, "missing": ""}
+            self._before(row, f"before_{number}")
+        found = self._last(last)
+        tests = [self._body.whole(each) for each in found]
+        return {"call": "; ".join(self._body.calls), "tests": tests, "missing": ""}
 
-    # --- the calls
+    def _before(self, row: Row, name: str) -> None:
+        """A call that comes first, with what its script does to it."""
+        args, kwargs = self._first(row, name)
+        if row["script"] == "spoilt":
+            self._spoil(name, args, kwargs)
+        if row["script"] != "once":
+            self._first(row, name)
 
-    def _plain_call(self, row: Row, name: str) -> None:
+    def _first(self, row: Row, name: str) -> tuple[list[Any], dict[str, Any]]:
         args, kwargs = load_call(row)
-        call = self._written(args, kwargs)
-        self._body += [f"{name} = {call}"]
-        self._calls.append(self._inline(args, kwargs))
+        call = self._body.call(args, kwargs)
+        self._body.tell(args, kwargs)
         try:
-            value = self._made(args, kwargs)
-            _drained(value)
+            value = _quiet(lambda: make(self._found, args, kwargs))
         except BaseException:
-            self._body[-1:] = ["try:", f"{_PAD}{call}", "except Exception:", f"{_PAD}pass"]
+            lines = ["try:", f"{PAD}{call}", "except Exception:", f"{PAD}pass"]
         else:
-            if inspect.iscoroutine(value) or isinstance(value, Iterator):
-                self._body[-1] = f"list({call})"
+            lines = [f"{name} = {call}"]
+            if isinstance(value, Iterator):
+                lines = [f"{name} = [*{call}]"]
+                _drained(value)
+        self._body.lines += lines
+        self._value = None if len(lines) > 1 else value
+        return args, kwargs
 
-    def _last(self, row: Row) -> list[list[str]]:
-        args, kwargs = load_call(row)
-        script = row["script"]
-        if script in ("again", "edited") and self._step == 1:
-            return self._twice(args, kwargs, edit=script == "edited")
-        if script == "spoilt" and self._step == 1:
-            return self._after_spoiling(row)
-        if script == "thread" and self._step > 0:
+    def _last(self, row: Row) -> list[Lines]:
+        script, later = row["script"], self._step > 0
+        if script == "spoilt" and later:
+            self._before({**row, "script": "once"}, "first")
+            self._spoil("first", *load_call(row))
+        elif script == "thread" and later:
             return self._in_thread(row)
-        if script == "inside":
-            raise NoSource("a call from inside a call")
-        return self._one(args, kwargs)
+        elif script in ("again", "edited") and later:
+            return self._twice(row)
+        elif script == "inside":
+            return self._inside(row)
+        return self._one(*load_call(row))
 
-    def _one(self, args: list[Any], kwargs: dict[str, Any]) -> list[list[str]]:
-        self._calls.append(self._inline(args, kwargs))
-        call = self._written(args, kwargs, named=True)
-        return self._outcome(call, args, kwargs)
+    def _one(self, args: list[Any], kwargs: dict[str, Any]) -> list[Lines]:
+        self._body.tell(args, kwargs)
+        call = self._body.call(args, kwargs, named=True)
+        return ends(self._body, call, args, kwargs, self._kind)
 
-    def _twice(self, args: list[Any], kwargs: dict[str, Any], *, edit: bool) -> list[list[str]]:
-        self._calls += [self._inline(args, kwargs), "the same again"]
-        call = self._written(args, kwargs, named=True)
-        self._body.append(call)
-        _quietly(lambda: _drained(self._made(args, kwargs)))
-        if edit:
-            self._help("edit")
-            for each in self._names(args, kwargs):
-                self._body.append(f"edit({each})")
+    def _spoil(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Change what was returned. That the arguments were changed too matters rarely."""
+        self._body.help("spoil")
+        self._body.lines.append(f"spoil({name})")
+        self._body.calls.append("its result is changed")
+        scripts.spoil(self._value)
+
+    def _twice(self, row: Row) -> list[Lines]:
+        args, kwargs = load_call(row)
+        self._body.tell(args, kwargs)
+        self._body.calls.append("the same again")
+        call = self._body.call(args, kwargs, named=True)
+        self._body.lines.append(call)
+        try:
+            _quiet(lambda: _drained(make(self._found, args, kwargs)))
+        except BaseException:
+            raise NoSource("a first call that raises") from None
+        if row["script"] == "edited":
+            self._body.help("edit")
+            self._body.lines += [f"edit({name})" for name, _ in self._body.names(args, kwargs)]
             for value in [*args, *kwargs.values()]:
                 scripts.edit(value)
-        return self._outcome(call, args, kwargs)
+        return ends(self._body, call, args, kwargs, self._kind)
 
-    def _after_spoiling(self, row: Row) -> list[list[str]]:
+    def _in_thread(self, row: Row) -> list[Lines]:
+        self._before({**row, "script": "once"}, "here")
         args, kwargs = load_call(row)
-        self._calls += [self._inline(args, kwargs), "its result is changed", "the same again"]
-        first = self._written(args, kwargs, named=True)
-        self._help("spoil")
-        self._body += [f"first = {first}", "spoil(first)"]
-        self._body += [f"spoil({each})" for each in self._names(args, kwargs)]
-        value = _quietly(lambda: self._made(args, kwargs))
-        for each in [value, *args, *kwargs.values()]:
-            scripts.spoil(each)
-        fresh, named = load_call(row)
-        call = self._written(fresh, named, named=True, suffix="_2")
-        return self._outcome(call, fresh, named)
+        call = self._body.call(args, kwargs)
+        self._body.tell(args, kwargs, "in another thread ")
+        self._body.writer.imports["import threading"] = None
+        results: list[Any] = []
+        other = threading.Thread(target=lambda: results.append(make(self._found, args, kwargs)))
+        other.start()
+        other.join()
+        lines = ["results = []"]
+        lines += [f"other = threading.Thread(target=lambda: results.append({call}))"]
+        lines += ["other.start()", "other.join()"]
+        return [[*lines, f"assert repr(results) == {repr(results)!r}"]]
 
-    def _in_thread(self, row: Row) -> list[list[str]]:
-        self._plain_call(row, "here")
+    def _inside(self, row: Row) -> list[Lines]:
+        """A stream that calls the function when it is read."""
         args, kwargs = load_call(row)
-        call = self._written(args, kwargs)
-        self._writer.imports["import threading"] = None
-        value = _quietly(lambda: scripts_in_thread(lambda: self._made(args, kwargs)))
-        self._calls.append(f"in another thread {self._inline(args, kwargs)}")
-        self._body += ["results = []"]
-        self._body += [f"other = threading.Thread(target=lambda: results.append({call}))"]
-        self._body += ["other.start()", "other.join()"]
-        return [[f"assert repr(results[0]) == {repr(value)!r}"]]
-
-    def _made(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        given = [each.open() if isinstance(each, Stream) else each for each in args]
-        return self._found.own(*given, **kwargs)
-
-    # --- how a call is written
-
-    def _written(
-        self, args: list[Any], kwargs: dict[str, Any], *, named: bool = False, suffix: str = ""
-    ) -> str:
-        writer = self._writer
-        writer.share(*args, *kwargs.values())
-        start = len(writer.lines)
-        parts = [self._argument(each, f"arg_{i}{suffix}", named) for i, each in enumerate(args)]
-        keys = [
-            f"{name}={self._argument(each, f'{name}_given{suffix}', named)}"
-            for name, each in kwargs.items()
-        ]
-        self._body += writer.lines[start:]
-        return self._call_text(parts, keys)
-
-    def _inline(self, args: list[Any], kwargs: dict[str, Any]) -> str:
-        """The call for people, in one line."""
-        writer = Writer()
-        parts = [writer.text(each) for each in args]
-        keys = [f"{name}={writer.text(each)}" for name, each in kwargs.items()]
-        return self._call_text(parts, keys)
-
-    def _argument(self, value: Any, name: str, named: bool) -> str:
-        text = self._writer.text(value)
-        if not named or not _is_mutable(value) or text.isidentifier():
-            return text
-        self._writer.lines.append(f"{name} = {text}")
-        if not isinstance(value, Stream):
-            self._writer.name(value, name)
-        return name
-
-    def _names(self, args: list[Any], kwargs: dict[str, Any]) -> list[str]:
-        given = [each for each in [*args, *kwargs.values()] if _is_mutable(each)]
-        return [self._writer.text(each) for each in given if not isinstance(each, Stream)]
-
-    def _call_text(self, parts: list[str], keys: list[str]) -> str:
-        found = self._found
-        if inspect.isclass(found.owner) and not isinstance(found.raw, staticmethod) and parts:
-            owner, *rest = parts
-            return f"{owner}.{found.name}({', '.join([*rest, *keys])})"
-        name = found.name
-        if inspect.isclass(found.owner):
-            name = f"{found.owner.__qualname__}.{name}"
-        return f"{name}({', '.join([*parts, *keys])})"
-
-    # --- what came of it
-
-    def _outcome(self, call: str, args: list[Any], kwargs: dict[str, Any]) -> list[list[str]]:
-        out, err = StringIO(), StringIO()
-        self._before_globals = {name: repr(value) for name, value in _data(self._found)}
-        raised: BaseException | None = None
-        value: Any = None
-        with (
-            redirect_stdout(out),
-            redirect_stderr(err),
-            warnings.catch_warnings(record=True) as warned,
-        ):
-            warnings.simplefilter("always")
-            try:
-                value = self._made(args, kwargs)
-                if inspect.iscoroutine(value):
-                    import asyncio
-
-                    self._writer.imports["import asyncio"] = None
-                    call = f"asyncio.run({call})"
-                    value = asyncio.run(value)
-                lazy = isinstance(value, Iterator)
-                items = list(itertools.islice(value, MOST_ITEMS)) if lazy else []
-            except BaseException as error:
-                raised, lazy, items = error, False, []
-        if raised is not None:
-            return self._raising(call, raised)
-        if self._kind == "stdout":
-            return self._printing(call, out.getvalue(), err.getvalue(), warned)
-        if self._kind == "globals":
-            return self._changing(call)
-        if lazy:
-            return self._lazy(call, items, args)
-        return self._returning(call, value, args, kwargs)
-
-    def _raising(self, call: str, error: BaseException) -> list[list[str]]:
-        kind = type(error)
-        name = kind.__name__
-        if kind.__module__ != "builtins":
-            self._writer.imports[f"import {kind.__module__}"] = None
-            name = f"{kind.__module__}.{kind.__qualname__}"
-        start = [
-            "try:", f"{_PAD}{call}", "except Exception as error:", f"{_PAD}raised = error",
-            "else:", f"{_PAD}raised = None",
+        inner = self._body.call(*load_call(row))
+        place = next(i for i, each in enumerate(args) if isinstance(each, Stream))
+        items = self._body.writer.text(args[place].items)
+        self._body.tell(args, kwargs, "with the same call inside it ")
+        self._body.lines += [
+            "def entering():", f"{PAD}for number, item in enumerate({items}):",
+            f"{PAD * 2}if number == 1:", f"{PAD * 3}{inner}", f"{PAD * 2}yield item",
         ]  # fmt: skip
-        plain = [*start, f"assert type(raised) is {name}"]
-        return [plain, [*plain, f"assert str(raised) == {str(error)!r}"]]
-
-    def _printing(self, call: str, out: str, err: str, warned: Any) -> list[list[str]]:
-        self._writer.imports["import contextlib"] = None
-        self._writer.imports["import io"] = None
-        found = []
-        for name, text in (("stdout", out), ("stderr", err)):
-            lines = ["printed = io.StringIO()", f"with contextlib.redirect_{name}(printed):"]
-            found.append([*lines, f"{_PAD}{call}", f"assert printed.getvalue() == {text!r}"])
-        self._writer.imports["import warnings"] = None
-        told = [str(each.message) for each in warned]
-        lines = ["with warnings.catch_warnings(record=True) as warned:"]
-        lines += [f'{_PAD}warnings.simplefilter("always")', f"{_PAD}{call}"]
-        return [*found, [*lines, f"assert [str(each.message) for each in warned] == {told!r}"]]
-
-    def _changing(self, call: str) -> list[list[str]]:
-        module = self._found.module.__name__
-        self._writer.imports[f"import {module}"] = None
-        after = {name: repr(value) for name, value in _data(self._found)}
-        changed = [name for name in after if after[name] != self._before_globals.get(name)]
-        changed += [name for name in after if name not in changed]
-        return [[call, f"assert repr({module}.{name}) == {after[name]!r}"] for name in changed[:10]]
-
-    def _lazy(self, call: str, items: list[Any], args: list[Any]) -> list[list[str]]:
-        found = [[f"result = {call}", "assert iter(result) is result"]]
-        start = [f"result = {call}", f"items = [*itertools.islice(result, {MOST_ITEMS})]"]
-        found += [[*start, wanted] for wanted in self._equal("items", items)]
-        self._writer.imports["import itertools"] = None
-        if any(isinstance(each, Stream) for each in args):
-            found += self._laziness(call, args)
-        if len({id(each) for each in items}) > 1 and all(map(_is_mutable, items)):
-            found.append([f"items = [*{call}]", "assert len({id(each) for each in items}) > 1"])
-        return found
-
-    def _laziness(self, call: str, args: list[Any]) -> list[list[str]]:
-        """What has been read from a stream before the first item, and by then."""
-        self._writer.helpers["reading"] = (
-            "def reading(items, taken):\n    for each in items:\n"
-            "        taken.append(each)\n        yield each"
+        args[place] = scripts.Entering(
+            args[place].items, lambda: make(self._found, *load_call(row))
         )
-        found = []
-        for steps in (0, 1, 2):
-            taken = self._read(args, steps)
-            lines = [f"result = {call}", *["next(result, None)"] * steps]
-            found.append(["#taken", *lines, f"assert len(taken) == {taken}"])
-        return found
-
-    def _read(self, args: list[Any], steps: int) -> int:
-        given = [Stream(each.items) if isinstance(each, Stream) else each for each in args]
-        value = self._made(given, {})
-        for _ in range(steps):
-            next(value, None)
-        streams = [each.taken for each in given if isinstance(each, Stream)]
-        return sum(each if each >= 0 else -1 - each for each in streams)
-
-    def _returning(
-        self, call: str, value: Any, args: list[Any], kwargs: dict[str, Any]
-    ) -> list[list[str]]:
-        given = list(zip(self._names(args, kwargs), _mutable(args, kwargs), strict=False))
-        same = [(name, each) for name, each in given if each is value]
-        result = [f"result = {call}", *(f"assert result is {name}" for name, _ in same)]
-        found = [] if same else [[*result, each] for each in self._equal("result", value)]
-        found += [result] if same else []
-        for name, each in given:
-            found += [[call, wanted] for wanted in self._equal(name, each, known=False)]
-        for name, each in given:
-            if each is not value:
-                found.append([*result, f"assert result is not {name}"])
-        if isinstance(value, list) and len(value) > 1 and all(map(_is_mutable, value)):
-            count = len({id(each) for each in value})
-            wanted = "assert len({id(each) for each in result}) == "
-            found.append([f"result = {call}", f"{wanted}{count}"])
-        return found
-
-    def _equal(self, name: str, value: Any, *, known: bool = True) -> Iterator[str]:
-        """Ways to say that it is equal, the plainest first."""
-        fresh = Writer()
-        try:
-            text = fresh.text(value)
-        except NoSource:
-            text = ""
-        if text and not fresh.helpers and value == value:
-            self._writer.imports.update(fresh.imports)
-            yield f"assert {name} == {text}" if value is not None else f"assert {name} is None"
-        yield f"assert type({name}) is {_type_name(value, self._writer)}"
-        if "0x" not in repr(value):
-            yield f"assert repr({name}) == {repr(value)!r}"
-        if hasattr(value, "__dict__") and "0x" not in repr(vars(value)):
-            yield f"assert repr(vars({name})) == {repr(vars(value))!r}"
-
-    def _help(self, name: str) -> None:
-        text = inspect.getsource(getattr(scripts, name))
-        plain = re.sub(r'\n    """.*?"""', "", text, flags=re.S).replace(
-            "SPOILT", repr(scripts.SPOILT)
-        )
-        self._writer.helpers[name] = re.sub(r": (Any|int)|\s*-> None", "", plain).rstrip()
-
-    # --- the file
-
-    def _whole(self, lines: list[str]) -> str:
-        body, lines = list(self._body), list(lines)
-        if lines[:1] == ["#taken"]:
-            body = ["taken = []", *(_STREAM.sub(r"\1 = reading(\2, taken)", line) for line in body)]
-            lines = lines[1:]
-        needed = dict.fromkeys(sorted(self._writer.imports))
-        owner = self._found.name
-        if inspect.isclass(self._found.owner):
-            owner = self._found.owner.__qualname__.partition(".")[0]
-        text = "\n".join([*body, *lines])
-        head = [each for each in needed if re.search(rf"\b{each.split()[-1]}\b", text)]
-        head.append(f"from {self._found.module.__name__} import {owner}")
-        helpers = [each for name, each in self._writer.helpers.items() if f"{name}(" in text]
-        name = re.sub(r"\W+", "_", self._found.name.lower()).strip("_")
-        case = [
-            f"def test_{name}_does_what_it_did():",
-            *(f"{_PAD}{each}" for each in [*body, *lines]),
-        ]
-        return "\n\n\n".join(["\n".join(head), *helpers, "\n".join(case)]) + "\n"
+        self._body.writer.name(args[place], "entering()")
+        call = self._body.call(args, kwargs, named=True)
+        return ends(self._body, call, args, kwargs, self._kind)
 
 
-_STREAM = re.compile(r"^(arg_\d+\w*) = \(each for each in (.*)\)$")
-
-
-def scripts_in_thread(work: Any) -> Any:
-    """What a function returns in another thread."""
-    import threading
-
-    results: list[Any] = []
-    other = threading.Thread(target=lambda: results.append(work()))
-    other.start()
-    other.join()
-    return results[0]
-
-
-def _quietly(work: Any) -> Any:
-    try:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            return work()
-    except BaseException:
-        raise NoSource("a first call that raises") from None
+def _quiet(work: Callable[[], Any]) -> Any:
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        return work()
 
 
 def _drained(value: Any) -> Any:
     return list(itertools.islice(value, MOST_ITEMS)) if isinstance(value, Iterator) else value
-
-
-def _data(found: Found) -> list[tuple[str, Any]]:
-    return [
-        (name, value)
-        for name, value in vars(found.module).items()
-        if not name.startswith("__") and not callable(value) and not inspect.ismodule(value)
-    ]
-
-
-def _mutable(args: list[Any], kwargs: dict[str, Any]) -> list[Any]:
-    return [
-        each
-        for each in [*args, *kwargs.values()]
-        if _is_mutable(each) and not isinstance(each, Stream)
-    ]
-
-
-def _is_mutable(value: Any) -> bool:
-    if isinstance(value, list | dict | set | bytearray | Stream):
-        return True
-    return hasattr(value, "__dict__") and not callable(value)
-
-
-def _type_name(value: Any, writer: Writer) -> str:
-    kind = type(value)
-    if value is None:
-        return "type(None)"
-    if kind.__module__ == "builtins" and not inspect.isgenerator(value):
-        return kind.__name__
-    writer.imports[f"import {kind.__module__}"] = None
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 if __name__ == "__main__":
