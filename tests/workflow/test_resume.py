@@ -390,6 +390,40 @@ async def test_who_asks_for_failures_gets_a_time_out_tried_again(tmp_path: Path)
     assert world.ran == ["late:slow:1", "clean"]
 
 
+@pytest.mark.parametrize("why", ["asked for", "another value and back"])
+@virtual_time
+async def test_a_time_out_is_forgotten_once_the_step_is_tried_again(
+    why: str, tmp_path: Path
+) -> None:
+    slow = [True]
+
+    async def sometimes(fields: object, place: object) -> dict[str, bool]:
+        await asyncio.sleep(9 if slow[0] else 0)
+        return {"came": True}
+
+    steps = """
+    - id: late
+      type: if
+      condition: "{{ inputs.a }}"
+      timeout: 3
+      continue_on_error: true
+      then: [{id: s, type: sometimes}]
+    - {id: after, type: do, give: "{{ steps.s.output.came }}"}
+    """
+    world = World(tmp_path, sometimes=sometimes)
+    await world.run(steps, TWO_INPUTS)
+    slow[0] = False
+    if why == "asked for":
+        await world.resume(steps, TWO_INPUTS, retry_failed=True)
+    else:
+        await world.resume(steps, TWO_INPUTS, input={"a": "y"})
+        await world.resume(steps, TWO_INPUTS, input={"a": "x"})
+    world.ran = []
+    ending = await world.resume(steps, TWO_INPUTS)
+    assert (statuses(ending)["late"], world.ran) == ("completed", [])
+    assert output(ending, "after") == {"gave": True}
+
+
 @virtual_time
 async def test_an_attempt_around_goes_past_a_time_out_that_is_absorbed_inside(
     tmp_path: Path,

@@ -115,7 +115,7 @@ class References:
                 known = {*self._caps, *self._rates}
                 hint = did_you_mean(name, known) or "; declare it under `caps`"
                 self._reader.wrong(place, f"there is no cap {name!r}{hint}")
-            elif name in self._caps and wanted > (most := _most(self._caps[name])):
+            elif name in self._caps and wanted > (most := most_of(self._caps[name])):
                 self._reader.wrong(place, f"{wanted} of the cap {name!r}, which has only {most}")
 
     def _check_verdict(self, step: GateStep, *, in_item: bool) -> None:
@@ -134,7 +134,8 @@ class References:
             )
 
 
-def _most(cap: CapSpec) -> int:
+def most_of(cap: CapSpec) -> int:
+    """As much of it as there can be."""
     return cap if isinstance(cap, int) else cap.most
 
 

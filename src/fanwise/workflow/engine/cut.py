@@ -21,6 +21,9 @@ from fanwise.workflow.step_specs import AgentStep, FanInStep, GateStep, Step
 
 CUT = "timed out"
 """The kind of event."""
+CUT_NO_MORE = "tried again"
+"""The kind of event that says, before it is, of a step that was cut short that it is tried again.
+Its data is the path."""
 
 
 class Cut(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -13,7 +13,7 @@ import msgspec
 
 from fanwise.journal.port import EventRecord
 from fanwise.kernel.run import Run
-from fanwise.workflow.engine.cut import CUT, Cut
+from fanwise.workflow.engine.cut import CUT, CUT_NO_MORE, Cut
 
 EXECUTION = "workflow"
 """The kind of event that says what an execution was given."""
@@ -115,6 +115,8 @@ def opened(run: Run, given: Given) -> History:
         elif event.kind == CUT:
             cut = msgspec.json.decode(event.data, type=Cut)
             cuts[cut.path] = cut
+        elif event.kind == CUT_NO_MORE:
+            cuts.pop(msgspec.json.decode(event.data, type=str), None)
     run.note(EXECUTION, msgspec.to_builtins(given))
     return History([*before, given], noted, cuts)
 

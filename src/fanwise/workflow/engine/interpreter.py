@@ -17,7 +17,7 @@ from fanwise.errors import AttemptTimeout, StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.workflow.engine import fanning
-from fanwise.workflow.engine.cut import CUT, cut_short, digest_of_whole
+from fanwise.workflow.engine.cut import CUT, CUT_NO_MORE, cut_short, digest_of_whole
 from fanwise.workflow.engine.frame import Frame, Home
 from fanwise.workflow.engine.history import STEP, History, StepNote
 from fanwise.workflow.engine.leaves import Leaves, whole
@@ -145,7 +145,7 @@ class Interpreter:
 
         Another attempt goes on where the one before failed: what was completed in it is recorded.
         """
-        digest = digest_of_whole(step, frame)
+        digest = "" if step.timeout is None else digest_of_whole(step, frame)
         if (known := self._cut_before(step, path, frame, digest)) is not None:
             return known
         retry = Retry.none() if step.retry is None else step.retry.retry()
@@ -186,12 +186,15 @@ class Interpreter:
         return cut.result
 
     def _cut_before(self, step: Step, path: str, frame: Frame, digest: str) -> Result | None:
-        """The time-out that the steps had gone on after, if there was one."""
+        """The time-out that the steps had gone on after, if there was one; else it is forgotten."""
         cut = self._history.cuts.get(path)
-        if cut is None or (self.run.retries_failed and cut.moment[0] < self._history.execution):
+        if cut is None:
             return None
         order = self._order.last_inside(step) if frame.order is None else frame.order
-        if not cut.counts(digest, self._since_at(order, frame), frame.absorbed):
+        wanted = self.run.retries_failed and cut.moment[0] < self._history.execution
+        if wanted or not cut.counts(digest, self._since_at(order, frame), frame.absorbed):
+            del self._history.cuts[path]
+            self.run.note(CUT_NO_MORE, path)
             return None
         cut.show(frame)
         return cut.result
