@@ -390,6 +390,35 @@ async def test_who_asks_for_failures_gets_a_time_out_tried_again(tmp_path: Path)
     assert world.ran == ["late:slow:1", "clean"]
 
 
+@virtual_time
+async def test_what_a_time_out_left_is_seen_after_it_on_a_resume_too(tmp_path: Path) -> None:
+    (tmp_path / "child.yaml").write_text(HEADER + "steps: [{id: x, type: do, give: 4}]\n")
+    steps = """
+    - id: box
+      type: if
+      condition: true
+      timeout: 3
+      continue_on_error: true
+      then:
+        - id: each
+          type: fan-out
+          items: [1, 2]
+          step: {id: t, type: if, condition: true, then: [{id: x, type: do, give: "{{ item }}"}]}
+        - {id: tried, type: if, condition: true, retry: 1, then: [{id: y, type: do, give: 3}]}
+        - {id: sub, type: workflow, workflow: child.yaml}
+        - {id: all, type: fan-in, wait_for: [each, y]}
+        - {id: slow, type: do, sleep: 9}
+    - {id: after, type: do, give: "{{ [fan_in, steps.each:t:1, steps.y, steps.sub, steps.slow] }}"}
+    """
+    world = World(tmp_path)
+    first = await world.run(steps)
+    gave = output(first, "after")["gave"]
+    assert [each is not None for each in gave] == [True] * 4 + [False]
+    world.ran = []
+    again = await world.resume(steps)
+    assert (world.ran, again.states) == ([], first.states)
+
+
 @pytest.mark.parametrize("why", ["asked for", "another value and back"])
 @virtual_time
 async def test_a_time_out_is_forgotten_once_the_step_is_tried_again(

@@ -63,7 +63,8 @@ class Cut(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def cut_short(path: str, error: str, digest: str, frame: Frame, last: Frame) -> Cut:
     """`last`: the attempt that was."""
-    names = {name: seen["id"] for name, seen in last.steps.own.items()}
+    own = last.steps.own.items()
+    names = {name: seen["id"] for name, seen in own if seen["id"] in last.states}
     return Cut(
         path, error, digest, frame.moment, frame.settled, last.states, names, last.steps.fan_in
     )  # fmt: skip
