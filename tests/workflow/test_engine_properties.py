@@ -287,7 +287,7 @@ def test_any_width_comes_to_what_one_at_a_time_comes_to(
 
 
 @settings(max_examples=60, deadline=None)
-@given(steps_at(At(tries=False, answers=False)), st.integers(1, 4))
+@given(steps_at(At(tries=False, answers=False, limits=False)), st.integers(1, 4))
 def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
     steps: list[Step], width: int
 ) -> None:
@@ -304,6 +304,23 @@ def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
             assert world.ran == []
         elif width == 1:
             assert {path for path in world.ran if not tidy & {*path.split(":")}} <= failed
+
+    run_virtual(twice())
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps_at(At(tries=False, answers=False)), st.integers(1, 4))
+def test_a_resume_of_a_completed_run_begins_nothing_that_was_cut_short(
+    steps: list[Step], width: int
+) -> None:
+    """A time-out that ended the run is another matter: there the steps have their time anew."""
+
+    async def twice() -> None:
+        world = Chances(numbered([{**each, "continue_on_error": True} for each in steps], width))
+        first = await world.first()
+        world.ran = []
+        if first.status == "completed":
+            assert (told(await world.again()), world.ran) == (told(first), [])
 
     run_virtual(twice())
 
