@@ -192,7 +192,7 @@ def run(executable: str, script: str | None, arguments: list[str]) -> None:
     main = sys.modules["__main__"] = ModuleType("__main__")
     main.__dict__["__builtins__"] = __builtins__
     if "__annotations__" in globals():  # of a newer Python they are not there from the start
-        main.__dict__["__annotations__"] = {}
+        main.__annotations__ = {}
     safe = getattr(sys.flags, "safe_path", False)
     if script is None:
         sys.argv, sys.orig_argv = ["-m", *arguments], [executable, "-m", "pytest", *arguments]
