@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ from fanwise.workspaces import Workspace, WorkspacePool
 TRIES = 15
 BOUND = 2.0
 LINE = "python -m pytest -q"
+_NOBODY = ("-c", "user.name=b", "-c", "user.email=b@example.org")
 BARE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
@@ -38,6 +40,8 @@ def _row(*, sandbox: bool) -> Row:
         project = Path(folder) / "project"
         project.mkdir()
         (project / "test_it.py").write_text("def test_it(): pass\n")
+        for words in (["init", "-q"], ["add", "-A"], [*_NOBODY, "commit", "-qm", "all"]):
+            subprocess.run(["git", *words], cwd=project, check=True)
         with WorkspacePool(project, slots=1) as pool, pool.workspace() as workspace:
             cold, warm = asyncio.run(_both(workspace, Settings(sandbox=sandbox, env=BARE)))
     where = "in a sandbox" if sandbox else "without a sandbox"

@@ -155,6 +155,19 @@ def test_ctrl_c_finishes_what_is_under_way_and_says_how_to_go_on(
     assert sum("test fast" in line for line in place.lines("log")) == 1, "not again"
 
 
+def test_what_is_not_as_it_should_be_is_a_line_for_the_person(place: Place) -> None:
+    write(place.path / "plain" / "m.py", "def f(n):\n    return n + 1\n")
+    write(place.path / "c" / "a.py", "def f(n):\n    return n + 2\n")
+    done = place.run(
+        "optimize", "m.py::f", "--repo", "plain", "-c", "c/*", "--slots", "1", "--bench", "true",
+        "--bench-budget", "0.1", "--test", "python -c 'import m; m.f(1)'",
+    )  # fmt: skip
+    told = done.stderr.decode()
+    assert "plain is not a git repository: the workspaces are copies" in told
+    assert all(line.startswith("fanwise: ") for line in told.splitlines())
+    assert "differential: f(1): it returns 3, the original returns 2" in done.stdout.decode()
+
+
 WORKFLOW = """\
 schema_version: "1.0"
 workflow: {id: w, name: W, version: 1.0.0}

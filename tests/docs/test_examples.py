@@ -40,7 +40,7 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "console", "text", "sql", "yaml"}
-TIMEOUT_S = 30
+TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)

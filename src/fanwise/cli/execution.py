@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from typing import TYPE_CHECKING
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
@@ -79,12 +82,39 @@ async def execute(asked: Execution) -> Ended:
     )
     screen = ProgressLine(progress, run.id)
     try:
-        with screen, Interrupts(run, lambda: progress.in_flight, screen.say) as signals:
+        with (
+            screen,
+            _warnings_told(screen.say),
+            Interrupts(run, lambda: progress.in_flight, screen.say) as signals,
+        ):
             async with run:
                 return _ended(run, await _go(plan, run), interrupted=signals.came)
     except FanwiseError as error:
         say_how_to_go_on(error, run, asked.journal)
         raise
+
+
+@contextmanager
+def _warnings_told(say: Callable[[str], None]) -> Iterator[None]:
+    """What the library warns of is a line for the person, without the place in our code."""
+    with warnings.catch_warnings():
+        before = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, RuntimeWarning):
+                say(str(message))
+            else:
+                before(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 async def _go(plan: Plan, run: Run) -> End:

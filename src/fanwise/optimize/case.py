@@ -51,14 +51,22 @@ class Case(msgspec.Struct, frozen=True):
         return list(dict.fromkeys(name for names in found for name in names))
 
     @property
+    def profiled(self) -> bool:
+        """Whether what is accepted is profiled: if that was asked for, or it may be refined."""
+        can = self.recorded and self.spec.benched.command is None
+        return can and (self.spec.profile or self.spec.rounds.refine > 0)
+
+    @property
     def wanted(self) -> Wanted:
         """As the board takes it."""
         propose = self.spec.candidates.propose
+        recorded = ("tests", "recording", *(("profile",) if self.spec.profile else ()))
         return Wanted(
-            baseline=("tests", "recording") if self.recorded else ("tests",),
+            baseline=recorded if self.recorded else ("tests",),
             proposals=0 if propose is None else propose.n,
             repair=self.spec.rounds.repair,
             refine=self.spec.rounds.refine,
+            profiles=self.profiled,
         )
 
     def caps(self, slots: int) -> Caps:

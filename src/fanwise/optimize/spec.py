@@ -184,6 +184,8 @@ class OptimizeSpec(LimitsSpec):
             )
         if (self.rounds.repair or self.rounds.refine) and self.candidates.propose is None:
             raise where.at("rounds").bad("mean nothing without `candidates.propose`")
+        if self.profile and (self.target is None or self.benched.command is not None):
+            raise where.at("profile").bad("needs a `target`, and a `bench` that is no command")
         for name in RESERVED:
             for field in ("caps", "rates"):
                 if name in getattr(self, field):

@@ -50,7 +50,7 @@ class Original:
             study(self.site, self.target, LINE, settings, folder / "recorded")
         )
 
-    def differs(self, module: str) -> list[Differs]:
+    def differs(self, module: str, *, allowed_s: float = 30.0) -> list[Differs]:
         """Where another version of the module differs."""
         site = checkout(self.folder / "candidate", module, self.test)
         base = self.baseline
@@ -59,6 +59,7 @@ class Original:
                 observe(
                     site, self.target, base.recording, base.plan, self.settings,
                     hash_seed=hash_seed, only=base.made, ends=3,
+                    seconds=dict.fromkeys(base.made, allowed_s),
                 )
             )  # fmt: skip
             found = compare(

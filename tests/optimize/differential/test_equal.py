@@ -40,6 +40,7 @@ class Words(list[Any]):
 
 
 SHARED: list[int] = [1]
+OTHER: list[int] = [1]
 DIFFERENT: list[tuple[Any, Any]] = [
     (1, True),
     (1, 1.0),
@@ -51,6 +52,7 @@ DIFFERENT: list[tuple[Any, Any]] = [
     ([1], (1,)),
     ({1: 2, 3: 4}, {3: 4, 1: 2}),
     ([SHARED, SHARED], [[1], [1]]),
+    ([SHARED, OTHER, SHARED], [SHARED, OTHER, OTHER]),
     ([1], Words([1])),
     ({"a": 1}, OrderedDict(a=1)),
     (defaultdict(int), defaultdict(list)),

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.optimize.differential import check
 from fanwise.optimize.differential.check import check_differential
 from fanwise.optimize.differential.difference import Difference
 from fanwise.optimize.differential.running import INJECTED
@@ -32,11 +31,6 @@ def judged(original: Original, module: str) -> tuple[str, Difference | None]:
     finding, difference = run(work)
     assert finding.ok == (not finding.reason or "the same in" in finding.reason)
     return ("" if finding.ok else finding.reason), difference
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "ALLOWED_S", 0.5)
 
 
 def test_the_original_itself_passes(original: Original) -> None:
@@ -66,7 +60,6 @@ def test_one_that_ends_its_process(original: Original, line: str, said: str) -> 
     assert difference.kind in ("ended", "exception")
 
 
-@pytest.mark.usefixtures("impatient")
 def test_one_that_sleeps_on_a_call_does_not_hide_the_others(original: Original) -> None:
     module = """
         import time
@@ -75,7 +68,7 @@ def test_one_that_sleeps_on_a_call_does_not_hide_the_others(original: Original) 
             if len(xs) == 1: time.sleep(1000)
             return [x + 2 if len(xs) > 4 else x + 1 for x in xs]
     """
-    found = original.differs(module)
+    found = original.differs(module, allowed_s=0.5)
     assert {"ended", "value"} <= {each.kind for each in found}
     assert {each.ended for each in found if each.kind == "ended"} >= {"it took too long"}
 

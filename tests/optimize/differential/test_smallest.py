@@ -19,10 +19,8 @@ TRAPS = {trap.name: trap for trap in read_traps()}
 BY_KIND = {
     "duplicate_edges": "value",
     "exception_type": "exception",
-    "lost_output": "stdout",
     "laziness": "generator",
     "global_state": "globals",
-    "cached_method": "value",
     "cache_key_collision": "value",
     "shared_buffer": "value",
 }

@@ -26,7 +26,9 @@ _SAYS = {
 def ending_of(result: CommandResult, settings: Settings, timeout: float | None = None) -> str:
     """Why a program was ended, or came to no good end; empty if it exited, with whatever code."""
     if result.timed_out:
-        return f"it did not end within {min(timeout or settings.timeout_s, settings.timeout_s):g} s"
+        return (
+            f"it did not end within {min(timeout or settings.timeout_s, settings.timeout_s):.3g} s"
+        )
     if result.exceeded is not None:
         return _exceeded(result.exceeded, settings.limits)
     if result.signal is not None:

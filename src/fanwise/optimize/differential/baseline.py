@@ -108,7 +108,12 @@ def judge(
     """Decide what can be relied on. PURE."""
     first, *others = passes
     broken = next((each.broken for each in passes if each.broken), "")
-    ready = [entry for entry in plan.entries if _answered(entry, passes)]
+    outside = {each.label for each in plan.entries if _merely_fails(each, first)}
+    ready = [
+        entry
+        for entry in plan.entries
+        if _answered(entry, passes) and (entry.level == "strict" or entry.label not in outside)
+    ]
     unsteady = {
         each.entry.id for other in others for each in compare(ready, first, other, Tolerance(0.0))
     }
@@ -135,7 +140,24 @@ def judge(
 def _answered(entry: Entry, passes: tuple[Observations, ...]) -> bool:
     if entry.level == "probe" or not all(_ran(entry.id, each) for each in passes):
         return False
+    if entry.like is not None and not _alike(entry.id, entry.like, passes[0]):
+        return False
     return entry.probe is None or _returned(entry.probe, passes[0])
+
+
+def _alike(number: int, other: int, seen: Observations) -> bool:
+    """Whether the original makes the same of a stream as of a list, and so is meant for both."""
+    if not _ran(other, seen):
+        return False
+    return bool(seen.seen[number].read()[0]["plain"] == seen.seen[other].read()[0]["plain"])
+
+
+def _merely_fails(entry: Entry, seen: Observations) -> bool:
+    """Whether something inside the original fails on what was never given to it."""
+    if entry.level == "strict" or not _ran(entry.id, seen):
+        return False
+    out = seen.seen[entry.id].read()[0]["out"]
+    return bool(out[0] == "raise" and not out[3])
 
 
 def _ran(number: int, seen: Observations) -> bool:

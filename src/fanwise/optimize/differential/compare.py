@@ -8,10 +8,13 @@ from those that the tests have given:
   the user's code), the same type and text; if something inside it fails (`xs[0]` of an empty
   list), the same type, for the text is the interpreter's.
 - **foreign** (another type than ever given: None, a tuple for a list, an unhashable element): as
-  above when the original returns or raises on purpose. If it merely fails there, these arguments
-  are outside of what it is for, and a candidate may do anything that ends.
+  above when the original returns or raises on purpose. If it merely fails there, in this call or
+  in another one with the same change, these arguments are outside of what it is for, and a
+  candidate may do anything: that the original sometimes does not look at them is no promise.
 - **opaque** (an element of another type): as foreign, and only if the original takes elements that
   can do nothing but be equal. One that adds or orders its elements was never meant for these.
+- **a stream** in the place of a list: as foreign, and only if the original makes the same of it
+  as of the list. One that reads its argument twice was never meant for streams.
 - **number** (something else where only numbers were given, a float for an int above all): as
   foreign, and a candidate may refuse it with a TypeError, as bit operations do.
 

@@ -21,6 +21,8 @@ from fanwise.processes import CommandResult
 
 SECONDS_EACH = 1.0
 """What a call may take on the original, if its recorded calls are quick."""
+_TIMES = 5.0
+"""As many times as long as the slowest of them, else."""
 IMPORT_S = 20.0
 MEMORY = 1 << 30
 """Bytes that calls may take, beyond what the imports took."""
@@ -92,7 +94,8 @@ async def observe(
     how = recording.how(site_of(where).root, target.file, target.name)
     how |= {"plan": plan.file, "word": word, "ends": ends, "budget": budget_s, "memory": MEMORY}
     how |= {"seconds": {str(key): value for key, value in (seconds or {}).items()}}
-    how |= {"seconds_each": SECONDS_EACH, "import_s": IMPORT_S}
+    each = max(SECONDS_EACH, _TIMES * recording.slowest_s)
+    how |= {"seconds_each": each, "import_s": IMPORT_S}
     how |= {"only": None if only is None else list(only)}
     result = await run_program(
         where, "observe", how, settings, python=recording.python, hash_seed=hash_seed,

@@ -33,6 +33,8 @@ class Entry(msgspec.Struct, frozen=True):
     """What the recorded call did, as a digest."""
     probe: int | None = None
     """The entry that tells whether the original knows anything of the type of what was changed."""
+    like: int | None = None
+    """Of a stream in the place of a list: the entry with that list."""
     size: int = 0
     """How much there is to read, for all of its group."""
 

@@ -36,6 +36,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     path: tuple[str, ...] = ()
     """Where that looked for modules."""
     digest: str = ""
+    slowest_s: float = 0.0
+    """What the slowest of the kept calls took, in the tests."""
 
     @property
     def file(self) -> str:
@@ -95,6 +97,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> Recording:
         python=head["python"],
         path=tuple(_relocatable(head["path"], root)),
         digest=digest_of(folder / CALLS),
+        slowest_s=max((row.get("seconds", 0.0) for row in rows), default=0.0),
     )
 
 

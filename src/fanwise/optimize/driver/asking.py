@@ -29,14 +29,17 @@ def proposer_of(spec: ProposeSpec, where: Where, cwd: str) -> Proposer:
     )
 
 
-def ask_of(task: Task, *, target: str, source: str, file: str, n: int) -> Ask:
+def ask_of(task: Task, *, target: str, source: str, file: str, profile: str, n: int) -> Ask:
     """What a task asks: for a first proposal, or for one made of another."""
     if task.verdict is None:
-        return Ask(target=target, source=source, file=file, number=task.number, n=n)
+        return Ask(
+            target=target, source=source, file=file, profile=profile, number=task.number, n=n
+        )
     return Ask(
         target=target,
         source=source,
         file=file,
+        profile=profile,
         feedback=Feedback(verdict=task.verdict, source=task.source, profile=task.profile),
         round=task.verdict.candidate.round + 1,
     )

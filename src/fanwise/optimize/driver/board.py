@@ -36,7 +36,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     repair: int = 0
     refine: int = 0
     profiles: bool = False
-    """What is refined is profiled first."""
+    """What is accepted is profiled, before it is refined."""
 
 
 class Entry:
@@ -141,8 +141,7 @@ class Board:
 
     def profiled(self, task: Task, profile: str) -> list[Task]:
         """Where its time goes."""
-        entry = self._of(task)
-        return self._out([self._propose("refine", entry, profile)])
+        return self._out(self._refine(self._of(task), profile))
 
     def proposed(self, task: Task, candidates: Iterable[Candidate]) -> list[Task]:
         """More candidates."""
@@ -275,14 +274,17 @@ class Board:
     def _children(self, entry: Entry) -> list[Task]:
         verdict = entry.verdict
         assert verdict is not None
-        if verdict.status == "accepted" and self._count(entry, "refined") < self._wanted.refine:
-            if self._wanted.profiles:
-                return [_task("profile", entry)]
-            return [self._propose("refine", entry)]
+        if verdict.status == "accepted":
+            return [_task("profile", entry)] if self._wanted.profiles else self._refine(entry)
         wrong = verdict.status == "rejected" and verdict.stage != "benchmark"
         if wrong and self._count(entry, "repaired") < self._wanted.repair:
             return [self._propose("repair", entry)]
         return []
+
+    def _refine(self, entry: Entry, profile: str = "") -> list[Task]:
+        if self._count(entry, "refined") >= self._wanted.refine:
+            return []
+        return [self._propose("refine", entry, profile)]
 
     def _count(self, entry: Entry, how: str) -> int:
         """How often it, or one that it was made from, came to be in this way."""

@@ -15,12 +15,14 @@ import msgspec
 from fanwise.errors import NotComparable, UntestedOriginal
 from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
 from fanwise.optimize.benchmark.noise import Noise, measure_noise
+from fanwise.optimize.benchmark.profile import profile, profile_text
 from fanwise.optimize.benchmark.sequential import Accept
 from fanwise.optimize.checking.report import TestReport, unusable
 from fanwise.optimize.checking.testing import baseline_report
 from fanwise.optimize.differential.baseline import Baseline, study
 from fanwise.optimize.driver.lab import Lab
 from fanwise.optimize.driver.task import Task
+from fanwise.workspaces import Workspace
 
 FILE = "original.json"
 
@@ -58,7 +60,11 @@ class Original:
         """One stage."""
         if task.stage == "tests":
             return await self._test()
-        return await (self._study() if task.stage == "recording" else self._measure())
+        if task.stage == "recording":
+            return await self._study()
+        if task.stage == "profile":
+            return await self.profile(self._lab.original)
+        return await self._measure()
 
     def learn(self, stage: str, value: Any) -> None:
         """A stage has ended, now or in an earlier execution."""
@@ -67,7 +73,7 @@ class Original:
             self.tests = msgspec.convert(value, TestReport)
         elif stage == "recording":
             self.behaviour = self._read(value)
-        else:
+        elif stage == "noise":
             self.noise = msgspec.convert(value, Noise)
 
     def kept(self, task: Task, value: Any) -> bool:
@@ -105,6 +111,15 @@ class Original:
             budget_s=spec.benched.budget,
             seed=spec.seed,
             pin=spec.benched.pin,
+        )
+
+    async def profile(self, where: Workspace) -> str:
+        """Where the time of the target goes, as it stands there. `UsageError` if nobody can say."""
+        target, settings = self._lab.case.target, self._lab.settings
+        assert target is not None
+        assert self.behaviour is not None
+        return profile_text(
+            await profile(where, self.bench, target, self.behaviour.recording, settings)
         )
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.errors import BadTarget
+from fanwise.errors import BadTarget, FanwiseError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.benchmark.compare import compare_speed
@@ -107,6 +107,14 @@ class Trial:
                 tolerance=lab.tolerance,
                 pin=spec.benched.pin,
             )
+
+    async def profile(self, candidate: Candidate) -> str:
+        """Where its time goes; empty if that cannot be told, for it is right and fast without."""
+        async with self._lab.placed(candidate) as workspace:
+            try:
+                return await self._original.profile(workspace)
+            except FanwiseError:
+                return ""
 
 
 async def _once(name: str, kind: type[Any], work: Callable[[], Awaitable[Any]]) -> Any:

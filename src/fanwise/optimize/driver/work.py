@@ -59,6 +59,8 @@ class Work:
             return await self._trial.check(task.candidate)
         if task.kind == "benchmark":
             return await self._trial.benchmark(task.candidate)
+        if task.kind == "profile":
+            return await self._trial.profile(task.candidate)
         return {"place": task.number, "verdict": task.verdict}
 
     async def _propose(self, task: Task) -> Proposals:
@@ -71,6 +73,7 @@ class Work:
             target="" if target is None else target.text(),
             source=source_of(self._lab.original, target),
             file="" if target is None else target.read(self._lab.original.root).text,
+            profile=str(self.original.known.get("profile", "")),
             n=max(1, propose.n),
         )
         return await self._case.proposer.propose(ask)

@@ -56,6 +56,7 @@ class Observer:
             out, value, former = self.make(given, kwargs, streams)
         seconds = time.perf_counter() - begun
         step = {"out": out, "args": self._arguments(given, kwargs, former, value)}
+        step["plain"] = self._plain(out, value)
         step.update(self._around(warned, streams))
         step["seconds"] = seconds
         return step, value
@@ -84,6 +85,12 @@ class Observer:
         """The arguments as they are now, and then the value: it may be one of them."""
         forms = [["stream"] if inspect.isgenerator(each) else former.form(each) for each in args]
         return [forms, former.form(kwargs), former.form(value)]
+
+    def _plain(self, out: list[Any], value: Any) -> str:
+        """What it came to, whatever it shares with its arguments and however much was read."""
+        if out[0] == "lazy":
+            return digest([[item for item, _ in out[1]], out[3][:3]])
+        return digest(out[:3] if out[0] == "raise" else Former(self._probe).form(value))
 
     def _around(self, warned: Any, streams: list[Stream]) -> Step:
         now = self._look_at_globals()

@@ -20,7 +20,7 @@ from .hints import Hints
 from .kinds import Stream
 from .pack import dumps, load_call, to_text
 from .regrow import Pool, regrow
-from .vary import Place, changes, places, probe, put
+from .vary import STREAM, Place, changes, places, probe, put
 
 _FAMILIES = 8
 """Recorded calls that are varied: as different from one another as there are."""
@@ -72,6 +72,7 @@ class Planner:
 
     def _family(self, row: Row, group: int, share: int) -> Iterator[Row]:
         yield self._row("as recorded", "strict", "once", row, group)
+        plain = self._count
         for script in _SCRIPTS if group > 1 else (*_SCRIPTS, "thread"):
             yield self._row("as recorded", "strict", script, row, group)
         rng = random.Random(f"{self._seed} {group}")
@@ -80,7 +81,9 @@ class Planner:
         kept = sorted(rng.sample(range(len(made)), min(len(made), share)))
         asked: dict[str, int] = {}
         for variation in [made[number] for number in kept] + grown:
-            yield from self._variation(variation, row, group, asked)
+            for each in self._variation(variation, row, group, asked):
+                streamed = variation.label.endswith(STREAM) and each["level"] != "probe"
+                yield {**each, "like": plain} if streamed else each
 
     def _variation(
         self, variation: Variation, row: Row, group: int, asked: dict[str, int]
@@ -113,7 +116,7 @@ class Planner:
                 if self._hints.admit(*fresh):
                     text = f"{place.text} {label}"
                     yield Variation(text, level, "once", fresh, place)
-                    if label == "a stream":
+                    if label == STREAM:
                         yield Variation(text, level, "inside", fresh, place)
 
     def _shared(self, row: Row) -> Iterator[Variation]:

@@ -21,6 +21,8 @@ from .kinds import LIKE, MissingDict, Opaque, Stream
 
 LARGE = 1500
 """Elements of a large argument: more than Python recurses."""
+STREAM = "a stream"
+"""The label of a generator in the place of a list."""
 _DEEP = 3
 _WIDE = 3
 Change = tuple[str, str, Any]
@@ -131,7 +133,7 @@ def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
         yield "large", "strict", value * (LARGE // len(value) + 1)
         yield from _singles(value[0], rng)
     yield "a tuple", "foreign", tuple(value)
-    yield "a stream", "foreign", Stream(list(value))
+    yield STREAM, "foreign", Stream(list(value))
     if value and _is_hashable(value[0]):
         yield "unhashable elements", "opaque", [[each] for each in value]
         yield "with None", "opaque", [*value, None]

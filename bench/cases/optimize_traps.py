@@ -1,0 +1,111 @@
+"""The corpus of traps through whole runs, from the first test to the benchmark.
+
+Every version passes its tests; the wrong ones are faster than the original too. None of those may
+be accepted. A right one that is at least 1.3 times as fast, by a clock of this file's own, may not
+be rejected. It takes a quarter of an hour: the tests have the same corpus at the differential
+check alone.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.optimize.trap_corpus import Trap, read_traps
+from tests.workspaces.support import make_repo, write
+
+from bench.harness import Row
+from fanwise.optimize import OptimizeResult, optimize_sync
+
+GAIN = 1.3
+TIMED = """
+import time
+from mod import {top}
+
+{bench}
+
+def go():
+    run({target})
+
+def best():
+    times = []
+    for _ in range(7):
+        began = time.perf_counter()
+        go()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+if __name__ == "__main__":
+    print(best())
+"""
+
+
+def measure() -> list[Row]:
+    """All of them."""
+    return judge(read_traps())
+
+
+def judge(traps: Sequence[Trap]) -> list[Row]:
+    """Some of them: wrong ones that were accepted, and right ones that were rejected."""
+    accepted, rejected, wrong, right = [], [], 0, 0
+    for trap in traps:
+        with tempfile.TemporaryDirectory() as folder:
+            gains = {each.name: _gain(Path(folder), trap, each.source) for each in trap.right}
+            told = _judged(Path(folder), trap)
+        wrong += len(trap.wrong)
+        accepted += [
+            f"{trap.name}: {n}" for n, s in told.items() if s == "accepted" and n not in gains
+        ]
+        fast = [name for name, gain in gains.items() if gain >= GAIN]
+        right += len(fast)
+        rejected += [f"{trap.name}: {name}" for name in fast if told[name] in ("rejected", "same")]
+    for each in (*accepted, *rejected):
+        print(f"  {each}", file=sys.stderr)
+    return [
+        _row(f"optimize: of {wrong} wrong versions", accepted, "accepted"),
+        _row(f"optimize: of {right} right ones, {GAIN} times as fast", rejected, "rejected"),
+    ]
+
+
+def _row(case: str, bad: Sequence[str], what: str) -> Row:
+    return Row(case, f"{len(bad)} {what}", "", None, "0", not bad)
+
+
+def _gain(folder: Path, trap: Trap, source: str) -> float:
+    """How many times as fast, by the best of seven on each side."""
+    sides = [_best(folder / "clock", trap, each) for each in (trap.original, source)]
+    return sides[0] / sides[1]
+
+
+def _best(folder: Path, trap: Trap, source: str) -> float:
+    write(folder / "mod.py", source)
+    write(folder / "timed.py", _timed(trap))
+    command = [sys.executable, "-B", "timed.py"]
+    return float(subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout)
+
+
+def _timed(trap: Trap) -> str:
+    top = trap.target.partition(".")[0]
+    return TIMED.format(top=top, bench=trap.bench, target=trap.target)
+
+
+def _judged(folder: Path, trap: Trap) -> dict[str, str]:
+    files = {"mod.py": trap.original, "check.py": trap.test, "timed.py": _timed(trap)}
+    make_repo(folder / "repo", files)
+    versions = {f"{place:02}": each for place, each in enumerate((*trap.wrong, *trap.right))}
+    for name, version in versions.items():
+        write(folder / "candidates" / f"{name}.py", f"# path: mod.py\n{version.source}")
+    result: OptimizeResult = optimize_sync(
+        f"mod.py::{trap.target}",
+        "candidates/*",
+        "python check.py",
+        repo="repo",
+        folder=folder,
+        slots=2,
+        bench={"call": "timed:go"},
+    )
+    assert not result.failures, result.failures
+    return {versions[Path(each.candidate.name).stem].name: each.status for each in result.verdicts}
