@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from fanwise.optimize import OptimizeResult, optimize_sync
 from fanwise.optimize.checking import Settings, TestReport, test_report
 from fanwise.optimize.checking.pytest_line import PlainPytest, plain_pytest, shadowed
 from fanwise.optimize.checking.warm import WarmRunner
@@ -20,8 +23,8 @@ from fanwise.processes import Limits
 from fanwise.processes.sandbox import unusable
 from fanwise.workspaces import Workspace, WorkspacePool
 from tests.optimize.support import code
-from tests.processes.support import state
-from tests.workspaces.support import make_repo
+from tests.processes.support import eventually_now, state
+from tests.workspaces.support import make_repo, write
 
 T = TypeVar("T")
 MB = 1 << 20
@@ -283,6 +286,36 @@ def test_the_temporary_files_of_one_candidate_are_gone_for_the_next(pool: Worksp
     in_slot(pool, play)
 
 
+PEEPS = code(
+    """
+    import ctypes, os
+    server = os.getppid()
+    denied = 0
+    for name in ("mem", "environ", "maps"):
+        try: open(f"/proc/{server}/{name}").read(1)
+        except PermissionError: denied += 1
+    pidfd_getfd = 438
+    pidfd = os.pidfd_open(server)
+    got = [ctypes.CDLL(None).syscall(pidfd_getfd, pidfd, fd, 0) for fd in range(30)]
+    assert (denied, max(got)) == (3, -1)
+    os.close(pidfd)
+    for pid in (1, os.getpid()):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try: assert "socket" not in os.readlink(f"/proc/{pid}/fd/{fd}"), fd
+            except FileNotFoundError: pass
+    """
+)
+
+
+@pytest.mark.skipif(not BOXED, reason=unusable() or "there is one")
+def test_a_candidate_cannot_look_into_the_server_nor_speak_for_it(pool: WorkspacePool) -> None:
+    async def play(slot: Slot) -> None:
+        found = await slot.warm(f"{PEEPS}\n{GOOD}")
+        assert found.exit_code == 0, found.output
+
+    in_slot(pool, play)
+
+
 def test_one_that_is_cancelled_leaves_no_process(pool: WorkspacePool) -> None:
     async def play(slot: Slot) -> None:
         with slot._pool.workspace() as workspace:
@@ -370,3 +403,76 @@ def test_a_candidate_that_brings_a_module_of_pytests_is_cold(pool: WorkspacePool
         assert list(slot.runner.cold) == ["the repository has a module 'iniconfig' of its own"]
 
     in_slot(pool, play)
+
+
+KILLED = code(
+    """
+    import asyncio, sys
+    from pathlib import Path
+    from fanwise.optimize.checking import Settings, test_report
+    from fanwise.optimize.checking.warm import WarmRunner
+    from fanwise.workspaces import WorkspacePool
+
+    with WorkspacePool(Path(sys.argv[1]), slots=1) as pool, pool.workspace() as workspace:
+        env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        settings = Settings(sandbox=False, inherit=("PATH", "FIFO"), env=env)
+        asyncio.run(test_report(workspace, "python -m pytest", settings, run=WarmRunner()))
+    """
+)
+
+
+def test_when_fanwise_is_killed_the_server_and_its_fork_die(tmp_path: Path, cache: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    says = "import os, time\nopen(os.environ['FIFO'], 'w').write(f'{os.getpid()} {os.getppid()}')\n"
+    repo = make_repo(tmp_path / "user", {"test_it.py": f"{says}while True: time.sleep(10**6)\n"})
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(repo)],
+        env={**os.environ, "FIFO": str(fifo), "FANWISE_CACHE": str(cache)},
+    )
+    try:
+        fork, server = map(int, fifo.read_text().split())
+        assert b"fork_server_program" in Path(f"/proc/{server}/cmdline").read_bytes()
+    finally:
+        process.kill()
+        process.wait()
+    eventually_now(lambda: state(fork) in ("", "Z") and state(server) in ("", "Z"))
+
+
+RUN = code(
+    """
+    import os, slow
+
+    def test_it():
+        with open(f"/proc/{os.getppid()}/cmdline", "rb") as file:
+            warm = b"fork_server_program" in file.read()
+        with open(os.environ["LOG"], "a") as log:
+            print(slow.MARK, warm, file=log)
+        assert slow.MARK != "bad"
+    """
+)
+
+
+def test_a_run_is_warm_if_that_is_said(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    monkeypatch.setenv("LOG", str(log))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    repo = make_repo(tmp_path / "user", {"slow.py": "MARK = 'original'\n", "test_it.py": RUN})
+    write(tmp_path / "bad.py", "# path: slow.py\nMARK = 'bad'\n")
+
+    def judge(line: str) -> OptimizeResult:
+        return optimize_sync(
+            None, "bad.py", line, repo=repo, folder=tmp_path, slots=1,
+            bench={"command": "true", "budget": 0.1},
+            fields={"warm": True, "sandbox": False, "env": ["LOG", *ENV]},
+        )  # fmt: skip
+
+    result = judge("python -m pytest -q")
+    assert [each.stage for each in result.verdicts] == ["test"]
+    assert log.read_text() == "original True\noriginal True\nbad True\n"
+    assert not any("warm" in note for note in result.notes)
+    result = judge("! cat *.py | grep -q \"= 'bad'\"")
+    assert [each.stage for each in result.verdicts] == ["test"]
+    assert "tests were not started warm: the test command is for a shell" in result.notes
