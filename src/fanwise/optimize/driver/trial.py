@@ -21,9 +21,9 @@ from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.checking.testing import check_tests
 from fanwise.optimize.differential.check import check_differential
 from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.driver.item import Checked, Prepared
 from fanwise.optimize.driver.lab import Lab
 from fanwise.optimize.driver.original import Original
-from fanwise.optimize.driver.task import Checked, Prepared
 from fanwise.optimize.target import Target
 from fanwise.workspaces import Workspace
 
