@@ -14,11 +14,11 @@ from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.driver.board import Board, Wanted
-from fanwise.optimize.driver.task import Checked, Prepared, Task
+from fanwise.optimize.driver.item import Checked, Item, Prepared
 from fanwise.optimize.verdicts import ORIGINAL
 
 STAGES = ("tests", "recording")
-Answers = Callable[[Task], Sequence[Candidate]]
+Answers = Callable[[Item], Sequence[Candidate]]
 DECISIONS: dict[str, Literal["accept", "reject", "undecided"]] = {
     "accept": "accept",
     "twin": "accept",
@@ -39,7 +39,7 @@ def digest_of(given: Candidate) -> str:
 
 
 class World:
-    """Does what tasks say, in an order that a random number decides."""
+    """Does what items say, in an order that a random number decides."""
 
     def __init__(self, board: Board, order: int = 0, answers: Answers = lambda _: ()) -> None:
         self.board = board
@@ -47,52 +47,52 @@ class World:
         self._answers = answers
         self.done: list[str] = []
         self.fails: set[str] = set()
-        """Keys of tasks that come to nothing."""
+        """Keys of items that come to nothing."""
 
     def run(self) -> World:
         waiting = self.board.begin()
         while waiting:
-            task = waiting.pop(self._random.randrange(len(waiting)))
-            assert task.key not in self.done
-            self.done.append(task.key)
-            waiting += self._perform(task)
+            item = waiting.pop(self._random.randrange(len(waiting)))
+            assert item.key not in self.done
+            self.done.append(item.key)
+            waiting += self._perform(item)
         assert self.board.over
         return self
 
-    def _perform(self, task: Task) -> list[Task]:
+    def _perform(self, item: Item) -> list[Item]:
         board = self.board
-        if task.key in self.fails:
-            return board.fail(task, "the disk is full")
-        if task.kind == "baseline":
-            return board.baseline_done(task)
-        if task.kind == "propose":
-            return board.proposed(task, self._answers(task))
-        if task.kind == "profile":
-            return board.profiled(task, "slow: line 3")
-        assert task.candidate is not None
-        if task.kind == "verdict":
-            assert task.verdict is not None
-            return board.judged(task, task.verdict)
-        fate = task.candidate.content
-        if task.kind == "prepare":
+        if item.key in self.fails:
+            return board.fail(item, "the disk is full")
+        if item.kind == "baseline":
+            return board.baseline_done(item)
+        if item.kind == "propose":
+            return board.proposed(item, self._answers(item))
+        if item.kind == "profile":
+            return board.profiled(item, "slow: line 3")
+        assert item.candidate is not None
+        if item.kind == "verdict":
+            assert item.verdict is not None
+            return board.judged(item, item.verdict)
+        fate = item.candidate.content
+        if item.kind == "prepare":
             ok = fate != "unfit"
             return board.prepared(
-                task,
+                item,
                 Prepared(
                     findings=(Finding(stage="apply", ok=ok, reason="" if ok else "line 3"),),
-                    digest=digest_of(task.candidate),
+                    digest=digest_of(item.candidate),
                     original=fate == "original",
-                    source=f"source of {task.candidate.name}",
+                    source=f"source of {item.candidate.name}",
                 ),
             )
         assert self.known(*(f"baseline:{stage}" for stage in STAGES))
-        if task.kind == "check":
+        if item.kind == "check":
             return board.checked(
-                task, Checked(findings=(Finding(stage="test", ok=fate != "wrong", reason="2"),))
+                item, Checked(findings=(Finding(stage="test", ok=fate != "wrong", reason="2"),))
             )
         assert self.known("baseline:noise")
         return board.measured(
-            task,
+            item,
             Speed(
                 ratio=2, low=1.9, high=2.1, decision=DECISIONS[fate], reason="", rounds=9,
                 baseline_s=2, candidate_s=1, spent_s=5,
@@ -156,14 +156,14 @@ def test_nothing_is_checked_after_its_first_failure() -> None:
 
 def test_the_noise_is_asked_for_before_the_first_check() -> None:
     board = board_of(["accept", "accept"])
-    tasks = board.begin()
+    items = board.begin()
     order: list[str] = []
     world = World(board)
-    while tasks:  # first come, first served, as the kernel does it
-        task = tasks.pop(0)
-        order.append(task.key)
-        world.done.append(task.key)
-        tasks += world._perform(task)
+    while items:  # first come, first served, as the kernel does it
+        item = items.pop(0)
+        order.append(item.key)
+        world.done.append(item.key)
+        items += world._perform(item)
     assert order.index("baseline:noise") < order.index("check:c0")
 
 
@@ -206,12 +206,12 @@ def test_candidates_that_are_alike_to_the_letter_are_told_apart() -> None:
     assert list(board.entries) == ["c", "c-2"]
 
 
-def answers(task: Task) -> list[Candidate]:
+def answers(item: Item) -> list[Candidate]:
     """A first proposal is wrong; a repair is accepted; what is refined is refined again."""
-    if task.candidate is None:
-        return [candidate(f"p{task.number}", "wrong", how="proposed")]
-    parent = task.candidate
-    how = "repaired" if task.key.startswith("repair:") else "refined"
+    if item.candidate is None:
+        return [candidate(f"p{item.number}", "wrong", how="proposed")]
+    parent = item.candidate
+    how = "repaired" if item.key.startswith("repair:") else "refined"
     fate = "accept" if how == "refined" or parent.how == "repaired" else "wrong"
     name = f"{parent.name}+{how}"
     more = {"parent": parent.key, "how": how, "round": parent.round + 1}
@@ -234,17 +234,17 @@ def test_failures_are_repaired_and_accepted_ones_refined_as_often_as_asked(order
 
 def test_a_repair_is_told_what_was_wrong_and_what_it_looked_like() -> None:
     board = board_of(["wrong"], repair=1)
-    asked: list[Task] = []
+    asked: list[Item] = []
 
-    def answer(task: Task) -> list[Candidate]:
-        asked.append(task)
+    def answer(item: Item) -> list[Candidate]:
+        asked.append(item)
         return []
 
     World(board, 0, answer).run()
-    (task,) = asked
-    assert task.verdict is not None
-    assert task.verdict.findings[-1].reason == "2"
-    assert task.source == "source of c0"
+    (item,) = asked
+    assert item.verdict is not None
+    assert item.verdict.findings[-1].reason == "2"
+    assert item.source == "source of c0"
 
 
 def test_a_proposal_that_does_not_come_is_told_and_nothing_waits_for_it() -> None:
@@ -258,8 +258,8 @@ def test_a_proposal_that_does_not_come_is_told_and_nothing_waits_for_it() -> Non
 def test_a_resume_shares_verdicts_as_the_first_execution_did(one: int, other: int) -> None:
     """Children come in another order then, and still the same one of equals is judged."""
 
-    def twins(task: Task) -> list[Candidate]:
-        return [candidate(f"p{task.number}", "twin", how="proposed")]
+    def twins(item: Item) -> list[Candidate]:
+        return [candidate(f"p{item.number}", "twin", how="proposed")]
 
     wanted = Wanted(baseline=STAGES, proposals=3)
     first = World(Board([], wanted), one, twins).run()

@@ -19,8 +19,8 @@ from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.driver.board import Board, Wanted
 from fanwise.optimize.driver.drive import FAN_OUT, Driver
+from fanwise.optimize.driver.item import Checked, Item, Prepared
 from fanwise.optimize.driver.recorded import claims, read_run
-from fanwise.optimize.driver.task import Checked, Prepared, Task
 from fanwise.testing import run_virtual
 
 SECONDS = {"baseline": 1.0, "prepare": 0.1, "check": 2.0, "benchmark": 5.0, "propose": 40.0}
@@ -28,9 +28,9 @@ ON_THE_CPU = ("baseline", "prepare", "check", "benchmark")
 
 
 class Spell(NamedTuple):
-    """A task, from when to when."""
+    """A item, from when to when."""
 
-    task: Task
+    item: Item
     began: float
     ended: float
 
@@ -39,43 +39,43 @@ class Spell(NamedTuple):
 
 
 class Stages:
-    """Takes as long as each kind of task takes, and passes everything."""
+    """Takes as long as each kind of item takes, and passes everything."""
 
-    def __init__(self, answers: Callable[[Task], Sequence[Candidate]] = lambda _: ()) -> None:
+    def __init__(self, answers: Callable[[Item], Sequence[Candidate]] = lambda _: ()) -> None:
         self.spells: list[Spell] = []
         self._answers = answers
 
-    async def __call__(self, task: Task) -> Any:
+    async def __call__(self, item: Item) -> Any:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        await asyncio.sleep(SECONDS.get(task.kind, 0.0))
-        self.spells.append(Spell(task, began, loop.time()))
-        return msgspec.to_builtins(self._value(task))
+        await asyncio.sleep(SECONDS.get(item.kind, 0.0))
+        self.spells.append(Spell(item, began, loop.time()))
+        return msgspec.to_builtins(self._value(item))
 
-    def _value(self, task: Task) -> Any:
-        if task.kind == "prepare":
-            assert task.candidate is not None
+    def _value(self, item: Item) -> Any:
+        if item.kind == "prepare":
+            assert item.candidate is not None
             passed = (Finding(stage="apply", ok=True),)
-            return Prepared(findings=passed, digest=task.candidate.content)
-        if task.kind == "check":
+            return Prepared(findings=passed, digest=item.candidate.content)
+        if item.kind == "check":
             return Checked(findings=(Finding(stage="test", ok=True),))
-        if task.kind == "benchmark":
+        if item.kind == "benchmark":
             return Speed(
                 ratio=2, low=1.9, high=2.1, decision="accept", reason="", rounds=9,
                 baseline_s=2, candidate_s=1, spent_s=5,
             )  # fmt: skip
-        if task.kind == "propose":
-            return {"candidates": self._answers(task)}
-        if task.kind == "verdict":
-            return {"place": task.number, "verdict": task.verdict}
-        return "" if task.kind == "profile" else {}
+        if item.kind == "propose":
+            return {"candidates": self._answers(item)}
+        if item.kind == "verdict":
+            return {"place": item.number, "verdict": item.verdict}
+        return "" if item.kind == "profile" else {}
 
     def of(self, *kinds: str) -> list[Spell]:
-        return [each for each in self.spells if each.task.kind in kinds]
+        return [each for each in self.spells if each.item.kind in kinds]
 
     @property
     def keys(self) -> list[str]:
-        return sorted(each.task.key for each in self.spells)
+        return sorted(each.item.key for each in self.spells)
 
 
 def candidate(name: str, content: str | None = None, **more: Any) -> Candidate:
@@ -113,43 +113,43 @@ def test_what_is_measured_is_alone_on_the_cpu_and_checks_go_two_at_once() -> Non
     drive(stages, many(6))
     others = stages.of(*ON_THE_CPU)
     for measured in stages.of("benchmark"):
-        assert [each.task.key for each in others if each.beside(measured)] == [measured.task.key]
+        assert [each.item.key for each in others if each.beside(measured)] == [measured.item.key]
     checks = stages.of("check")
     assert max(sum(each.beside(other) for other in checks) for each in checks) == 2
-    assert all(each.ended <= stages.of("check")[0].began for each in others if each.task.stage)
+    assert all(each.ended <= stages.of("check")[0].began for each in others if each.item.stage)
 
 
 def test_benchmarks_go_on_while_proposals_are_awaited() -> None:
-    stages = Stages(lambda task: [candidate(f"p{task.number}", how="proposed")])
+    stages = Stages(lambda item: [candidate(f"p{item.number}", how="proposed")])
     board = drive(stages, many(2), proposals=3)
     asked = stages.of("propose")
     early = [each for each in stages.of("benchmark") if any(each.beside(one) for one in asked)]
-    assert {each.task.candidate.name for each in early if each.task.candidate} >= {"c0", "c1"}
+    assert {each.item.candidate.name for each in early if each.item.candidate} >= {"c0", "c1"}
     assert len(board.entries) == 5
 
 
 def test_there_is_no_barrier_between_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """One is measured before all are checked, and its child checked before all are measured."""
 
-    def answers(task: Task) -> list[Candidate]:
-        assert task.candidate is not None
-        parent = task.candidate.key
+    def answers(item: Item) -> list[Candidate]:
+        assert item.candidate is not None
+        parent = item.candidate.key
         return [candidate(f"{parent}+", parent=parent, how="refined", round=1)]
 
     monkeypatch.setitem(SECONDS, "propose", 0.5)
     stages = Stages(answers)
     drive(stages, many(12), refine=1)
-    ends = {each.task.key: each for each in stages.spells}
+    ends = {each.item.key: each for each in stages.spells}
     assert ends["benchmark:c0"].ended < ends["check:c11"].began
     assert ends["check:c0+"].ended < ends["benchmark:c11"].began
 
 
 def test_an_error_of_a_stage_ends_that_candidate_only() -> None:
     class Broken(Stages):
-        async def __call__(self, task: Task) -> Any:
-            if task.key == "check:c1":
+        async def __call__(self, item: Item) -> Any:
+            if item.key == "check:c1":
                 raise OSError("no space left on device")
-            return await super().__call__(task)
+            return await super().__call__(item)
 
     board = drive(Broken(), many(3))
     assert board.entries["c1"].error == "OSError: no space left on device"
@@ -162,10 +162,10 @@ def test_an_error_of_a_stage_ends_that_candidate_only() -> None:
 
 def test_if_the_original_cannot_be_tested_nothing_goes_on() -> None:
     class Broken(Stages):
-        async def __call__(self, task: Task) -> Any:
-            if task.kind == "baseline":
+        async def __call__(self, item: Item) -> Any:
+            if item.kind == "baseline":
                 raise RuntimeError("pytest is not installed")
-            return await super().__call__(task)
+            return await super().__call__(item)
 
     stages = Broken(lambda _: [candidate("p")])
     board = drive(stages, many(2), proposals=1)
@@ -196,14 +196,14 @@ def test_a_run_that_ended_anywhere_goes_on_without_repeating_what_had_ended(
     journal: Path, at: str
 ) -> None:
     class Ending(Stages):
-        async def __call__(self, task: Task) -> Any:
-            if task.key == at:
+        async def __call__(self, item: Item) -> Any:
+            if item.key == at:
                 run = current_run()
                 assert run is not None
                 run.cancel("somebody ended it")
-            return await super().__call__(task)
+            return await super().__call__(item)
 
-    def answers(task: Task) -> list[Candidate]:
+    def answers(item: Item) -> list[Candidate]:
         return [candidate("p", content="c0", how="proposed")]
 
     first = Ending(answers)
@@ -221,10 +221,10 @@ def test_a_run_that_ended_anywhere_goes_on_without_repeating_what_had_ended(
 
 def test_the_journal_tells_what_became_of_every_candidate(journal: Path) -> None:
     class Broken(Stages):
-        async def __call__(self, task: Task) -> Any:
-            if task.key == "benchmark:c2":
+        async def __call__(self, item: Item) -> Any:
+            if item.key == "benchmark:c2":
                 raise OSError("no space left on device")
-            return await super().__call__(task)
+            return await super().__call__(item)
 
     answers: list[Candidate] = [candidate("p", content="c0", how="proposed")]
     board = durable(journal, Broken(lambda _: answers), many(3), proposals=1)

@@ -7,7 +7,7 @@ import shlex
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.port import Model
-from fanwise.optimize.driver.task import Task
+from fanwise.optimize.driver.item import Item
 from fanwise.optimize.propose.by_command import CommandProposer
 from fanwise.optimize.propose.by_model import ModelProposer
 from fanwise.optimize.propose.port import Ask, Feedback, Proposer
@@ -29,17 +29,17 @@ def proposer_of(spec: ProposeSpec, where: Where, cwd: str) -> Proposer:
     )
 
 
-def ask_of(task: Task, *, target: str, source: str, file: str, profile: str, n: int) -> Ask:
-    """What a task asks: for a first proposal, or for one made of another."""
-    if task.verdict is None:
+def ask_of(item: Item, *, target: str, source: str, file: str, profile: str, n: int) -> Ask:
+    """What an item asks: for a first proposal, or for one made of another."""
+    if item.verdict is None:
         return Ask(
-            target=target, source=source, file=file, profile=profile, number=task.number, n=n
+            target=target, source=source, file=file, profile=profile, number=item.number, n=n
         )
     return Ask(
         target=target,
         source=source,
         file=file,
         profile=profile,
-        feedback=Feedback(verdict=task.verdict, source=task.source, profile=task.profile),
-        round=task.verdict.candidate.round + 1,
+        feedback=Feedback(verdict=item.verdict, source=item.source, profile=item.profile),
+        round=item.verdict.candidate.round + 1,
     )

@@ -4,7 +4,7 @@
                            |                  |
     prepare --(in order)-> check ---------> benchmark --> verdict --> repair, refine
 
-Tasks out, what came of them in. A candidate is compared with those before it when they have been
+Items out, what came of them in. A candidate is compared with those before it when they have been
 prepared, never with those that happened to be quicker: so which of two equal ones is judged, and
 which shares its verdict, is the same on every run. Nothing else waits for anything but what it
 needs; there are no phases.
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.driver import judging
-from fanwise.optimize.driver.task import Checked, Kind, Prepared, Task
+from fanwise.optimize.driver.item import Checked, Item, Kind, Prepared
 from fanwise.optimize.verdicts import Verdict
 
 
@@ -60,7 +60,7 @@ class Entry:
 
 
 class Board:
-    """`begin`, then `take` or `fail` for each task that it gave, until it is `over`.
+    """`begin`, then `take` or `fail` for each item that it gave, until it is `over`.
 
     `claimed`: of an earlier execution, which candidate was judged for which digest; it stays so.
     """
@@ -90,14 +90,14 @@ class Board:
         """Whether nothing is under way and nothing will be."""
         return not self._open
 
-    def begin(self) -> list[Task]:
+    def begin(self) -> list[Item]:
         """What can be done at once."""
         return self._out(
             [
                 *self._next_stage(),
-                *(_task("prepare", entry) for entry in self._given),
+                *(_item("prepare", entry) for entry in self._given),
                 *(
-                    Task(kind="propose", key=f"propose:{number}", number=number)
+                    Item(kind="propose", key=f"propose:{number}", number=number)
                     for number in range(self._wanted.proposals)
                 ),
             ]
@@ -105,74 +105,74 @@ class Board:
 
     # -- what comes back ------------------------------------------------------------------------
 
-    def baseline_done(self, task: Task) -> list[Task]:
+    def baseline_done(self, item: Item) -> list[Item]:
         """A stage of the original has ended; the next one, and what waited for this one."""
-        self._open.discard(task.key)
-        freed: list[Task] = []
-        if task.stage == self._wanted.noise:
-            freed = [_task("benchmark", entry) for entry in self._let_go("benchmark")]
+        self._open.discard(item.key)
+        freed: list[Item] = []
+        if item.stage == self._wanted.noise:
+            freed = [_item("benchmark", entry) for entry in self._let_go("benchmark")]
         elif self._stages and self._stages[0] == self._wanted.noise:
-            freed = [_task("check", entry) for entry in self._let_go("check")]
+            freed = [_item("check", entry) for entry in self._let_go("check")]
         return self._out([*self._next_stage(), *freed])
 
-    def prepared(self, task: Task, found: Prepared) -> list[Task]:
+    def prepared(self, item: Item, found: Prepared) -> list[Item]:
         """It was placed, or could not be."""
-        self._of(task).prepared = found
+        self._of(item).prepared = found
         return self._out(self._sort())
 
-    def checked(self, task: Task, found: Checked) -> list[Task]:
+    def checked(self, item: Item, found: Checked) -> list[Item]:
         """It does what the original does, or not."""
-        entry = self._of(task)
+        entry = self._of(item)
         entry.checked = found
         if found.findings and not found.findings[-1].ok:
             return self._out([self._judge(entry)])
         return self._out(self._enter_stage("benchmark", entry))
 
-    def measured(self, task: Task, speed: Speed) -> list[Task]:
+    def measured(self, item: Item, speed: Speed) -> list[Item]:
         """It is faster, or not."""
-        return self._out([self._judge(self._of(task), speed)])
+        return self._out([self._judge(self._of(item), speed)])
 
-    def judged(self, task: Task, verdict: Verdict) -> list[Task]:
+    def judged(self, item: Item, verdict: Verdict) -> list[Item]:
         """Its verdict is on disk."""
-        entry = self._of(task)
+        entry = self._of(item)
         entry.verdict = verdict
         same = [self._shared(each, entry) for each in self._followers(entry)]
         return self._out([*same, *self._children(entry)])
 
-    def profiled(self, task: Task, profile: str) -> list[Task]:
+    def profiled(self, item: Item, profile: str) -> list[Item]:
         """Where its time goes."""
-        return self._out(self._refine(self._of(task), profile))
+        return self._out(self._refine(self._of(item), profile))
 
-    def proposed(self, task: Task, candidates: Iterable[Candidate]) -> list[Task]:
+    def proposed(self, item: Item, candidates: Iterable[Candidate]) -> list[Item]:
         """More candidates."""
-        self._open.discard(task.key)
+        self._open.discard(item.key)
         fresh = [self._enter(candidate) for candidate in candidates]
         self._unsorted.extend(fresh)
-        return self._out([_task("prepare", entry) for entry in fresh])
+        return self._out([_item("prepare", entry) for entry in fresh])
 
-    def fail(self, task: Task, error: str) -> list[Task]:
+    def fail(self, item: Item, error: str) -> list[Item]:
         """It came to nothing, through no fault of the candidate's."""
-        self._open.discard(task.key)
-        if task.kind == "baseline":
+        self._open.discard(item.key)
+        if item.kind == "baseline":
             self.fatal = error
             return []
-        if task.candidate is None or task.kind in ("propose", "profile"):
-            self.unproposed.append((task.key, error))
+        if item.candidate is None or item.kind in ("propose", "profile"):
+            self.unproposed.append((item.key, error))
             return self._out([])
-        return self._out(self._give_up(self.entries[task.candidate.key], error))
+        return self._out(self._give_up(self.entries[item.candidate.key], error))
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _out(self, tasks: list[Task]) -> list[Task]:
-        if not tasks and not self._open:
-            tasks = self._promote()
-        self._open.update(task.key for task in tasks)
-        return tasks
+    def _out(self, items: list[Item]) -> list[Item]:
+        if not items and not self._open:
+            items = self._promote()
+        self._open.update(item.key for item in items)
+        return items
 
-    def _of(self, task: Task) -> Entry:
-        self._open.discard(task.key)
-        assert task.candidate is not None
-        return self.entries[task.candidate.key]
+    def _of(self, item: Item) -> Entry:
+        self._open.discard(item.key)
+        assert item.candidate is not None
+        return self.entries[item.candidate.key]
 
     def _enter(self, candidate: Candidate) -> Entry:
         """Two that are alike to the letter are two: each has its row in the report."""
@@ -183,20 +183,20 @@ class Board:
         self.entries[key] = entry
         return entry
 
-    def _next_stage(self) -> list[Task]:
+    def _next_stage(self) -> list[Item]:
         if not self._stages:
             return []
         stage = self._stages.popleft()
-        return [Task(kind="baseline", key=f"baseline:{stage}", stage=stage)]
+        return [Item(kind="baseline", key=f"baseline:{stage}", stage=stage)]
 
     def _is_open(self, kind: Kind) -> bool:
         """Whether what this stage needs of the original is known."""
         left = len(self._stages) + sum(key.startswith("baseline:") for key in self._open)
         return left == 0 or (kind == "check" and left == 1)
 
-    def _enter_stage(self, kind: Kind, entry: Entry) -> list[Task]:
+    def _enter_stage(self, kind: Kind, entry: Entry) -> list[Item]:
         if self._is_open(kind):
-            return [_task(kind, entry)]
+            return [_item(kind, entry)]
         self._held[kind].append(entry)
         return []
 
@@ -204,19 +204,19 @@ class Board:
         held, self._held[kind] = self._held[kind], []
         return held
 
-    def _sort(self) -> list[Task]:
+    def _sort(self) -> list[Item]:
         """Compare each with those before it, as soon as those are known."""
-        tasks: list[Task] = []
+        items: list[Item] = []
         while self._unsorted:
             entry = self._unsorted[0]
             if entry.prepared is None and entry.error is None:
                 break
             self._unsorted.popleft()
             if entry.prepared is not None:
-                tasks += self._place(entry, entry.prepared)
-        return tasks
+                items += self._place(entry, entry.prepared)
+        return items
 
-    def _place(self, entry: Entry, found: Prepared) -> list[Task]:
+    def _place(self, entry: Entry, found: Prepared) -> list[Item]:
         unfit = any(not each.ok for each in found.findings)
         if unfit or found.original:
             return [self._judge(entry)]
@@ -239,31 +239,31 @@ class Board:
         entry.followers = []
         return found
 
-    def _promote(self) -> list[Task]:
+    def _promote(self) -> list[Item]:
         """Those whose like never came, though an earlier execution had it: the first is judged."""
-        tasks: list[Task] = []
+        items: list[Item] = []
         for waiting in list(self._strangers.values()):
             first = waiting[0]
             assert first.prepared is not None
             self._claimed[first.prepared.digest] = first.candidate.key
             first.followers += waiting[1:]
-            tasks += self._enter_stage("check", first)
+            items += self._enter_stage("check", first)
         self._strangers.clear()
-        return tasks
+        return items
 
-    def _give_up(self, entry: Entry, error: str) -> list[Task]:
+    def _give_up(self, entry: Entry, error: str) -> list[Item]:
         entry.error = error
-        tasks = self._sort()
+        items = self._sort()
         for each in self._followers(entry):
-            tasks += self._give_up(each, error)
-        return tasks
+            items += self._give_up(each, error)
+        return items
 
-    def _judge(self, entry: Entry, speed: Speed | None = None) -> Task:
+    def _judge(self, entry: Entry, speed: Speed | None = None) -> Item:
         assert entry.prepared is not None
         found = judging.verdict_of(entry.candidate, entry.prepared, entry.checked, speed)
         return _verdict(entry, found)
 
-    def _shared(self, entry: Entry, other: Entry) -> Task:
+    def _shared(self, entry: Entry, other: Entry) -> Item:
         assert entry.prepared is not None
         assert other.verdict is not None
         found = judging.shared_verdict(entry.candidate, entry.prepared, other.verdict)
@@ -271,17 +271,17 @@ class Board:
 
     # -- the next round -------------------------------------------------------------------------
 
-    def _children(self, entry: Entry) -> list[Task]:
+    def _children(self, entry: Entry) -> list[Item]:
         verdict = entry.verdict
         assert verdict is not None
         if verdict.status == "accepted":
-            return [_task("profile", entry)] if self._wanted.profiles else self._refine(entry)
+            return [_item("profile", entry)] if self._wanted.profiles else self._refine(entry)
         wrong = verdict.status == "rejected" and verdict.stage != "benchmark"
         if wrong and self._count(entry, "repaired") < self._wanted.repair:
             return [self._propose("repair", entry)]
         return []
 
-    def _refine(self, entry: Entry, profile: str = "") -> list[Task]:
+    def _refine(self, entry: Entry, profile: str = "") -> list[Item]:
         if self._count(entry, "refined") >= self._wanted.refine:
             return []
         return [self._propose("refine", entry, profile)]
@@ -295,8 +295,8 @@ class Board:
             at = self.entries.get(at.candidate.parent or "")
         return found
 
-    def _propose(self, how: str, entry: Entry, profile: str = "") -> Task:
-        return Task(
+    def _propose(self, how: str, entry: Entry, profile: str = "") -> Item:
+        return Item(
             kind="propose",
             key=f"{how}:{entry.candidate.key}",
             candidate=entry.candidate,
@@ -306,12 +306,12 @@ class Board:
         )
 
 
-def _task(kind: Kind, entry: Entry) -> Task:
-    return Task(kind=kind, key=f"{kind}:{entry.candidate.key}", candidate=entry.candidate)
+def _item(kind: Kind, entry: Entry) -> Item:
+    return Item(kind=kind, key=f"{kind}:{entry.candidate.key}", candidate=entry.candidate)
 
 
-def _verdict(entry: Entry, verdict: Verdict) -> Task:
-    return Task(
+def _verdict(entry: Entry, verdict: Verdict) -> Item:
+    return Item(
         kind="verdict",
         key=f"verdict:{entry.candidate.key}",
         candidate=entry.candidate,

@@ -1,4 +1,4 @@
-"""Runs what the board decides: every task is an item of one fan-out, recorded once.
+"""Runs what the board decides: each of its items is one of one fan-out, recorded once.
 
 Items of one fan-out, and not one item with its stages inside for each candidate: so each stage has
 its own permits and gives them back at its end. A candidate that has passed its checks holds no
@@ -21,7 +21,7 @@ from fanwise.kernel.scope import current
 from fanwise.kernel.stream import Stream, fan_out_stream
 from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.driver.board import Board
-from fanwise.optimize.driver.task import Checked, Prepared, Proposed, Task
+from fanwise.optimize.driver.item import Checked, Item, Prepared, Proposed
 from fanwise.optimize.verdicts import Verdict
 
 FAN_OUT = "optimize"
@@ -32,8 +32,8 @@ IN_WORKSPACES = ("baseline:tests", "baseline:recording")
 """Stages of the original that run its tests, which may leave things behind: in a slot, like all
 that is not the original's own workspace."""
 
-Perform = Callable[[Task], Awaitable[Any]]
-"""Does a task; what it gives is plain data, as the journal keeps it."""
+Perform = Callable[[Item], Awaitable[Any]]
+"""Does an item; what it gives is plain data, as the journal keeps it."""
 
 
 class Driver:
@@ -44,17 +44,17 @@ class Driver:
         board: Board,
         perform: Perform,
         *,
-        learn: Callable[[Task, Any], None] = lambda task, value: None,
-        kept: Callable[[Task, Any], bool] = lambda task, value: True,
+        learn: Callable[[Item, Any], None] = lambda item, value: None,
+        kept: Callable[[Item, Any], bool] = lambda item, value: True,
     ) -> None:
         self._board = board
         self._perform = perform
         self._learn = learn
-        """Is told what a task gave, before anything that needs it begins."""
+        """Is told what an item gave, before anything that needs it begins."""
         self._kept = kept
         """Whether the files of a recorded stage are still there."""
-        self._feed: Feed[Task] = Feed()
-        self._tasks: dict[int, Task] = {}
+        self._feed: Feed[Item] = Feed()
+        self._items: dict[int, Item] = {}
         self._added = 0
         self.fatal: BaseException | None = None
         """What is wrong with the original."""
@@ -68,8 +68,8 @@ class Driver:
             self._feed,
             cap=slots + (limits[PROPOSE] or 1) + BOOKKEEPING,
             caps=caps,
-            needs=lambda task: needs_of(task, slots),
-            key=lambda task: task.key,
+            needs=lambda item: needs_of(item, slots),
+            key=lambda item: item.key,
             run=run,
             name=FAN_OUT,
             reuse=self._final(),
@@ -77,47 +77,47 @@ class Driver:
         async with stream:
             self._add(self._board.begin())
             async for outcome in stream:
-                self._add(self._take(self._tasks.pop(outcome.index), outcome))
+                self._add(self._take(self._items.pop(outcome.index), outcome))
                 if self._board.fatal is not None:
                     return
 
-    def _add(self, tasks: Iterable[Task]) -> None:
-        fresh = list(tasks)
-        for task in fresh:
-            self._tasks[self._added] = task
+    def _add(self, items: Iterable[Item]) -> None:
+        fresh = list(items)
+        for item in fresh:
+            self._items[self._added] = item
             self._added += 1
         self._feed.add(*fresh)
         if self._board.over:
             self._feed.close()
 
-    def _take(self, task: Task, outcome: Outcome[Any]) -> list[Task]:
+    def _take(self, item: Item, outcome: Outcome[Any]) -> list[Item]:
         if outcome.status in ("cancelled", "skipped"):
             return []  # the run is being ended, and nothing is known
         if not outcome.ok:
             assert outcome.error is not None
-            if task.kind == "baseline":
+            if item.kind == "baseline":
                 self.fatal = outcome.error
-            return self._board.fail(task, one_line(outcome.error))
-        return self._next(task, outcome.unwrap())
+            return self._board.fail(item, one_line(outcome.error))
+        return self._next(item, outcome.unwrap())
 
-    def _next(self, task: Task, value: Any) -> list[Task]:
+    def _next(self, item: Item, value: Any) -> list[Item]:
         board = self._board
-        self._learn(task, value)
-        if task.kind == "baseline":
-            return board.baseline_done(task)
-        if task.kind == "prepare":
-            return board.prepared(task, msgspec.convert(value, Prepared))
-        if task.kind == "check":
-            return board.checked(task, msgspec.convert(value, Checked))
-        if task.kind == "benchmark":
-            return board.measured(task, msgspec.convert(value, Speed))
-        if task.kind == "profile":
-            return board.profiled(task, value)
-        if task.kind == "propose":
-            return board.proposed(task, msgspec.convert(value, Proposed).candidates)
-        return board.judged(task, msgspec.convert(value["verdict"], Verdict))
+        self._learn(item, value)
+        if item.kind == "baseline":
+            return board.baseline_done(item)
+        if item.kind == "prepare":
+            return board.prepared(item, msgspec.convert(value, Prepared))
+        if item.kind == "check":
+            return board.checked(item, msgspec.convert(value, Checked))
+        if item.kind == "benchmark":
+            return board.measured(item, msgspec.convert(value, Speed))
+        if item.kind == "profile":
+            return board.profiled(item, value)
+        if item.kind == "propose":
+            return board.proposed(item, msgspec.convert(value, Proposed).candidates)
+        return board.judged(item, msgspec.convert(value["verdict"], Verdict))
 
-    def _final(self) -> Callable[[Task, Outcome[Any]], bool]:
+    def _final(self) -> Callable[[Item, Outcome[Any]], bool]:
         """Whether what an earlier execution recorded still counts. Of the original no failure does.
 
         Asked for once, where the fan-out begins: later the code around is that of another item.
@@ -125,21 +125,21 @@ class Driver:
         around = current.get()
         again = around is not None and around.again  # inside a step that is tried once more
 
-        def counts(task: Task, recorded: Outcome[Any]) -> bool:
-            failures = not again and task.kind != "baseline"
-            return (recorded.ok or failures) and self._kept(task, recorded.value)
+        def counts(item: Item, recorded: Outcome[Any]) -> bool:
+            failures = not again and item.kind != "baseline"
+            return (recorded.ok or failures) and self._kept(item, recorded.value)
 
         return counts
 
 
-def needs_of(task: Task, slots: int) -> Mapping[str, int]:
-    """Which permits a task takes. What is measured is alone on the CPU."""
-    if task.kind == "propose":
+def needs_of(item: Item, slots: int) -> Mapping[str, int]:
+    """Which permits an item takes. What is measured is alone on the CPU."""
+    if item.kind == "propose":
         return {PROPOSE: 1}
-    if task.kind == "verdict":
+    if item.kind == "verdict":
         return {}
-    if task.kind == "benchmark":
+    if item.kind == "benchmark":
         return {WORKSPACES: 1, CPU: slots}
-    if task.kind == "baseline" and task.key not in IN_WORKSPACES:
-        return {CPU: slots if task.stage == "noise" else 1}
+    if item.kind == "baseline" and item.key not in IN_WORKSPACES:
+        return {CPU: slots if item.stage == "noise" else 1}
     return {WORKSPACES: 1, CPU: 1}

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.driver.task import Checked, Prepared, seconds_of
+from fanwise.optimize.driver.item import Checked, Prepared, seconds_of
 from fanwise.optimize.verdicts import ORIGINAL, Verdict
 
 Status = Literal["accepted", "rejected", "undecided"]

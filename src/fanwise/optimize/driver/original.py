@@ -20,8 +20,8 @@ from fanwise.optimize.benchmark.sequential import Accept
 from fanwise.optimize.checking.report import TestReport, unusable
 from fanwise.optimize.checking.testing import baseline_report
 from fanwise.optimize.differential.baseline import Baseline, study
+from fanwise.optimize.driver.item import Item
 from fanwise.optimize.driver.lab import Lab
-from fanwise.optimize.driver.task import Task
 from fanwise.workspaces import Workspace
 
 FILE = "original.json"
@@ -56,13 +56,13 @@ class Original:
             found += self.noise.warnings
         return found
 
-    async def perform(self, task: Task) -> Any:
+    async def perform(self, item: Item) -> Any:
         """One stage."""
-        if task.stage == "tests":
+        if item.stage == "tests":
             return await self._test()
-        if task.stage == "recording":
+        if item.stage == "recording":
             return await self._study()
-        if task.stage == "profile":
+        if item.stage == "profile":
             return await self.profile(self._lab.original)
         return await self._measure()
 
@@ -76,14 +76,14 @@ class Original:
         elif stage == "noise":
             self.noise = msgspec.convert(value, Noise)
 
-    def kept(self, task: Task, value: Any) -> bool:
+    def kept(self, item: Item, value: Any) -> bool:
         """Whether the files of what was recorded are there, as they were."""
-        return task.stage != "recording" or self._read(value) is not None
+        return item.stage != "recording" or self._read(value) is not None
 
     async def _test(self) -> TestReport:
         lab, line = self._lab, self._lab.case.spec.test
         async with lab.workspace() as workspace:
-            found = await baseline_report(workspace, line, lab.settings)
+            found = await baseline_report(workspace, line, lab.settings, run=lab.run_tests)
         if why := unusable(found):
             raise UntestedOriginal(line, why, found.output)
         return found

@@ -12,7 +12,7 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.driver.drive import FAN_OUT
-from fanwise.optimize.driver.task import Prepared, Proposed
+from fanwise.optimize.driver.item import Prepared, Proposed
 from fanwise.optimize.verdicts import ORIGINAL, Verdict
 
 PROPOSALS = ("propose", "repair", "refine")

@@ -21,9 +21,9 @@ from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.checking.testing import check_tests
 from fanwise.optimize.differential.check import check_differential
 from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.driver.item import Checked, Prepared
 from fanwise.optimize.driver.lab import Lab
 from fanwise.optimize.driver.original import Original
-from fanwise.optimize.driver.task import Checked, Prepared
 from fanwise.optimize.target import Target
 from fanwise.workspaces import Workspace
 
@@ -73,7 +73,9 @@ class Trial:
     async def _test(self, workspace: Workspace) -> Finding:
         assert self._original.tests is not None
         lab = self._lab
-        return await check_tests(workspace, lab.case.spec.test, self._original.tests, lab.settings)
+        return await check_tests(
+            workspace, lab.case.spec.test, self._original.tests, lab.settings, run=lab.run_tests
+        )
 
     async def _compare(self, workspace: Workspace) -> Compared:
         lab, behaviour = self._lab, self._original.behaviour

@@ -15,7 +15,7 @@ from fanwise.optimize.verdicts import Verdict
 Kind = Literal["baseline", "prepare", "check", "benchmark", "profile", "propose", "verdict"]
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One item."""
 
     kind: Kind
