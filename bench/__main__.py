@@ -23,6 +23,7 @@ CASES = {
     "optimize": "the same code as a candidate 200 times, and a gain of 1.3",
     "workspaces": "to reset and to make checkouts of a repository",
     "optimize-run": "twelve candidates with a test of 2 s each, on two slots",
+    "optimize-warm": "one trivial test, from a cold and from a warm start",
     "optimize-traps": "faster but wrong, and right: the corpus of traps through whole runs",
     "sampling": "eight samples at a time from a real server, beside Mellea",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",

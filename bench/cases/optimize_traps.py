@@ -19,6 +19,7 @@ from tests.workspaces.support import make_repo, write
 
 from bench.harness import Row
 from fanwise.optimize import OptimizeResult, optimize_sync
+from fanwise.optimize.verdicts import Verdict
 
 GAIN = 1.3
 TIMED = """
@@ -57,11 +58,17 @@ def judge(traps: Sequence[Trap]) -> list[Row]:
             told = _judged(Path(folder), trap)
         wrong += len(trap.wrong)
         accepted += [
-            f"{trap.name}: {n}" for n, s in told.items() if s == "accepted" and n not in gains
+            f"{trap.name}: {name}"
+            for name, verdict in told.items()
+            if verdict.status == "accepted" and name not in gains
         ]
         fast = [name for name, gain in gains.items() if gain >= GAIN]
         right += len(fast)
-        rejected += [f"{trap.name}: {name}" for name in fast if told[name] in ("rejected", "same")]
+        rejected += [
+            f"{trap.name}: {name} ({gains[name]:.2f}): {told[name].stage}, {told[name].reason}"
+            for name in fast
+            if told[name].status in ("rejected", "same")
+        ]
     for each in (*accepted, *rejected):
         print(f"  {each}", file=sys.stderr)
     return [
@@ -92,7 +99,7 @@ def _timed(trap: Trap) -> str:
     return TIMED.format(top=top, bench=trap.bench, target=trap.target)
 
 
-def _judged(folder: Path, trap: Trap) -> dict[str, str]:
+def _judged(folder: Path, trap: Trap) -> dict[str, Verdict]:
     files = {"mod.py": trap.original, "check.py": trap.test, "timed.py": _timed(trap)}
     make_repo(folder / "repo", files)
     versions = {f"{place:02}": each for place, each in enumerate((*trap.wrong, *trap.right))}
@@ -108,4 +115,4 @@ def _judged(folder: Path, trap: Trap) -> dict[str, str]:
         bench={"call": "timed:go"},
     )
     assert not result.failures, result.failures
-    return {versions[Path(each.candidate.name).stem].name: each.status for each in result.verdicts}
+    return {versions[Path(each.candidate.name).stem].name: each for each in result.verdicts}

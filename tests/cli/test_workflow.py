@@ -35,6 +35,7 @@ steps:
     type: fan-out
     items: [web, mail]
     max_concurrency: 2
+    on_failure: [{id: tidy, type: shell, run: "true"}]
     step: {id: to, type: shell, run: "echo {{ item }}; test {{ inputs.fail }} = False"}
 """
 
@@ -124,6 +125,7 @@ def test_a_dry_run_shows_what_is_known_and_writes_nothing(flow: Place) -> None:
     text = dry.stdout.decode()
     assert "review (gate): message=Publish world?" in text
     assert "to (shell): run=echo {{ item }}; test {{ inputs.fail }} = False" in text
+    assert text.index("to (shell)") < text.index("on_failure: tidy (shell)")
     assert [file.name for file in flow.path.iterdir()] == ["flow.yaml"]
 
 
@@ -253,7 +255,10 @@ def test_a_type_of_the_project_needs_trust_to_check_to_run_and_to_resume(place: 
     for command, code in zip(commands, (0, 3, 3), strict=True):
         refused = place.run(*command)
         assert (refused.returncode, b"--trust-project" in refused.stderr) == (2, True), command
-        assert place.run(*command, "--trust-project").returncode == code, command
+        trusted = place.run(*command, "--trust-project")
+        assert trusted.returncode == code, command
+        # What is said to be typed next can be typed as it is.
+        assert (b"resume r --answer g=approve --trust-project" in trusted.stderr) == (code == 3)
 
 
 def test_json_can_say_what_utf_8_cannot(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

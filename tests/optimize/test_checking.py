@@ -83,9 +83,12 @@ def pool(repo: Path) -> Iterator[WorkspacePool]:
 @pytest.fixture
 def workspace(pool: WorkspacePool) -> Iterator[Workspace]:
     with pool.workspace() as workspace:
+        place = workspace.root.with_name(f"{workspace.root.name}-scratch")
+        place.mkdir(exist_ok=True)
         beside = set(workspace.root.parent.iterdir())
         yield workspace
-        assert set(workspace.root.parent.iterdir()) == beside, "what is of one use is gone"
+        left = {*workspace.root.parent.iterdir(), *place.iterdir()}
+        assert left == beside, "what is of one use is gone"
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,9 @@ class World:
         """A new run, called `r`."""
         return await self._execute(self.plan(steps, more, **asked), resume=False)
 
-    async def resume(self, steps: str, more: str = "", **asked: Any) -> Ending:
+    async def resume(
+        self, steps: str, more: str = "", *, retry_failed: bool = False, **asked: Any
+    ) -> Ending:
         """Go on with it, as another process would."""
         spec = JSON.decode(self.journal.run("r").spec)
         plan = WorkflowPlan(
@@ -87,13 +89,16 @@ class World:
             digests=spec["digests"],
             ask=self.ask,
         )
-        return await self._execute(plan, resume=True)
+        return await self._execute(plan, resume=True, retry_failed=retry_failed)
 
-    async def _execute(self, plan: WorkflowPlan, *, resume: bool) -> Ending:
+    async def _execute(
+        self, plan: WorkflowPlan, *, resume: bool, retry_failed: bool = False
+    ) -> Ending:
         run = open_run(
             "r",
             journal=self.journal,
             resume=resume,
+            retry_failed=retry_failed,
             kind="workflow",
             spec=None if resume else plan.spec,
             caps=plan.caps,

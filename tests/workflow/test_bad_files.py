@@ -223,6 +223,34 @@ def test_a_fan_in_waits_for_what_came_before() -> None:
     ]
 
 
+def test_what_is_done_on_a_failure_comes_after_what_is_in_the_step() -> None:
+    text = file_of(
+        """
+        - id: box
+          type: if
+          condition: true
+          on_failure: [{id: j, type: fan-in, wait_for: [box, inner]}]
+          then: [{id: inner, command: x}, {id: k, type: fan-in, wait_for: [j]}]
+        """
+    )
+    assert [(each.field, each.message) for each in problems(text)] == [
+        ("steps[0].then[1].wait_for[0]", "the step 'j' comes after this one")
+    ]
+
+
+def test_more_of_a_cap_than_there_is() -> None:
+    steps = """
+    - {id: a, type: shell, run: x, needs: {gpu: 2}}
+    - {id: b, type: if, condition: true, needs: {api: 9}, then: []}
+    - {id: fine, type: shell, run: x, needs: {gpu: 1, api: 8, asked: 5}}
+    """
+    limits = "caps: {gpu: 1, api: {start: 2, most: 8}}\nrates: {asked: {rpm: 60}}\n"
+    assert [(each.line, each.field, each.message) for each in problems(file_of(steps, limits))] == [
+        (4, "steps[0].needs", "2 of the cap 'gpu', which has only 1"),
+        (5, "steps[1].needs", "9 of the cap 'api', which has only 8"),
+    ]
+
+
 def test_a_verdict_of_an_input_needs_one_answer() -> None:
     gate = "type: gate, message: m, verdict_input: v"
     found = problems(

@@ -308,6 +308,24 @@ def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
     run_virtual(twice())
 
 
+@settings(max_examples=60, deadline=None)
+@given(steps_at(At(tries=False, answers=False)), st.integers(1, 4), st.sampled_from([2.1, 6.1]))
+def test_a_resume_of_a_completed_run_begins_nothing_that_was_cut_short(
+    steps: list[Step], width: int, limit: float
+) -> None:
+    """A time-out that ended the run is another matter: there the steps have their time anew."""
+    whole: Step = {"type": "if", "condition": True, "then": steps, "else": [], "timeout": limit}
+
+    async def twice() -> None:
+        world = Chances(numbered([{**whole, "continue_on_error": True}], width))
+        first = await world.first()
+        world.ran = []
+        if first.status == "completed":
+            assert (told(await world.again()), world.ran) == (told(first), [])
+
+    run_virtual(twice())
+
+
 class Flaky(Chances):
     """Its steps fail the first `fail` times that they are performed at a path."""
 

@@ -298,6 +298,20 @@ async def test_an_answer_that_no_gate_took_is_said(tmp_path: Path) -> None:
 
 
 @virtual_time
+async def test_an_answer_that_made_a_loop_ask_again_was_taken(tmp_path: Path) -> None:
+    """The id alone is the latest iteration, which waits; the answer was for the one before."""
+    steps = """
+    - id: loop
+      type: do-while
+      condition: "{{ steps.ok.output.choice == 'again' }}"
+      steps: [{id: ok, type: gate, message: "?", options: [again, reject]}]
+    """
+    ending = await World(tmp_path).run(steps, answer=("ok=again",))
+    assert ending.facts["current_step_id"] == "loop:ok:1"
+    assert not [note for note in ending.end([]).notes if "no gate took" in note]
+
+
+@virtual_time
 async def test_an_answer_is_judged_by_the_gate_that_waits(tmp_path: Path) -> None:
     (tmp_path / "child.yaml").write_text(
         file_of('- {id: g, type: gate, message: "?", options: [left, right, reject]}')

@@ -55,6 +55,19 @@ async def test_the_including_file_s_word_on_a_cap_counts(tmp_path: Path) -> None
     assert world.peak == 3
 
 
+def test_a_cap_that_is_too_small_for_an_included_file_is_refused(tmp_path: Path) -> None:
+    inner = "caps: {gpu: 2}\nsteps: [{id: x, command: c, needs: {gpu: 2}}]\n"
+    child(tmp_path, "steps: [{id: deeper, type: workflow, workflow: inner.yaml}]\n")
+    (tmp_path / "inner.yaml").write_text(HEADER + inner)
+    World(tmp_path).plan(MAIN, "caps: {gpu: 2}\n")
+    with pytest.raises(BadSpec) as caught:
+        World(tmp_path).plan(MAIN, "caps: {gpu: 1}\n")
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.line) == ("caps.gpu", 5)
+    assert problem.message.startswith("'x' in ")
+    assert problem.message.endswith("inner.yaml needs 2 of it, not only 1")
+
+
 @virtual_time
 async def test_a_rate_of_an_included_file_holds_in_it(tmp_path: Path) -> None:
     child(tmp_path, "rates: {gpu: {rpm: 60}}" + FAN)

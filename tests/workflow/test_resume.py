@@ -307,24 +307,172 @@ async def test_what_is_done_on_failure_is_done_for_each_attempt_around(tmp_path:
     assert world.ran == [*["a", "clean"] * 3, "after"]
 
 
-@pytest.mark.parametrize("absorbs", [False, True])
 @virtual_time
-async def test_what_is_done_on_failure_is_done_after_each_time_out(
-    absorbs: bool, tmp_path: Path
-) -> None:
-    steps = f"""
+async def test_what_is_done_on_failure_is_done_after_each_time_out(tmp_path: Path) -> None:
+    steps = """
     - id: late
       type: if
       condition: true
       timeout: 3
-      continue_on_error: {str(absorbs).lower()}
-      then: [{{id: slow, type: do, sleep: 9}}]
-      on_failure: [{{id: clean, type: do}}]
+      then: [{id: slow, type: do, sleep: 9}]
+      on_failure: [{id: clean, type: do}]
     """
     world = World(tmp_path)
     await world.run(steps)
     await world.resume(steps)
     assert world.ran == ["slow", "clean"] * 2
+
+
+CUT_SHORT = """
+- id: late
+  type: do-while
+  condition: true
+  timeout: 3
+  continue_on_error: true
+  steps:
+    - {id: quick, type: do, sleep: 1, give: "{{ inputs.a }}"}
+    - {id: slow, type: do, give: 9, sleep: "{{ steps.slow.output.gave | default(0) }}"}
+  on_failure: [{id: clean, type: do, give: "{{ inputs.b }}"}]
+- {id: after, type: do, give: "{{ steps.quick.output.gave }} {{ steps.late.output.timed_out }}"}
+"""
+TWO_INPUTS = "inputs: {a: {type: string, default: x}, b: {type: string, default: x}}\n"
+
+
+@virtual_time
+async def test_a_time_out_that_the_run_went_on_after_is_not_tried_again(tmp_path: Path) -> None:
+    """In the second iteration `slow` is cut short, and has no outcome."""
+    world = World(tmp_path)
+    first = await world.run(CUT_SHORT, TWO_INPUTS)
+    turns = ["quick", "slow", "late:quick:1", "late:slow:1"]
+    assert (first.status, world.ran) == ("completed", [*turns, "clean", "after"])
+    assert output(first, "after") == {"gave": "x True"}
+    world.ran = []
+    again = await world.resume(CUT_SHORT, TWO_INPUTS)
+    assert (again.status, world.ran) == ("completed", [])
+    assert again.states == first.states
+    # What does not stand in it is no reason, what does is one.
+    await world.resume(CUT_SHORT, TWO_INPUTS, input={"b": "y"})
+    assert world.ran == ["clean"]
+    world.ran = []
+    changed = await world.resume(CUT_SHORT, TWO_INPUTS, input={"a": "y"})
+    assert world.ran == ["quick", "late:quick:1", "late:slow:1", "clean", "after"]
+    assert output(changed, "after") == {"gave": "y True"}
+    world.ran = []
+    await world.resume(CUT_SHORT, TWO_INPUTS)
+    assert world.ran == []
+
+
+@pytest.mark.parametrize(
+    ("start", "ran"),
+    [
+        ("slow", ["slow", "late:quick:1", "late:slow:1", "clean", "after"]),
+        ("clean", ["clean", "after"]),
+        ("after", ["after"]),
+    ],
+)
+@virtual_time
+async def test_from_a_step_in_what_was_cut_short(
+    start: str, ran: list[str], tmp_path: Path
+) -> None:
+    world = World(tmp_path)
+    await world.run(CUT_SHORT, TWO_INPUTS)
+    world.ran = []
+    await world.resume(CUT_SHORT, TWO_INPUTS, start=start)
+    assert world.ran == ran
+
+
+@virtual_time
+async def test_who_asks_for_failures_gets_a_time_out_tried_again(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    await world.run(CUT_SHORT, TWO_INPUTS)
+    world.ran = []
+    await world.resume(CUT_SHORT, TWO_INPUTS, retry_failed=True)
+    assert world.ran == ["late:slow:1", "clean"]
+
+
+@virtual_time
+async def test_what_a_time_out_left_is_seen_after_it_on_a_resume_too(tmp_path: Path) -> None:
+    (tmp_path / "child.yaml").write_text(HEADER + "steps: [{id: x, type: do, give: 4}]\n")
+    steps = """
+    - id: box
+      type: if
+      condition: true
+      timeout: 3
+      continue_on_error: true
+      then:
+        - id: each
+          type: fan-out
+          items: [1, 2]
+          step: {id: t, type: if, condition: true, then: [{id: x, type: do, give: "{{ item }}"}]}
+        - {id: tried, type: if, condition: true, retry: 1, then: [{id: y, type: do, give: 3}]}
+        - {id: sub, type: workflow, workflow: child.yaml}
+        - {id: all, type: fan-in, wait_for: [each, y]}
+        - {id: slow, type: do, sleep: 9}
+    - {id: after, type: do, give: "{{ [fan_in, steps.each:t:1, steps.y, steps.sub, steps.slow] }}"}
+    """
+    world = World(tmp_path)
+    first = await world.run(steps)
+    gave = output(first, "after")["gave"]
+    assert [each is not None for each in gave] == [True] * 4 + [False]
+    world.ran = []
+    again = await world.resume(steps)
+    assert (world.ran, again.states) == ([], first.states)
+
+
+@pytest.mark.parametrize("why", ["asked for", "another value and back"])
+@virtual_time
+async def test_a_time_out_is_forgotten_once_the_step_is_tried_again(
+    why: str, tmp_path: Path
+) -> None:
+    slow = [True]
+
+    async def sometimes(fields: object, place: object) -> dict[str, bool]:
+        await asyncio.sleep(9 if slow[0] else 0)
+        return {"came": True}
+
+    steps = """
+    - id: late
+      type: if
+      condition: "{{ inputs.a }}"
+      timeout: 3
+      continue_on_error: true
+      then: [{id: s, type: sometimes}]
+    - {id: after, type: do, give: "{{ steps.s.output.came }}"}
+    """
+    world = World(tmp_path, sometimes=sometimes)
+    await world.run(steps, TWO_INPUTS)
+    slow[0] = False
+    if why == "asked for":
+        await world.resume(steps, TWO_INPUTS, retry_failed=True)
+    else:
+        await world.resume(steps, TWO_INPUTS, input={"a": "y"})
+        await world.resume(steps, TWO_INPUTS, input={"a": "x"})
+    world.ran = []
+    ending = await world.resume(steps, TWO_INPUTS)
+    assert (statuses(ending)["late"], world.ran) == ("completed", [])
+    assert output(ending, "after") == {"gave": True}
+
+
+@virtual_time
+async def test_an_attempt_around_goes_past_a_time_out_that_is_absorbed_inside(
+    tmp_path: Path,
+) -> None:
+    late = "{id: late, type: if, condition: true, timeout: 3, continue_on_error: CONTINUES, then:"
+    steps = f"""
+    - id: whole
+      type: if
+      condition: true
+      retry: 1
+      then:
+        - {late} [{{id: slow, type: do, sleep: 9}}]}}
+        - {{id: bad, type: do, fail: true}}
+    """
+    world = World(tmp_path)
+    await world.run(steps.replace("CONTINUES", "true"))
+    assert world.ran == ["slow", "bad", "bad"]
+    other = World(tmp_path)
+    await other.run(steps.replace("CONTINUES", "false"))
+    assert other.ran == ["slow", "slow"]
 
 
 SOFT = "{id: a, type: do, fail: true, continue_on_error: true, on_failure: [{id: tidy, type: do}]}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
 import shlex
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -164,14 +164,18 @@ def test_json_from_a_shell_is_data(tmp_path: Path) -> None:
 def test_much_output_is_bounded_and_its_true_size_is_told(tmp_path: Path) -> None:
     megabytes = 100
     program = f"import sys\nfor _ in range({megabytes}): sys.stdout.buffer.write(b'x' * 2**20)"
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    ending = run(World(tmp_path), f"- {{id: much, type: shell, run: {python(program)}}}")
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    # The most that the process ever had would hide it, if tests before this one had more.
+    tracemalloc.start()
+    try:
+        ending = run(World(tmp_path), f"- {{id: much, type: shell, run: {python(program)}}}")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
     told = output(ending, "much")
     assert (ending.status, told["stdout_size"]) == ("completed", megabytes * 2**20)
     assert told["stdout_truncated"] is True
     assert len(told["stdout"]) < 1.1 * 2**20
-    assert grown < 50 * 1024  # in kilobytes
+    assert most < 25 * 2**20
 
 
 def test_values_that_are_too_long_together_fail_their_step_and_say_what_to_do(
@@ -202,7 +206,7 @@ def test_an_agent_that_is_not_installed_or_not_known_is_said(tmp_path: Path) -> 
     ending = run(World(tmp_path), steps)
     assert "needs the program 'no-such-program'" in ending.states["a"]["error"]
     assert output(ending, "a")["exit_code"] == 127
-    assert "there is no integration 'claud'" in str(ending.facts["error"])
+    assert str(ending.facts["error"]).startswith("there is no integration 'claud'")
     assert "claude" in str(ending.facts["error"])
 
 

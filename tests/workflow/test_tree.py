@@ -116,3 +116,38 @@ async def test_no_items_are_counted_where_all_so_far_are_inside_of_steps(tmp_pat
     )
     assert any("all:t:0:x" in line for line in told)
     assert [line for line in told if line.startswith("items ")] == []
+
+
+@virtual_time
+async def test_what_a_time_out_cut_short_was_cancelled_and_items_are_in_order(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    await world.run(
+        """
+        - id: all
+          type: fan-out
+          items: [1, 9, 9]
+          max_concurrency: 3
+          timeout: 3
+          continue_on_error: true
+          step:
+            id: t
+            type: if
+            condition: true
+            then: [{id: x, type: do, sleep: "{{ item }}"}]
+        - {id: asks, type: gate, message: "Go on?"}
+        """
+    )
+    lines = tree_lines(world.journal, world.journal.run("r"), fully=True)
+    assert [line.split()[:3] for line in lines] == [
+        ["all", "fan-out", "failed"],
+        ["all:t:0", "if", "completed"],
+        ["all:t:0:x", "do", "completed"],
+        ["all:t:1", "if", "cancelled"],
+        ["all:t:1:x", "do", "cancelled"],
+        ["all:t:2", "if", "cancelled"],
+        ["all:t:2:x", "do", "cancelled"],
+        ["asks", "gate", "paused"],
+    ]
+    assert lines[-1].endswith("waits for --answer asks=approve|reject: Go on?")

@@ -37,6 +37,7 @@ are named at the end. The output goes on where it had stopped.
   fanwise resume RUN --retry-failed > all.txt    what failed, once more
   fanwise resume RUN --input lines.txt           when the input had not been read to its end
 
+\b
   fanwise resume RUN --answer review=approve     of a workflow that waits at a gate
   fanwise resume RUN --input name=value          of a workflow: what depends on it runs again
   fanwise resume RUN --from STEP                 of a workflow: all from there on runs again

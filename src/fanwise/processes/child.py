@@ -33,7 +33,10 @@ _LAST_WORDS = 4096  # of stderr: a program that lacks memory says so at its end
 class Child:
     """A running command. Whoever makes one calls `close`, whatever happens."""
 
-    def __init__(self, command: Command, spill: Path | None) -> None:
+    def __init__(
+        self, command: Command, spill: Path | None, *, channel: int | None = None, helpers: int = 0
+    ) -> None:
+        """`channel`: a descriptor that it gets. `helpers`: processes of it that do not count."""
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
         self._cancelled: asyncio.CancelledError | None = None
@@ -45,37 +48,46 @@ class Child:
         self._cgroup = _cgroup(command)
         self._guard = guard()
         self._number = self._guard.announce()
-        mark = self._guard.mark(self._number)
+        self.mark = self._guard.mark(self._number)
         try:
-            spawned = spawn(command, mark, self._cgroup)
+            spawned = spawn(command, self.mark, self._cgroup, channel)
         except BaseException:
             self._guard.over(self._number)
             self._leave_cgroup()
             raise
         self._process = spawned.process
         self._guard.started(self._number, self._process.pid)
-        self._sandboxed = spawned.sandboxed
-        self._family = Family(self._process.pid, mark, sandboxed=spawned.sandboxed)
+        self.sandboxed = spawned.sandboxed
+        self._family = Family(self._process.pid, self.mark, sandboxed=spawned.sandboxed)
         self._watch: Watch | None = None
         if command.limits is not None and command.limits.watched:
-            helpers = HELPERS if self._sandboxed else 0
+            helpers += HELPERS if self.sandboxed else 0
             self._watch = Watch(command.limits, self._family, helpers, self._cgroup)
         self._collectors = [Collector(name, command.keep, spill) for name in ("stdout", "stderr")]
         ends = zip((spawned.stdout, spawned.stderr), self._collectors, strict=True)
-        self._outputs = [OutputPipe(fd, self._loop, each.add, self._wake) for fd, each in ends]
+        self._outputs = [OutputPipe(fd, self._loop, each.add, self.wake) for fd, each in ends]
         self._input: InputPipe | None = None
         if spawned.stdin is not None:
             self._input = InputPipe(spawned.stdin, self._loop, command.stdin or b"")
-        self._exit = ExitWatch(self._process.pid, self._loop, self._wake)
+        self._exit = ExitWatch(self._process.pid, self._loop, self.wake)
 
     async def exited(self, timeout: float | None) -> bool:
         """Wait for the program's own end; False if it did not come in time.
 
         True as well when there is no more to wait for: it is `broken`, or `exceeds` a limit.
         """
+        return await self.until(lambda: False, timeout)
+
+    async def until(self, done: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait for something that whoever calls `wake` brings about, or for its own end."""
         return await self._until(
-            lambda: self._exit.exited or self.broken or self._look(), timeout, watch=True
+            lambda: done() or self._exit.exited or self.broken or self._look(), timeout, watch=True
         )
+
+    @property
+    def gone(self) -> bool:
+        """Whether the program has ended."""
+        return self._exit.exited
 
     @property
     def exceeds(self) -> bool:
@@ -119,7 +131,7 @@ class Child:
         self._reap()
         for collector in self._collectors:
             collector.close()
-        exit_code, number = self._ended_with()
+        exit_code, number = ended_with(self._exit_code, sandboxed=self.sandboxed)
         return CommandResult(
             exit_code=exit_code,
             signal=number,
@@ -128,7 +140,7 @@ class Child:
             stdout=self._collectors[0].capture(),
             stderr=self._collectors[1].capture(),
             exceeded=None if timed_out else self._exceeded(exit_code, number),
-            sandboxed=self._sandboxed,
+            sandboxed=self.sandboxed,
         )
 
     def close(self, *, keep_output: bool) -> None:
@@ -147,14 +159,6 @@ class Child:
     def _leave_cgroup(self) -> None:
         if self._cgroup is not None:
             self._cgroup.close()
-
-    def _ended_with(self) -> tuple[int | None, int | None]:
-        code = self._exit_code
-        if code is not None and self._sandboxed and 128 < code < 128 + signal.NSIG:
-            code = 128 - code
-        if code is None or code >= 0:
-            return code, None
-        return None, -code
 
     def _exceeded(self, exit_code: int | None, number: int | None) -> Exceeded | None:
         if self._watch is not None and self._watch.found is not None:
@@ -228,7 +232,7 @@ class Child:
 
     async def _nap(self, seconds: float | None) -> None:
         waiter = self._waiter = self._loop.create_future()
-        timer = None if seconds is None else self._loop.call_later(seconds, self._wake)
+        timer = None if seconds is None else self._loop.call_later(seconds, self.wake)
         try:
             await waiter
         except asyncio.CancelledError as error:
@@ -240,9 +244,17 @@ class Child:
             if timer is not None:
                 timer.cancel()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let whoever waits look again."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def ended_with(code: int | None, *, sandboxed: bool) -> tuple[int | None, int | None]:
+    """The exit code, or the signal: a sandbox tells it as shells do."""
+    if code is not None and sandboxed and 128 < code < 128 + signal.NSIG:
+        code = 128 - code
+    return (code, None) if code is None or code >= 0 else (None, -code)
 
 
 def _cgroup(command: Command) -> PidsCgroup | None:

@@ -43,15 +43,20 @@ class Spawned:
         self.stderr = stderr
 
 
-def spawn(command: Command, mark: str, cgroup: PidsCgroup | None = None) -> Spawned:
-    """Start the command in a session and a process group of its own."""
+def spawn(
+    command: Command, mark: str, cgroup: PidsCgroup | None = None, channel: int | None = None
+) -> Spawned:
+    """Start the command in a session and a process group of its own.
+
+    `channel`: a descriptor that it gets, under the same number.
+    """
     try:
-        return _spawn(command, mark, cgroup)
+        return _spawn(command, mark, cgroup, channel)
     except OSError as error:
         raise _cannot_run(command, error) from error
 
 
-def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None) -> Spawned:
+def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None, channel: int | None) -> Spawned:
     argv, sandboxed = _wrapped(command, cgroup)
     env = environment(command, mark, sandboxed=sandboxed)
     if argv != command.exec_argv():
@@ -71,6 +76,7 @@ def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None) -> Spawned:
             cwd=command.cwd,
             env=env,
             start_new_session=True,
+            pass_fds=() if channel is None else (channel,),
         )
         ours.pop_all()
         return Spawned(process, stdin, stdout, stderr, sandboxed=sandboxed)

@@ -9,7 +9,7 @@ from fanwise.errors import UsageError
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.setting import Setting
 from fanwise.workflow.spec import Workflow
-from fanwise.workflow.step_specs import FanOutStep, Step, WorkflowStep
+from fanwise.workflow.step_specs import Step, WorkflowStep
 
 MOST = 100
 """Characters of a value that are shown."""
@@ -27,7 +27,7 @@ def _lines(steps: Iterable[Step], roots: Mapping[str, Any], depth: int) -> Itera
         if isinstance(step, WorkflowStep):
             yield from _lines(step.target.steps, {}, depth + 1)
         for place, inner in step.inside():
-            shown = "" if isinstance(step, FanOutStep) else _branch(place)
+            shown = _branch(place)
             for line in _lines([inner], roots, depth + 1):
                 yield f"{'  ' * (depth + 1)}{shown}{line.lstrip()}" if shown else line
                 shown = ""

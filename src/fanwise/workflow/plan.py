@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,10 @@ class WorkflowPlan:
             else:
                 aborted = "aborted, " if stop.status == "aborted" else ""
                 run.end_as("failed", f"{aborted}{stop.at}: {stop.error}")
-        return ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
+        end = ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
+        # Trust is not kept: who resumes gives it anew.
+        trust = ["--trust-project"] if self._asked.trust_project else []
+        return msgspec.structs.replace(end, resume_with=[*end.resume_with, *trust])
 
     async def ending(self, run: Run) -> Ending:
         """Execute it; how it ended."""
@@ -161,7 +164,7 @@ class WorkflowPlan:
             interrupted,
             workflow.steps[engine.position].id,
             leaves.twice,
-            tuple(_not_taken(given.answers, frame.states)),
+            tuple(_not_taken(given.answers.keys() - history.taken, frame.states)),
         )
 
     def _given(self, run: Run) -> Given:
@@ -210,10 +213,9 @@ def _gate(stop: Result | None, states: Mapping[str, Mapping[str, Any]]) -> dict[
     return {"step_id": stop.at, **{name: output.get(name) for name in names}}
 
 
-def _not_taken(
-    answers: Mapping[str, str], states: Mapping[str, Mapping[str, Any]]
-) -> Iterator[str]:
-    for path in answers:
+def _not_taken(paths: Collection[str], states: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Of the answers to these gates; what had been decided before is decided."""
+    for path in sorted(paths):
         if states.get(path, {"output": {}})["output"].get("choice") is None:
             yield f"no gate took the answer to {path}: none asked there"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from fanwise.specs import FieldPath
+from fanwise.specs import CapSpec, FieldPath, LimitsSpec
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.expressions.names import Used
@@ -24,12 +24,13 @@ class References:
         reader: Reader,
         steps: Collection[Step],
         inputs: Mapping[str, InputSpec],
-        caps: Collection[str],
+        limits: LimitsSpec,
     ) -> None:
         self._reader = reader
         self._steps = steps
         self._inputs = inputs
-        self._caps = caps
+        self._caps = limits.caps
+        self._rates = limits.rates
         self._all = {step.id for each in steps for step in walk(each)}
         self._before: set[str] = set()
 
@@ -108,10 +109,14 @@ class References:
                 self._reader.wrong(place, f"the step {wanted!r} comes after this one")
 
     def _check_needs(self, step: Step) -> None:
-        for name in step.needs:
-            if name not in self._caps:
-                hint = did_you_mean(name, self._caps) or "; declare it under `caps`"
-                self._reader.wrong((*step.where.path, "needs"), f"there is no cap {name!r}{hint}")
+        place = (*step.where.path, "needs")
+        for name, wanted in step.needs.items():
+            if name not in self._caps and name not in self._rates:
+                known = {*self._caps, *self._rates}
+                hint = did_you_mean(name, known) or "; declare it under `caps`"
+                self._reader.wrong(place, f"there is no cap {name!r}{hint}")
+            elif name in self._caps and wanted > (most := most_of(self._caps[name])):
+                self._reader.wrong(place, f"{wanted} of the cap {name!r}, which has only {most}")
 
     def _check_verdict(self, step: GateStep, *, in_item: bool) -> None:
         name, place = step.verdict_input, (*step.where.path, "verdict_input")
@@ -127,6 +132,11 @@ class References:
             self._reader.wrong(
                 place, f"`on_reject: retry` empties the input {name!r}, whose `enum` has no ''"
             )
+
+
+def most_of(cap: CapSpec) -> int:
+    """As much of it as there can be."""
+    return cap if isinstance(cap, int) else cap.most
 
 
 def walk(step: Step) -> Iterator[Step]:

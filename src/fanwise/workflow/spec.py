@@ -19,7 +19,7 @@ from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.fields import TextField
 from fanwise.workflow.input_specs import InputSpec
 from fanwise.workflow.reading import Reader
-from fanwise.workflow.references import References, walk
+from fanwise.workflow.references import References, most_of, walk
 from fanwise.workflow.step_specs import Step, WorkflowStep
 
 SCHEMA = "1.0"
@@ -199,10 +199,11 @@ def _load(document: Document, loading: _Loading) -> Workflow:
     header, requires, inputs = _parts(reader, top)
     steps = reader.steps(("steps",)) if "steps" in document.data else ()
     if top is not None and header is not None and not reader.problems:
-        references = References(reader, steps, inputs, {*top.caps, *top.rates})
+        references = References(reader, steps, inputs, top)
         references.check({"integration": header.integration, "model": header.model})
         _include(reader, steps, loading.within(document))
         targets = list(_targets(steps))
+        _check_caps(reader, top, targets)
         included = sum(1 + target.included for target in targets)
         height = max((1 + target.height for target in targets), default=0)
         if included > MOST_INCLUDED:
@@ -281,6 +282,17 @@ def _included(reader: Reader, step: WorkflowStep, loading: _Loading) -> Workflow
     reader.warnings += target.warnings
     _check_given(reader, step, target)
     return target
+
+
+def _check_caps(reader: Reader, top: LimitsSpec, targets: Iterable[Workflow]) -> None:
+    """A cap that an included file has too is that of the file that includes it: is it enough?"""
+    for target in targets:
+        _check_caps(reader, top, _targets(target.steps))
+        for step in target.walk():
+            for name in step.needs.keys() & top.caps.keys():
+                if step.needs[name] > (most := most_of(top.caps[name])):
+                    told = f"{step.id!r} in {target.document.name} needs {step.needs[name]} of it"
+                    reader.wrong(("caps", name), f"{told}, not only {most}")
 
 
 def _check_given(reader: Reader, step: WorkflowStep, target: Workflow) -> None:

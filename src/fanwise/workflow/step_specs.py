@@ -73,7 +73,7 @@ class Step(SpecModel):
     """What every step has."""
 
     nested: ClassVar[dict[str, Nesting]] = {"on_failure": "steps"}
-    """Which fields hold steps."""
+    """Which fields hold steps, in the order in which they come: on_failure is the last."""
 
     id: Id
     type: str = "command"
@@ -184,7 +184,7 @@ def is_rejection(option: str) -> bool:
 class IfStep(Step):
     """`then`, or `else`."""
 
-    nested: ClassVar[dict[str, Nesting]] = {**Step.nested, "then": "steps", "else_": "steps"}
+    nested: ClassVar[dict[str, Nesting]] = {"then": "steps", "else_": "steps", **Step.nested}
 
     condition: Condition
     then: Annotated[tuple[Step, ...], PlainValidator(_list)]
@@ -194,7 +194,7 @@ class IfStep(Step):
 class SwitchStep(Step):
     """The case whose name is the value, as text without spaces around it; else `default`."""
 
-    nested: ClassVar[dict[str, Nesting]] = {**Step.nested, "cases": "cases", "default": "steps"}
+    nested: ClassVar[dict[str, Nesting]] = {"cases": "cases", "default": "steps", **Step.nested}
 
     expression: ValueField
     cases: Annotated[dict[str, tuple[Step, ...]], PlainValidator(_cases)]
@@ -213,7 +213,7 @@ class SwitchStep(Step):
 class LoopStep(Step):
     """What both loops share."""
 
-    nested: ClassVar[dict[str, Nesting]] = {**Step.nested, "steps": "steps"}
+    nested: ClassVar[dict[str, Nesting]] = {"steps": "steps", **Step.nested}
 
     condition: Condition
     max_iterations: int = Field(default=10, ge=1)
@@ -236,7 +236,7 @@ class DoWhileStep(LoopStep):
 class FanOutStep(Step):
     """One step for each item."""
 
-    nested: ClassVar[dict[str, Nesting]] = {**Step.nested, "step": "step"}
+    nested: ClassVar[dict[str, Nesting]] = {"step": "step", **Step.nested}
 
     items: Items
     step: Annotated[Step, PlainValidator(_one)]

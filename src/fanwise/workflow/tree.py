@@ -16,7 +16,7 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import EventRecord, ItemRecord, Journal, RunRecord
 from fanwise.view.run_summary import duration, one_line, shown_status
 from fanwise.workflow.engine.history import STEP, StepNote
-from fanwise.workflow.engine.result import record_of
+from fanwise.workflow.engine.result import Record, record_of
 from fanwise.workflow.outline import Outline
 
 MOST = 20
@@ -57,8 +57,9 @@ def _complete(nodes: dict[str, Node], outline: Outline, unfinished: str) -> None
         if node.status == "running":
             node.status = unfinished
         while node.inside and node.inside not in nodes:
-            path = node.inside
-            node = Node(path, outline.type(path), unfinished, inside=outline.around(path))
+            path, began = node.inside, node.began
+            status = "cancelled" if node.status == "cancelled" else unfinished
+            node = Node(path, outline.type(path), status, began, inside=outline.around(path))
             nodes[path] = node
     for step in outline.top:
         nodes.setdefault(step, Node(step, outline.type(step), "pending"))
@@ -95,8 +96,16 @@ def _recorded(item: ItemRecord) -> Node:
         return Node(item.key, "", status, item.started_at, item.ended_at, "", error)
     return Node(
         item.key, record.type, record.status, item.started_at, item.ended_at, record.inside,
-        record.error,
+        record.error or _question(item.key, record),
     )  # fmt: skip
+
+
+def _question(path: str, record: Record) -> str | None:
+    """What a gate waits for, as it can be typed."""
+    if record.type != "gate" or record.status != "paused":
+        return None
+    options = "|".join(record.output["options"])
+    return f"waits for --answer {path}={options}: {record.output['message']}"
 
 
 def _lines(inside: dict[str, list[Node]], path: str, depth: int, *, fully: bool) -> Iterator[str]:

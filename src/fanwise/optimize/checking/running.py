@@ -20,7 +20,7 @@ from fanwise.processes.sandbox import available
 from fanwise.workspaces import Workspace, environment
 from fanwise.workspaces.folders import make_writable, remove_tree
 
-_KEEP = 1 * MB
+KEEP = 1 * MB
 
 
 @contextmanager
@@ -30,7 +30,10 @@ def scratch_folder(workspace: Workspace) -> Iterator[Path]:
     Beside the workspace: when we are killed, it is removed with the pool.
     """
     root = workspace.root
-    folder = Path(tempfile.mkdtemp(prefix=f"{root.name}-", dir=root.parent))
+    place = root.with_name(f"{root.name}-scratch")
+    place.mkdir(exist_ok=True)
+    place.chmod(0o700)  # whatever a run before has made of it
+    folder = Path(tempfile.mkdtemp(dir=place))
     try:
         for name in ("home", "tmp"):
             (folder / name).mkdir()
@@ -56,23 +59,43 @@ async def run_in_workspace(
     `scratch` is a `scratch_folder`; `env` comes on top, and `readable` is what a sandbox has to
     let it see. `timeout` is for this run, if it is less than the settings have.
     """
+    made = command_in_workspace(
+        workspace, command, settings, scratch=scratch, env=env, readable=readable, stdin=stdin
+    )
+    return await run_command(made, timeout=seconds_for(settings, timeout))
+
+
+def seconds_for(settings: Settings, timeout: float | None) -> float:
+    """How long one run may take."""
+    return min(timeout or settings.timeout_s, settings.timeout_s)
+
+
+def command_in_workspace(
+    workspace: Workspace,
+    command: str | Sequence[str],
+    settings: Settings,
+    *,
+    scratch: Path,
+    env: Mapping[str, str] | None = None,
+    readable: Sequence[str] = (),
+    stdin: bytes | None = None,
+) -> Command:
+    """What `run_in_workspace` runs."""
     how = {
         "stdin": stdin,
         "cwd": str(workspace.path),
         "env": {**_environment(workspace, scratch, settings), **settings.env, **(env or {})},
-        "keep": _KEEP,
+        "keep": KEEP,
         "check": False,
         "inherit": settings.inherit,
         "limits": settings.limits,
         "sandbox": settings.sandbox and _sandbox(workspace, scratch, readable),
     }
-    made = (
+    return (
         Command.shell_line(command, **how)  # type: ignore[arg-type]
         if isinstance(command, str)
         else Command(*command, **how)  # type: ignore[arg-type]
     )
-    seconds = min(timeout or settings.timeout_s, settings.timeout_s)
-    return await run_command(made, timeout=seconds)
 
 
 def _environment(workspace: Workspace, scratch: Path, settings: Settings) -> dict[str, str]:

@@ -48,6 +48,11 @@ class Layer(Mapping[str, Any]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """What was put into this layer."""
+        return self._own
+
     def put(self, key: str, value: Any) -> None:
         """In this layer."""
         self._own[key] = value

@@ -13,6 +13,7 @@ import msgspec
 
 from fanwise.journal.port import EventRecord
 from fanwise.kernel.run import Run
+from fanwise.workflow.engine.cut import CUT, CUT_NO_MORE, Cut
 
 EXECUTION = "workflow"
 """The kind of event that says what an execution was given."""
@@ -53,10 +54,19 @@ class Answer(msgspec.Struct, frozen=True):
 class History:
     """All executions of a run, this one included."""
 
-    def __init__(self, given: Iterable[Given] = (), noted: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        given: Iterable[Given] = (),
+        noted: Iterable[str] = (),
+        cuts: Mapping[str, Cut] | None = None,
+    ) -> None:
         self._given = list(given)
         self.noted = set(noted)
         """The paths of the steps that are noted."""
+        self.cuts = dict(cuts or {})
+        """By path: the last time-out of a step that holds others."""
+        self.taken: set[str] = set()
+        """The paths of the gates that took an answer in this execution."""
 
     @property
     def execution(self) -> int:
@@ -93,20 +103,22 @@ class History:
 
 def opened(run: Run, given: Given) -> History:
     """The history of a run, with this execution noted in it."""
-    before, noted = ([], set()) if run.journal is None else _read(run.journal.events(run.id))
-    run.note(EXECUTION, msgspec.to_builtins(given))
-    return History([*before, given], noted)
-
-
-def _read(events: Iterable[EventRecord]) -> tuple[list[Given], set[str]]:
-    given: list[Given] = []
+    events = () if run.journal is None else run.journal.events(run.id)
+    before: list[Given] = []
     noted: set[str] = set()
+    cuts: dict[str, Cut] = {}
     for event in events:
         if event.kind == EXECUTION:
-            given.append(msgspec.json.decode(event.data, type=Given))
+            before.append(msgspec.json.decode(event.data, type=Given))
         elif event.kind == STEP:
             noted.add(msgspec.json.decode(event.data, type=StepNote).path)
-    return given, noted
+        elif event.kind == CUT:
+            cut = msgspec.json.decode(event.data, type=Cut)
+            cuts[cut.path] = cut
+        elif event.kind == CUT_NO_MORE:
+            cuts.pop(msgspec.json.decode(event.data, type=str), None)
+    run.note(EXECUTION, msgspec.to_builtins(given))
+    return History([*before, given], noted, cuts)
 
 
 def paused_gate(events: Iterable[EventRecord]) -> str | None:

@@ -17,6 +17,7 @@ from fanwise.errors import AttemptTimeout, StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.workflow.engine import fanning
+from fanwise.workflow.engine.cut import CUT, CUT_NO_MORE, cut_short, digest_of_whole
 from fanwise.workflow.engine.frame import Frame, Home
 from fanwise.workflow.engine.history import STEP, History, StepNote
 from fanwise.workflow.engine.leaves import Leaves, whole
@@ -118,7 +119,9 @@ class Interpreter:
 
     def _since(self, step: Step, frame: Frame) -> Moment:
         """From when on a record counts: a later execution may have begun again there."""
-        order = self._order.of(step) if frame.order is None else frame.order
+        return self._since_at(self._order.of(step) if frame.order is None else frame.order, frame)
+
+    def _since_at(self, order: int, frame: Frame) -> Moment:
         again = ((number,) for number, start in self._starts if order >= start)
         return max([frame.since, *again])
 
@@ -142,7 +145,9 @@ class Interpreter:
 
         Another attempt goes on where the one before failed: what was completed in it is recorded.
         """
-
+        digest = "" if step.timeout is None else digest_of_whole(step, frame)
+        if (known := self._cut_before(step, path, frame, digest)) is not None:
+            return known
         retry = Retry.none() if step.retry is None else step.retry.retry()
         last, made = frame, 0
 
@@ -173,8 +178,26 @@ class Interpreter:
             result = msgspec.convert(outcome.value, Result)
             # What comes after it is of no attempt of its own.
             return msgspec.structs.replace(result, moment=result.moment[: len(frame.moment)])
-        output = {"timed_out": True} if isinstance(outcome.error, AttemptTimeout) else {}
-        return Result("failed", output, str(outcome.error), moment=frame.moment)
+        if not isinstance(outcome.error, AttemptTimeout):
+            return Result("failed", {}, str(outcome.error), moment=frame.moment)
+        cut = cut_short(path, str(outcome.error), digest, frame, last)
+        self._history.cuts[path] = cut
+        self.run.note(CUT, msgspec.to_builtins(cut))
+        return cut.result
+
+    def _cut_before(self, step: Step, path: str, frame: Frame, digest: str) -> Result | None:
+        """The time-out that the steps had gone on after, if there was one; else it is forgotten."""
+        cut = self._history.cuts.get(path)
+        if cut is None:
+            return None
+        order = self._order.last_inside(step) if frame.order is None else frame.order
+        wanted = self.run.retries_failed and cut.moment[0] < self._history.execution
+        if wanted or not cut.counts(digest, self._since_at(order, frame), frame.absorbed):
+            del self._history.cuts[path]
+            self.run.note(CUT_NO_MORE, path)
+            return None
+        cut.show(frame)
+        return cut.result
 
     async def _inside(self, step: Step, path: str, frame: Frame) -> Result:
         try:

@@ -19,6 +19,7 @@ from fanwise.errors import (
     JournalError,
     RateLimited,
     StepFailed,
+    UsageError,
     one_line,
 )
 from fanwise.kernel.fan_out import fan_out
@@ -163,7 +164,7 @@ class Leaves:
             raise
         except Exception as error:
             output = error.result if isinstance(error, StepFailed) else None
-            text = error.message if isinstance(error, StepFailed) else one_line(error)
+            text = _told(error)
             failed = Result("failed", output or {}, text)
             raise StepFailed(text, execution.record(failed)) from error
         return execution.record(result)
@@ -180,6 +181,13 @@ class Leaves:
                 return await kind.perform(step, execution.resolved, execution.place)
         except TimeoutError as error:
             raise StepFailed(f"timed out after {step.timeout:g} s") from error
+
+
+def _told(error: Exception) -> str:
+    """What is wrong with the file or the project needs no name of an error."""
+    if isinstance(error, StepFailed):
+        return error.message
+    return " ".join(str(error).split()) if isinstance(error, UsageError) else one_line(error)
 
 
 def whole(outcomes: Outcomes[Any]) -> Outcomes[Any]:

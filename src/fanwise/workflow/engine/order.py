@@ -1,7 +1,8 @@
 """The order of the steps in a file: which of them come at or after the one that is named.
 
 `--from STEP` runs again what stands there and behind it. In a loop all that a later iteration does
-comes after everything of the first. What is in another file stands where that is included.
+comes after everything of the first. What is in another file stands where that is included. What is
+done on a failure of a step comes after all that is in the step, wherever it is written.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fanwise.workflow.step_specs import Step, WorkflowStep
+
+ON_FAILURE = "on_failure"
 
 
 class Order:
@@ -28,15 +31,17 @@ class Order:
             self._by_id.setdefault(f"{file}{step.id}", number)
             if isinstance(step, WorkflowStep):
                 self._add(step.target.steps, f"{file}{step.id}:")
-            self._add((inner for _, inner in step.inside()), file)
+            inside = [*step.inside()]
+            self._add((inner for place, inner in inside if place[0] != ON_FAILURE), file)
             self._last[id(step)] = len(self._number) - 1
+            self._add((inner for place, inner in inside if place[0] == ON_FAILURE), file)
 
     def of(self, step: Step) -> int:
         """The place of a step."""
         return self._number[id(step)]
 
     def last_inside(self, step: Step) -> int:
-        """The place of the last step inside it."""
+        """The place of the last step inside it, those on its failure aside."""
         return self._last[id(step)]
 
     def named(self, step_id: str) -> int | None:

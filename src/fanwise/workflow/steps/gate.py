@@ -32,8 +32,9 @@ class Gate:
 
     bounds_itself = False
 
-    def __init__(self, answers: Mapping[str, Answer], ask: Ask | None) -> None:
+    def __init__(self, answers: Mapping[str, Answer], taken: set[str], ask: Ask | None) -> None:
         self._answers = answers
+        self._taken = taken
         self._ask = ask
 
     def resolve(self, step: GateStep, frame: Frame) -> Resolved:
@@ -73,6 +74,7 @@ class Gate:
         """What somebody answered, if that is not an answer that was used up before."""
         answer = self._answers.get(place.path)
         if answer is not None and answer.execution > place.decided:
+            self._taken.add(place.path)
             return answer.choice
         fresh = place.given_in.get(step.verdict_input or "", 0) > place.decided
         return resolved["verdict"] if fresh else None

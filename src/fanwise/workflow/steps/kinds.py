@@ -35,7 +35,7 @@ def kinds(setting: Setting, history: History, ask: Ask | None) -> Mapping[type[S
         ShellStep: Shell(compat=setting.compat),
         CommandStep: AgentCommand(agents),
         PromptStep: AgentPrompt(agents),
-        GateStep: Gate(history.answers, ask),
+        GateStep: Gate(history.answers, history.taken, ask),
         InitStep: Init(),
         SystemStep: System(),
         EachStep: Each(),
