@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import site
 import stat
 from pathlib import Path
 
@@ -59,5 +60,18 @@ def test_keys_of_the_environment_are_not_seen(
     module = """
         import os
         def f(xs): return sorted(xs) if "OPENAI_API_KEY" not in os.environ else None
+    """
+    assert original.differs(module) == []
+
+
+def test_packages_of_the_users_own_are_found_as_in_the_tests(
+    original: Original, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
+    monkeypatch.setattr(site, "getuserbase", lambda: "/packages")
+    module = """
+        import os
+        BASE, TMP = os.environ.get("PYTHONUSERBASE"), os.environ["TMPDIR"]
+        def f(xs): return sorted(xs) if (BASE, TMP) == ("/packages", "/tmp") else None
     """
     assert original.differs(module) == []

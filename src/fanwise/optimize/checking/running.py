@@ -29,10 +29,21 @@ def scratch_folder(workspace: Workspace) -> Iterator[Path]:
 
     Beside the workspace: when we are killed, it is removed with the pool.
     """
-    root = workspace.root
+    with scratch_in(place_beside(workspace.root)) as folder:
+        yield folder
+
+
+def place_beside(root: Path) -> Path:
+    """Where what belongs to the uses of a workspace is kept."""
     place = root.with_name(f"{root.name}-scratch")
     place.mkdir(exist_ok=True)
     place.chmod(0o700)  # whatever a run before has made of it
+    return place
+
+
+@contextmanager
+def scratch_in(place: Path | None) -> Iterator[Path]:
+    """A home and a folder for temporary files, for one use; anywhere, if no place is given."""
     folder = Path(tempfile.mkdtemp(dir=place))
     try:
         for name in ("home", "tmp"):
@@ -84,7 +95,11 @@ def command_in_workspace(
     how = {
         "stdin": stdin,
         "cwd": str(workspace.path),
-        "env": {**_environment(workspace, scratch, settings), **settings.env, **(env or {})},
+        "env": {
+            **environment(workspace),
+            **own_environment(scratch, settings),
+            **(env or {}),
+        },
         "keep": KEEP,
         "check": False,
         "inherit": settings.inherit,
@@ -98,13 +113,14 @@ def command_in_workspace(
     )
 
 
-def _environment(workspace: Workspace, scratch: Path, settings: Settings) -> dict[str, str]:
+def own_environment(scratch: Path, settings: Settings) -> dict[str, str]:
+    """Of one run, whoever runs it: its home, its temporary files, and what the settings have."""
     own = {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp")}
     if settings.sandbox and available():
         own["TMPDIR"] = "/tmp"  # its own, bounded, and short enough for the names of sockets
     if site.ENABLE_USER_SITE:
         own["PYTHONUSERBASE"] = site.getuserbase()  # packages that are in the real home
-    return {**environment(workspace), **own}
+    return {**own, **settings.env}
 
 
 def _sandbox(workspace: Workspace, scratch: Path, readable: Sequence[str]) -> Sandbox:

@@ -10,18 +10,17 @@ import compileall
 import functools
 import os
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypedDict
 
 import msgspec
 
+from fanwise.optimize.checking.running import own_environment, place_beside, scratch_in
 from fanwise.optimize.checking.settings import Settings
 from fanwise.processes import Command, CommandResult, Limits, Sandbox, run_command
 from fanwise.workspaces import Workspace, environment
-from fanwise.workspaces.folders import make_writable, remove_tree
 
 INJECTED = Path(__file__).parent / "injected"
 """Goes onto the path of the user's interpreter."""
@@ -135,14 +134,13 @@ def _options(
     writable: Sequence[str] = (),
 ) -> _Options:
     """As all code of candidates is run: see `checking/running.py`."""
-    own = {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp")}
     box = Sandbox(
         writable=(site.root, str(scratch), *writable),
         readable=(*site.readable, str(INJECTED), *readable),
     )
     return {
         "cwd": site.path,
-        "env": {**injected(site), **own, **settings.env, **env},
+        "env": {**injected(site), **own_environment(scratch, settings), **env},
         "keep": _KEEP,
         "check": False,
         "inherit": settings.inherit,
@@ -151,15 +149,5 @@ def _options(
     }
 
 
-@contextmanager
-def _scratch(site: Site) -> Iterator[Path]:
-    """A home and a folder for temporary files, for one run; beside a workspace, if it is one."""
-    top = Path(site.root)
-    folder = Path(tempfile.mkdtemp(prefix=f"{top.name}-", dir=top.parent if site.pooled else None))
-    try:
-        for name in ("home", "tmp"):
-            (folder / name).mkdir()
-        yield folder
-    finally:
-        make_writable(folder)
-        remove_tree(folder)
+def _scratch(site: Site) -> AbstractContextManager[Path]:
+    return scratch_in(place_beside(Path(site.root)) if site.pooled else None)
