@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import textwrap
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -39,9 +40,15 @@ optimize:
   sandbox: false
   env: [LOG, WHO, AT, PIDS]
 """
+IN_THE_CALLS = """
+import sys
+
+if any("fanwise_child" in word for word in sys.orig_argv):
+"""
 STAGES = {
     "test": ("run.py", "original"),
     "check": ("run.py", "fast"),
+    "differential": ("the candidate", "fast"),
     "benchmark": ("bench.py", "fast"),
 }
 
@@ -58,10 +65,14 @@ def project(folder: Path, program: str) -> Path:
     repo = make_sleepy(folder / "project")
     slow = repo / "src" / "pkg" / "slow.py"  # its calls are made hundreds of times
     write(slow, slow.read_text().replace("SECONDS = 0.1", "SECONDS = 0"))
-    text = (repo / program).read_text()
-    write(repo / program, text.replace("assert work", f"{WAIT}\nassert work"))
+    fast = variant("fast")
+    if program == "the candidate":  # only while its calls are compared, not in its tests
+        fast += IN_THE_CALLS + textwrap.indent(WAIT, "    ")
+    else:
+        text = (repo / program).read_text()
+        write(repo / program, text.replace("assert work", f"{WAIT}\nassert work"))
     git(repo, "commit", "-qam", "waits")
-    write(folder / "candidates" / "fast.py", variant("fast"))
+    write(folder / "candidates" / "fast.py", fast)
     write(folder / "candidates" / "worse.py", variant("worse").replace("n + 1", "n + 2"))
     write(folder / "o.yaml", FILE)
     return repo
