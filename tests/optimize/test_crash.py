@@ -120,6 +120,9 @@ def test_killed_in_a_stage_it_goes_on_there(place: Place, cache: Path, stage: st
     assert {key: after.get(key) for key in before} == before, "what had ended was not done again"
     if stage == "benchmark":
         assert log_of(place.path, "test") == tested, "no test ran again"
+    if stage == "differential":  # beside it the other one may have been at its tests
+        again = [mark for mark, _ in log_of(place.path, "test")[len(tested) :]]
+        assert who not in again, "its own tests did not run again"
     assert sorted(path.name for path in cache.rglob("*") if path.is_file()) == []
     assert git(repo, "worktree", "list").count("\n") == 0
 
