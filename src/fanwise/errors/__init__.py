@@ -48,6 +48,7 @@
     ├── CandidateUnfit                 a candidate that cannot be put into a workspace; `.reason`
     ├── NotComparable                  what the target does cannot be compared, and why
     ├── UntestedOriginal               the tests do not judge the original, so they judge nothing
+    ├── BadSubPlans                    a sub-plan returned what cannot be sub-plans of it
     ├── NotApplied                     a winner was not written to the tree, or to a branch
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
@@ -120,6 +121,7 @@ from fanwise.errors.optimize import (
     NotComparable,
     UntestedOriginal,
 )
+from fanwise.errors.plan import BadSubPlans
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
@@ -137,6 +139,7 @@ __all__ = [
     "BadPredicate",
     "BadRunId",
     "BadSpec",
+    "BadSubPlans",
     "BadTarget",
     "BadVerdict",
     "BenchFailed",
