@@ -49,6 +49,8 @@
     ├── NotComparable                  what the target does cannot be compared, and why
     ├── UntestedOriginal               the tests do not judge the original, so they judge nothing
     ├── NotApplied                     a winner was not written to the tree, or to a branch
+    ├── WorkFailed                     a try at a sub-plan of a plan came to nothing; `.reason`
+    ├── SubPlanFailed                  a sub-plan was given up; `.tries` says why, each time
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
     └── JournalError                   what is on disk cannot be read or written
@@ -120,6 +122,7 @@ from fanwise.errors.optimize import (
     NotComparable,
     UntestedOriginal,
 )
+from fanwise.errors.plan import SubPlanFailed, WorkFailed
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
@@ -182,11 +185,13 @@ __all__ = [
     "RunNotFound",
     "SpecChanged",
     "StepFailed",
+    "SubPlanFailed",
     "UnknownCap",
     "UnknownCost",
     "UnknownModel",
     "UntestedOriginal",
     "UsageError",
+    "WorkFailed",
     "WorkspaceError",
     "WrongDigest",
     "full_name",
