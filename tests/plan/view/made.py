@@ -22,8 +22,8 @@ from fanwise.plan.split.grow import grow
 from fanwise.plan.split.rules import Rules
 
 
-def leaf(title: str, **more: Any) -> Node:
-    given: dict[str, Any] = {"id": title, "title": title, "files": (f"{title}.py",), **more}
+def leaf(name: str, **more: Any) -> Node:
+    given: dict[str, Any] = {"id": name, "title": name, "files": (f"{name}.py",), **more}
     return Node(**given)
 
 

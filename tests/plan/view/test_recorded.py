@@ -124,7 +124,7 @@ def test_steps_of_an_earlier_execution_do_not_count(tmp_path: Path) -> None:
 
 
 def test_only_the_followers_of_a_failure_are_skipped(tmp_path: Path) -> None:
-    nodes = ["a", leaf("b", after=("a",)), leaf("c", after=("b",)), leaf("d")]
+    nodes = [leaf("a"), leaf("b", after=("a",)), leaf("c", after=("b",)), leaf("d")]
     found = read_run(
         *record(tmp_path, split_of(tree({"g": nodes})), [("leaf:a", ValueError("no"))])
     )
