@@ -25,7 +25,7 @@ from fanwise.plan.work.names import Names
 from fanwise.plan.work.port import Ask, Worked, Worker
 from fanwise.plan.work.prompt import prompt
 from fanwise.plan.work.settle import Broken, Settled, intact, keep_patch, settle
-from fanwise.plan.work.verify import NotVerified, Verified, settings_for, judging_tests, verify
+from fanwise.plan.work.verify import NotVerified, Verified, judging_tests, settings_for, verify
 from fanwise.workspaces import Workspace, WorkspacePool
 
 _MOST_NAMED = 5
