@@ -48,6 +48,7 @@
     ├── CandidateUnfit                 a candidate that cannot be put into a workspace; `.reason`
     ├── NotComparable                  what the target does cannot be compared, and why
     ├── UntestedOriginal               the tests do not judge the original, so they judge nothing
+    ├── BadSubPlans                    a sub-plan returned what cannot be sub-plans of it
     ├── NotApplied                     a winner was not written to the tree, or to a branch
     ├── WorkFailed                     a try at a sub-plan of a plan came to nothing; `.reason`
     ├── SubPlanFailed                  a sub-plan was given up; `.tries` says why, each time
@@ -122,7 +123,7 @@ from fanwise.errors.optimize import (
     NotComparable,
     UntestedOriginal,
 )
-from fanwise.errors.plan import SubPlanFailed, WorkFailed
+from fanwise.errors.plan import BadSubPlans, SubPlanFailed, WorkFailed
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
@@ -140,6 +141,7 @@ __all__ = [
     "BadPredicate",
     "BadRunId",
     "BadSpec",
+    "BadSubPlans",
     "BadTarget",
     "BadVerdict",
     "BenchFailed",

@@ -41,3 +41,13 @@ class SubPlanFailed(FanwiseError):
             f"{title}: {last.stage} failed{times}: {last.reason}",
             f"{edits}`fanwise show` has what it said",
         )
+
+
+class BadSubPlans(FanwiseError):
+    """What a sub-plan returned cannot be sub-plans of it; `reason` says why, for the next try."""
+
+    def __init__(self, leaf: str, title: str, reason: str) -> None:
+        self.leaf = leaf
+        self.title = title
+        self.reason = reason
+        super().__init__(f"{title}: its sub-plans cannot be used: {reason}")
