@@ -16,10 +16,11 @@ from collections.abc import Mapping, Sequence
 from fanwise.errors import FanwiseError, SubPlanFailed, WorkFailed
 from fanwise.kernel.confined import scratch_folder
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.workspaces import workspace
 from fanwise.plan.change import Change, Request
 from fanwise.plan.ended import Ended, Stage, Try
+from fanwise.plan.merge.trees import change_of
 from fanwise.plan.node import Node
-from fanwise.plan.work.for_now import change_of, workspace
 from fanwise.plan.work.how import How
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.port import Ask, Worked, Worker
