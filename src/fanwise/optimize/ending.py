@@ -20,7 +20,7 @@ from fanwise.optimize.applying import (
 )
 from fanwise.optimize.case import Case
 from fanwise.optimize.driver.execution import Executed
-from fanwise.optimize.driver.files import kept_files
+from fanwise.kernel.kept_files import kept_files
 from fanwise.optimize.driver.recorded import Recorded
 from fanwise.optimize.telling import failure_lines, full_lines, speed_text, table_lines
 from fanwise.optimize.verdicts import Verdict

@@ -114,7 +114,9 @@ class PlanSpec(LimitsSpec):
     """Workspaces have only the folders that a sub-plan needs, and these."""
     copy_: Patterns = Field(default=(), alias="copy")
     env: Many[str] = ()
-    """Further variables of the environment that commands get."""
+    """Further variables of the environment that `verify` and `check` get."""
+    sandbox: bool = True
+    """Around `verify` and `check`, where there is one."""
     timeout: Duration | None = None
     """For each try of a sub-plan, and for each verification."""
 

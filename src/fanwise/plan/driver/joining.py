@@ -53,8 +53,7 @@ class Joining:
 
     def begin(self) -> list[Item]:
         """Merge all, if something was changed."""
-        changes = _changes(self._in())
-        return [self._merge(changes)] if changes else self._end()
+        return [self._merge()] if self._in() else self._end()
 
     # -- what comes back ------------------------------------------------------------------------
 
@@ -64,7 +63,7 @@ class Joining:
         if item.without:
             return [self._check(step, item.without)]
         self.step = step
-        if not item.at:  # the first one, of all leaves
+        if len(self.steps) == 1:  # that of all leaves
             for conflict in step.merged.conflicts:
                 self.entries[conflict.leaf].conflicts += (conflict,)
             self._aside.extend(step.merged.aside)
@@ -79,7 +78,7 @@ class Joining:
         if ended.change is None:
             return self.again_failed(item, "it changed nothing when it was to settle the conflict")
         self.entries[item.leaf.id].again = ended
-        return [self._merge_on_top(self.step, ended.change)]
+        return [self._merge()]
 
     def again_failed(self, item: Item, error: str) -> list[Item]:
         """It could not be brought together with the others."""
@@ -123,28 +122,18 @@ class Joining:
         entries = (self.entries[leaf.id] for leaf in self.tree.leaves)
         return [each for each in entries if each.is_in and each.node.id not in without]
 
-    def _merge(
-        self, changes: Sequence[Change], on_top: Sequence[Change] = (), without: Sequence[str] = ()
-    ) -> Item:
-        wanted = self._wanted
+    def _merge(self, without: Sequence[str] = ()) -> Item:
+        """All that is in; what was done again on top of the rest."""
+        found = self._in(without)
+        plain = _changes(each for each in found if each.again is None)
+        on_top = _changes(each for each in found if each.again is not None)
         return Item(
             kind="merge",
             key=f"merge:{len(self.steps)}",
-            of=digest("merge", wanted.base, wanted.strategy, changes, on_top),
-            changes=tuple(changes),
-            on_top=tuple(on_top),
+            of=digest("merge", self._wanted.base, self._wanted.strategy, plain, on_top),
+            changes=plain,
+            on_top=on_top,
             without=tuple(without),
-        )
-
-    def _merge_on_top(self, step: MergeStep, change: Change) -> Item:
-        return Item(
-            kind="merge",
-            key=f"merge:{len(self.steps)}",
-            of=digest("on top", step.commit, change),
-            at=step.commit,
-            leaves=step.merged.leaves,
-            changes=_changes(self._in()),
-            on_top=(change,),
         )
 
     def _after_merge(self, step: MergeStep) -> list[Item]:
@@ -201,14 +190,7 @@ class Joining:
         without = blame.next()
         if without is None:
             return self._after_blame(blame)
-        found = self._in(without)
-        return [
-            self._merge(
-                _changes(each for each in found if each.again is None),
-                _changes(each for each in found if each.again is not None),
-                without,
-            )
-        ]
+        return [self._merge(without)]
 
     def _after_blame(self, blame: Blame) -> list[Item]:
         step = self._passed.get(frozenset(blame.found or ()))
