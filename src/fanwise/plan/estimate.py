@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from fanwise.models.names import split as split_name
 from fanwise.models.port import Tokens
 from fanwise.models.prices import dollars
 from fanwise.plan.case import Case
@@ -64,10 +63,6 @@ def estimate_of(case: Case, leaves: Sequence[Node]) -> Estimate:
 
 def _usd(name: str, tokens: Tokens, price: Any) -> float | None:
     provider, _, model = name.partition(":")
-    try:
-        split_name(name)
-    except ValueError:
-        pass  # a model that a program made itself
     return dollars(provider, model, tokens, price)
 
 
@@ -81,9 +76,7 @@ def facts_of(case: Case, estimate: Estimate) -> dict[str, Any]:
         "uncommitted": base.uncommitted,
         "unmatched": list(base.unmatched),
         "left_out": [each._asdict() for each in base.split.left_out],
-        "irreducible": {
-            leaf.id: leaf.irreducible for leaf in case.tree.leaves if leaf.irreducible
-        },
+        "irreducible": {leaf.id: leaf.irreducible for leaf in case.tree.leaves if leaf.irreducible},
     }
 
 
@@ -122,7 +115,9 @@ def _scored(case: Case) -> Iterator[str]:
         f"{card.depth} deep, by {split.mode}; the biggest is {card.balance:.3g} times the mean"
     )
     if card.edges and card.cut is not None:
-        hubs = "" if card.cut_without_hubs is None else f", {card.cut_without_hubs:.0%} without hubs"
+        hubs = (
+            "" if card.cut_without_hubs is None else f", {card.cut_without_hubs:.0%} without hubs"
+        )
         yield f"{card.edges:,} imports, {card.cut:.0%} of them between sub-plans{hubs}"
     yield f"{card.max_parallel} at once: about {card.speedup:.3g} times as fast as one at a time"
     big = [leaf for leaf in case.tree.leaves if leaf.irreducible]

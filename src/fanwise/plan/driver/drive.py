@@ -150,7 +150,7 @@ def counts(item: Item, recorded: Outcome[Any], failures_count: bool) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a leaf was given up, in a line: what it says itself, or the kind of error and its text."""
+    """Why a leaf was given up, in a line: its last try, or the kind of error and its text."""
     fields = error.fields if isinstance(error, RecordedError) else vars(error)
     tries = fields.get("tries")
     if tries:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -19,8 +18,8 @@ from fanwise.plan.driver.earlier import earlier
 from fanwise.plan.driver.wanted import Wanted
 from fanwise.plan.driver.work import Work
 from fanwise.plan.ended import SubPlan
+from fanwise.plan.leaving import leave
 from fanwise.plan.node import Tree
-from fanwise.plan.result import leave_result
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.patterns import Patterns
 
@@ -50,16 +49,21 @@ async def execute(
             sparse=NOTHING,  # who takes one says what it needs
             base=case.base.commit,
         ) as pool:
-            work = Work(case, pool, folder, tree=lambda: board.tree, grow=grower(case))
+            work = Work(
+                case,
+                pool,
+                folder,
+                tree=lambda: board.tree,
+                grow=grower(case),
+                leave=lambda item: leave(case, item),
+            )
             driver = Driver(
                 board, work.perform, lost=before.lost, grew=lambda board: grew(board.tree)
             )
             await driver.run(case.spec.max_parallel, case.caps(len(pool)), run)
     if driver.fatal is not None:
         raise driver.fatal
-    return Executed(
-        board=board, errors=driver.errors, notes=_notes(case), complete=board.over
-    )
+    return Executed(board=board, errors=driver.errors, notes=_notes(case), complete=board.over)
 
 
 def wanted_of(case: Case, *, bisect: bool) -> Wanted:

@@ -106,9 +106,7 @@ class Work:
 
         budget = Budget(requests=given.requests, tokens=given.tokens, usd=given.usd)
         # Its key says what it is of: with another beginning it is another.
-        found = await fan_out(
-            once, [item.of], cap=1, key=str, name="sub-plan", budget=budget
-        )
+        found = await fan_out(once, [item.of], cap=1, key=str, name="sub-plan", budget=budget)
         return msgspec.convert(found[0].unwrap(), Ended)
 
     async def _leaf(self, item: Item) -> Ended:
