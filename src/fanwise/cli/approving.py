@@ -23,7 +23,8 @@ def is_approved(plan: Plan, run_id: str | None, journal: str | None, *, yes: boo
     wanted = _approval(plan, run_id, journal)
     if wanted is None:
         return True
-    say_lines([*wanted.lines])
+    first, *others = wanted.lines
+    say_lines([first, *(f"  {line}" for line in others)])
     if yes:
         return True
     if not (os.isatty(0) and os.isatty(2)):
