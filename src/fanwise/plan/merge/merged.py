@@ -85,6 +85,8 @@ class MergeStep(msgspec.Struct, frozen=True, kw_only=True):
     commit: str
     """The last of one commit for each leaf; the base, if no leaf is in."""
     broken: tuple[Broken, ...] = ()
+    of: str = ""
+    """A digest of all that it was made from."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +98,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     without: tuple[str, ...] = ()
     """The leaves that were left out of the tree."""
+    of: str = ""
+    """A digest of all that it was made from."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,3 +113,5 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Those whose changes are in it, in order."""
     left_out: tuple[Said, ...] = ()
     """Leaves whose changes are not, and why; `path` is the leaf's id."""
+    of: str = ""
+    """A digest of all that it was made from."""
