@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fanwise.core.caps import Caps
     from fanwise.errors import Problem
     from fanwise.journal.port import AttemptRecord, Journal, RunRecord
+    from fanwise.kernel.events import Event
     from fanwise.kernel.run import Run
     from fanwise.models.names import Spec
     from fanwise.models.port import Model, Request
@@ -84,6 +85,23 @@ class Told(Protocol):
         """As lines for `fanwise show`: a few, or if `fully`, all that there is.
 
         A system whose attribute `tells_all` is true has said with them what its fan-outs are.
+        """
+
+
+Piece = tuple[str, str]
+"""Text for a terminal, and its style in the words of rich: "bold", "red", "" for none."""
+
+
+class Drawing(Protocol):
+    """A plan may have one as its `drawing`: what is shown of it on a terminal, above the line."""
+
+    def __call__(self, event: Event) -> None:
+        """It is told all that happens in the run, and must be quick."""
+
+    def lines(self, now: float, rows: int, width: int) -> Sequence[Sequence[Piece]]:
+        """At most so many, at this time of the event loop. It is asked several times a second.
+
+        Those that are wider are cut.
         """
 
 

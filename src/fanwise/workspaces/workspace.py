@@ -14,6 +14,9 @@ from fanwise.workspaces.git import NOBODY, Git
 from fanwise.workspaces.slot import Slot, inside
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--submodule=short", NOT_INSIDE)
+_LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
+_AT_ONCE = 500
+"""Paths of one command."""
 
 
 class Workspace:
@@ -78,15 +81,18 @@ class Workspace:
             raise PatchFailed(said)
         return [os.fsdecode(row.split(b"\t", 2)[2]) for row in out.split(b"\0") if row]
 
-    def diff(self) -> bytes:
+    def diff(self, paths: Sequence[str] = (), *, binary: bool = True) -> bytes:
         """Return all changes since `base` as a patch, new and binary files included.
 
-        Files that git ignores, and those that the pool has copied, are left out.
+        Files that git ignores, and those that the pool has copied, are left out. `paths`: only of
+        these. Without `binary`, of files that are no text it says only that they differ.
         """
+        how = ("--binary", "--full-index") if binary else ()
         with self._own_index() as env:
             note_new(self._git, env, without=self._slot.copies)
-            whole = ("--binary", "--full-index")
-            return self._git.raw("diff", *whole, *_DIFF, self.base, "--", env=env)
+            each = _some(paths) if paths else [()]
+            commands = [("diff", *how, *_DIFF, self.base, "--", *some) for some in each]
+            return b"".join(self._git.raw(*one, env={**env, **_LITERAL}) for one in commands)
 
     def changed_files(self) -> list[str]:
         """Return the names of the files that `diff` is about."""
@@ -114,27 +120,45 @@ class Workspace:
 
     def at_base(self, path: str) -> tuple[str, bytes] | None:
         """Return a file's mode, as git writes it, and its content at `base`; None: no such file."""
-        literal = {"GIT_LITERAL_PATHSPECS": "1"}
         command = ("ls-tree", "-z", "--full-tree", self.base, "--", path)
-        entry = self._git.raw(*command, env=literal).partition(b"\t")[0].split()
+        entry = self._git.raw(*command, env=_LITERAL).partition(b"\t")[0].split()
         if len(entry) != 3 or entry[1] != b"blob":
             return None
         mode, _, name = map(bytes.decode, entry)
         return mode, self._git.raw("cat-file", "blob", name)
 
+    def files_at_base(self) -> dict[str, tuple[str, str]]:
+        """Return all files of `base`, by their paths: mode and name of the content."""
+        rows = self._git.raw("ls-tree", "-r", "-z", "--full-tree", self.base).split(b"\0")
+        found = {}
+        for row in filter(None, rows):
+            entry, _, path = row.partition(b"\t")
+            mode, _, name = map(bytes.decode, entry.split())
+            found[os.fsdecode(path)] = (mode, name)
+        return found
+
     def restore(self, paths: Sequence[str]) -> None:
-        """Put files back as they are at `base`; those that are not there are removed."""
-        for path in paths:
+        """Put files back as they are at `base`; those that are not there are removed.
+
+        What stands in their way or above them is removed first: links, and files in place of
+        folders; so name those too.
+        """
+        for path in sorted(paths):
             target = inside(self.root, path)
-            if target.is_symlink() or target.exists():
+            if target.is_symlink() or (target.exists() and not target.is_dir()):
                 target.unlink()
-        there = [path for path in paths if self.at_base(path) is not None]
+        before = self.files_at_base()
+        there = [path for path in paths if before.get(path, ("160000",))[0] != "160000"]
+        for path in there:
+            if (self.root / path).is_dir():
+                _remove_empty(self.root / path)
         if there:
             listed = b"\0".join(os.fsencode(path) for path in there)
             from_file = ("--pathspec-from-file=-", "--pathspec-file-nul")
-            literal = {"GIT_LITERAL_PATHSPECS": "1"}
-            command = ("checkout", "--quiet", "--force", *from_file, self.base)
-            self._git(*command, stdin=listed, env=literal)
+            options = ("--quiet", "--force", "--ignore-skip-worktree-bits")
+            command = ("checkout", *options, *from_file, self.base)
+            with self._own_index() as env:
+                self._git(*command, stdin=listed, env={**env, **_LITERAL})
 
     def commit_tree(self, message: str, *, parents: Sequence[str] | None = None) -> str:
         """Commit what `diff` is about, and return the commit; no branch or tag will name it.
@@ -188,3 +212,15 @@ class Workspace:
         except GitFailed:
             return NOBODY
         return {}
+
+
+def _some(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    """So many at a time as a command can be given."""
+    return (paths[at : at + _AT_ONCE] for at in range(0, len(paths), _AT_ONCE))
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a folder in which there is nothing but folders. `OSError` if there is more."""
+    for each in folder.iterdir():
+        _remove_empty(each)
+    folder.rmdir()

@@ -96,6 +96,8 @@ class MergeStep(msgspec.Struct, frozen=True, kw_only=True):
     commit: str
     """The last of one commit for each leaf; the base, if no leaf is in."""
     broken: tuple[Broken, ...] = ()
+    of: str = ""
+    """A digest of all that it was made from."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +109,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     without: tuple[str, ...] = ()
     """The leaves that were left out of the tree."""
+    of: str = ""
+    """A digest of all that it was made from."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,3 +124,5 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Those whose changes are in it, in order."""
     left_out: tuple[Said, ...] = ()
     """Leaves whose changes are not, and why; `path` is the leaf's id."""
+    of: str = ""
+    """A digest of all that it was made from."""

@@ -1,0 +1,105 @@
+"""Mode `directory`: folders, those beside one another packed together while they fit. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fanwise.plan.split.part import Part, Sizes, leaf, whole
+from fanwise.plan.split.rules import Rules
+
+
+@dataclass
+class Folder:
+    """A folder with what is in it, in order of its names."""
+
+    files: list[str] = field(default_factory=list)
+    folders: dict[str, Folder] = field(default_factory=dict)
+    count: int = 0
+    tokens: int = 0
+
+    def all(self) -> list[str]:
+        """Every file below."""
+        found = list(self.files)
+        for name in sorted(self.folders):
+            found += self.folders[name].all()
+        return found
+
+
+def by_directory(tokens: Sizes, rules: Rules) -> Part:
+    """Split files by their folders."""
+    return _split(_folders(tokens), tokens, rules, 0)
+
+
+def _folders(tokens: Sizes) -> Folder:
+    root = Folder()
+    for path in sorted(tokens):
+        *above, _ = path.split("/")
+        place = root
+        for name in ("", *above):
+            place = place if not name else place.folders.setdefault(name, Folder())
+            place.count += 1
+            place.tokens += tokens[path]
+        place.files.append(path)
+    return root
+
+
+def _split(folder: Folder, tokens: Sizes, rules: Rules, depth: int) -> Part:
+    while len(folder.folders) == 1 and not folder.files:  # a chain of folders is one step
+        (folder,) = folder.folders.values()
+    if rules.fits(folder.count, folder.tokens):
+        return leaf(folder.all())
+    if depth + 1 >= rules.max_depth:  # the last level: all that is below, side by side
+        return whole(map(leaf, packed(_pieces(folder, rules), tokens, rules)))
+    return whole(_beside(folder, tokens, rules, depth + 1))
+
+
+def _beside(folder: Folder, tokens: Sizes, rules: Rules, depth: int) -> list[Part]:
+    """The parts of a folder: those that are too large, and packs of all others."""
+    large = [
+        each for _, each in sorted(folder.folders.items())
+        if not rules.fits(each.count, each.tokens)
+    ]  # fmt: skip
+    small = [[path] for path in folder.files]
+    small += [
+        each.all() for _, each in sorted(folder.folders.items())
+        if rules.fits(each.count, each.tokens)
+    ]  # fmt: skip
+    parts = list(map(leaf, packed(small, tokens, rules)))
+    if not parts and len(large) == 1:
+        return [_split(large[0], tokens, rules, depth - 1)]
+    return parts + [_split(each, tokens, rules, depth) for each in large]
+
+
+def _pieces(folder: Folder, rules: Rules) -> list[list[str]]:
+    """Folders that fit, as they are; of the others what is in them."""
+    if rules.fits(folder.count, folder.tokens):
+        return [folder.all()]
+    found = [[path] for path in folder.files]
+    for name in sorted(folder.folders):
+        found += _pieces(folder.folders[name], rules)
+    return found
+
+
+def packed(pieces: Iterable[Sequence[str]], tokens: Sizes, rules: Rules) -> list[list[str]]:
+    """Pieces side by side, as few packs as it takes: each goes where the last one went, if it fits.
+
+    If not, into the first pack with room, so that no half-empty ones stay behind.
+    """
+    packs: list[list[str]] = []
+    sizes: list[int] = []
+    last = 0
+    for piece in pieces:
+        size = sum(tokens[path] for path in piece)
+        places = [last, *range(len(packs))] if packs else []
+        for place in places:
+            if rules.fits(len(packs[place]) + len(piece), sizes[place] + size):
+                break
+        else:
+            place = len(packs)
+            packs.append([])
+            sizes.append(0)
+        packs[place] += piece
+        sizes[place] += size
+        last = place
+    return packs

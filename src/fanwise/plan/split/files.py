@@ -1,0 +1,207 @@
+"""The files that a plan is about: of a commit, of a folder, or any that are named.
+
+Paths are relative to the top of the repository (of a folder without one: to it), with `/` between
+names. What nobody shall edit is left out, and said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fanwise.errors import GitFailed, UsageError
+from fanwise.plan.node import Said
+from fanwise.plan.split.left_out import ATTRIBUTES, LARGEST, Attributes, why_left_out
+from fanwise.plan.split.patterns import Patterns
+from fanwise.workspaces.git import Git
+from fanwise.workspaces.source import Place, find
+
+BYTES_PER_TOKEN = 4.7
+READ = (
+    ".py",
+    ".pyi",
+    ".js",
+    ".jsx",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".tsx",
+    ".mts",
+    ".cts",
+    ".go",
+    "go.mod",
+)
+"""Files whose text is kept: imports are read in these."""
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file, and what a split has to know of it."""
+
+    path: str
+    tokens: int
+    """About: bytes / 4.7."""
+    digest: str
+    """Of its content."""
+    text: str | None = None
+    """Only where imports can be read in it."""
+    odd: bool = False
+    """Its bytes are not the text that its language demands: they were read as best they can."""
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """Files, in order of their paths, and those that match but are in no plan."""
+
+    files: tuple[File, ...]
+    left_out: tuple[Said, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    """Patterns that match no file."""
+
+
+def file_of(path: str, data: bytes) -> File:
+    """A file with this content."""
+    text, odd = _text(path, data) if path.endswith(READ) else (None, False)
+    digest = hashlib.sha256(data).hexdigest()
+    return File(path, round(len(data) / BYTES_PER_TOKEN), digest, text, odd)
+
+
+def files_at(repo: Path, commit: str, patterns: Sequence[str] = ()) -> Listing:
+    """The files of a commit, read without a work tree."""
+    place = _place(repo)
+    if place.git_dir is None:
+        raise UsageError(f"{repo} is not in a git repository", "Run `git init` there, and commit")
+    git = Git(place.top, git_dir=place.git_dir)
+    try:
+        commit = git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
+    except GitFailed:
+        raise UsageError(f"{repo} has no commit {commit!r}", "See `git log --all`") from None
+    kinds, names = {}, {}
+    for line in git.names("ls-tree", "-r", "-z", "--full-tree", commit):
+        about, _, path = line.partition("\t")
+        mode, _, names[path] = about.split()
+        kinds[path] = _KINDS.get(mode[:2], "")
+    return _listing(kinds, place.inside, patterns, lambda paths: _blobs(git, paths, names))
+
+
+def files_in(folder: Path, patterns: Sequence[str] = ()) -> Listing:
+    """The files that are in a folder now. In a repository, those that git does not ignore."""
+    place = _place(folder)
+    if place.git_dir is None:
+        found = list(_walk(place.top))
+    else:
+        git = Git(place.top, git_dir=place.git_dir)
+        found = git.names("ls-files", "-co", "--exclude-standard", "--deduplicate", "-z")
+    kinds = {path: kind for path in found if (kind := _kind(f"{place.top}/{path}")) is not None}
+    return _listing(kinds, place.inside, patterns, lambda paths: _contents(place.top, paths))
+
+
+def files_of(paths: Iterable[str | Path], root: Path) -> Listing:
+    """Files that are named, each absolute or relative to `root`: either way the same."""
+    top = root.resolve()
+    kinds = {}
+    for given in paths:
+        path = Path(os.path.normpath(top / given))
+        if not path.is_relative_to(top):
+            path = path.parent.resolve() / path.name  # the same folder by another name
+        if not path.is_relative_to(top):
+            raise UsageError(f"{given} is outside of {root}", "Name files below one folder")
+        kind = _kind(path)
+        if kind is None:
+            raise UsageError(f"there is no file {given}", f"Paths are absolute, or from {root} on")
+        kinds[path.relative_to(top).as_posix()] = kind
+    return _listing(kinds, "", (), lambda wanted: _contents(top, wanted))
+
+
+_KINDS = {"12": "a symbolic link", "16": "a submodule"}
+Reader = Callable[[Iterable[str]], Iterator[tuple[str, bytes]]]
+
+
+def _place(folder: Path) -> Place:
+    if not folder.exists():
+        raise UsageError(f"there is no folder {folder}", "Name the folder of a code base")
+    return find(folder)
+
+
+def _listing(kinds: dict[str, str], inside: str, patterns: Sequence[str], read: Reader) -> Listing:
+    """Those of the files that are chosen and that somebody may edit."""
+    under = f"{inside}/" if inside else ""
+    here = sorted(path for path in kinds if path.startswith(under))
+    chosen = Patterns(patterns)
+    wanted = [path for path in here if chosen.match(path[len(under) :])]
+    marks = [p for p in sorted(kinds) if p.rpartition("/")[2] == ATTRIBUTES and not kinds[p]]
+    attributes = Attributes(dict(read(marks)))
+    left = [Said(path, kinds[path]) for path in wanted if kinds[path]]
+    files = []
+    for path, data in read(path for path in wanted if not kinds[path]):
+        why = why_left_out(path, data)
+        if not why and attributes.generated(path):
+            why = f"generated: {ATTRIBUTES} says so"
+        if why:
+            left.append(Said(path, why))
+        else:
+            files.append(file_of(path, data))
+    missed = chosen.unmatched(path[len(under) :] for path in here)
+    return Listing(tuple(files), tuple(sorted(left)), tuple(missed))
+
+
+def _blobs(git: Git, paths: Iterable[str], names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
+    """Many contents by one process."""
+    wanted = list(paths)
+    if not wanted:
+        return
+    asked = "".join(f"{names[path]}\n" for path in wanted).encode()
+    out, place = git.raw("cat-file", "--batch", stdin=asked), 0
+    for path in wanted:
+        end = out.index(b"\n", place)
+        size = int(out[place:end].split()[2])
+        yield path, out[end + 1 : end + 1 + size]
+        place = end + size + 2
+
+
+def _contents(top: Path, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    for path in paths:
+        with (top / path).open("rb") as file:
+            yield path, file.read(LARGEST + 1)
+
+
+def _kind(path: str | Path) -> str | None:
+    """What it is if it is no plain file; None: it is gone."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISREG(mode):
+        return ""
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    return "a submodule" if stat.S_ISDIR(mode) else "not a plain file"
+
+
+def _walk(top: Path) -> Iterator[str]:
+    start = len(f"{top}/".replace("//", "/"))
+    for folder, below, names in os.walk(top):
+        below[:] = sorted(name for name in below if name not in (".git", ".fanwise"))
+        for name in names:
+            yield f"{folder}/{name}"[start:]
+
+
+def _text(path: str, data: bytes) -> tuple[str, bool]:
+    """Its text, and whether it had to be guessed."""
+    try:
+        return data.decode("utf-8-sig"), False
+    except UnicodeDecodeError:
+        cookie = _COOKIE.match(data) if path.endswith((".py", ".pyi")) else None
+    try:
+        if cookie is not None:
+            return data.decode(cookie[1].decode("ascii")), False
+    except (LookupError, UnicodeDecodeError):
+        pass
+    return data.decode("latin-1"), True
+
+
+_COOKIE = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")

@@ -1,0 +1,1 @@
+"""Who imports whom, by the import forms of each language. Pure."""

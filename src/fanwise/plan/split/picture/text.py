@@ -1,0 +1,83 @@
+"""The tree of sub-plans as lines of text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fanwise.plan.node import Node, Tree
+
+WIDTH = 100
+TITLE = 20
+"""At least so much of a title is shown, however deep it stands."""
+
+
+def draw(
+    tree: Tree,
+    *,
+    states: Mapping[str, str] | None = None,
+    width: int = WIDTH,
+    most: int | None = None,
+    depth: int | None = None,
+) -> list[str]:
+    """A line for each sub-plan: its title, files and tokens; with `states`, what became of it.
+
+    At most `most` lines and `depth` levels; what is left away is counted where it would stand.
+    """
+    lines: list[str] = []
+    _draw(tree, tree.root, "", "", states or {}, width, depth, lines)
+    if most is not None and len(lines) > most:
+        hidden = len(lines) - most + 1
+        lines = [*lines[: most - 1], f"… {hidden} more"]
+    return lines
+
+
+def _draw(
+    tree: Tree,
+    node: Node,
+    first: str,
+    rest: str,
+    states: Mapping[str, str],
+    width: int,
+    depth: int | None,
+    lines: list[str],
+) -> None:
+    lines.append(_line(tree, node, first, states, width))
+    if depth is not None and node.depth >= depth and node.children:
+        return
+    for place, name in enumerate(node.children, 1):
+        last = place == len(node.children)
+        _draw(
+            tree, tree.by_id[name], rest + ("└─ " if last else "├─ "),
+            rest + ("   " if last else "│  "), states, width, depth, lines,
+        )  # fmt: skip
+
+
+def _line(tree: Tree, node: Node, first: str, states: Mapping[str, str], width: int) -> str:
+    told = _told(tree, node)
+    if node.id in states:
+        told = f"{states[node.id]}  {told}"
+    room = max(TITLE, width - len(first) - len(told) - 2)
+    title = node.title if len(node.title) <= room else f"{node.title[: room - 1]}…"
+    return f"{first}{title:<{room}}  {told}"
+
+
+def _told(tree: Tree, node: Node) -> str:
+    below = sum(leaf_count(tree, node))
+    marks = " spine" if node.spine else ""
+    marks += " irreducible" if node.irreducible else ""
+    if node.children:
+        leaves, files = leaf_count(tree, node)
+        return f"{leaves:>4} leaves {files:>5} files {_thousands(node.tokens):>7}{marks}"
+    return f"{'':>11} {below - 1:>5} files {_thousands(node.tokens):>7}{marks}"
+
+
+def leaf_count(tree: Tree, node: Node) -> tuple[int, int]:
+    """How many leaves and files are below a node."""
+    if not node.children:
+        return 1, len(node.files)
+    counts = [leaf_count(tree, tree.by_id[name]) for name in node.children]
+    return sum(leaves for leaves, _ in counts), sum(files for _, files in counts)
+
+
+def _thousands(tokens: int) -> str:
+    return f"{tokens} tok" if tokens < 1000 else f"{tokens / 1000:.0f}k tok"

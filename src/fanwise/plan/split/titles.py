@@ -1,0 +1,53 @@
+"""What files have in common, for people. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+MOST_NAMES = 3
+ALL = "all files"
+
+
+def title_of(files: Sequence[str], folders: Mapping[str, int] | None = None) -> str:
+    """A short name: the folder if it is all of it, else what of it.
+
+    `django/contrib/admin`, `tests/{forms_tests, gis_tests}`, `a/b.py`. `folders`: how many files
+    of the plan are in each.
+    """
+    if len(files) == 1:
+        return files[0]
+    split = [path.split("/") for path in files]
+    common = _common(split)
+    folder = "/".join(split[0][:common])
+    if folders is not None and folders.get(folder) == len(files):
+        return folder or ALL
+    inside = _few(Counter(path[common] for path in split))
+    return f"{folder}/{inside}" if folder else inside
+
+
+def folder_counts(files: Iterable[str]) -> Counter[str]:
+    """How many files are in each folder and below it; the top is the empty name."""
+    counts: Counter[str] = Counter()
+    for path in files:
+        while path:
+            path = path.rpartition("/")[0]
+            counts[path] += 1
+    return counts
+
+
+def _common(split: Sequence[list[str]]) -> int:
+    """How many folders they share."""
+    first, last = min(split), max(split)
+    least = min(len(path) for path in split) - 1
+    for place in range(least):
+        if first[place] != last[place]:
+            return place
+    return least
+
+
+def _few(names: Counter[str]) -> str:
+    most = sorted(names, key=lambda name: (-names[name], name))
+    shown = sorted(most[:MOST_NAMES])
+    more = [] if len(most) <= MOST_NAMES else [f"{len(most) - MOST_NAMES} more"]
+    return shown[0] if len(most) == 1 else f"{{{', '.join([*shown, *more])}}}"
