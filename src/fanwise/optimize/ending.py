@@ -10,6 +10,7 @@ import msgspec
 
 from fanwise.errors import FanwiseError
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
 from fanwise.optimize.applying import (
     apply_to_tree,
@@ -20,7 +21,6 @@ from fanwise.optimize.applying import (
 )
 from fanwise.optimize.case import Case
 from fanwise.optimize.driver.execution import Executed
-from fanwise.optimize.driver.files import kept_files
 from fanwise.optimize.driver.recorded import Recorded
 from fanwise.optimize.telling import failure_lines, full_lines, speed_text, table_lines
 from fanwise.optimize.verdicts import Verdict

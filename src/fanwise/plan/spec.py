@@ -20,12 +20,23 @@ from fanwise.specs import (
     SpecModel,
     Where,
 )
-from fanwise.specs.lines import Line, Patterns
+from fanwise.specs.lines import Patterns
 
 RESERVED = "workspaces"
 """The cap that a run has by itself."""
 MOST_PARALLEL = 256
 KINDS = ("command", "model", "call", "workflow")
+
+
+def _words(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list) else given
+
+
+Line = Annotated[
+    Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1)],
+    BeforeValidator(_words),
+]
+"""A command as one types it, for a shell; or a list of words, which no shell sees."""
 
 
 class SplitSpec(SpecModel):
@@ -74,10 +85,6 @@ class EachSpec(SpecModel):
         return self
 
 
-def _sparse(given: Any) -> Any:
-    return tuple(given) if isinstance(given, list) else given
-
-
 class PlanSpec(LimitsSpec):
     """What stands under `plan:`."""
 
@@ -103,11 +110,13 @@ class PlanSpec(LimitsSpec):
     fail_fast: bool = False
     result: Literal["branch", "patch"] = "branch"
     dirty: bool = False
-    sparse: Annotated[bool | tuple[str, ...] | None, BeforeValidator(_sparse)] = None
+    sparse: Annotated[bool | tuple[str, ...] | None, BeforeValidator(_words)] = None
     """Workspaces have only the folders that a sub-plan needs, and these."""
     copy_: Patterns = Field(default=(), alias="copy")
     env: Many[str] = ()
-    """Further variables of the environment that commands get."""
+    """Further variables of the environment that `verify` and `check` get."""
+    sandbox: bool = True
+    """Around `verify` and `check`, where there is one."""
     timeout: Duration | None = None
     """For each try of a sub-plan, and for each verification."""
 

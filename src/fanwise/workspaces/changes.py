@@ -30,9 +30,9 @@ def stage_all(
     _add(git, _new(git, env, without, nested=nested), "--sparse", env=env)
 
 
-def note_new(git: Git, *, without: Collection[str] = ()) -> None:
+def note_new(git: Git, env: Mapping[str, str], *, without: Collection[str] = ()) -> None:
     """Tell the index that there are new files, and not what is in them."""
-    _add(git, _new(git, {}, without, nested=False), "--sparse", "--intent-to-add", env={})
+    _add(git, _new(git, env, without, nested=False), "--sparse", "--intent-to-add", env=env)
 
 
 def _add(git: Git, names: list[str], *options: str, env: Mapping[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from fanwise.errors import GitFailed, PatchFailed, WorkspaceError
@@ -30,7 +31,7 @@ class Workspace:
         self._over = False
         self.number = number
         """Which slot of the pool it is."""
-        self.base = slot.source.base
+        self.base = slot.base
         """The commit that it started from."""
 
     @property
@@ -86,18 +87,31 @@ class Workspace:
         Files that git ignores, and those that the pool has copied, are left out. `paths`: only of
         these. Without `binary`, of files that are no text it says only that they differ.
         """
-        note_new(self._git, without=self._slot.copies)
         how = ("--binary", "--full-index") if binary else ()
-        found = []
-        for some in _some(paths) if paths else [()]:
-            command = ("diff", *how, *_DIFF, self.base, "--", *some)
-            found.append(self._git.raw(*command, env=_LITERAL))
-        return b"".join(found)
+        with self._own_index() as env:
+            note_new(self._git, env, without=self._slot.copies)
+            each = _some(paths) if paths else [()]
+            commands = [("diff", *how, *_DIFF, self.base, "--", *some) for some in each]
+            return b"".join(self._git.raw(*one, env={**env, **_LITERAL}) for one in commands)
 
     def changed_files(self) -> list[str]:
         """Return the names of the files that `diff` is about."""
-        note_new(self._git, without=self._slot.copies)
-        return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--")
+        with self._own_index() as env:
+            note_new(self._git, env, without=self._slot.copies)
+            return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--", env=env)
+
+    def changed_blobs(self) -> dict[str, tuple[str, str] | None]:
+        """Return the files that `diff` is about with their modes and the names of their contents.
+
+        The contents are in the repository then. None: the file is not there any more.
+        """
+        command = ("diff-tree", "-r", "-z", "--no-renames", self.base, self._tree())
+        words = [os.fsdecode(word) for word in self._git.raw(*command).split(b"\0") if word]
+        found: dict[str, tuple[str, str] | None] = {}
+        for entry, path in zip(words[::2], words[1::2], strict=True):
+            _, mode, _, name, status = entry.split()
+            found[path] = None if status == "D" else (mode, name)
+        return found
 
     def changes_of(self, commit: str) -> bytes:
         """Return as a patch what a commit changed since it and `base` had a commit in common."""
@@ -123,6 +137,19 @@ class Workspace:
             found[os.fsdecode(path)] = (mode, name)
         return found
 
+    def read_at_base(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Return the contents of those of these files that are there at `base`, links left out."""
+        before = self.files_at_base()
+        wanted = [path for path in paths if before.get(path, ("",))[0].startswith("100")]
+        names = "".join(f"{before[path][1]}\n" for path in wanted)
+        out = self._git.raw("cat-file", "--batch", stdin=names.encode()) if names else b""
+        found = {}
+        for path in wanted:
+            head, _, rest = out.partition(b"\n")
+            size = int(head.split()[2])
+            found[path], out = rest[:size], rest[size + 1 :]
+        return found
+
     def restore(self, paths: Sequence[str]) -> None:
         """Put files back as they are at `base`; those that are not there are removed.
 
@@ -143,21 +170,15 @@ class Workspace:
             from_file = ("--pathspec-from-file=-", "--pathspec-file-nul")
             options = ("--quiet", "--force", "--ignore-skip-worktree-bits")
             command = ("checkout", *options, *from_file, self.base)
-            self._git(*command, stdin=listed, env=_LITERAL)
+            with self._own_index() as env:
+                self._git(*command, stdin=listed, env={**env, **_LITERAL})
 
     def commit_tree(self, message: str, *, parents: Sequence[str] | None = None) -> str:
         """Commit what `diff` is about, and return the commit; no branch or tag will name it.
 
         `parents` are commits, `base` if nothing is said. Its author is the one whom git knows.
         """
-        index = self._slot.path.with_name(f"{self._slot.path.name}.commit")
-        shutil.copyfile(self._slot_index(), index)
-        env = {"GIT_INDEX_FILE": str(index)}
-        try:
-            stage_all(self._git, env, without=self._slot.copies)
-            tree = self._git("write-tree", env=env)
-        finally:
-            index.unlink(missing_ok=True)
+        tree = self._tree()
         names = [self.base] if parents is None else parents
         options = [word for name in names for word in ("-p", name)]
         command = ("commit-tree", *options, "-F", "-", tree)
@@ -179,8 +200,24 @@ class Workspace:
     def _git(self) -> Git:
         return self._own.git
 
-    def _slot_index(self) -> str:
-        return self._git("rev-parse", "--path-format=absolute", "--git-path", "index")
+    def _tree(self) -> str:
+        with self._own_index() as env:
+            stage_all(self._git, env, without=self._slot.copies)
+            return self._git("write-tree", env=env)
+
+    @contextmanager
+    def _own_index(self) -> Iterator[dict[str, str]]:
+        """A copy of the index as it was at the start, for a block.
+
+        What works here may have told its own index anything: to overlook a file, or that those
+        which are not checked out were deleted.
+        """
+        index = self._own.path.with_name(f"{self._own.path.name}.own")
+        shutil.copy2(self._slot.index, index)  # with its time, by which git knows whom to trust
+        try:
+            yield {"GIT_INDEX_FILE": str(index)}
+        finally:
+            index.unlink(missing_ok=True)
 
     def _author(self) -> dict[str, str]:
         try:

@@ -1,0 +1,70 @@
+"""Who does the sub-plans, as the file says; and whether the lines in it can be filled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from fanwise.errors import UsageError
+from fanwise.plan.spec import PlanSpec
+from fanwise.plan.work.by_call import CallWorker
+from fanwise.plan.work.by_command import CommandWorker
+from fanwise.plan.work.port import Worker
+from fanwise.plan.work.words import VERIFY, WORK, Line, check_line
+from fanwise.specs import Where, function
+
+PLACE = re.compile(r"(?<![$\w{])\{([a-z_]+)\}(?![\w}])")
+ALONE = re.compile(r"(?:^|(?<=[\s=]))\{([a-z_]+)\}(?=\s|$)")
+
+
+def worker_of(spec: PlanSpec, where: Where) -> Worker:
+    """Whoever it is, ready to work. `FanwiseError`."""
+    each = spec.each
+    if each.command is not None:
+        return CommandWorker(each.command)
+    if each.call is not None:
+        return CallWorker(function(each.call, where.at("each", "call")), each.call)
+    if each.workflow is not None:
+        return _workflow(spec, where)
+    return _model(spec, where)
+
+
+def _workflow(spec: PlanSpec, where: Where) -> Worker:
+    raise NotImplementedError
+
+
+def _model(spec: PlanSpec, where: Where) -> Worker:
+    raise NotImplementedError
+
+
+def check_words(spec: PlanSpec, where: Where) -> None:
+    """Refuse lines that name something that nobody fills in. `BadSpec`."""
+    if spec.each.command is not None:
+        _check(spec.each.command, WORK, where.at("each", "command"))
+    if spec.verify is not None:
+        _check(spec.verify, VERIFY, where.at("verify"))
+    if spec.check_ is not None:
+        _check(spec.check_, (), where.at("check"))
+
+
+def _check(line: Line, names: Sequence[str], where: Where) -> None:
+    for word in (line,) if isinstance(line, str) else line:
+        for found in PLACE.finditer(word):
+            name = found[1]
+            # Lines are full of braces, of awk and of the shell's own: only what is meant for us.
+            alone = any(each.span() == found.span() for each in ALONE.finditer(word))
+            if name not in names and (alone or get_close_matches(name, names, n=1)):
+                raise where.bad(f"{{{name}}} is nothing here{_instead(name, names)}")
+    try:
+        if names:
+            check_line(line, names)
+    except UsageError as error:
+        raise where.bad(str(error)) from error
+
+
+def _instead(name: str, names: Sequence[str]) -> str:
+    close = get_close_matches(name, names, n=1)
+    if close:
+        return f"; did you mean {{{close[0]}}}?"
+    return f"; known: {', '.join(f'{{{each}}}' for each in names)}" if names else ""
