@@ -172,9 +172,9 @@ class PlanSystem:
     def table(self, journal: Journal, run: RunRecord) -> Table:
         """One row for each leaf."""
         from fanwise.plan.recorded import read_run
-        from fanwise.plan.rows import table
+        from fanwise.plan.rows import leaf_table
 
-        return table(read_run(journal, run))
+        return leaf_table(read_run(journal, run))
 
 
 SYSTEM = PlanSystem()
