@@ -16,7 +16,7 @@ from fanwise.kernel.environment import environment
 from fanwise.kernel.perform import perform
 from fanwise.kernel.run import Run
 from fanwise.plan.asked import Asked
-from fanwise.plan.case import Base, Case, base_again, case_of, kept_base
+from fanwise.plan.case import Base, Case, case_of
 from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.earlier import items_of
 from fanwise.plan.driver.execution import execute, grower, wanted_of
@@ -70,7 +70,7 @@ class PlanPlan:
     def spec(self) -> dict[str, Any]:
         """The whole file, the commit to start from, and the split: a resume makes no other."""
         asked = {"bisect": self._asked.bisect, "dirty": self._asked.dirty}
-        return {**self._document.keep(), "base": kept_base(self.case.base), "asked": asked}
+        return {**self._document.keep(), **msgspec.to_builtins(self.case.base), "asked": asked}
 
     @cached_property
     def caps(self) -> Caps:
@@ -153,7 +153,7 @@ class PlanSystem:
     def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it. What shall become of the result is asked anew."""
         asked = Asked.of(**{**spec.get("asked", {}), **options})
-        return PlanPlan(Document.again(spec), base_again(spec["base"]), asked)
+        return PlanPlan(Document.again(spec), msgspec.convert(spec, Base), asked)
 
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree with the state of each leaf; fully: all that is known of each."""
@@ -172,9 +172,9 @@ class PlanSystem:
     def table(self, journal: Journal, run: RunRecord) -> Table:
         """One row for each leaf."""
         from fanwise.plan.recorded import read_run
-        from fanwise.plan.rows import table
+        from fanwise.plan.rows import leaf_table
 
-        return table(read_run(journal, run))
+        return leaf_table(read_run(journal, run))
 
 
 SYSTEM = PlanSystem()
