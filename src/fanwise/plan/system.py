@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.errors import UsageError
