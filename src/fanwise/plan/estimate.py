@@ -99,13 +99,9 @@ def _what(case: Case) -> Iterator[str]:
     tries = f", at most {spec.retry + 1} tries" if spec.retry else ", one try"
     yield f"each sub-plan by {each.kind} {who}{tries}"
     if spec.verify is not None:
-        yield f"verified by: {_line(spec.verify)}"
+        yield f"verified by: {spec.verify}"
     merged = f"merged: {spec.merge}"
-    yield merged if spec.check_ is None else f"{merged}; then checked by: {_line(spec.check_)}"
-
-
-def _line(line: str | tuple[str, ...]) -> str:
-    return line if isinstance(line, str) else " ".join(line)
+    yield merged if spec.check_ is None else f"{merged}; then checked by: {spec.check_}"
 
 
 def _scored(case: Case) -> Iterator[str]:

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.errors import UsageError
@@ -16,10 +18,10 @@ from fanwise.kernel.environment import environment
 from fanwise.kernel.perform import perform
 from fanwise.kernel.run import Run
 from fanwise.plan.asked import Asked
-from fanwise.plan.case import Base, Case, base_again, case_of, kept_base
+from fanwise.plan.case import Base, Case, case_of
 from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.earlier import items_of
-from fanwise.plan.driver.execution import execute, grower, wanted_of
+from fanwise.plan.driver.execution import grower, wanted_of
 from fanwise.plan.driver.replay import replay
 from fanwise.plan.ending import end_of
 from fanwise.plan.estimate import estimate_of, facts_of, plan_lines
@@ -70,7 +72,7 @@ class PlanPlan:
     def spec(self) -> dict[str, Any]:
         """The whole file, the commit to start from, and the split: a resume makes no other."""
         asked = {"bisect": self._asked.bisect, "dirty": self._asked.dirty}
-        return {**self._document.keep(), "base": kept_base(self.case.base), "asked": asked}
+        return {**self._document.keep(), **msgspec.to_builtins(self.case.base), "asked": asked}
 
     @cached_property
     def caps(self) -> Caps:
@@ -128,8 +130,7 @@ class PlanPlan:
     async def execute(self, run: Run) -> End:
         """Do all sub-plans, merge what they changed, leave the result."""
         run.note("environment", await perform(environment, self.folder))
-        done = await execute(self.case, run, bisect=self._asked.bisect, grew=self.drawing.grew)
-        return await end_of(self.case, done, self._asked, run)
+        return await end_of(self.case, self._asked, run, self.drawing.grew)
 
 
 class PlanSystem:
@@ -153,7 +154,7 @@ class PlanSystem:
     def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it. What shall become of the result is asked anew."""
         asked = Asked.of(**{**spec.get("asked", {}), **options})
-        return PlanPlan(Document.again(spec), base_again(spec["base"]), asked)
+        return PlanPlan(Document.again(spec), msgspec.convert(spec, Base), asked)
 
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree with the state of each leaf; fully: all that is known of each."""

@@ -22,7 +22,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     work: str = ""
     """A digest of who does the sub-plans and how they are verified."""
     strategy: Strategy = "three_way"
-    check: str | tuple[str, ...] | None = None
+    check: str | None = None
     """The command for the merged tree."""
     bisect: bool = False
     fail_fast: bool = False

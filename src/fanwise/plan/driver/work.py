@@ -59,7 +59,7 @@ class Work:
         self._how = How(
             kept=folder,
             imports=split.imports,
-            shared=case.shared,
+            shared=spec.shared,
             retry=spec.retry,
             timeout=spec.timeout,
             verify=spec.verify,
