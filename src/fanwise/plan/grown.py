@@ -17,7 +17,7 @@ from fanwise.plan.split.rules import Rules
 class Began(msgspec.Struct, frozen=True, kw_only=True):
     """What a run started from, as far as readers of its journal need it."""
 
-    commit: str
+    commit: str = msgspec.field(name="base")
     split: Split
     digests: Mapping[str, str]
     tokens: Mapping[str, int]

@@ -109,7 +109,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def read_run(journal: Journal, run: RunRecord) -> Recorded:
     """All of it."""
     spec = JSON.decode(run.spec)
-    base = msgspec.convert(spec["base"], Began)
+    base = msgspec.convert(spec, Began)
     items = _items(journal, run.id)
     values = {key: JSON.decode(each.value) for key, each in items.items() if each.value}
     tree = grown(base, _ended(values), spec["data"][KEY])

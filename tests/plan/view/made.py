@@ -86,15 +86,11 @@ def record(
         return msgspec.to_builtins(value)
 
     paths = [path for leaf in made.tree.leaves for path in leaf.files]
-    base = {
-        "commit": "b" * 40, "tree": "t" * 40, "split": msgspec.to_builtins(made),
-        "digests": dict.fromkeys(paths, "d"), "tokens": dict.fromkeys(paths, 100),
-        "files": len(paths),
-    }  # fmt: skip
     data = {"goal": "Replace the assertions", "check": "pytest -q", **(plan or {})}
     spec = {
-        "file": "plan.yaml", "folder": str(place), "data": {"plan": data},
-        "base": base,
+        "file": "plan.yaml", "folder": str(place), "data": {"plan": data}, "base": "b" * 40,
+        "split": msgspec.to_builtins(made), "digests": dict.fromkeys(paths, "d"),
+        "tokens": dict.fromkeys(paths, 100), "files": len(paths),
     }  # fmt: skip
 
     async def main() -> None:
