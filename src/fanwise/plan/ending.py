@@ -10,6 +10,7 @@ from fanwise.kernel.run import Run
 from fanwise.plan.asked import Asked
 from fanwise.plan.case import Case
 from fanwise.plan.driver.execution import execute
+from fanwise.plan.leaving import Left, leave
 from fanwise.plan.node import Tree
 from fanwise.plan.states import State
 from fanwise.plan.summary import LeafSummary, Summary, summary_of
@@ -28,17 +29,6 @@ COUNTED: tuple[tuple[State, str], ...] = (
     ("skipped", "skipped"),
     ("queued", "not done"),
 )
-
-
-class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the result, beside the branch or the patch."""
-
-    patch: str | None = None
-    """The path of its file."""
-    applied: Sequence[str] = ()
-    """Files of the work tree that were changed."""
-    problem: str = ""
-    """Why it was not applied."""
 
 
 def counted(found: Summary) -> str:
@@ -190,7 +180,7 @@ async def ended(
     """Do it, and write what was asked for; what there is to say beside that."""
     done = await execute(case, run, bisect=asked.bisect, grew=grew)
     found = summary_of(done.board, done.errors, complete=done.complete)
-    return found, Left(), done.notes
+    return found, await leave(case, found, asked, run), done.notes
 
 
 async def end_of(case: Case, asked: Asked, run: Run, grew: Callable[[Tree], None]) -> End:

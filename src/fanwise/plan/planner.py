@@ -15,7 +15,8 @@ from fanwise.kernel.events import Subscriber
 from fanwise.kernel.fan_out import run_sync
 from fanwise.kernel.run import MEMORY, open_run
 from fanwise.plan.asked import Asked
-from fanwise.plan.ending import Left, ended, note_lines, output_lines
+from fanwise.plan.ending import ended, note_lines, output_lines
+from fanwise.plan.leaving import Left
 from fanwise.plan.summary import LeafSummary, Summary
 from fanwise.plan.system import KEY, PlanPlan
 from fanwise.specs import Document

@@ -25,6 +25,7 @@ from fanwise.plan.driver.execution import grower, wanted_of
 from fanwise.plan.driver.replay import replay
 from fanwise.plan.ending import end_of
 from fanwise.plan.estimate import estimate_of, facts_of, plan_lines
+from fanwise.plan.leaving import undone
 from fanwise.plan.live.drawing import LiveTree
 from fanwise.plan.node import Node
 from fanwise.plan.spec import PlanSpec
@@ -129,6 +130,8 @@ class PlanPlan:
 
     async def execute(self, run: Run) -> End:
         """Do all sub-plans, merge what they changed, leave the result."""
+        if self._asked.rollback:
+            return await undone(self.case, run)
         run.note("environment", await perform(environment, self.folder))
         return await end_of(self.case, self._asked, run, self.drawing.grew)
 

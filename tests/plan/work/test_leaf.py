@@ -166,7 +166,8 @@ def test_one_that_does_not_verify_is_repaired_and_one_that_fails_begins_anew(
 
 
 def test_one_that_was_cut_off_goes_on(repo: Path, tmp_path: Path) -> None:
-    line = 'if [ "$FANWISE_PLAN_TRY" = 1 ]; then echo half >> pkg/a.py; sleep 600; fi; echo whole >> pkg/a.py'
+    first = "echo half >> pkg/a.py; sleep 600"
+    line = f'if [ "$FANWISE_PLAN_TRY" = 1 ]; then {first}; fi; echo whole >> pkg/a.py'
     ended = do(repo, CommandWorker(line), leaf(), how(tmp_path, retry=1, timeout=0.5))
 
     assert blob(repo, ended, "pkg/a.py").endswith("half\nwhole")
@@ -242,8 +243,8 @@ def test_in_a_folder_of_the_repository_names_are_those_of_the_folder(tmp_path: P
     command = CommandWorker(
         "printf '%s\\n' {files}; for f in {files}; do echo x >> $f; done; echo y >> log.txt"
     )
-    ended = do(repo / "sub", command, leaf("sub/-b.py", "sub/a.py"),
-               how(tmp_path, shared=("./log.txt",), verify="test -f a.py && cat {files}"))  # fmt: skip
+    asked = how(tmp_path, shared=("./log.txt",), verify="test -f a.py && cat {files}")
+    ended = do(repo / "sub", command, leaf("sub/-b.py", "sub/a.py"), asked)
 
     assert ended.said == "./-b.py\na.py"
     assert names(ended) == ["sub/-b.py", "sub/a.py", "sub/log.txt"]

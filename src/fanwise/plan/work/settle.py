@@ -64,6 +64,8 @@ def intact(workspace: Workspace) -> None:
 def _settled(
     workspace: Workspace, leaf: Node, shared: Sequence[str], owners: Mapping[str, str]
 ) -> Settled:
+    if nested := workspace.nested():
+        raise Broken(f"it made a git repository inside of this one, which cannot be: {nested[0]}")
     before = workspace.files_at_base()
     found: dict[str, Request] = {}
     whole: list[bytes] = []
