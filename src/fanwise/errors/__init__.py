@@ -49,7 +49,7 @@
     ├── NotComparable                  what the target does cannot be compared, and why
     ├── UntestedOriginal               the tests do not judge the original, so they judge nothing
     ├── BadSubPlans                    a sub-plan returned what cannot be sub-plans of it
-    ├── NotApplied                     a winner was not written to the tree, or to a branch
+    ├── NotApplied                     what a run made was not written to the tree, or to a branch
     ├── WorkFailed                     a try at a sub-plan of a plan came to nothing; `.reason`
     ├── SubPlanFailed                  a sub-plan was given up; `.tries` says why, each time
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
@@ -119,7 +119,6 @@ from fanwise.errors.optimize import (
     BenchFailed,
     CandidateUnfit,
     NoCandidates,
-    NotApplied,
     NotComparable,
     UntestedOriginal,
 )
@@ -128,6 +127,7 @@ from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
     NoFreeWorkspace,
+    NotApplied,
     NoWorkspaces,
     PatchFailed,
     WorkspaceError,

@@ -28,6 +28,10 @@ MOST_PARALLEL = 256
 KINDS = ("command", "model", "call", "workflow")
 
 
+def _folders(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list) else given
+
+
 class SplitSpec(SpecModel):
     """How files become sub-plans."""
 
@@ -74,10 +78,6 @@ class EachSpec(SpecModel):
         return self
 
 
-def _sparse(given: Any) -> Any:
-    return tuple(given) if isinstance(given, list) else given
-
-
 class PlanSpec(LimitsSpec):
     """What stands under `plan:`."""
 
@@ -103,11 +103,13 @@ class PlanSpec(LimitsSpec):
     fail_fast: bool = False
     result: Literal["branch", "patch"] = "branch"
     dirty: bool = False
-    sparse: Annotated[bool | tuple[str, ...] | None, BeforeValidator(_sparse)] = None
+    sparse: Annotated[bool | tuple[str, ...] | None, BeforeValidator(_folders)] = None
     """Workspaces have only the folders that a sub-plan needs, and these."""
     copy_: Patterns = Field(default=(), alias="copy")
     env: Many[str] = ()
-    """Further variables of the environment that commands get."""
+    """Further variables of the environment that `verify` and `check` get."""
+    sandbox: bool = True
+    """Around `verify` and `check`, where there is one."""
     timeout: Duration | None = None
     """For each try of a sub-plan, and for each verification."""
 

@@ -47,6 +47,16 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """Whose changes to it are lost."""
 
 
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that one leaf renamed and another changed: the changes went with it."""
+
+    path: str
+    to: str
+    leaf: str
+    """The later one of them."""
+    others: tuple[str, ...]
+
+
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
     """The tree with all that goes together."""
 
@@ -55,6 +65,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     """Those that are in, in order."""
     conflicts: tuple[Conflict, ...] = ()
     taken: tuple[Taken, ...] = ()
+    moved: tuple[Moved, ...] = ()
 
     @property
     def aside(self) -> tuple[str, ...]:
