@@ -24,7 +24,14 @@ def write(top: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def git(repo: Path, *args: str) -> str:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
+    identity = [
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+        "-c",
+        "init.defaultBranch=main",
+    ]
     done = subprocess.run(
         ["git", *identity, *args], cwd=repo, check=True, capture_output=True, text=True
     )
