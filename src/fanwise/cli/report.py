@@ -14,7 +14,7 @@ import typer
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import harmless, print_json, say
-from fanwise.cli.streams import text_file
+from fanwise.cli.streams import cannot_write, text_file
 from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
