@@ -138,7 +138,7 @@ def test_a_prompt_is_the_same_each_time_and_has_its_feedback_last() -> None:
     def made() -> str:
         tries = [Try(stage="verify", reason="exited with code 1", said="E   assert 1 == 2")]
         return prompt(
-            goal="Do it", files=["a.py", "odd\nname.py"], shared=["*.lock"], verify="pytest {tests}",
+            goal="Do it", files=["a.py", "odd\nname.py"], shared=["*.lock"], verify="pytest",
             context="`b.py`", splitting="By a file.", tries=tries, again=True,
         )  # fmt: skip
 

@@ -110,7 +110,7 @@ def test_what_is_malformed_is_refused_with_a_reason(text: str, why: str) -> None
 PIECES = st.lists(
     st.one_of(
         st.sampled_from([
-            "FILE: ", "EDIT: ", "DELETE: ", "SUBPLANS:", "NOTHING", "```", "````", "~~~", "\n", "\n",
+            "FILE: ", "EDIT: ", "DELETE: ", "SUBPLANS:", "NOTHING", "```", "````", "~~~", "\n",
             "a.py", "../x", "/etc/passwd", ".git/config", "x/", "<<<<<<< SEARCH\n", "=======\n",
             ">>>>>>> REPLACE\n", "{", "}", "[", '"', ":", '{"files": {"', '"}}', "one\n", "\\ud800",
         ]),
@@ -205,7 +205,7 @@ def test_edits_that_do_not_fit_are_refused(edits: list[Edit], why: str) -> None:
 
 
 def test_only_files_of_the_lease() -> None:
-    with pytest.raises(BadAnswer, match="`a.py` is not yours"):
+    with pytest.raises(BadAnswer, match=r"`a\.py` is not yours"):
         edit(Edit("FILE", "a.py", "x"), allowed="is not yours")
 
 
