@@ -137,6 +137,19 @@ class Workspace:
             found[os.fsdecode(path)] = (mode, name)
         return found
 
+    def read_at_base(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Return the contents of those of these files that are there at `base`, links left out."""
+        before = self.files_at_base()
+        wanted = [path for path in paths if before.get(path, ("",))[0].startswith("100")]
+        names = "".join(f"{before[path][1]}\n" for path in wanted)
+        out = self._git.raw("cat-file", "--batch", stdin=names.encode()) if names else b""
+        found = {}
+        for path in wanted:
+            head, _, rest = out.partition(b"\n")
+            size = int(head.split()[2])
+            found[path], out = rest[:size], rest[size + 1 :]
+        return found
+
     def restore(self, paths: Sequence[str]) -> None:
         """Put files back as they are at `base`; those that are not there are removed.
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from fanwise.kernel.virtual import outside
 from fanwise.plan.work.port import Ask, Worked, Worker, too_slow
 from fanwise.plan.work.said import said_by, tail
 from fanwise.plan.work.subplans import read_subplans
-from fanwise.plan.work.words import WORK, Line, check_line, command_of
+from fanwise.plan.work.words import WORK, check_line, filled
 from fanwise.processes import Command, CommandResult, run_command
 from fanwise.processes.result import ending_in_words
 from fanwise.workspaces import Workspace, environment
@@ -38,14 +37,22 @@ PREFIX = "FANWISE_PLAN_"
 class CommandWorker(Worker):
     """Runs a command for each try. `UsageError` for one whose places cannot be filled."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: str) -> None:
         check_line(line, WORK)
         self._line = line
 
     @property
     def name(self) -> str:
         """The command, as one would type it."""
-        return self._line if isinstance(self._line, str) else shlex.join(self._line)
+        return self._line
+
+    @property
+    def splitting(self) -> str:
+        """By a file."""
+        return (
+            "Instead of editing you may hand back parts of it. Write them as JSON to the file that "
+            f"the environment variable {PREFIX}SUBPLANS names."
+        )
 
     async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
         """Run it to its end."""
@@ -72,9 +79,11 @@ class CommandWorker(Worker):
             "goal": ask.goal,
             "subplans": str(subplans),
         }
-        return command_of(
-            self._line,
-            {**single, "files": ask.here},
+        line, values = filled(self._line, {**single, "files": ask.here})
+        return Command(
+            line,
+            *values,
+            shell=True,
             cwd=str(workspace.path),
             env={**environment(workspace), **_variables(ask, single)},
             stdin=b"",
