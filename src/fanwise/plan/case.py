@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from fanwise.plan.driver.item import digest
 from fanwise.plan.node import Node, Split, Tree
 from fanwise.plan.spec import RESERVED, PlanSpec
 from fanwise.plan.split import Rules, files_at, split
+from fanwise.plan.work.names import Names
 from fanwise.plan.work.port import Worker
 from fanwise.plan.worker import check_words, worker_of
 from fanwise.specs import Where
@@ -27,8 +28,7 @@ T = TypeVar("T")
 class Base(msgspec.Struct, frozen=True, kw_only=True):
     """What all starts from, and how it was split: as it was when the run began."""
 
-    commit: str
-    tree: str
+    commit: str = msgspec.field(name="base")
     split: Split
     digests: Mapping[str, str]
     """Of the content of each file that is in the plan."""
@@ -73,7 +73,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shared(self) -> tuple[str, ...]:
         """Patterns of files that all may change, from the top of the repository on."""
-        return tuple(from_top(each, self.place.inside) for each in self.spec.shared)
+        return Names(self.place.inside).patterns(self.spec.shared)
 
     @property
     def work(self) -> str:
@@ -136,7 +136,6 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
     )
     return Base(
         commit=start.commit,
-        tree=start.tree,
         split=made,
         digests={file.path: file.digest for file in listing.files},
         tokens={file.path: file.tokens for file in listing.files},
@@ -149,13 +148,6 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
 def rules_of(spec: PlanSpec) -> Rules:
     """As the split takes them."""
     return Rules(**spec.split.model_dump())
-
-
-def from_top(pattern: str, inside: str) -> str:
-    """A pattern that is relative to a folder of the repository, relative to its top."""
-    if not inside or "/" not in pattern.rstrip("/"):
-        return pattern
-    return f"{inside}/{pattern.removeprefix('./')}"
 
 
 def _no_files(spec: PlanSpec, left_out: Sequence[str]) -> str:
@@ -175,17 +167,6 @@ def _uncommitted(git: Git) -> int:
     """Files that git does not ignore, and that are not as in HEAD."""
     found = git.raw("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
     return found.count(b"\0")
-
-
-def kept_base(base: Base) -> dict[str, Any]:
-    """As the journal keeps it."""
-    kept: dict[str, Any] = msgspec.to_builtins(base)
-    return kept
-
-
-def base_again(kept: Mapping[str, Any]) -> Base:
-    """What `kept_base` gave."""
-    return msgspec.convert(kept, Base)
 
 
 def _at(where: Where, make: Callable[[], T]) -> T:

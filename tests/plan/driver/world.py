@@ -139,10 +139,10 @@ class World:
 
     def merge(self, item: Item) -> MergeStep:
         """Of several that change one file the first is in, the others are in conflict."""
-        leaves = list(item.leaves)
+        leaves: list[str] = []
         conflicts = []
         owners: dict[str, str] = {}
-        for change in () if item.at else item.changes:
+        for change in item.changes:
             clash = [path for path in change.files if path in owners]
             if clash:
                 others = tuple(owners[path] for path in clash)

@@ -35,7 +35,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     on_top: tuple[Change, ...] = ()
     """Of a merge: what was made on a merged tree, and is put on it."""
     leaves: tuple[str, ...] = ()
-    """Of a merge: those that are in `at` already. Of a result: all that are in it."""
+    """Of a result: those that are in it."""
     without: tuple[str, ...] = ()
     """Of a merge, a check: the leaves that are left out to see whether they are to blame."""
     left_out: tuple[Said, ...] = ()

@@ -11,7 +11,7 @@ What the verification writes is no part of the change: that is taken before it r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fanwise.errors import FanwiseError, SubPlanFailed, WorkFailed
 from fanwise.kernel.confined import scratch_folder
@@ -19,7 +19,7 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.stages import begin_stage
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.change import Change, Request
-from fanwise.plan.ended import Ended, Stage, Try
+from fanwise.plan.ended import Ended, Stage, SubPlan, Try
 from fanwise.plan.merge.trees import change_of
 from fanwise.plan.node import Node
 from fanwise.plan.work.context import context, imported
@@ -46,14 +46,16 @@ async def do_leaf(
     sparse: Sequence[str] | None = None,
     before: Sequence[Try] = (),
     depth_left: int = 0,
+    accepts: Callable[[Sequence[SubPlan]], object] = lambda subplans: None,
 ) -> Ended:
     """Do it, inside an item that holds a permit for a workspace. `SubPlanFailed`.
 
     `owners` is the leaf of each file (`Tree.owners`); `at` the commit that it starts from, if it is
     not that of the pool. `before` are failures that it is told of and that are not its own tries:
-    a conflict with others. `depth_left`: how many levels of sub-plans it may still return.
+    a conflict with others. `depth_left`: how many levels of sub-plans it may still return;
+    `accepts` raises a `FanwiseError` for those that cannot be.
     """
-    doing = _Doing(leaf, leaf.goal or goal, worker, how, owners, tuple(before), depth_left)
+    doing = _Doing(leaf, leaf.goal or goal, worker, how, owners, tuple(before), depth_left, accepts)
     while True:
         async with workspace(pool, at=at, sparse=sparse) as here:
             ended = await doing.tries_in(here)
@@ -87,6 +89,7 @@ class _Doing:
         owners: Mapping[str, str],
         before: tuple[Try, ...],
         depth_left: int,
+        accepts: Callable[[Sequence[SubPlan]], object],
     ) -> None:
         self._leaf = leaf
         self._goal = goal
@@ -95,6 +98,7 @@ class _Doing:
         self._owners = owners
         self._before = before
         self._depth_left = depth_left
+        self._accepts = accepts
         self._tries: list[Try] = []
         self._requests: dict[str, Request] = {}
         self._seconds = 0.0
@@ -190,6 +194,11 @@ class _Doing:
                 worked.said,
                 anew=True,
             )
+        try:
+            self._accepts(worked.subplans)
+        except FanwiseError as error:
+            reason = getattr(error, "reason", str(error))
+            raise _Failed("subplans", reason, worked.said, anew=True) from error
         return Ended(leaf=self._leaf.id, status="split", subplans=worked.subplans, said=worked.said)
 
     async def _verify(self, here: Workspace, settled: Settled) -> Verified:
