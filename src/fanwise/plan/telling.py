@@ -55,8 +55,7 @@ def counted(found: Recorded) -> str:
     """`130 leaves: 2 running, 1 failed, 57 done, 70 queued`."""
     counts: Counter[State] = Counter(each.state for each in found.leaves.values())
     returned = counts.pop("split", 0)
-    number = counts.total()
-    told = f"{number:,} {'leaf' if number == 1 else 'leaves'}: {counts_text(counts)}"
+    told = f"{plural(counts.total(), 'leaf', 'leaves')}: {counts_text(counts)}"
     return f"{told}; {returned:,} returned sub-plans" if returned else told
 
 
@@ -125,12 +124,16 @@ def result_lines(found: Recorded) -> Iterator[str]:
     result = found.joined.result
     if result is None:
         return
-    number = len(result.leaves)
-    of = f"of {number:,} {'leaf' if number == 1 else 'leaves'}"
+    of = f"of {plural(len(result.leaves), 'leaf', 'leaves')}"
     if result.branch is not None:
         yield f"result: the branch {result.branch} ({result.commit[:12]}), with the changes {of}"
     if result.patch is not None:
         yield f"result: the patch {result.patch}, with the changes {of}"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """`1 leaf`, `1,200 leaves`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def one_line(text: str) -> str:
@@ -146,7 +149,7 @@ def cost_text(leaf: Leaf) -> str:
         return ""
     tokens = "?" if calls.tokens.total is None else f"{calls.tokens.total:,.0f}"
     cost = "?" if calls.usd.total is None else dollars(calls.usd.total)
-    return f"{calls.attempts:,} calls, {tokens} tokens, {cost} dollars"
+    return f"{plural(calls.attempts, 'call')}, {tokens} tokens, {cost} dollars"
 
 
 def _wrong_line(leaf: Leaf) -> str:
@@ -194,8 +197,7 @@ def _all_of(leaf: Leaf, found: Recorded) -> Iterator[str]:
 
 def _files_text(files: Sequence[str]) -> str:
     more = f", and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
-    what = "file" if len(files) == 1 else "files"
-    return f"{len(files):,} {what}: {', '.join(files[:MOST_FILES])}{more}"
+    return f"{plural(len(files), 'file')}: {', '.join(files[:MOST_FILES])}{more}"
 
 
 def _times(leaf: Leaf) -> str:

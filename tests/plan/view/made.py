@@ -140,7 +140,8 @@ def conflict(leaf: str, *others: str, **more: Any) -> Conflict:
 
 
 def tried(stage: Any = "verify", reason: str = "2 tests failed", **more: Any) -> Try:
-    return Try(stage=stage, reason=reason, said=f"{reason}: the output", seconds=1.5, **more)
+    given: dict[str, Any] = {"said": f"{reason}: the output", "seconds": 1.5, **more}
+    return Try(stage=stage, reason=reason, **given)
 
 
 SPLIT = (

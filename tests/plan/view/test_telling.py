@@ -45,7 +45,7 @@ def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: Re
         "try 1: work failed: exit code 1 (1.5 s)", "      | exit code 1: the output",
         "its last edits are in src-c.patch", "request: setup.cfg (nobody's): wanted by tests/e",
         "      | +lost", "goal: Rename first", "verification: no tests", "after src/c",
-        "1 calls, 700 tokens, 0.02 dollars", "      | src/a is done",
+        "1 call, 700 tokens, 0.02 dollars", "      | src/a is done",
     ):  # fmt: skip
         assert part in text, part
     assert any(line.startswith("├─ src") for line in lines)
