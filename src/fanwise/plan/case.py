@@ -12,6 +12,7 @@ from fanwise.core.caps import Caps, Limit
 from fanwise.errors import BadSpec, FanwiseError
 from fanwise.plan.driver.item import digest
 from fanwise.plan.node import Node, Split, Tree
+from fanwise.plan.result import check_result
 from fanwise.plan.spec import RESERVED, PlanSpec
 from fanwise.plan.split import Rules, files_at, split
 from fanwise.plan.work.names import Names
@@ -107,6 +108,9 @@ def case_of(spec: PlanSpec, where: Where, base: Base | None = None) -> Case:
     if base is None:
         base = base_of(spec, where, repo, place)
         _at(where.at("copy"), lambda: matching(place.top, spec.copy_, ()))
+        if spec.result == "branch":
+            root = base.split.tree.root.id
+            _at(where.at("repo"), lambda: check_result(repo, root))
     worker = _at(where.at("each"), lambda: worker_of(spec, where))
     return Case(spec=spec, repo=repo, place=place, base=base, worker=worker)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from fanwise.kernel.run import Run
 from fanwise.plan.asked import Asked
 from fanwise.plan.case import Case
-from fanwise.plan.driver.execution import Executed
+from fanwise.plan.driver.execution import execute
+from fanwise.plan.leaving import Left, leave
+from fanwise.plan.node import Tree
 from fanwise.plan.states import State
 from fanwise.plan.summary import LeafSummary, Summary, summary_of
 from fanwise.specs.system import End
@@ -27,17 +29,6 @@ COUNTED: tuple[tuple[State, str], ...] = (
     ("skipped", "skipped"),
     ("queued", "not done"),
 )
-
-
-class Left(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the result, beside the branch or the patch."""
-
-    patch: str | None = None
-    """The path of its file."""
-    applied: Sequence[str] = ()
-    """Files of the work tree that were changed."""
-    problem: str = ""
-    """Why it was not applied."""
 
 
 def counted(found: Summary) -> str:
@@ -183,18 +174,25 @@ def _nothing(found: Summary) -> Iterator[str]:
         yield "nothing was changed, so there is no branch"
 
 
-async def end_of(case: Case, done: Executed, asked: Asked, run: Run) -> End:
-    """Write what was asked for, and say what came of it. Exit code 0: all is done, and right."""
+async def ended(
+    case: Case, asked: Asked, run: Run, grew: Callable[[Tree], None] = lambda tree: None
+) -> tuple[Summary, Left, Sequence[str]]:
+    """Do it, and write what was asked for; what there is to say beside that."""
+    done = await execute(case, run, bisect=asked.bisect, grew=grew)
     found = summary_of(done.board, done.errors, complete=done.complete)
-    left = Left()
+    return found, await leave(case, found, asked, run), done.notes
+
+
+async def end_of(case: Case, asked: Asked, run: Run, grew: Callable[[Tree], None]) -> End:
+    """Do it, and say what came of it. Exit code 0: all is done, and right."""
+    found, left, notes = await ended(case, asked, run, grew)
     document = {
         "base": case.base.commit,
         "goal": case.spec.goal,
+        "good": found.good and not left.problem,
         **msgspec.to_builtins(found),
-        "patch": left.patch,
-        "applied": list(left.applied),
-        "problem": left.problem,
+        **msgspec.to_builtins(left),
     }
     output = output_lines(case, found, left, run.id)
-    notes = [*done.notes, *note_lines(found, left, run.id)]
-    return End(document, output, notes, 0 if found.good and not left.problem else 1)
+    told = [*notes, *note_lines(found, left, run.id)]
+    return End(document, output, told, 0 if found.good and not left.problem else 1)

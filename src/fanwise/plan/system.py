@@ -21,10 +21,11 @@ from fanwise.plan.asked import Asked
 from fanwise.plan.case import Base, Case, case_of
 from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.earlier import items_of
-from fanwise.plan.driver.execution import execute, grower, wanted_of
+from fanwise.plan.driver.execution import grower, wanted_of
 from fanwise.plan.driver.replay import replay
 from fanwise.plan.ending import end_of
 from fanwise.plan.estimate import estimate_of, facts_of, plan_lines
+from fanwise.plan.leaving import undone
 from fanwise.plan.live.drawing import LiveTree
 from fanwise.plan.node import Node
 from fanwise.plan.spec import PlanSpec
@@ -129,9 +130,10 @@ class PlanPlan:
 
     async def execute(self, run: Run) -> End:
         """Do all sub-plans, merge what they changed, leave the result."""
+        if self._asked.rollback:
+            return await undone(self.case, run)
         run.note("environment", await perform(environment, self.folder))
-        done = await execute(self.case, run, bisect=self._asked.bisect, grew=self.drawing.grew)
-        return await end_of(self.case, done, self._asked, run)
+        return await end_of(self.case, self._asked, run, self.drawing.grew)
 
 
 class PlanSystem:

@@ -25,7 +25,8 @@ def worker_of(spec: PlanSpec, where: Where) -> Worker:
     if each.command is not None:
         return CommandWorker(each.command)
     if each.call is not None:
-        return CallWorker(function(each.call, where.at("each", "call")), each.call)
+        own = where.document.objects.get(each.call)
+        return CallWorker(own or function(each.call, where.at("each", "call")), each.call)
     if each.workflow is not None:
         return _workflow(spec, where)
     return _model(spec, where)

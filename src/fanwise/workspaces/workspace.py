@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fanwise.errors import GitFailed, PatchFailed, WorkspaceError
-from fanwise.workspaces.changes import NOT_INSIDE, note_new, stage_all
+from fanwise.workspaces.changes import NOT_INSIDE, nested, note_new, stage_all
 from fanwise.workspaces.git import NOBODY, Git
 from fanwise.workspaces.slot import Slot, inside
 
@@ -99,6 +99,11 @@ class Workspace:
         with self._own_index() as env:
             note_new(self._git, env, without=self._slot.copies)
             return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--", env=env)
+
+    def nested(self) -> list[str]:
+        """Return the folders that have become repositories of their own; `diff` leaves them out."""
+        with self._own_index() as env:
+            return nested(self._git, env)
 
     def changed_blobs(self) -> dict[str, tuple[str, str] | None]:
         """Return the files that `diff` is about with their modes and the names of their contents.

@@ -122,9 +122,10 @@ class World:
             leaves = joining.steps[-1].merged.leaves
             passed = not self.bad(leaves)
             return joining.checked(item, Checked(passed=passed, without=item.without))
-        return joining.left(
-            Result(commit=item.at, branch="b", leaves=item.leaves, left_out=item.left_out)
-        )
+        assert item.step is not None
+        leaves = item.step.merged.leaves
+        result = Result(commit=item.at, branch="b", leaves=leaves, left_out=item.left_out)
+        return joining.left(result)
 
     def ended(self, node: Node, fate: str) -> Ended:
         if fate == "split":

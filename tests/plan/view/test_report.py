@@ -91,7 +91,7 @@ def test_every_link_leads_somewhere_on_the_page(whole: Recorded) -> None:
 
 def test_the_lines_and_the_document_say_the_same(whole: Recorded) -> None:
     made = report(whole)
-    assert made.lines[0].startswith("11 leaves: 1 failed")
+    assert made.lines[0].startswith("11 sub-plans: 1 failed")
     assert made.document["counts"]["failed"] == 1
     assert len(made.document["leaves"]) == 12
     assert made.document["result"]["branch"] == "fanwise/plan-abc"
@@ -103,7 +103,7 @@ def test_a_run_that_has_just_begun_and_one_that_goes_on_have_a_page(tmp_path: Pa
         place.mkdir()
         found = read_run(*record(place, split_of(STORY), story()[:number]))
         seen = Seen(report(found).html)
-        assert ("Leaves at work" in seen.words) is (number > 0)
+        assert ("Sub-plans at work" in seen.words) is (number > 0)
         assert "fanwise/plan-abc" not in seen.words
 
 

@@ -13,6 +13,9 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current
 from fanwise.plan.driver.drive import FAN_OUT
 from fanwise.workspaces.git import Git
+from fanwise.workspaces.results import branches
+
+BRANCH = "refs/heads/"
 
 
 class Earlier(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +41,7 @@ def earlier(run: Run, git: Git) -> Earlier:
         if each.status == "done" and each.value
     }
     gone = missing(git, {name for names in named.values() for name in names})
+    gone |= {name for name in named.get("result", ()) if name.startswith(BRANCH)} - _branches(git)
     return Earlier(
         failed=frozenset(leaf for each in failed if (leaf := _leaf(each.key))),
         lost=frozenset(key for key, names in named.items() if names & gone),
@@ -54,7 +58,7 @@ def items_of(journal: Journal, run_id: str, path: str = FAN_OUT) -> Iterable[Ite
 
 def missing(git: Git, names: Iterable[str]) -> set[str]:
     """Those objects that the repository does not have."""
-    asked = sorted(names)
+    asked = sorted(name for name in names if not name.startswith(BRANCH))
     if not asked:
         return set()
     told = git("cat-file", "--batch-check", stdin="".join(f"{each}\n" for each in asked).encode())
@@ -73,3 +77,9 @@ def _names(value: Mapping[str, Any]) -> Iterator[str]:
         yield from (blob["name"] for blob in change["files"].values() if blob is not None)
     if value.get("commit"):
         yield value["commit"]
+    if value.get("branch"):
+        yield f"{BRANCH}{value['branch']}"
+
+
+def _branches(git: Git) -> set[str]:
+    return {f"{BRANCH}{name}" for name in branches(git)}

@@ -18,7 +18,6 @@ from fanwise.plan.driver.earlier import earlier
 from fanwise.plan.driver.wanted import Wanted
 from fanwise.plan.driver.work import Work
 from fanwise.plan.ended import SubPlan
-from fanwise.plan.leaving import leave
 from fanwise.plan.node import Tree
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.patterns import Patterns
@@ -55,7 +54,6 @@ async def execute(
                 folder,
                 tree=lambda: board.tree,
                 grow=grower(case),
-                leave=lambda item: leave(case, item),
             )
             driver = Driver(
                 board, work.perform, lost=before.lost, grew=lambda board: grew(board.tree)

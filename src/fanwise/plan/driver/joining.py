@@ -201,7 +201,7 @@ class Joining:
             key="result",
             of=digest("result", self._wanted.result, step.commit),
             at=step.commit,
-            leaves=step.merged.leaves,
+            step=step,
             left_out=tuple(self._left_out()),
         )
 

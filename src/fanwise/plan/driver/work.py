@@ -20,10 +20,11 @@ from fanwise.plan.case import Case
 from fanwise.plan.driver.cones import cone_of, is_sparse
 from fanwise.plan.driver.item import Item
 from fanwise.plan.ended import Ended, SubPlan, Try
-from fanwise.plan.merge.merged import Checked, Conflict, MergeStep
+from fanwise.plan.merge.merged import Checked, Conflict, MergeStep, Result
 from fanwise.plan.merge.step import Signed, author_of, merge_step
 from fanwise.plan.merge.trees import commit_with
 from fanwise.plan.node import Node, Tree
+from fanwise.plan.result import branch_name, leave
 from fanwise.plan.work.how import How
 from fanwise.plan.work.leaf import do_leaf
 from fanwise.plan.work.said import said_by
@@ -47,14 +48,12 @@ class Work:
         *,
         tree: Callable[[], Tree],
         grow: Callable[[Tree, str, Sequence[SubPlan]], Tree],
-        leave: Callable[[Item], Any],
     ) -> None:
         self._case = case
         self._pool = pool
         self._folder = folder
         self._tree = tree
         self._grow = grow
-        self._leave = leave
         spec, split = case.spec, case.base.split
         self._how = How(
             kept=folder,
@@ -79,7 +78,7 @@ class Work:
         if item.kind == "check":
             return await self._check(item)
         if item.kind == "result":
-            return await in_thread(self._leave, item)
+            return await self._leave(item)
         return await self._within_budget(item)
 
     async def _merge(self, item: Item) -> MergeStep:
@@ -93,6 +92,20 @@ class Work:
             case.spec.merge,
             signed,
             on_top=item.on_top,
+        )
+
+    async def _leave(self, item: Item) -> Result:
+        case = self._case
+        assert item.step is not None
+        branch = branch_name(case.tree.root.id) if case.spec.result == "branch" else None
+        return await in_thread(
+            leave,
+            case.repo,
+            case.base.commit,
+            item.step,
+            branch=branch,
+            folder=self._folder,
+            left_out=item.left_out,
         )
 
     async def _within_budget(self, item: Item) -> Ended:

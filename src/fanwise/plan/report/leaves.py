@@ -98,7 +98,7 @@ def cost(found: Recorded) -> Html:
     """What each leaf cost, the dearest first; what nobody knows is said."""
     asked = [each for each in found.leaves.values() if each.calls.attempts]
     asked.sort(key=lambda each: (-(each.calls.usd.known), -(each.calls.tokens.known)))
-    names = ("leaf", "calls", "tokens in", "tokens out", "tokens", "dollars")
+    names = ("sub-plan", "calls", "tokens in", "tokens out", "tokens", "dollars")
     head = [
         element("th", name, scope="col", class_="number" if place else None)
         for place, name in enumerate(names)

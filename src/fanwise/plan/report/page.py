@@ -24,22 +24,24 @@ from fanwise.view.pieces import duration_text, facts, tile, title
 
 TREE = (
     "Each sub-plan below the one that it was split from. Groups in which all went well are folded "
-    "where there are many leaves."
+    "where there are many."
 )
-GRAPH = "An arrow goes from a leaf to one whose files it imports; the more imports, the thicker."
+GRAPH = (
+    "An arrow goes from a sub-plan to one whose files it imports; the more imports, the thicker."
+)
 TIMELINE = (
-    "Above: how many leaves were at work at once; the dashed line is the cap. Below: each leaf, "
-    "with the time that it waited before it began."
+    "Above: how many sub-plans were at work at once; the dashed line is the cap. Below: each of "
+    "them, with the time that it waited before it began."
 )
 CONFLICTS = (
-    "Where two leaves changed the same, the later one is set aside, and run again on what was "
+    "Where two sub-plans changed the same, the later one is set aside, and run again on what was "
     "merged, with the conflict as feedback."
 )
 REQUESTS = (
-    "Edits that a leaf made in files that are not its own. They were undone in its workspace and "
-    "are in no result: they are here for whoever owns the files."
+    "Edits that a sub-plan made in files that are not its own. They were undone in its workspace "
+    "and are in no result: they are here for whoever owns the files."
 )
-BROKEN = "Names that one leaf removed or renamed, and that another one began to use."
+BROKEN = "Names that one sub-plan removed or renamed, and that another one began to use."
 
 
 def report(found: Recorded) -> Report:
@@ -58,7 +60,7 @@ def report(found: Recorded) -> Report:
 def _tiles(found: Recorded) -> Iterator[Html]:
     counts = count_leaves(found)[found.tree.root.id]
     card = found.split.scorecard
-    yield tile("leaves", f"{counts.total():,}", f"{card.files:,} files")
+    yield tile("sub-plans", f"{counts.total():,}", f"{card.files:,} files")
     done = counts["done"] + counts["unchanged"]
     others = [f"{counts[s]:,} {s}" for s in ORDER if counts[s] and s not in ("done",)]
     yield tile("done", f"{done:,}", ", ".join(others))
@@ -91,7 +93,7 @@ def _check_tile(found: Recorded) -> Iterator[Html]:
 def _cost_tiles(found: Recorded) -> Iterator[Html]:
     worked = sum(leaf.ran_s for leaf in found.leaves.values())
     if worked:
-        yield tile("work of all leaves", duration_text(worked), "one after another")
+        yield tile("work of all", duration_text(worked), "one after another")
     calls = found.calls
     if calls.attempts:
         usd, tokens = calls.usd.total, calls.tokens.total
@@ -107,7 +109,7 @@ def _sections(found: Recorded) -> Iterator[Section]:
     drawn = timeline(found, found.split.scorecard.max_parallel)
     if drawn is not None:
         yield Section("timeline", "Timeline", drawn, TIMELINE)
-    if found.joined.conflicts or found.joined.taken:
+    if found.joined.conflicts or found.joined.taken or found.joined.moved:
         yield Section("conflicts", "Conflicts", conflicts(found), CONFLICTS)
     if found.joined.broken:
         yield Section("broken", "Broken names", broken_names(found), BROKEN)
@@ -119,7 +121,7 @@ def _sections(found: Recorded) -> Iterator[Section]:
     if found.calls.attempts:
         yield Section("cost", "Cost", cost(found))
     yield Section("split", "Split", splitting(found.split))
-    yield Section("leaves", "Leaves", leaves(found))
+    yield Section("sub-plans", "Sub-plans", leaves(found))
     yield Section("run", "Run", _run(found))
 
 
@@ -132,7 +134,7 @@ def _result(found: Recorded) -> Html:
 def _about_result(found: Recorded) -> Iterator[Child]:
     result = found.joined.result
     assert result is not None
-    of = f" with the changes of {plural(len(result.leaves), 'leaf', 'leaves')}"
+    of = f" with the changes of {plural(len(result.leaves), 'sub-plan')}"
     if result.branch is not None:
         commit = element("code", result.commit[:12])
         yield element(
@@ -154,7 +156,7 @@ def _left_out(left: tuple[Said, ...], found: Recorded) -> Html | None:
         for each in left
     ]
     return element(
-        "table", element("caption", "Leaves whose changes are not in it"), element("tbody", rows)
+        "table", element("caption", "Sub-plans whose changes are not in it"), element("tbody", rows)
     )
 
 

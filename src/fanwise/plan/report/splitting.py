@@ -21,7 +21,7 @@ def splitting(split: Split) -> Html:
         "div",
         facts(f"Scorecard of the mode {split.mode}", list(_card(split.scorecard))),
         _fold("hubs: files that many others import", hubs),
-        _fold("leaves beyond the limits", irreducible),
+        _fold("sub-plans beyond the limits", irreducible),
         _fold("files whose imports could not be read", _said(split.unparsed)),
         _fold("files that were left out", _said(split.left_out)),
     )
@@ -29,17 +29,17 @@ def splitting(split: Split) -> Html:
 
 def _card(card: Scorecard) -> Iterator[tuple[str, Child]]:
     yield "files", f"{card.files:,}, about {card.tokens:,} tokens"
-    yield "leaves", f"{card.leaves:,}, {card.depth} deep"
-    yield "balance", f"the biggest leaf is {card.balance:.2f} times the mean one"
+    yield "sub-plans", f"{card.leaves:,}, {card.depth} deep"
+    yield "balance", f"the biggest is {card.balance:.2f} times the mean one"
     if card.cut is not None:
-        yield "imports between leaves", f"{card.cut:.0%} of {card.edges:,}"
+        yield "imports from one to another", f"{card.cut:.0%} of {card.edges:,}"
     if card.cut_without_hubs is not None:
         yield "the same, without hubs", f"{card.cut_without_hubs:.0%}"
-    yield "files in circles between leaves", f"{card.cyclic:.0%}"
+    yield "files in circles between them", f"{card.cyclic:.0%}"
     yield "predicted speed-up", f"{card.speedup:.1f} times, with {card.max_parallel} at once"
     if card.commits_inside is not None:
         yield (
-            "past commits that stay in one leaf",
+            "past commits that stay in one",
             f"{card.commits_inside:.0%} of {card.commits:,}",
         )
 

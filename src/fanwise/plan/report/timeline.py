@@ -59,7 +59,7 @@ def timeline(found: Recorded, cap: int | None) -> Html | None:
     clock = busy_clock(worked)
     total = max(clock.total, 1e-3)
     _, unit, word = next(each for each in UNITS if total >= each[0])
-    axis = time_axis(Linear(0.0, total / unit).ticks(6), f"{word} since the first leaf began")
+    axis = time_axis(Linear(0.0, total / unit).ticks(6), f"{word} since the first one began")
     drawn = [_row(row, clock, total) for row in rows]
     gantt = element("div", drawn, class_="gantt", role="list")
     return element(
@@ -150,8 +150,8 @@ def _lane(found: Recorded, clock: BusyClock, cap: int | None, latest: float) -> 
     busy = sum(span.end - span.start for span in spans)
     of = f" of {cap}" if cap is not None else ""
     told = f"peak {flight.peak}{of} at once, {busy / max(clock.total, 1e-3):.1f} on average"
-    head = element("h3", "Leaves at work", " ", element("small", told))
-    drawn = lane(flight, "c0", cap=cap, pauses=(), label=f"Leaves at work: {told}")
+    head = element("h3", "Sub-plans at work", " ", element("small", told))
+    drawn = lane(flight, "c0", cap=cap, pauses=(), label=f"Sub-plans at work: {told}")
     return element("div", head, drawn)
 
 

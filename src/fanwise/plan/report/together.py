@@ -8,7 +8,7 @@ from fanwise.plan.change import Request
 from fanwise.plan.merge.merged import Checked, Conflict
 from fanwise.plan.recorded import Recorded
 from fanwise.plan.report.marks import leaf_link, leaf_links, state_chip
-from fanwise.plan.telling import settled
+from fanwise.plan.telling import moved_line, plural, settled
 from fanwise.view.markup import DASH, Child, Html, element
 from fanwise.view.patch import MOST, bounded, diff
 from fanwise.view.pieces import block, duration_text, folded, scrolled
@@ -24,9 +24,10 @@ def conflicts(found: Recorded) -> Html:
         for each in found.joined.taken
     ]
     table = _table(
-        "Files of which the later leaf's version was taken", ("file", "taken of", "lost of"), taken
+        "Files of which the later one's version was taken", ("file", "taken of", "lost of"), taken
     )
-    return element("div", shown, table if taken else None)
+    moved = [element("li", moved_line(each, found)) for each in found.joined.moved]
+    return element("div", shown, table if taken else None, element("ul", moved) if moved else None)
 
 
 def _conflict(conflict: Conflict, found: Recorded) -> Html:
@@ -54,9 +55,10 @@ def requests(wanted: Sequence[Request], found: Recorded) -> Html:
 
 def _request(request: Request, found: Recorded) -> Html:
     owner = "nobody's" if request.owner is None else f"of {found.title(request.owner)}"
+    more = f", and {plural(request.more, 'other file')} of the same" if request.more else ""
     summary = [
         element("span", request.path, class_="where"),
-        element("span", f"wanted by {found.title(request.leaf)}", class_="said"),
+        element("span", f"wanted by {found.title(request.leaf)}{more}", class_="said"),
         element("span", element("span", owner, class_="chip"), class_="chips"),
     ]
     inside = element("div", diff(request.patch, MOST), class_="inside")

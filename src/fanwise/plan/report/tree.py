@@ -49,7 +49,7 @@ def _node(node: Node, found: Recorded, counts: Counts) -> Html:
     open_ = node.parent is None or few or _calls(counts, node)
     summary = [
         element("span", node.title or "all", class_="name"),
-        element("span", plural(mine.total(), "leaf", "leaves"), class_="small"),
+        element("span", plural(mine.total(), "sub-plan"), class_="small"),
         element("span", count_chips(mine), class_="chips"),
     ]
     return folded(summary, element("div", shown, class_="below"), open_=open_, class_="node")

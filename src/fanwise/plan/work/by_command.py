@@ -31,6 +31,8 @@ from fanwise.workspaces import Workspace, environment
 
 KEEP = 1 << 20
 """Bytes of what it writes that stay in memory."""
+NOT_STARTED = (126, 127)
+"""What a shell exits with if there is no such program, or it cannot be run."""
 PREFIX = "FANWISE_PLAN_"
 
 
@@ -66,7 +68,8 @@ class CommandWorker(Worker):
         if result.timed_out:
             raise too_slow(ask.timeout, said)
         if not result.ok:
-            raise WorkFailed(ending_in_words(result), said)
+            final = result.exit_code in NOT_STARTED
+            raise WorkFailed(ending_in_words(result), said, final=final)
         return Worked(said=said, subplans=read_subplans(subplans, ask))
 
     def _command(self, ask: Ask, workspace: Workspace, scratch: Path, subplans: Path) -> Command:
