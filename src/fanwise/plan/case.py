@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ from fanwise.plan.spec import RESERVED, PlanSpec
 from fanwise.plan.split import Rules, files_at, split
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.port import Worker
-from fanwise.plan.worker import check_words, worker_of
+from fanwise.plan.worker import check_words, worker_of, workflow_of
 from fanwise.specs import Where
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.git import Git
@@ -40,6 +40,8 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     """Files of the work tree that are not as in HEAD, and were left out."""
     unmatched: tuple[str, ...] = ()
     """Patterns that match no file."""
+    workflow: dict[str, Any] | None = None
+    """Of `each`: the file, as it was."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +84,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         spec = self.spec
         each = spec.each.model_dump(mode="json", exclude={"budget", "retry"})
         named = (spec.goal, each, spec.verify, spec.tests, spec.shared, spec.env, spec.copy_)
-        return digest("work", named, self.place.inside)
+        return digest("work", named, self.place.inside, (self.base.workflow or {}).get("data"))
 
     def caps(self, slots: int) -> Caps:
         """Those of the file, and the workspaces."""
@@ -111,7 +113,7 @@ def case_of(spec: PlanSpec, where: Where, base: Base | None = None) -> Case:
         if spec.result == "branch":
             root = base.split.tree.root.id
             _at(where.at("repo"), lambda: check_result(repo, root))
-    worker = _at(where.at("each"), lambda: worker_of(spec, where))
+    worker = _at(where.at("each"), lambda: worker_of(spec, where, base.workflow))
     return Case(spec=spec, repo=repo, place=place, base=base, worker=worker)
 
 
@@ -146,6 +148,7 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
         files=_count(git, start.commit),
         uncommitted=0 if spec.dirty else _uncommitted(git),
         unmatched=listing.unmatched,
+        workflow=_at(where.at("each", "workflow"), lambda: workflow_of(spec, where)),
     )
 
 

@@ -71,7 +71,7 @@ def note_lines(found: Summary, left: Left, run_id: str) -> list[str]:
         _moved(found),
         _broken(found),
         _requests(found, run_id),
-        _checked(found),
+        _checked(found, run_id),
         _nothing(found),
         [f"the result was not applied: {left.problem}"] if left.problem else [],
     )
@@ -158,7 +158,7 @@ def _requests(found: Summary, run_id: str) -> Iterator[str]:
         yield f"  with their patches: fanwise show {run_id} --full"
 
 
-def _checked(found: Summary) -> Iterator[str]:
+def _checked(found: Summary, run_id: str) -> Iterator[str]:
     if not found.checks or (found.result is not None and not found.count("left out")):
         return
     if found.result is None:
@@ -166,7 +166,7 @@ def _checked(found: Summary) -> Iterator[str]:
         yield from (f"  {line}" for line in found.checks[0].said.splitlines()[-MOST:])
         yield f"  look at what was merged: git switch --detach {found.merged}"
         if len(found.checks) == 1:
-            yield "  to find the sub-plans that it fails with: fanwise resume RUN --bisect"
+            yield f"  to find the sub-plans that it fails with: fanwise resume {run_id} --bisect"
 
 
 def _nothing(found: Summary) -> Iterator[str]:

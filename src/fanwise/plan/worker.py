@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from fanwise.errors import UsageError
 from fanwise.models.port import Model
@@ -13,13 +14,20 @@ from fanwise.plan.work.by_call import CallWorker
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.plan.work.port import Worker
 from fanwise.plan.work.words import VERIFY, WORK, check_line
-from fanwise.specs import Where, function
+from fanwise.specs import Document, Where, function, read
 
 PLACE = re.compile(r"(?<![$\w{])\{([a-z_]+)\}(?![\w}])")
 ALONE = re.compile(r"(?:^|(?<=[\s=]))\{([a-z_]+)\}(?=\s|$)")
 
 
-def worker_of(spec: PlanSpec, where: Where) -> Worker:
+def workflow_of(spec: PlanSpec, where: Where) -> dict[str, Any] | None:
+    """The file of a workflow as it is now, as the journal keeps it; None: it is none."""
+    if spec.each.workflow is None:
+        return None
+    return read(where.document.folder / spec.each.workflow).keep()
+
+
+def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) -> Worker:
     """Whoever it is, ready to work. `FanwiseError`."""
     each = spec.each
     if each.command is not None:
@@ -27,13 +35,11 @@ def worker_of(spec: PlanSpec, where: Where) -> Worker:
     if each.call is not None:
         own = where.document.objects.get(each.call)
         return CallWorker(own or function(each.call, where.at("each", "call")), each.call)
-    if each.workflow is not None:
-        return _workflow(spec, where)
+    if workflow is not None:
+        from fanwise.plan.work.by_workflow import WorkflowWorker
+
+        return WorkflowWorker(Document.again(workflow))
     return _model(spec, where)
-
-
-def _workflow(spec: PlanSpec, where: Where) -> Worker:
-    raise NotImplementedError
 
 
 def _model(spec: PlanSpec, where: Where) -> Worker:
