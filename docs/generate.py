@@ -43,6 +43,7 @@ COMMANDS = (
     "simulate",
     "sample",
     "optimize",
+    "split",
     "score",
     "runs",
     "show",

@@ -26,6 +26,7 @@ from fanwise.cli import (
     score,
     show,
     simulate,
+    split,
 )
 from fanwise.cli import run as run_file
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
@@ -39,6 +40,7 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
   ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
   fanwise sample PROMPT -m M   ask a model until its answer is valid
   fanwise optimize TARGET      judge candidates for a faster function
+  fanwise split PATH           a code base as sub-plans to be worked on at once
   fanwise run FILE             what the file says; fanwise check FILE only looks
   fanwise simulate FILE        how long it would take, what it costs, what binds
   fanwise pull smollm2         a small model for this machine, as local:smollm2
@@ -80,6 +82,7 @@ for command in (
     simulate,
     sample,
     optimize,
+    split,
     score,
     runs,
     show,

@@ -64,9 +64,9 @@ def report(
     target = Path(f"{run_id}.html") if output is None else output
     with reading(journal, run_id) as (found, run):
         system = _reporting(run.kind, run_id)
-        _check_target(target)
+        check_target(target)
         made = system.report(found, run)
-    _write(target, made.html)
+    write_page(target, made.html)
     if as_json:
         print_json({**made.document, "report": str(target)})
         return
@@ -87,7 +87,8 @@ def _reporting(kind: str, run_id: str) -> ReportingSystem:
     return found
 
 
-def _check_target(target: Path) -> None:
+def check_target(target: Path) -> None:
+    """Refuse a place where something else stands. `UsageError`."""
     from fanwise.view.page import is_report
 
     if not target.exists():
@@ -103,7 +104,7 @@ def _check_target(target: Path) -> None:
         )
 
 
-def _write(target: Path, html: str) -> None:
+def write_page(target: Path, html: str) -> None:
     """Whole or not at all: whoever looks at the earlier report meanwhile sees that."""
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -12,10 +12,12 @@ from fanwise.core.caps import Caps, Limit
 from fanwise.errors import BadSpec, FanwiseError
 from fanwise.plan.driver.item import digest
 from fanwise.plan.node import Node, Split, Tree
+from fanwise.plan.result import check_result
 from fanwise.plan.spec import RESERVED, PlanSpec
 from fanwise.plan.split import Rules, files_at, split
+from fanwise.plan.work.names import Names
 from fanwise.plan.work.port import Worker
-from fanwise.plan.worker import check_words, worker_of
+from fanwise.plan.worker import check_words, worker_of, workflow_of
 from fanwise.specs import Where
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.git import Git
@@ -27,8 +29,7 @@ T = TypeVar("T")
 class Base(msgspec.Struct, frozen=True, kw_only=True):
     """What all starts from, and how it was split: as it was when the run began."""
 
-    commit: str
-    tree: str
+    commit: str = msgspec.field(name="base")
     split: Split
     digests: Mapping[str, str]
     """Of the content of each file that is in the plan."""
@@ -39,6 +40,8 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     """Files of the work tree that are not as in HEAD, and were left out."""
     unmatched: tuple[str, ...] = ()
     """Patterns that match no file."""
+    workflow: dict[str, Any] | None = None
+    """Of `each`: the file, as it was."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +76,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shared(self) -> tuple[str, ...]:
         """Patterns of files that all may change, from the top of the repository on."""
-        return tuple(from_top(each, self.place.inside) for each in self.spec.shared)
+        return Names(self.place.inside).patterns(self.spec.shared)
 
     @property
     def work(self) -> str:
@@ -81,7 +84,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         spec = self.spec
         each = spec.each.model_dump(mode="json", exclude={"budget", "retry"})
         named = (spec.goal, each, spec.verify, spec.tests, spec.shared, spec.env, spec.copy_)
-        return digest("work", named, self.place.inside)
+        return digest("work", named, self.place.inside, (self.base.workflow or {}).get("data"))
 
     def caps(self, slots: int) -> Caps:
         """Those of the file, and the workspaces."""
@@ -107,7 +110,10 @@ def case_of(spec: PlanSpec, where: Where, base: Base | None = None) -> Case:
     if base is None:
         base = base_of(spec, where, repo, place)
         _at(where.at("copy"), lambda: matching(place.top, spec.copy_, ()))
-    worker = _at(where.at("each"), lambda: worker_of(spec, where))
+        if spec.result == "branch":
+            root = base.split.tree.root.id
+            _at(where.at("repo"), lambda: check_result(repo, root))
+    worker = _at(where.at("each"), lambda: worker_of(spec, where, base.workflow))
     return Case(spec=spec, repo=repo, place=place, base=base, worker=worker)
 
 
@@ -136,26 +142,19 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
     )
     return Base(
         commit=start.commit,
-        tree=start.tree,
         split=made,
         digests={file.path: file.digest for file in listing.files},
         tokens={file.path: file.tokens for file in listing.files},
         files=_count(git, start.commit),
         uncommitted=0 if spec.dirty else _uncommitted(git),
         unmatched=listing.unmatched,
+        workflow=_at(where.at("each", "workflow"), lambda: workflow_of(spec, where)),
     )
 
 
 def rules_of(spec: PlanSpec) -> Rules:
     """As the split takes them."""
     return Rules(**spec.split.model_dump())
-
-
-def from_top(pattern: str, inside: str) -> str:
-    """A pattern that is relative to a folder of the repository, relative to its top."""
-    if not inside or "/" not in pattern.rstrip("/"):
-        return pattern
-    return f"{inside}/{pattern.removeprefix('./')}"
 
 
 def _no_files(spec: PlanSpec, left_out: Sequence[str]) -> str:
@@ -175,17 +174,6 @@ def _uncommitted(git: Git) -> int:
     """Files that git does not ignore, and that are not as in HEAD."""
     found = git.raw("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
     return found.count(b"\0")
-
-
-def kept_base(base: Base) -> dict[str, Any]:
-    """As the journal keeps it."""
-    kept: dict[str, Any] = msgspec.to_builtins(base)
-    return kept
-
-
-def base_again(kept: Mapping[str, Any]) -> Base:
-    """What `kept_base` gave."""
-    return msgspec.convert(kept, Base)
 
 
 def _at(where: Where, make: Callable[[], T]) -> T:

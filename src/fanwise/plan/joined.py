@@ -16,7 +16,7 @@ import msgspec
 from fanwise.errors import one_line
 from fanwise.journal.codec import decode_error
 from fanwise.journal.port import ItemRecord
-from fanwise.plan.merge.merged import Broken, Checked, Conflict, MergeStep, Result, Taken
+from fanwise.plan.merge.merged import Broken, Checked, Conflict, MergeStep, Moved, Result, Taken
 from fanwise.plan.node import Tree
 
 KINDS = ("merge", "check", "result")
@@ -79,6 +79,11 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def taken(self) -> tuple[Taken, ...]:
         """Files in which the later leaf was taken."""
         return tuple(dict.fromkeys(each for m in self.merges for each in m.merged.taken))
+
+    @cached_property
+    def moved(self) -> tuple[Moved, ...]:
+        """Files that one leaf renamed and others changed, and that went together."""
+        return tuple(dict.fromkeys(each for m in self.merges for each in m.merged.moved))
 
     @cached_property
     def broken(self) -> tuple[Broken, ...]:

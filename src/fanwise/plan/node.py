@@ -100,6 +100,9 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float
     """By list scheduling of `after` at `max_parallel`, work being tokens."""
     max_parallel: int
+    against: int = 0
+    """In `dependency` mode: imports that go against `after`, because they would close a circle that
+    is too large for a leaf. They stand in functions, or are those of a spine."""
     commits: int = 0
     """Past commits that were looked at."""
     commits_inside: float | None = None

@@ -18,12 +18,13 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import AttemptRecord, CallTotals, ItemRecord, Journal, RunRecord
 from fanwise.plan.change import Change, Request
 from fanwise.plan.ended import Ended, Try
-from fanwise.plan.grown import grown
+from fanwise.plan.grown import Began, grown
 from fanwise.plan.joined import Joined, joined
 from fanwise.plan.merge.merged import Conflict
 from fanwise.plan.node import Node, Split, Tree
 from fanwise.plan.states import State
 
+KEY = "plan"
 FAN_OUT = "plan"
 
 
@@ -91,8 +92,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def plan(self) -> Mapping[str, Any]:
         """What stood under `plan:` in the file."""
-        spec = JSON.decode(self.run.spec) or {}
-        found: Mapping[str, Any] = (spec.get("data") or {}).get("plan") or {}
+        found: Mapping[str, Any] = JSON.decode(self.run.spec)["data"][KEY]
         return found
 
     @property
@@ -108,17 +108,17 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 def read_run(journal: Journal, run: RunRecord) -> Recorded:
     """All of it."""
-    spec = JSON.decode(run.spec) or {}
-    split = msgspec.convert(spec["split"], Split)
+    spec = JSON.decode(run.spec)
+    base = msgspec.convert(spec, Began)
     items = _items(journal, run.id)
     values = {key: JSON.decode(each.value) for key, each in items.items() if each.value}
-    tree = grown(split.tree, _ended(values), spec)
+    tree = grown(base, _ended(values), spec["data"][KEY])
     found = _Reading(tree, items, values, _attempts(journal, run.id))
     return Recorded(
         run=run,
-        split=split,
+        split=base.split,
         tree=tree,
-        base=spec.get("base", ""),
+        base=base.commit,
         leaves={node.id: found.leaf(node) for node in tree.nodes if _worked(node, items)},
         joined=found.joined,
         calls=journal.call_totals(run.id),

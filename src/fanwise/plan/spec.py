@@ -20,7 +20,7 @@ from fanwise.specs import (
     SpecModel,
     Where,
 )
-from fanwise.specs.lines import Patterns
+from fanwise.specs.lines import Line, Patterns
 
 RESERVED = "workspaces"
 """The cap that a run has by itself."""
@@ -28,15 +28,8 @@ MOST_PARALLEL = 256
 KINDS = ("command", "model", "call", "workflow")
 
 
-def _words(given: Any) -> Any:
+def _folders(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
-
-
-Line = Annotated[
-    Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1)],
-    BeforeValidator(_words),
-]
-"""A command as one types it, for a shell; or a list of words, which no shell sees."""
 
 
 class SplitSpec(SpecModel):
@@ -110,11 +103,13 @@ class PlanSpec(LimitsSpec):
     fail_fast: bool = False
     result: Literal["branch", "patch"] = "branch"
     dirty: bool = False
-    sparse: Annotated[bool | tuple[str, ...] | None, BeforeValidator(_words)] = None
+    sparse: Annotated[bool | tuple[str, ...] | None, BeforeValidator(_folders)] = None
     """Workspaces have only the folders that a sub-plan needs, and these."""
     copy_: Patterns = Field(default=(), alias="copy")
     env: Many[str] = ()
-    """Further variables of the environment that commands get."""
+    """Further variables of the environment that `verify` and `check` get."""
+    sandbox: bool = True
+    """Around `verify` and `check`, where there is one."""
     timeout: Duration | None = None
     """For each try of a sub-plan, and for each verification."""
 

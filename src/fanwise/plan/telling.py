@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fanwise.plan.change import Request
 from fanwise.plan.ended import Try
-from fanwise.plan.merge.merged import Broken, Checked, Conflict, Taken
+from fanwise.plan.merge.merged import Broken, Checked, Conflict, Moved, Taken
 from fanwise.plan.recorded import Leaf, Recorded
 from fanwise.plan.split.picture.text import draw
 from fanwise.plan.states import MARKS, WRONG, State, counts_text
@@ -43,6 +43,7 @@ def summary_lines(found: Recorded, most: int | None = MOST_NAMED) -> list[str]:
             "conflicts", [conflict_line(each, found) for each in found.joined.conflicts], most
         ),
         *_titled("decided", [taken_line(each, found) for each in found.joined.taken], most),
+        *_titled("moved", [moved_line(each, found) for each in found.joined.moved], most),
         *_titled("broken names", [broken_line(each, found) for each in found.joined.broken], most),
         *_titled("requests", [request_line(each, found) for each in requests(found)], most),
         *(f"{step.kind} failed: {one_line(step.error)}" for step in found.joined.failures),
@@ -52,11 +53,10 @@ def summary_lines(found: Recorded, most: int | None = MOST_NAMED) -> list[str]:
 
 
 def counted(found: Recorded) -> str:
-    """`130 leaves: 2 running, 1 failed, 57 done, 70 queued`."""
+    """`130 sub-plans: 2 running, 1 failed, 57 done, 70 queued`."""
     counts: Counter[State] = Counter(each.state for each in found.leaves.values())
     returned = counts.pop("split", 0)
-    number = counts.total()
-    told = f"{number:,} {'leaf' if number == 1 else 'leaves'}: {counts_text(counts)}"
+    told = f"{plural(counts.total(), 'sub-plan')}: {counts_text(counts)}"
     return f"{told}; {returned:,} returned sub-plans" if returned else told
 
 
@@ -91,6 +91,12 @@ def taken_line(taken: Taken, found: Recorded) -> str:
     return f"{taken.path}: that of {found.title(taken.leaf)} was taken; of {lost} is lost"
 
 
+def moved_line(moved: Moved, found: Recorded) -> str:
+    """A file that one renamed and others changed."""
+    others = ", ".join(map(found.title, moved.others))
+    return f"{moved.path} is {moved.to} now: {found.title(moved.leaf)} with {others}"
+
+
 def broken_line(broken: Broken, found: Recorded) -> str:
     """Which name is gone, and who uses it."""
     now = f", now {broken.renamed_to}" if broken.renamed_to else ""
@@ -103,7 +109,8 @@ def broken_line(broken: Broken, found: Recorded) -> str:
 def request_line(request: Request, found: Recorded) -> str:
     """Who wants what of whom."""
     owner = "nobody's" if request.owner is None else f"of {found.title(request.owner)}"
-    return f"{request.path} ({owner}): wanted by {found.title(request.leaf)}"
+    more = f" and {plural(request.more, 'other file')}" if request.more else ""
+    return f"{request.path}{more} ({owner}): wanted by {found.title(request.leaf)}"
 
 
 def check_lines(checks: Sequence[Checked], found: Recorded) -> Iterator[str]:
@@ -125,12 +132,16 @@ def result_lines(found: Recorded) -> Iterator[str]:
     result = found.joined.result
     if result is None:
         return
-    number = len(result.leaves)
-    of = f"of {number:,} {'leaf' if number == 1 else 'leaves'}"
+    of = f"of {plural(len(result.leaves), 'sub-plan')}"
     if result.branch is not None:
         yield f"result: the branch {result.branch} ({result.commit[:12]}), with the changes {of}"
     if result.patch is not None:
         yield f"result: the patch {result.patch}, with the changes {of}"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """`1 leaf`, `1,200 leaves`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def one_line(text: str) -> str:
@@ -146,7 +157,7 @@ def cost_text(leaf: Leaf) -> str:
         return ""
     tokens = "?" if calls.tokens.total is None else f"{calls.tokens.total:,.0f}"
     cost = "?" if calls.usd.total is None else dollars(calls.usd.total)
-    return f"{calls.attempts:,} calls, {tokens} tokens, {cost} dollars"
+    return f"{plural(calls.attempts, 'call')}, {tokens} tokens, {cost} dollars"
 
 
 def _wrong_line(leaf: Leaf) -> str:
@@ -194,8 +205,7 @@ def _all_of(leaf: Leaf, found: Recorded) -> Iterator[str]:
 
 def _files_text(files: Sequence[str]) -> str:
     more = f", and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
-    what = "file" if len(files) == 1 else "files"
-    return f"{len(files):,} {what}: {', '.join(files[:MOST_FILES])}{more}"
+    return f"{plural(len(files), 'file')}: {', '.join(files[:MOST_FILES])}{more}"
 
 
 def _times(leaf: Leaf) -> str:

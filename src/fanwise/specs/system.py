@@ -71,6 +71,25 @@ class Opening(msgspec.Struct, frozen=True):
     """What failed runs once more."""
 
 
+class Approval(msgspec.Struct, frozen=True):
+    """What somebody has to agree to before a plan is run."""
+
+    lines: Sequence[str]
+    """What it would do and spend."""
+    question: str
+
+
+@runtime_checkable
+class ApprovedPlan(Protocol):
+    """A plan that `fanwise run` shows, and asks about, before anything is recorded or spent.
+
+    A resume, a workflow and a program do not ask: who calls it has approved it.
+    """
+
+    def approval(self, journal: Journal | None, run: RunRecord | None) -> Approval | None:
+        """What is to be agreed to. `run`: the one that it would go on with. None: nothing is."""
+
+
 class Tell(Protocol):
     """A system may have a method `tell`: what came of an item of a top-level fan-out."""
 

@@ -35,6 +35,12 @@ def note_new(git: Git, env: Mapping[str, str], *, without: Collection[str] = ())
     _add(git, _new(git, env, without, nested=False), "--sparse", "--intent-to-add", env=env)
 
 
+def nested(git: Git, env: Mapping[str, str]) -> list[str]:
+    """Repositories inside the tree that git does not know, whatever is in them."""
+    names = git.names("ls-files", "--others", "--exclude-standard", "-z", env=env)
+    return [name for name in names if name.endswith("/")]
+
+
 def _add(git: Git, names: list[str], *options: str, env: Mapping[str, str]) -> None:
     if names:
         listed = b"\0".join(os.fsencode(name) for name in names)

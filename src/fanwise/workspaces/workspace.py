@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fanwise.errors import GitFailed, PatchFailed, WorkspaceError
-from fanwise.workspaces.changes import NOT_INSIDE, note_new, stage_all
+from fanwise.workspaces.changes import NOT_INSIDE, nested, note_new, stage_all
 from fanwise.workspaces.git import NOBODY, Git
 from fanwise.workspaces.slot import Slot, inside
 
@@ -100,6 +100,11 @@ class Workspace:
             note_new(self._git, env, without=self._slot.copies)
             return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--", env=env)
 
+    def nested(self) -> list[str]:
+        """Return the folders that have become repositories of their own; `diff` leaves them out."""
+        with self._own_index() as env:
+            return nested(self._git, env)
+
     def changed_blobs(self) -> dict[str, tuple[str, str] | None]:
         """Return the files that `diff` is about with their modes and the names of their contents.
 
@@ -135,6 +140,19 @@ class Workspace:
             entry, _, path = row.partition(b"\t")
             mode, _, name = map(bytes.decode, entry.split())
             found[os.fsdecode(path)] = (mode, name)
+        return found
+
+    def read_at_base(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Return the contents of those of these files that are there at `base`, links left out."""
+        before = self.files_at_base()
+        wanted = [path for path in paths if before.get(path, ("",))[0].startswith("100")]
+        names = "".join(f"{before[path][1]}\n" for path in wanted)
+        out = self._git.raw("cat-file", "--batch", stdin=names.encode()) if names else b""
+        found = {}
+        for path in wanted:
+            head, _, rest = out.partition(b"\n")
+            size = int(head.split()[2])
+            found[path], out = rest[:size], rest[size + 1 :]
         return found
 
     def restore(self, paths: Sequence[str]) -> None:

@@ -122,9 +122,10 @@ class World:
             leaves = joining.steps[-1].merged.leaves
             passed = not self.bad(leaves)
             return joining.checked(item, Checked(passed=passed, without=item.without))
-        return joining.left(
-            Result(commit=item.at, branch="b", leaves=item.leaves, left_out=item.left_out)
-        )
+        assert item.step is not None
+        leaves = item.step.merged.leaves
+        result = Result(commit=item.at, branch="b", leaves=leaves, left_out=item.left_out)
+        return joining.left(result)
 
     def ended(self, node: Node, fate: str) -> Ended:
         if fate == "split":
@@ -139,10 +140,10 @@ class World:
 
     def merge(self, item: Item) -> MergeStep:
         """Of several that change one file the first is in, the others are in conflict."""
-        leaves = list(item.leaves)
+        leaves: list[str] = []
         conflicts = []
         owners: dict[str, str] = {}
-        for change in () if item.at else item.changes:
+        for change in item.changes:
             clash = [path for path in change.files if path in owners]
             if clash:
                 others = tuple(owners[path] for path in clash)

@@ -85,11 +85,12 @@ def record(
             raise value
         return msgspec.to_builtins(value)
 
-    digests = {path: "d" for leaf in made.tree.leaves for path in leaf.files}
+    paths = [path for leaf in made.tree.leaves for path in leaf.files]
     data = {"goal": "Replace the assertions", "check": "pytest -q", **(plan or {})}
     spec = {
         "file": "plan.yaml", "folder": str(place), "data": {"plan": data}, "base": "b" * 40,
-        "split": msgspec.to_builtins(made), "digests": digests,
+        "split": msgspec.to_builtins(made), "digests": dict.fromkeys(paths, "d"),
+        "tokens": dict.fromkeys(paths, 100), "files": len(paths),
     }  # fmt: skip
 
     async def main() -> None:
@@ -140,7 +141,8 @@ def conflict(leaf: str, *others: str, **more: Any) -> Conflict:
 
 
 def tried(stage: Any = "verify", reason: str = "2 tests failed", **more: Any) -> Try:
-    return Try(stage=stage, reason=reason, said=f"{reason}: the output", seconds=1.5, **more)
+    given: dict[str, Any] = {"said": f"{reason}: the output", "seconds": 1.5, **more}
+    return Try(stage=stage, reason=reason, **given)
 
 
 SPLIT = (
@@ -164,7 +166,12 @@ STORY = tree(
 def story() -> list[Happening]:
     """One of everything that can become of a leaf."""
     grown = grow(
-        STORY, "tests/i", SPLIT, rules=Rules(), digests={"tests/i.py": "d", "tests/j.py": "d"}
+        STORY,
+        "tests/i",
+        SPLIT,
+        rules=Rules(),
+        digests={"tests/i.py": "d", "tests/j.py": "d"},
+        goal="Replace the assertions",
     )
     first, second = grown.by_id["tests/i"].children
     wish = Request(leaf="tests/e", owner="src/a", path="src/a.py", patch="--- a\n+++ b\n+wish\n")

@@ -20,7 +20,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: Recorded) -> None:
     assert told_lines(whole, fully=False) == [
-        "11 leaves: 1 failed, 1 given up, 1 skipped, 1 left out, 6 done, 1 unchanged; 1 "
+        "11 sub-plans: 1 failed, 1 given up, 1 skipped, 1 left out, 6 done, 1 unchanged; 1 "
         "returned sub-plans",
         "✗ src/c: failed: verify failed (try 2): 2 tests failed",
         "/ src/d: skipped: src/c, which it comes after, failed",
@@ -34,7 +34,7 @@ def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: Reco
         "  setup.cfg (nobody's): wanted by tests/e",
         "check: failed (4.0 s)",
         "bisect: 1 more; it passes without tests/h",
-        "result: the branch fanwise/plan-abc (dddddddddddd), with the changes of 6 leaves",
+        "result: the branch fanwise/plan-abc (dddddddddddd), with the changes of 6 sub-plans",
     ]
 
 
@@ -45,7 +45,7 @@ def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: Re
         "try 1: work failed: exit code 1 (1.5 s)", "      | exit code 1: the output",
         "its last edits are in src-c.patch", "request: setup.cfg (nobody's): wanted by tests/e",
         "      | +lost", "goal: Rename first", "verification: no tests", "after src/c",
-        "1 calls, 700 tokens, 0.02 dollars", "      | src/a is done",
+        "1 call, 700 tokens, 0.02 dollars", "      | src/a is done",
     ):  # fmt: skip
         assert part in text, part
     assert any(line.startswith("├─ src") for line in lines)
@@ -64,7 +64,7 @@ def test_of_many_failures_the_first_are_named_and_the_others_counted(tmp_path: P
     happened = [(f"leaf:{name}", ValueError("broken")) for name in nodes]
     found = read_run(*record(tmp_path, split_of(tree({"g": nodes})), happened))
     short = told_lines(found, fully=False)
-    assert short[0] == "14 leaves: 14 failed"
+    assert short[0] == "14 sub-plans: 14 failed"
     assert len(short) == 12
     assert short[-1].startswith("… and 4 more")
     assert "n13: failed" in "\n".join(told_lines(found, fully=True))

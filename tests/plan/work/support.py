@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,13 @@ def blob(repo: Path, ended: Ended, path: str) -> str:
 def names(ended: Ended) -> Sequence[str]:
     """The files of its change."""
     return sorted(ended.change.files) if ended.change else []
+
+
+def lives(told: str) -> bool:
+    """Whether the process whose number was told is still there."""
+    if not told.strip().isdigit():
+        return False
+    with suppress(OSError):
+        state = Path(f"/proc/{told.strip()}/stat").read_text().rpartition(")")[2].split()[0]
+        return state != "Z"
+    return False

@@ -139,10 +139,12 @@ class Board:
         """What comes after a failure, also by way of others, is not begun."""
         for leaf in one_at_a_time(self.tree.leaves):
             entry = self.entries[leaf.id]
-            for each in leaf.after:
-                other = self.entries[each]
-                if entry.fresh:
-                    entry.skipped_by = each if other.error is not None else other.skipped_by
+            if entry.begun:
+                continue
+            others = [self.entries[each] for each in leaf.after]
+            failed = (o.node.id if o.error is not None else o.skipped_by for o in others)
+            # Of several the first, whichever was told first: so it is looked up every time.
+            entry.skipped_by = next((each for each in failed if each is not None), None)
 
     def _is_halted(self) -> bool:
         before = self.sequence()

@@ -28,7 +28,9 @@ class Entry:
         self.given_up: str | None = None
         """Why it could not be brought together with the others."""
         self.left_out = False
-        """The check fails with it."""
+        """The check fails with it, or with one that it comes after."""
+        self.left_out_with: str | None = None
+        """The one that it comes after."""
 
     @property
     def fresh(self) -> bool:
@@ -63,4 +65,8 @@ class Entry:
             return f"not begun: {entries[self.skipped_by].node.title} failed"
         if self.error is not None or self.given_up is not None:
             return self.error or self.given_up
-        return "the check fails with it" if self.left_out else None
+        if not self.left_out:
+            return None
+        if self.left_out_with is None:
+            return "the check fails with it"
+        return f"it comes after {entries[self.left_out_with].node.title}, which is left out"

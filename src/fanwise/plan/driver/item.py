@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.plan.change import Change
-from fanwise.plan.merge.merged import Conflict
+from fanwise.plan.merge.merged import Conflict, MergeStep
 from fanwise.plan.node import Node, Said
 
 Kind = Literal["leaf", "merge", "again", "check", "result"]
@@ -34,8 +34,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """Of a merge: what is merged, in order."""
     on_top: tuple[Change, ...] = ()
     """Of a merge: what was made on a merged tree, and is put on it."""
-    leaves: tuple[str, ...] = ()
-    """Of a merge: those that are in `at` already. Of a result: all that are in it."""
+    step: MergeStep | None = None
+    """Of a result: the merge that it is of."""
     without: tuple[str, ...] = ()
     """Of a merge, a check: the leaves that are left out to see whether they are to blame."""
     left_out: tuple[Said, ...] = ()

@@ -12,12 +12,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanwise.plan.change import Change
-from fanwise.plan.driver.blame import Blame
 from fanwise.plan.driver.entry import Entry
 from fanwise.plan.driver.item import Item, digest
 from fanwise.plan.driver.wanted import Wanted
 from fanwise.plan.ended import Ended
+from fanwise.plan.merge.bisect import Ask, Found, bisect
 from fanwise.plan.merge.merged import Broken, Checked, MergeStep, Result
+from fanwise.plan.merge.step import rests_on
 from fanwise.plan.node import Said, Tree
 
 
@@ -36,9 +37,12 @@ class Joining:
         """The leaf that could not be brought together with others, and has ended the run."""
         self.step: MergeStep | None = None
         """That of all that is in."""
+        self.innocent = False
+        """The check fails without any change, too."""
         self._wanted = wanted
         self._aside: deque[str] = deque()
-        self._blame: Blame | None = None
+        self._suspects: tuple[str, ...] = ()
+        """The leaves with which the check fails, while it is looked for those to blame."""
         self._passed: dict[frozenset[str], MergeStep] = {}
 
     @property
@@ -46,15 +50,9 @@ class Joining:
         """Names that one leaf took away and another uses, in what is left at the end."""
         return () if self.step is None else self.step.broken
 
-    @property
-    def innocent(self) -> bool:
-        """Whether the check fails without any change, too."""
-        return self._blame is not None and self._blame.found is None
-
     def begin(self) -> list[Item]:
         """Merge all, if something was changed."""
-        changes = _changes(self._in())
-        return [self._merge(changes)] if changes else self._end()
+        return [self._merge()] if self._in() else self._end()
 
     # -- what comes back ------------------------------------------------------------------------
 
@@ -64,7 +62,7 @@ class Joining:
         if item.without:
             return [self._check(step, item.without)]
         self.step = step
-        if not item.at:  # the first one, of all leaves
+        if len(self.steps) == 1:  # that of all leaves
             for conflict in step.merged.conflicts:
                 self.entries[conflict.leaf].conflicts += (conflict,)
             self._aside.extend(step.merged.aside)
@@ -79,7 +77,7 @@ class Joining:
         if ended.change is None:
             return self.again_failed(item, "it changed nothing when it was to settle the conflict")
         self.entries[item.leaf.id].again = ended
-        return [self._merge_on_top(self.step, ended.change)]
+        return [self._merge()]
 
     def again_failed(self, item: Item, error: str) -> list[Item]:
         """It could not be brought together with the others."""
@@ -97,15 +95,13 @@ class Joining:
         self.checks.append(found)
         if found.passed:
             self._passed[frozenset(item.without)] = step
-        if self._blame is not None:
-            self._blame.tell(found.passed)
-            return self._next_of_blame(self._blame)
-        if found.passed:
-            return [self._result(step)]
-        if self._wanted.bisect:
-            self._blame = Blame(step.merged.leaves, self._needs())
-            return self._next_of_blame(self._blame)
-        return self._end()
+        if not self._suspects:
+            if found.passed:
+                return [self._result(step)]
+            if not self._wanted.bisect:
+                return self._end()
+            self._suspects = step.merged.leaves
+        return self._blame()
 
     def left(self, result: Result) -> list[Item]:
         """The branch or the patch is there."""
@@ -123,28 +119,18 @@ class Joining:
         entries = (self.entries[leaf.id] for leaf in self.tree.leaves)
         return [each for each in entries if each.is_in and each.node.id not in without]
 
-    def _merge(
-        self, changes: Sequence[Change], on_top: Sequence[Change] = (), without: Sequence[str] = ()
-    ) -> Item:
-        wanted = self._wanted
+    def _merge(self, without: Sequence[str] = ()) -> Item:
+        """All that is in; what was done again on top of the rest."""
+        found = self._in(without)
+        plain = _changes(each for each in found if each.again is None)
+        on_top = _changes(each for each in found if each.again is not None)
         return Item(
             kind="merge",
             key=f"merge:{len(self.steps)}",
-            of=digest("merge", wanted.base, wanted.strategy, changes, on_top),
-            changes=tuple(changes),
-            on_top=tuple(on_top),
+            of=digest("merge", self._wanted.base, self._wanted.strategy, plain, on_top),
+            changes=plain,
+            on_top=on_top,
             without=tuple(without),
-        )
-
-    def _merge_on_top(self, step: MergeStep, change: Change) -> Item:
-        return Item(
-            kind="merge",
-            key=f"merge:{len(self.steps)}",
-            of=digest("on top", step.commit, change),
-            at=step.commit,
-            leaves=step.merged.leaves,
-            changes=_changes(self._in()),
-            on_top=(change,),
         )
 
     def _after_merge(self, step: MergeStep) -> list[Item]:
@@ -176,48 +162,38 @@ class Joining:
             without=tuple(without),
         )
 
-    def _needs(self) -> Mapping[str, Collection[str]]:
+    def _needs(self) -> Mapping[str, Sequence[str]]:
         """Without which others a leaf's change means nothing: those that it began with."""
-        found = {}
+        found: dict[str, Sequence[str]] = {}
         for entry in self._in():
-            found[entry.node.id] = set(entry.node.after)
+            found[entry.node.id] = entry.node.after
             if entry.again is not None and entry.change is not None:
-                found[entry.node.id] |= self._below(entry.node.id, entry.change)
+                below = self._below(entry.node.id, entry.change)
+                found[entry.node.id] = tuple(dict.fromkeys((*entry.node.after, *below)))
         return found
 
-    def _below(self, leaf: str, change: Change) -> set[str]:
+    def _below(self, leaf: str, change: Change) -> Sequence[str]:
         """Whose changes are in the files that a leaf changed when it was done again."""
-        earlier = [each for each in self._in() if each.again is None]
+        plain = [each for each in self._in() if each.again is None]
         again = [each for each in self._in() if each.again is not None]
-        places = [each.node.id for each in again]
-        earlier += again[: places.index(leaf)]
-        return {
-            each.node.id
-            for each in earlier
-            if each.change is not None and not each.change.files.keys().isdisjoint(change.files)
-        }
+        earlier = again[: [each.node.id for each in again].index(leaf)]
+        return rests_on(change, _changes([*plain, *earlier]))
 
-    def _next_of_blame(self, blame: Blame) -> list[Item]:
-        without = blame.next()
-        if without is None:
-            return self._after_blame(blame)
-        found = self._in(without)
-        return [
-            self._merge(
-                _changes(each for each in found if each.again is None),
-                _changes(each for each in found if each.again is not None),
-                without,
-            )
-        ]
+    def _blame(self) -> list[Item]:
+        """The next that is to be checked; when it is known whom to leave out, what is left."""
+        known = {frozenset(each.without): each.passed for each in self.checks}
+        found = bisect(self._suspects, self._needs(), known)
+        return [self._merge(found.without)] if isinstance(found, Ask) else self._blamed(found)
 
-    def _after_blame(self, blame: Blame) -> list[Item]:
-        step = self._passed.get(frozenset(blame.found or ()))
-        if step is None or not step.merged.leaves:
+    def _blamed(self, found: Found) -> list[Item]:
+        self.innocent = found.base_fails
+        if not found.leaves:
             return self._end()
-        for leaf in blame.found or ():
-            self.entries[leaf].left_out = True
-        self.step = step
-        return [self._result(step)]
+        for each in found.left_out:
+            self.entries[each.leaf].left_out = True
+            self.entries[each.leaf].left_out_with = each.after
+        self.step = self._passed[frozenset(each.leaf for each in found.left_out)]
+        return [self._result(self.step)]
 
     def _result(self, step: MergeStep) -> Item:
         return Item(
@@ -225,7 +201,7 @@ class Joining:
             key="result",
             of=digest("result", self._wanted.result, step.commit),
             at=step.commit,
-            leaves=step.merged.leaves,
+            step=step,
             left_out=tuple(self._left_out()),
         )
 

@@ -10,14 +10,19 @@ from collections.abc import Iterable, Sequence
 
 from fanwise.errors import UsageError
 from fanwise.plan.node import Said, Split
-from fanwise.plan.split.directory import by_directory
+from fanwise.plan.split.closeness import together
 from fanwise.plan.split.files import File, Listing, files_at, files_in, files_of
-from fanwise.plan.split.part import explained
+from fanwise.plan.split.hubs import hubs_of
+from fanwise.plan.split.imports.graph import graph_of
+from fanwise.plan.split.modes import Found, shape
 from fanwise.plan.split.rules import Rules
 from fanwise.plan.split.scorecard import scorecard
 from fanwise.plan.split.tree import Grower
 
 __all__ = ["File", "Listing", "Rules", "files_at", "files_in", "files_of", "split"]
+
+JUDGED = 5
+"""With `history`, one of so many commits is kept back to judge the split by."""
 
 
 def split(
@@ -31,18 +36,41 @@ def split(
 ) -> Split:
     """Split files into sub-plans. `commits`: paths that changed together in the past."""
     rules.check()
+    if max_parallel < 1:
+        raise UsageError(f"max_parallel is {max_parallel}", "Give it a number of at least 1")
     known = _known(files)
     tokens = {path: known[path].tokens for path in sorted(known)}
+    graph = graph_of(known.values())
+    hubs = hubs_of(graph.imports, len(known))
+    learnt, judged = _halves(list(commits), rules)
+    found = Found(tokens, graph.imports, graph.deferred, together(learnt, tokens))
+    part, order = shape(found, [hub.path for hub in hubs] if rules.spine else (), rules)
     digests = {path: file.digest for path, file in known.items()}
-    part = explained(by_directory(tokens, rules), tokens, rules)
-    tree = Grower(goal, tokens, digests, rules).tree(part)
+    tree = Grower(goal, tokens, digests, rules).tree(part, order)
     return Split(
         mode=rules.mode,
         tree=tree,
-        imports={},
+        imports=graph.imports,
+        hubs=hubs,
+        unparsed=graph.unparsed,
         left_out=tuple(sorted(left_out)),
-        scorecard=scorecard(tree, {}, (), max_parallel=max_parallel, commits=commits),
+        scorecard=scorecard(
+            tree,
+            graph.imports,
+            hubs,
+            ordered=rules.mode == "dependency",
+            max_parallel=max_parallel,
+            commits=judged,
+        ),
     )
+
+
+def _halves(commits: list[Sequence[str]], rules: Rules) -> tuple[list[Sequence[str]], ...]:
+    """Commits to learn from, and others to judge by: the newest. Nothing is judged by itself."""
+    if not rules.history:
+        return [], commits
+    newest = len(commits) // JUDGED
+    return commits[newest:], commits[:newest]
 
 
 def _known(files: Iterable[File]) -> dict[str, File]:

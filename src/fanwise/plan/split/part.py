@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-
-from fanwise.plan.split.rules import Rules
+from dataclasses import dataclass
 
 Sizes = Mapping[str, int]
 """The tokens of each file."""
@@ -38,15 +36,3 @@ def whole(parts: Iterable[Part]) -> Part:
     """Parts as one; a single one is that one: nothing was split."""
     several = tuple(parts)
     return several[0] if len(several) == 1 else Part(parts=several)
-
-
-def explained(part: Part, tokens: Sizes, rules: Rules) -> Part:
-    """The part, with a reason at each leaf that is beyond the limits."""
-    if part.parts:
-        return replace(part, parts=tuple(explained(each, tokens, rules) for each in part.parts))
-    total = sum(tokens[path] for path in part.files)
-    if rules.fits(len(part.files), total):
-        return replace(part, why="")
-    if len(part.files) == 1:
-        return replace(part, why=f"one file of {total:,} tokens, more than {rules.max_tokens:,}")
-    return part

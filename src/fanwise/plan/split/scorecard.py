@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from fanwise.plan.node import Node, Scorecard, Tree
+from fanwise.plan.node import Hub, Node, Scorecard, Tree
 from fanwise.plan.split.components import components
 
 Imports = Mapping[str, Sequence[str]]
@@ -14,19 +14,18 @@ Imports = Mapping[str, Sequence[str]]
 def scorecard(
     tree: Tree,
     imports: Imports,
-    hubs: Collection[str],
+    hubs: Sequence[Hub],
     *,
     max_parallel: int,
+    ordered: bool = False,
     commits: Iterable[Sequence[str]] = (),
 ) -> Scorecard:
-    """The figures of a split."""
+    """The figures of a split. `ordered`: imports are what `after` was made of."""
     leaves, owners = tree.leaves, tree.owners
     edges = [(path, other) for path, others in imports.items() for other in others]
-    plain = (
-        [edge for edge in edges if hubs.isdisjoint(edge)]
-        if isinstance(hubs, frozenset)
-        else [edge for edge in edges if edge[0] not in hubs and edge[1] not in hubs]
-    )
+    spokes = {hub.path for hub in hubs}
+    plain = [edge for edge in edges if spokes.isdisjoint(edge)]
+    against = _against(tree, edges) if ordered else []
     tokens = sum(leaf.tokens for leaf in leaves)
     inside = [_inside(commit, owners) for commit in _within(commits, owners)]
     return Scorecard(
@@ -38,12 +37,23 @@ def scorecard(
         edges=len(edges),
         cut=cut(edges, owners),
         cut_without_hubs=cut(plain, owners),
-        cyclic=_cyclic(leaves, edges, owners),
+        cyclic=_cyclic(leaves, set(edges) - set(against), owners),
         speedup=speedup(leaves, max_parallel),
         max_parallel=max_parallel,
+        against=len(against),
         commits=len(inside),
         commits_inside=sum(inside) / len(inside) if inside else None,
     )
+
+
+def _against(tree: Tree, edges: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Imports between leaves that no `after` speaks of."""
+    owners, by_id = tree.owners, tree.by_id
+    return [
+        (path, other)
+        for path, other in edges
+        if owners[path] != owners[other] and owners[other] not in by_id[owners[path]].after
+    ]
 
 
 def cut(edges: Collection[tuple[str, str]], owners: Mapping[str, str]) -> float | None:

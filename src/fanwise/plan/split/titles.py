@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 MOST_NAMES = 3
 ALL = "all files"
+DEEP = 3
+"""So many folders of a path are named where files have none in common."""
 
 
 def title_of(files: Sequence[str], folders: Mapping[str, int] | None = None) -> str:
@@ -22,8 +24,10 @@ def title_of(files: Sequence[str], folders: Mapping[str, int] | None = None) -> 
     folder = "/".join(split[0][:common])
     if folders is not None and folders.get(folder) == len(files):
         return folder or ALL
-    inside = _few(Counter(path[common] for path in split))
-    return f"{folder}/{inside}" if folder else inside
+    if folder or common + 1 == max(map(len, split)):
+        inside = _few(Counter(path[common] for path in split))
+        return f"{folder}/{inside}" if folder else inside
+    return _few(Counter("/".join(path[: min(DEEP, len(path) - 1)]) or path[0] for path in split), 2)
 
 
 def folder_counts(files: Iterable[str]) -> Counter[str]:
@@ -46,8 +50,9 @@ def _common(split: Sequence[list[str]]) -> int:
     return least
 
 
-def _few(names: Counter[str]) -> str:
+def _few(names: Counter[str], count: int = MOST_NAMES) -> str:
+    """The most frequent ones, in order."""
     most = sorted(names, key=lambda name: (-names[name], name))
-    shown = sorted(most[:MOST_NAMES])
-    more = [] if len(most) <= MOST_NAMES else [f"{len(most) - MOST_NAMES} more"]
+    shown = sorted(most[:count])
+    more = [] if len(most) <= count else [f"{len(most) - count} more"]
     return shown[0] if len(most) == 1 else f"{{{', '.join([*shown, *more])}}}"

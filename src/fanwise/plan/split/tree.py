@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from fanwise.plan.node import Node, Tree
 from fanwise.plan.split.ids import id_of
@@ -21,10 +23,19 @@ class Grower:
         self._rules = rules
         self._folders = folder_counts(tokens)
 
-    def tree(self, root: Part) -> Tree:
-        """All of it, without the order between leaves."""
+    def tree(self, root: Part, order: Mapping[str, Sequence[str]]) -> Tree:
+        """All of it. A leaf comes after those that `order` says it imports from, and the spine."""
         nodes, _ = self._nodes(root, 0, None)
-        return Tree(nodes=tuple(nodes))
+        tree = Tree(nodes=tuple(nodes))
+        spine = [leaf.id for leaf in tree.leaves if leaf.spine]
+        if not order and not spine:
+            return tree
+        place = {leaf.id: n for n, leaf in enumerate(tree.leaves)}
+        after = {leaf.id: sorted(_after(leaf, tree, order, spine), key=place.__getitem__)
+                 for leaf in tree.leaves}  # fmt: skip
+        return Tree(
+            nodes=tuple(replace(each, after=tuple(after.get(each.id, ()))) for each in nodes)
+        )
 
     def _nodes(self, part: Part, depth: int, parent: str | None) -> tuple[list[Node], str]:
         files = tuple(sorted(path for each in part.leaves() for path in each.files))
@@ -42,3 +53,12 @@ class Grower:
             irreducible=part.why,
         )
         return [node, *(each for nodes, _ in below for each in nodes)], name
+
+
+def _after(
+    leaf: Node, tree: Tree, order: Mapping[str, Sequence[str]], spine: Sequence[str]
+) -> set[str]:
+    found = {tree.owners[other] for path in leaf.files for other in order.get(path, ())}
+    if not leaf.spine:
+        found.update(spine)
+    return found - {leaf.id}

@@ -48,6 +48,11 @@ class CallWorker(Worker):
         """The function's."""
         return self._name
 
+    @property
+    def splitting(self) -> str:
+        """By what it returns."""
+        return 'Instead of editing you may hand back parts of it: return {"subplans": [...]}.'
+
     async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
         """Call it."""
         given = Work(

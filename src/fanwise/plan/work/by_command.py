@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,27 +24,37 @@ from fanwise.kernel.virtual import outside
 from fanwise.plan.work.port import Ask, Worked, Worker, too_slow
 from fanwise.plan.work.said import said_by, tail
 from fanwise.plan.work.subplans import read_subplans
-from fanwise.plan.work.words import WORK, Line, check_line, command_of
+from fanwise.plan.work.words import WORK, check_line, filled
 from fanwise.processes import Command, CommandResult, run_command
 from fanwise.processes.result import ending_in_words
 from fanwise.workspaces import Workspace, environment
 
 KEEP = 1 << 20
 """Bytes of what it writes that stay in memory."""
+NOT_STARTED = (126, 127)
+"""What a shell exits with if there is no such program, or it cannot be run."""
 PREFIX = "FANWISE_PLAN_"
 
 
 class CommandWorker(Worker):
     """Runs a command for each try. `UsageError` for one whose places cannot be filled."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: str) -> None:
         check_line(line, WORK)
         self._line = line
 
     @property
     def name(self) -> str:
         """The command, as one would type it."""
-        return self._line if isinstance(self._line, str) else shlex.join(self._line)
+        return self._line
+
+    @property
+    def splitting(self) -> str:
+        """By a file."""
+        return (
+            "Instead of editing you may hand back parts of it. Write them as JSON to the file that "
+            f"the environment variable {PREFIX}SUBPLANS names."
+        )
 
     async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
         """Run it to its end."""
@@ -59,7 +68,8 @@ class CommandWorker(Worker):
         if result.timed_out:
             raise too_slow(ask.timeout, said)
         if not result.ok:
-            raise WorkFailed(ending_in_words(result), said)
+            final = result.exit_code in NOT_STARTED
+            raise WorkFailed(ending_in_words(result), said, final=final)
         return Worked(said=said, subplans=read_subplans(subplans, ask))
 
     def _command(self, ask: Ask, workspace: Workspace, scratch: Path, subplans: Path) -> Command:
@@ -72,9 +82,11 @@ class CommandWorker(Worker):
             "goal": ask.goal,
             "subplans": str(subplans),
         }
-        return command_of(
-            self._line,
-            {**single, "files": ask.here},
+        line, values = filled(self._line, {**single, "files": ask.here})
+        return Command(
+            line,
+            *values,
+            shell=True,
             cwd=str(workspace.path),
             env={**environment(workspace), **_variables(ask, single)},
             stdin=b"",

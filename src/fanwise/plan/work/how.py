@@ -7,8 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from fanwise.plan.work.words import Line
-
 
 class How(msgspec.Struct, frozen=True, kw_only=True):
     """What the plan says, and what the split knows."""
@@ -18,12 +16,13 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
     imports: Mapping[str, tuple[str, ...]] = {}
     """Of each file, those that it imports."""
     shared: tuple[str, ...] = ()
-    """Patterns of files that every leaf may change."""
+    """Patterns of files that every leaf may change, relative to the folder of the plan."""
     retry: int = 1
     """Further tries after the first."""
     timeout: float | None = None
     """Seconds, for the work of each try and for each verification."""
-    verify: Line | None = None
+    verify: str | None = None
+    """A line for the shell; see `verify.py` for what it may name."""
     tests: tuple[str, ...] = ()
     """Patterns of test files; none: by the customs of each language."""
     sandbox: bool = True

@@ -11,18 +11,20 @@ What the verification writes is no part of the change: that is taken before it r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fanwise.errors import FanwiseError, SubPlanFailed, WorkFailed
 from fanwise.kernel.confined import scratch_folder
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.stages import begin_stage
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.change import Change, Request
-from fanwise.plan.ended import Ended, Stage, Try
+from fanwise.plan.ended import Ended, Stage, SubPlan, Try
 from fanwise.plan.merge.trees import change_of
 from fanwise.plan.node import Node
+from fanwise.plan.work.context import context, imported
 from fanwise.plan.work.how import How
-from fanwise.plan.work.names import Names
+from fanwise.plan.work.names import names_of
 from fanwise.plan.work.port import Ask, Worked, Worker
 from fanwise.plan.work.prompt import prompt
 from fanwise.plan.work.settle import Broken, Settled, intact, keep_patch, settle
@@ -44,14 +46,16 @@ async def do_leaf(
     sparse: Sequence[str] | None = None,
     before: Sequence[Try] = (),
     depth_left: int = 0,
+    accepts: Callable[[Sequence[SubPlan]], object] = lambda subplans: None,
 ) -> Ended:
     """Do it, inside an item that holds a permit for a workspace. `SubPlanFailed`.
 
     `owners` is the leaf of each file (`Tree.owners`); `at` the commit that it starts from, if it is
     not that of the pool. `before` are failures that it is told of and that are not its own tries:
-    a conflict with others. `depth_left`: how many levels of sub-plans it may still return.
+    a conflict with others. `depth_left`: how many levels of sub-plans it may still return;
+    `accepts` raises a `FanwiseError` for those that cannot be.
     """
-    doing = _Doing(leaf, leaf.goal or goal, worker, how, owners, tuple(before), depth_left)
+    doing = _Doing(leaf, leaf.goal or goal, worker, how, owners, tuple(before), depth_left, accepts)
     while True:
         async with workspace(pool, at=at, sparse=sparse) as here:
             ended = await doing.tries_in(here)
@@ -85,6 +89,7 @@ class _Doing:
         owners: Mapping[str, str],
         before: tuple[Try, ...],
         depth_left: int,
+        accepts: Callable[[Sequence[SubPlan]], object],
     ) -> None:
         self._leaf = leaf
         self._goal = goal
@@ -93,9 +98,11 @@ class _Doing:
         self._owners = owners
         self._before = before
         self._depth_left = depth_left
+        self._accepts = accepts
         self._tries: list[Try] = []
         self._requests: dict[str, Request] = {}
         self._seconds = 0.0
+        self._context: str | None = None
 
     async def tries_in(self, here: Workspace) -> Ended | None:
         """Tries in one workspace; None: the next one wants another. `SubPlanFailed`."""
@@ -131,6 +138,7 @@ class _Doing:
         )  # fmt: skip
 
     async def _work(self, here: Workspace, *, again: bool) -> Worked:
+        begin_stage("work", len(self._tries) + 1)
         ask = await in_thread(self._ask, here, again=again)
         with scratch_folder(here) as scratch:
             try:
@@ -141,22 +149,32 @@ class _Doing:
                 ) from error
 
     def _ask(self, here: Workspace, *, again: bool) -> Ask:
-        names = Names(str(here.path.relative_to(here.root)).removeprefix("."))
+        how, names = self._how, names_of(here)
+        if self._context is None:
+            paths = imported(self._leaf.files, how.imports)
+            texts = here.read_at_base(paths)
+            read = lambda path: texts.get(path, b"").decode("utf-8", "replace")  # noqa: E731
+            self._context = context(paths, read, tokens=how.context_tokens, names=names)
         tries = (*self._before, *self._tries)
         said = prompt(
             goal=self._goal,
             files=[names.here(path) for path in self._leaf.files],
+            shared=how.shared,
+            verify=how.verify or "",
+            context=self._context,
+            splitting=self._worker.splitting if self._depth_left > 0 else "",
             tries=tries,
             again=again,
-            may_split=self._depth_left > 0,
         )
         return Ask(
-            leaf=self._leaf, goal=self._goal, files=self._leaf.files, names=names, prompt=said,
-            tries=tries, depth_left=self._depth_left, timeout=self._how.timeout, again=again,
+            leaf=self._leaf, goal=self._goal, files=self._leaf.files,
+            shared=names.patterns(how.shared), names=names, prompt=said,
+            context=self._context, tries=tries, depth_left=self._depth_left, timeout=how.timeout,
+            again=again,
         )  # fmt: skip
 
     async def _settle(self, here: Workspace) -> Settled:
-        shared = self._how.shared
+        shared = names_of(here).patterns(self._how.shared)
         try:
             settled = await in_thread(settle, here, self._leaf, shared=shared, owners=self._owners)
         except Broken as error:
@@ -176,18 +194,24 @@ class _Doing:
                 worked.said,
                 anew=True,
             )
+        try:
+            self._accepts(worked.subplans)
+        except FanwiseError as error:
+            reason = getattr(error, "reason", str(error))
+            raise _Failed("subplans", reason, worked.said, anew=True) from error
         return Ended(leaf=self._leaf.id, status="split", subplans=worked.subplans, said=worked.said)
 
     async def _verify(self, here: Workspace, settled: Settled) -> Verified:
         how = self._how
         if how.verify is None:
             return "not asked"
+        begin_stage("verify", len(self._tries) + 1)
         files = sorted({*self._leaf.files, *settled.kept})
-        names = Names(str(here.path.relative_to(here.root)).removeprefix("."))
+        names = names_of(here)
+        tests = judging_tests(files, how.imports, names.patterns(how.tests))
         try:
             return await verify(
-                here, how.verify,
-                tests=judging_tests(files, how.imports, how.tests), files=files, leaf=self._leaf.id,
+                here, how.verify, tests=tests, files=files, leaf=self._leaf.id,
                 names=names, settings=settings_for(how.timeout, how.env, sandbox=how.sandbox),
             )  # fmt: skip
         except NotVerified as error:

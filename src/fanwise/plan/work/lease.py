@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.patterns import matches
+from fanwise.plan.split.patterns import Patterns
 
 
 class Leased(NamedTuple):
@@ -34,23 +34,24 @@ def leased(
 ) -> Leased:
     """Sort what a leaf has changed; `before` are all files that were there at its start."""
     mine = set(own)
-    others = _Others(path for path in before if path not in mine and not matches(path, shared))
+    common = Patterns(shared).match if shared else _nothing
+    others = _Others(path for path in before if path not in mine and not common(path))
     found: dict[str, list[str]] = {name: [] for name in Leased._fields}
     for path in sorted(set(changed)):
-        found[_kind(path, mine, shared, before, others)].append(path)
+        if path in mine:
+            kind = "own"
+        elif path in before:
+            kind = "shared" if common(path) else "foreign"
+        elif others.in_the_way_of(path):
+            kind = "foreign"
+        else:
+            kind = "shared" if common(path) else "new"
+        found[kind].append(path)
     return Leased(**{name: tuple(paths) for name, paths in found.items()})
 
 
-def _kind(
-    path: str, mine: set[str], shared: Sequence[str], before: Collection[str], others: _Others
-) -> str:
-    if path in mine:
-        return "own"
-    if path in before:
-        return "shared" if matches(path, shared) else "foreign"
-    if others.in_the_way_of(path):
-        return "foreign"
-    return "shared" if matches(path, shared) else "new"
+def _nothing(_: str) -> bool:
+    return False
 
 
 class _Others:

@@ -27,6 +27,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     goal: str
     files: tuple[str, ...]
     """Those that it may change, relative to the top of the repository."""
+    shared: tuple[str, ...] = ()
+    """Patterns of others that it may change, relative to the top too."""
     names: Names = Names()
     """How files are called where the work is done."""
     prompt: str
@@ -75,6 +77,10 @@ class Worker(Protocol):
     @property
     def name(self) -> str:
         """Who it is, for people: the command, or the model."""
+
+    @property
+    def splitting(self) -> str:
+        """How sub-plans are returned to it, as the prompt says; empty: they cannot be."""
 
     async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
         """Make one try, inside an item of a fan-out, whose caps and budget hold.

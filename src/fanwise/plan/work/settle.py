@@ -19,7 +19,7 @@ from fanwise.plan.work.lease import Leased, leased
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.folders import make_writable
 
-MOST_SHOWN = 50
+MOST_SHOWN = 20
 """Requests of one try that are kept one by one; of the others, how many each owner has."""
 MOST_PATCH = 20_000
 """Characters of one patch."""
@@ -64,12 +64,15 @@ def intact(workspace: Workspace) -> None:
 def _settled(
     workspace: Workspace, leaf: Node, shared: Sequence[str], owners: Mapping[str, str]
 ) -> Settled:
+    if nested := workspace.nested():
+        raise Broken(f"it made a git repository inside of this one, which cannot be: {nested[0]}")
     before = workspace.files_at_base()
     found: dict[str, Request] = {}
     whole: list[bytes] = []
     for _ in range(_ROUNDS):  # what is undone may be a .gitignore, and then there is more to see
         now = leased(workspace.changed_files(), own=leaf.files, shared=shared, before=before)
         if not now.foreign:
+            _check_names(now.kept)
             return Settled(kept=now.kept, requests=tuple(found.values()), whole=b"".join(whole))
         requests, cut = _requests(workspace, leaf.id, now, owners)
         found.update({each.path: each for each in requests})
@@ -86,21 +89,31 @@ def _requests(
     found = []
     cut = len(now.foreign) > MOST_SHOWN
     for path in now.foreign[:MOST_SHOWN]:
-        patch = os.fsdecode(workspace.diff([path], binary=False))
-        patch = patch.encode("utf-8", "replace").decode()
+        patch = _text(os.fsdecode(workspace.diff([path], binary=False)))
         cut = cut or len(patch) > MOST_PATCH or "\nBinary files " in patch
         if len(patch) > MOST_PATCH:
             left = len(patch) - MOST_PATCH
             patch = f"{patch[:MOST_PATCH]}\n… {left:,} characters left out …\n"
-        found.append(Request(leaf=leaf, owner=owners.get(path), path=path, patch=patch))
+        found.append(Request(leaf=leaf, owner=owners.get(path), path=_text(path), patch=patch))
     rest: dict[str | None, list[str]] = {}
     for path in now.foreign[MOST_SHOWN:]:
         rest.setdefault(owners.get(path), []).append(path)
     found += [
-        Request(leaf=leaf, owner=owner, path=paths[0], patch="", more=len(paths) - 1)
+        Request(leaf=leaf, owner=owner, path=_text(paths[0]), patch="", more=len(paths) - 1)
         for owner, paths in rest.items()
     ]
     return found, cut
+
+
+def _check_names(kept: Sequence[str]) -> None:
+    """Nothing that keeps what was changed could keep a name that is no text."""
+    for path in kept:
+        if _text(path) != path:
+            raise Broken(f"it made a file whose name is no text: {path!r}")
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def keep_patch(folder: Path, name: str, patch: bytes) -> str:

@@ -17,10 +17,10 @@ from fanwise.kernel.call import call
 from fanwise.kernel.confined import Settings, ending_of, hint_of, scratch_folder
 from fanwise.kernel.confined.running import command_in_workspace
 from fanwise.kernel.virtual import outside
-from fanwise.plan.patterns import matches
+from fanwise.plan.split.patterns import Patterns
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.said import said_by, tail
-from fanwise.plan.work.words import VERIFY, Line, Value, named, words_of
+from fanwise.plan.work.words import VERIFY, Value, filled, named
 from fanwise.processes import PLAIN, Command, CommandResult, Limits, run_command
 from fanwise.workspaces import Workspace
 
@@ -51,14 +51,14 @@ def judging_tests(
 ) -> tuple[str, ...]:
     """The test files of a leaf: its own, and those that import its files."""
     own = set(files)
-    wanted = patterns or TESTS
+    wanted = Patterns(patterns or TESTS)
     importers = (path for path, used in imports.items() if not own.isdisjoint(used))
-    return tuple(sorted(path for path in {*own, *importers} if matches(path, wanted)))
+    return tuple(sorted(path for path in {*own, *importers} if wanted.match(path)))
 
 
 async def verify(
     workspace: Workspace,
-    line: Line,
+    line: str,
     *,
     tests: Sequence[str],
     files: Sequence[str],
@@ -74,9 +74,11 @@ async def verify(
     }
     if any(not values[name] for name in named(line, VERIFY)):
         return "no tests"
-    words, given = words_of(line, values)
+    filled_line, given = filled(line, values)
     with scratch_folder(workspace) as scratch:
-        command = command_in_workspace(workspace, words, settings, scratch=scratch, values=given)
+        command = command_in_workspace(
+            workspace, filled_line, settings, scratch=scratch, values=given
+        )
         result = await call(_run, command, settings.timeout_s, name="verify")
     said = said_by(result)
     if result.ok and not ending_of(result, settings):

@@ -16,19 +16,31 @@ def draw(
     *,
     states: Mapping[str, str] | None = None,
     width: int = WIDTH,
-    most: int | None = None,
     depth: int | None = None,
 ) -> list[str]:
     """A line for each sub-plan: its title, files and tokens; with `states`, what became of it.
 
-    At most `most` lines and `depth` levels; what is left away is counted where it would stand.
+    `depth`: only so many levels.
     """
     lines: list[str] = []
     _draw(tree, tree.root, "", "", states or {}, width, depth, lines)
-    if most is not None and len(lines) > most:
-        hidden = len(lines) - most + 1
-        lines = [*lines[: most - 1], f"… {hidden} more"]
     return lines
+
+
+def bounded(tree: Tree, most: int | None, *, width: int = WIDTH, rest: str = "") -> list[str]:
+    """The tree in at most so many lines: as many levels as fit, at least the first.
+
+    What is left away is counted; `rest` says how to see it.
+    """
+    deepest = max(leaf.depth for leaf in tree.leaves)
+    if most is None or len(tree.nodes) <= most:
+        return draw(tree, width=width)
+    depth = deepest
+    while depth > 1 and sum(node.depth <= depth for node in tree.nodes) > most:
+        depth -= 1
+    lines = draw(tree, width=width, depth=depth)[:most]
+    more = len(tree.nodes) - len(lines)
+    return [*lines, f"… {more:,} more{f'; {rest}' if rest else ''}"]
 
 
 def _draw(
@@ -67,8 +79,8 @@ def _told(tree: Tree, node: Node) -> str:
     marks += " irreducible" if node.irreducible else ""
     if node.children:
         leaves, files = leaf_count(tree, node)
-        return f"{leaves:>4} leaves {files:>5} files {_thousands(node.tokens):>7}{marks}"
-    return f"{'':>11} {below - 1:>5} files {_thousands(node.tokens):>7}{marks}"
+        return f"{leaves:>4} leaves {files:>5} files {thousands(node.tokens):>7}{marks}"
+    return f"{'':>11} {below - 1:>5} files {thousands(node.tokens):>7}{marks}"
 
 
 def leaf_count(tree: Tree, node: Node) -> tuple[int, int]:
@@ -79,5 +91,6 @@ def leaf_count(tree: Tree, node: Node) -> tuple[int, int]:
     return sum(leaves for leaves, _ in counts), sum(files for _, files in counts)
 
 
-def _thousands(tokens: int) -> str:
+def thousands(tokens: int) -> str:
+    """Tokens, shortly."""
     return f"{tokens} tok" if tokens < 1000 else f"{tokens / 1000:.0f}k tok"

@@ -1,4 +1,4 @@
-"""Where a run keeps its files: recordings, what the original does, the winner's patch.
+"""Where a run keeps its files: recordings, patches, what is too big for the journal.
 
 Beside the journal, so that a resume finds them. What is in them can be made again, so they need
 not be as safe as the journal is. A run in memory has a folder for as long as it lasts.

@@ -1,0 +1,182 @@
+"""`fanwise split`: the tree of sub-plans of a code base, and how good it is. Nothing is changed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from fanwise.cli.options import JsonOption
+from fanwise.cli.say import harmless, print_json, say
+from fanwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from fanwise.plan.node import Mode, Said, Split
+    from fanwise.plan.split import Listing, Rules
+
+HELP = """Split a code base into sub-plans that can be worked on side by side.
+
+\b
+  fanwise split .                            few imports between sub-plans
+  fanwise split . --mode dependency          in the order of imports, no circles
+  fanwise split . --mode directory           by folders
+  fanwise split . --files 'src/**/*.py' --files '!src/vendor'
+  fanwise split . --max-files 30 --max-tokens 100000 --html plan.html
+  git diff --name-only main | fanwise split . --files -    just these files
+
+It prints a scorecard and the tree; nothing is changed, run or spent. In a
+repository, what git ignores is left away; binary, generated, minified and lock
+files are left out, and said. Imports are read in Python, JavaScript, TypeScript
+and Go; other files follow their folder.
+
+Every file is in exactly one leaf. A leaf that cannot be made small enough is
+marked as irreducible, with the reason. The ids depend on the goal, the rules,
+the paths and the contents only: the same plan has the same ids anywhere.
+
+Exit codes: 0 done, 2 bad usage.
+"""
+ROWS = 60
+"""Lines of the tree, unless all are asked for."""
+NAMED = 5
+"""Hubs and files that are named, unless all are asked for."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("split", help=HELP)(split)
+
+
+def split(
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The folder of a code base.")] = ".",
+    mode: Annotated[
+        str, typer.Option("--mode", help="independent, dependency or directory.")
+    ] = "independent",
+    max_files: Annotated[int, typer.Option("--max-files", help="Of a leaf.")] = 25,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Of a leaf, about.")] = 60_000,
+    min_files: Annotated[
+        int, typer.Option("--min-files", help="Smaller leaves are joined with others.")
+    ] = 2,
+    max_depth: Annotated[int, typer.Option("--max-depth", help="Of the tree.")] = 4,
+    files: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--files",
+            metavar="GLOB",
+            help="Only these; may be repeated. !GLOB: not these; -: from stdin.",
+        ),
+    ] = None,
+    history: Annotated[
+        bool,
+        typer.Option("--history", help="What past commits changed together belongs together."),
+    ] = False,
+    spine: Annotated[
+        bool, typer.Option("--spine", help="Hubs first; all other leaves come after them.")
+    ] = False,
+    parallel: Annotated[
+        int, typer.Option("--parallel", metavar="N", help="Predict the speed-up of N at once.")
+    ] = 10,
+    goal: Annotated[str, typer.Option("--goal", help="What shall be done: part of the ids.")] = "",
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with pictures.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print all of the tree.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Split a code base into sub-plans."""
+    from fanwise.cli.report import check_target, write_page
+    from fanwise.plan.split import Rules
+    from fanwise.plan.split import split as split_files
+    from fanwise.plan.split.history import past_commits
+
+    rules = Rules(
+        mode=cast("Mode", mode),
+        max_files=max_files,
+        max_tokens=max_tokens,
+        min_files=min_files,
+        max_depth=max_depth,
+        history=history,
+        spine=spine,
+    ).check()
+    if html is not None:
+        check_target(html)
+    listing = _listing(Path(path), files or [])
+    found = split_files(
+        listing.files, rules, goal=goal, max_parallel=parallel,
+        commits=past_commits(Path(path)), left_out=listing.left_out,
+    )  # fmt: skip
+    if html is not None:
+        from fanwise.plan.split.picture.page import split_page
+
+        write_page(html, split_page(found, Path(path).resolve().name))
+    if as_json:
+        print_json(_document(found, rules, listing, html))
+    else:
+        _tell(found, listing, everything=everything)
+        if html is not None:
+            say(f"the page is in {html}")
+
+
+def _listing(folder: Path, patterns: list[str]) -> Listing:
+    from fanwise.plan.split import files_in, files_of
+
+    if patterns == ["-"]:
+        names = [line for line in sys.stdin.read().splitlines() if line]
+        listing = files_of(names, folder)
+    else:
+        listing = files_in(folder, patterns)
+    if not listing.files:
+        only = f" that match {', '.join(map(repr, patterns))}" if patterns else ""
+        more = f"; {len(listing.left_out)} are left out" if listing.left_out else ""
+        raise UsageError(
+            f"{folder} has no files to split{only}{more}",
+            "Give other patterns, as in: --files 'src/**/*.py'",
+        )
+    return listing
+
+
+def _document(found: Split, rules: Rules, listing: Listing, html: Path | None) -> dict[str, object]:
+    import msgspec
+
+    document = msgspec.to_builtins(found)
+    document["rules"] = msgspec.to_builtins(rules)
+    document["unmatched"] = list(listing.unmatched)
+    document["hubs"] = [each._asdict() for each in found.hubs]
+    for name in ("unparsed", "left_out"):
+        document[name] = [each._asdict() for each in getattr(found, name)]
+    return {**document, "html": None if html is None else str(html)}
+
+
+def _tell(found: Split, listing: Listing, *, everything: bool) -> None:
+    from fanwise.plan.split.picture.text import bounded
+    from fanwise.plan.split.picture.words import told
+
+    width = max(min(shutil.get_terminal_size((100, 24)).columns, 140), 60)
+    lines = [*told(found), ""]
+    lines += bounded(found.tree, None if everything else ROWS, width=width, rest="--all")
+    beyond = [leaf for leaf in found.tree.leaves if leaf.irreducible]
+    lines += _some("irreducible", [(each.title, each.irreducible) for each in beyond], everything)
+    hubs = [(each.path, f"{each.importers} importers") for each in found.hubs]
+    lines += _some("hubs", hubs, everything)
+    lines += _some("not understood, but in leaves", _pairs(found.unparsed), everything)
+    lines += _some("left out", _pairs(found.left_out), everything)
+    lines += _some("match no file", [(each, "") for each in listing.unmatched], True)
+    for line in lines:
+        typer.echo(harmless(line).rstrip())
+
+
+def _pairs(said: tuple[Said, ...]) -> list[tuple[str, str]]:
+    return [(each.path, each.why) for each in said]
+
+
+def _some(title: str, rows: list[tuple[str, str]], everything: bool) -> list[str]:
+    """A few of them, and how many there are."""
+    if not rows:
+        return []
+    shown = rows if everything else rows[:NAMED]
+    lines = ["", f"{title} ({len(rows):,})"]
+    lines += [f"  {name}  {why}" for name, why in shown]
+    more = len(rows) - len(shown)
+    return [*lines, f"  … {more:,} more; --all"] if more else lines

@@ -1,0 +1,136 @@
+"""A graph without circles whose nodes are joined, and stays one. Pure.
+
+It knows of each node what it reaches (as the bits of a number: thousands of nodes are compared in
+one step) and how long the longest chain before and after it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+HANDS = 10
+"""How many are taken to work at once. A constant: a plan shall not change with `max_parallel`."""
+
+
+class Chains:
+    """Nodes by number; `befores[n]`: those that have to come before it."""
+
+    def __init__(self, befores: Sequence[Collection[int]], work: Sequence[int]) -> None:
+        """`befores` in an order in which each comes after those before it."""
+        count = len(befores)
+        self.work = list(work)
+        self.before = [set(each) for each in befores]
+        self.after: list[set[int]] = [set() for _ in befores]
+        self._below = [1 << place for place in range(count)]
+        """Of each node the bits of all that comes before it, and its own."""
+        self._head = [0] * count
+        self._tail = [0] * count
+        for place in range(count):
+            for each in befores[place]:
+                self.after[each].add(place)
+                self._below[place] |= self._below[each]
+            self._head[place] = self._longest(self.before[place], self._head)
+        for place in reversed(range(count)):
+            self._tail[place] = self._longest(self.after[place], self._tail)
+        self._waiting = self._works_above()
+
+    def least(self) -> int:
+        """The work that goes by at least, with so many hands."""
+        return max((self.time_through(place, place) for place in range(len(self.work))), default=0)
+
+    def time_through(self, one: int, other: int) -> int:
+        """The work that goes by at least, if both were one: all before, themselves, all after."""
+        work = self.work[one] if one == other else self.work[one] + self.work[other]
+        after = max(self._tail[one], self._tail[other], self._waiting[one], self._waiting[other])
+        return max(self._head[one], self._head[other]) + work + after
+
+    def _works_above(self) -> list[int]:
+        """Of each node the work of all that waits for it, shared by the hands.
+
+        Of joined nodes it is taken as that of the greater one: most wait for both anyway.
+        """
+        waiting = [0] * len(self.work)
+        for place, bits in enumerate(self._below):
+            work = self.work[place]
+            bits ^= 1 << place
+            while bits:
+                low = bits & -bits
+                waiting[low.bit_length() - 1] += work
+                bits ^= low
+        return [each // HANDS for each in waiting]
+
+    def makes_circle(self, one: int, other: int) -> bool:
+        """Whether a third node would be both before and after the two."""
+        return self._around(one, other) or self._around(other, one)
+
+    def _around(self, first: int, last: int) -> bool:
+        """Whether a way leads from `first` to `last` that is not the direct one."""
+        bit = 1 << first
+        if not self._below[last] & bit:
+            return False
+        return any(self._below[each] & bit for each in self.before[last] if each != first)
+
+    def join(self, one: int, other: int) -> None:
+        """Make `other` a part of `one`."""
+        for each in self.before[other]:
+            self.after[each].discard(other)
+            self.after[each].add(one)
+        for each in self.after[other]:
+            self.before[each].discard(other)
+            self.before[each].add(one)
+        self.before[one] |= self.before[other]
+        self.after[one] |= self.after[other]
+        self.before[one] -= {one, other}
+        self.after[one] -= {one, other}
+        self.work[one] += self.work[other]
+        self.before[other], self.after[other] = set(), set()
+        self._reach(one, other)
+        self._head[one] = max(self._head[one], self._head[other])
+        self._tail[one] = max(self._tail[one], self._tail[other])
+        self._waiting[one] = max(self._waiting[one], self._waiting[other])
+        self._lengthen(one, self.before, self.after, self._head)
+        self._lengthen(one, self.after, self.before, self._tail)
+        self.work[other] = self._head[other] = self._tail[other] = 0
+
+    def _reach(self, one: int, other: int) -> None:
+        """Everything above either of the two has now both below it."""
+        both = self._below[one] | self._below[other]
+        self._below[one] = both
+        left = list(self.after[one])
+        while left:
+            place = left.pop()
+            if self._below[place] | both != self._below[place]:
+                self._below[place] |= both
+                left += self.after[place]
+
+    def _lengthen(
+        self,
+        start: int,
+        sources: Sequence[Collection[int]],
+        targets: Sequence[Collection[int]],
+        lengths: list[int],
+    ) -> None:
+        """Chains only become longer: carry that on, as far as it matters."""
+        lengths[start] = max(lengths[start], self._longest(sources[start], lengths))
+        left = [start]
+        while left:
+            place = left.pop()
+            reached = lengths[place] + self.work[place]
+            for each in targets[place]:
+                if lengths[each] < reached:
+                    lengths[each] = reached
+                    left.append(each)
+
+    def _longest(self, places: Collection[int], lengths: Sequence[int]) -> int:
+        return max((lengths[each] + self.work[each] for each in places), default=0)
+
+
+def befores(
+    groups: Sequence[Sequence[str]], imports: Mapping[str, Sequence[str]]
+) -> list[set[int]]:
+    """Of each group those that it imports from."""
+    owner = {path: place for place, files in enumerate(groups) for path in files}
+    return [
+        {owner[other] for path in files for other in imports.get(path, ())} - {place}
+        for place, files in enumerate(groups)
+    ]

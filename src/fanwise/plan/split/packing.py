@@ -1,0 +1,43 @@
+"""Groups that have nothing to do with one another, packed by their folders. Pure."""
+
+from __future__ import annotations
+
+from fanwise.plan.split.groups import Groups
+
+
+def pack(groups: Groups) -> None:
+    """Join groups that fit together: those of one folder first, then those of the folder above.
+
+    So groups that are near one another share a leaf, and there are few that are nearly empty.
+    """
+    open_: dict[str, list[int]] = {}
+    for place in groups.alive():
+        open_.setdefault(_home(groups.members[place]), []).append(place)
+    while open_:
+        folder = max(open_, key=lambda each: (each.count("/") if each else -1, each))
+        kept = _first_fit(groups, sorted(open_.pop(folder), key=lambda n: min(groups.members[n])))
+        if folder:
+            open_.setdefault(folder.rpartition("/")[0], []).extend(kept)
+
+
+def _first_fit(groups: Groups, places: list[int]) -> list[int]:
+    kept: list[int] = []
+    for place in places:
+        for one in kept:
+            if groups.may(one, place):
+                groups.join(one, place)
+                break
+        else:
+            kept.append(place)
+    return kept
+
+
+def _home(files: list[str]) -> str:
+    """The deepest folder that has all of them."""
+    first, last = min(files).split("/")[:-1], max(files).split("/")[:-1]
+    count = 0
+    for one, other in zip(first, last, strict=False):
+        if one != other:
+            break
+        count += 1
+    return "/".join(first[:count])
