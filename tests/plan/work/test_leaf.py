@@ -24,9 +24,9 @@ from tests.plan.work.support import blob, do, done, how, leaf, lives, make_repos
 from tests.workspaces.support import everything, git, write
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return make_repository(tmp_path / "repo")
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_repository(tmp_path_factory.mktemp("plan") / "repo")
 
 
 def given_up(call: Callable[[], Any]) -> SubPlanFailed:
