@@ -26,6 +26,8 @@ from fanwise.plan.states import State
 
 KEY = "plan"
 FAN_OUT = "plan"
+NOT_ASKED = frozenset({"work", "verify", "check"})
+"""Calls that ask no model: commands and functions, which cost nothing by themselves."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     starts: int = 0
     """More than 1: it may have run more than once."""
     calls: CallTotals = CallTotals()
+    """Of models."""
 
     @property
     def change(self) -> Change | None:
@@ -86,6 +89,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """In the order of the tree; those that returned sub-plans too."""
     joined: Joined
     calls: CallTotals
+    """Of models."""
     opened_at: float | None = None
     """When the first of the leaves could begin."""
 
@@ -113,7 +117,8 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
     items = _items(journal, run.id)
     values = {key: JSON.decode(each.value) for key, each in items.items() if each.value}
     tree = grown(base, _ended(values), spec["data"][KEY])
-    found = _Reading(tree, items, values, _attempts(journal, run.id))
+    attempts = _attempts(journal, run.id)
+    found = _Reading(tree, items, values, attempts)
     return Recorded(
         run=run,
         split=base.split,
@@ -121,7 +126,7 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
         base=base.commit,
         leaves={node.id: found.leaf(node) for node in tree.nodes if _worked(node, items)},
         joined=found.joined,
-        calls=journal.call_totals(run.id),
+        calls=total(each for made in attempts.values() for each in made),
         opened_at=next((f.opened_at for f in journal.fan_outs(run.id) if f.path == FAN_OUT), None),
     )
 
@@ -144,8 +149,9 @@ def _attempts(journal: Journal, run_id: str) -> dict[str, list[AttemptRecord]]:
         top, _, inside = fan_out.path.partition("/")
         if top == FAN_OUT:
             for attempt in journal.attempts(fan_out.id):
-                key = inside.partition("/")[0] or attempt.key
-                made.setdefault(key, []).append(attempt)
+                if attempt.call not in NOT_ASKED:
+                    key = inside.partition("/")[0] or attempt.key
+                    made.setdefault(key, []).append(attempt)
     return made
 
 
