@@ -28,6 +28,7 @@ CASES = {
     "optimize-traps": "faster but wrong, and right: the corpus of traps through whole runs",
     "sampling": "eight samples at a time from a real server, beside Mellea",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",
+    "plan-split": "Django's files split into sub-plans, beside its folders",
     "workflow": "a fan-out of 5,000 steps that do nothing, on disk",
 }
 

@@ -159,11 +159,11 @@ def test_killed_at_every_stage_it_goes_on_and_comes_to_the_same(place: Place, ca
     words: tuple[str, ...] = ("run", "plan.json", "--yes")
     for point in POINTS:
         assert git(repo, "for-each-ref") == refs, "no branch before all is checked"
-        killed = place.run(*words, **env, FANWISE_CRASH_AT=point)
+        killed = place.run(*words, given=b"", **env, FANWISE_CRASH_AT=point)
         assert killed.returncode == -9, (point, killed.stderr)
         assert state(repo) == before
         words = ("resume", "plan")
-    done = place.run(*words, "--json", **env)
+    done = place.run(*words, "--json", given=b"", **env)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["result"]
     assert log.read_text().split() == [

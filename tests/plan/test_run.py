@@ -152,6 +152,7 @@ def test_followers_of_a_failure_are_skipped_and_the_others_go_on(tmp_path: Path)
 
 def test_fail_fast_ends_what_comes_after_the_failure_and_merges_nothing(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", packages(6, files=1))
+    begun: list[str] = []
     ended: list[str] = []
     beyond = asyncio.Event()
 
@@ -161,6 +162,7 @@ def test_fail_fast_ends_what_comes_after_the_failure_and_merges_nothing(tmp_path
             raise ValueError("too hard")
         if work.title > "p01":
             beyond.set()
+            begun.append(work.title)
             try:
                 await asyncio.Event().wait()
             finally:
@@ -171,7 +173,8 @@ def test_fail_fast_ends_what_comes_after_the_failure_and_merges_nothing(tmp_path
     assert found.summary.halted is not None
     assert found.leaf("p01/m0.py").state == "failed"
     assert found.leaf("p00/m0.py").state == "done"
-    assert ended == ["p02/m0.py"], "what was in flight beyond it was ended"
+    assert ended == begun[: len(ended)] != [], "what was in flight beyond it was ended"
+    assert len(begun) == len(ended) < 4, "and not all of it began"
     assert {leaf.state for leaf in found.leaves[2:]} == {"queued"}
     assert found.commit is None
     assert "halted at p01/m0.py (fail_fast); nothing was merged" in found.notes
@@ -344,3 +347,58 @@ def test_one_that_deletes_everything_loses_only_its_own_files(tmp_path: Path) ->
     assert found.commit is not None
     names = git(repo, "ls-tree", "-r", "--name-only", found.commit).splitlines()
     assert names == ["README", "p01/m0.py", "p01/m1.py"]
+
+
+ODD = (
+    "a b.py",
+    "-dash.py",
+    "quote'\".py",
+    "new\nline.py",
+    "été.py",
+    "$(touch x).py",
+)
+
+
+def test_files_may_be_called_anything_in_a_folder_inside_a_repository(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", {f"in side/{name}": "A = 1\n" for name in ODD})
+    write(repo / "top.py", "T = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "two")
+    command = "for f in {files}; do echo '# done' >> \"$f\"; done"
+    found = plan_sync(
+        "odd", {"command": command}, repo=repo / "in side", fields={"sandbox": False},
+        split={"mode": "directory", "max_files": 3, "min_files": 1},
+        verify="python3 -m py_compile {files}", check="test $(ls -b | wc -l) = 6",
+        run="r", journal=tmp_path / "journal.db",
+    )  # fmt: skip
+    assert found.good, found.notes
+    assert found.commit is not None
+    changed = git(repo, "diff", "--name-only", "-z", "main", found.commit)
+    assert sorted(changed.rstrip("\0").split("\0")) == sorted(f"in side/{name}" for name in ODD)
+
+
+def test_sparse_workspaces_have_what_a_sub_plan_needs_and_the_check_has_all(
+    tmp_path: Path,
+) -> None:
+    files = {"a/one.py": "from b.two import B\n", "b/two.py": "B = 1\n", "c/three.py": "C = 1\n"}
+    repo = make_repo(tmp_path / "repo", {**files, "d/four.txt": "4\n", "top.txt": "t\n"})
+    seen: dict[str, list[str]] = {}
+
+    def work(work: Work) -> None:
+        names = (path.name for path in work.root.iterdir() if path.name != ".git")
+        seen[work.files[0]] = sorted(names)
+        edit(work)
+
+    found = done(
+        repo, work, files="**/*.py", split={**SPLIT, "mode": "independent", "max_files": 1},
+        fields={"sparse": ["d"], "sandbox": False}, check="ls a/*.py b/*.py c/*.py d/*.txt",
+    )  # fmt: skip
+    assert found.good, found.notes
+    assert seen == {
+        "a/one.py": ["a", "b", "d", "top.txt"],
+        "b/two.py": ["b", "d", "top.txt"],
+        "c/three.py": ["c", "d", "top.txt"],
+    }
+    assert any(note.startswith("workspaces had only the folders") for note in found.notes)
+    assert found.commit is not None
+    assert len(git(repo, "ls-tree", "-r", "--name-only", found.commit).split()) == 5

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BadSpec, UsageError
+from fanwise.plan.spec import SplitSpec
+from fanwise.plan.split.rules import Rules
 from fanwise.plan.system import SYSTEM, PlanPlan
 from fanwise.specs import plan_of, read
 from tests.plan.support import make_repo, write
@@ -174,3 +176,7 @@ def test_options_that_mean_nothing(repo: Path) -> None:
         planned(repo, GOOD, rollback=True)
     with pytest.raises(UsageError, match="--branch means nothing to `plan`"):
         planned(repo, GOOD, branch="x")
+
+
+def test_a_split_in_a_file_and_one_in_python_have_the_same_defaults() -> None:
+    assert Rules(**SplitSpec().model_dump()) == Rules()

@@ -15,6 +15,7 @@ from fanwise.plan.node import Node, Split, Tree
 from fanwise.plan.result import check_result
 from fanwise.plan.spec import RESERVED, PlanSpec
 from fanwise.plan.split import Rules, files_at, split
+from fanwise.plan.split.history import past_commits
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.port import Worker
 from fanwise.plan.worker import check_words, worker_of, workflow_of
@@ -124,11 +125,7 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
     if not listing.files:
         raise where.at("files").bad(_no_files(spec, [each.why for each in listing.left_out]))
     git = Git(place.top, git_dir=place.git_dir)
-    commits: Sequence[Sequence[str]] = ()
-    if spec.split.history:
-        from fanwise.plan.split.history import commits_of
-
-        commits = commits_of(repo, start.commit)
+    commits = _at(where.at("repo"), lambda: past_commits(repo, start.commit))
     made = _at(
         where.at("split"),
         lambda: split(

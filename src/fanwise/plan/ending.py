@@ -75,7 +75,12 @@ def note_lines(found: Summary, left: Left, run_id: str) -> list[str]:
         _nothing(found),
         [f"the result was not applied: {left.problem}"] if left.problem else [],
     )
-    return [line for part in parts for line in part]
+    return [_one_line(line) for part in parts for line in part]
+
+
+def _one_line(line: str) -> str:
+    """Titles and paths are others' words, and may have line breaks in them."""
+    return " ".join(line.splitlines())
 
 
 def _halted(found: Summary, run_id: str) -> Iterator[str]:
@@ -183,9 +188,15 @@ async def ended(
     return found, await leave(case, found, asked, run), done.notes
 
 
-async def end_of(case: Case, asked: Asked, run: Run, grew: Callable[[Tree], None]) -> End:
-    """Do it, and say what came of it. Exit code 0: all is done, and right."""
+async def end_of(
+    case: Case, asked: Asked, run: Run, grew: Callable[[Tree], None], *, shown: bool
+) -> End:
+    """Do it, and say what came of it. Exit code 0: all is done, and right.
+
+    `shown`: what is odd about its beginning was said before.
+    """
     found, left, notes = await ended(case, asked, run, grew)
+    notes = [] if shown or run.resumed else notes
     document = {
         "base": case.base.commit,
         "goal": case.spec.goal,

@@ -10,6 +10,7 @@ import msgspec
 from fanwise.errors import BadSubPlans
 from fanwise.plan.ended import Ended
 from fanwise.plan.node import Split, Tree
+from fanwise.plan.spec import SplitSpec
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.rules import Rules
 
@@ -25,7 +26,7 @@ class Began(msgspec.Struct, frozen=True, kw_only=True):
 
 def grown(base: Began, ended: Mapping[str, Ended], plan: Mapping[str, Any]) -> Tree:
     """With all that leaves returned, and what those returned; `plan`: what stood in the file."""
-    rules = msgspec.convert(plan.get("split") or {}, Rules)
+    rules = Rules(**SplitSpec.model_validate(plan.get("split") or {}).model_dump())
     tree = base.split.tree
     waiting = [leaf.id for leaf in tree.leaves]
     while waiting:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from fanwise.errors import one_line
 from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import AttemptRecord, CallTotals, ItemRecord, Journal, RunRecord
+from fanwise.kernel.kept_files import kept_beside
 from fanwise.plan.change import Change, Request
 from fanwise.plan.ended import Ended, Try
 from fanwise.plan.grown import Began, grown
@@ -26,6 +28,8 @@ from fanwise.plan.states import State
 
 KEY = "plan"
 FAN_OUT = "plan"
+NOT_ASKED = frozenset({"work", "verify", "check"})
+"""Calls that ask no model: commands and functions, which cost nothing by themselves."""
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +62,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     starts: int = 0
     """More than 1: it may have run more than once."""
     calls: CallTotals = CallTotals()
+    """Of models."""
 
     @property
     def change(self) -> Change | None:
@@ -86,6 +91,9 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """In the order of the tree; those that returned sub-plans too."""
     joined: Joined
     calls: CallTotals
+    """Of models."""
+    folder: Path | None = None
+    """Where its patches are."""
     opened_at: float | None = None
     """When the first of the leaves could begin."""
 
@@ -100,6 +108,14 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """That of the plan."""
         return str(self.plan.get("goal", ""))
 
+    @property
+    def patch(self) -> str | None:
+        """The patch file with the whole result."""
+        result = self.joined.result
+        if result is None or result.patch is None:
+            return None
+        return result.patch if self.folder is None else str(self.folder / result.patch)
+
     def title(self, leaf: str) -> str:
         """Of the leaf with this id."""
         node = self.tree.by_id.get(leaf)
@@ -113,7 +129,8 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
     items = _items(journal, run.id)
     values = {key: JSON.decode(each.value) for key, each in items.items() if each.value}
     tree = grown(base, _ended(values), spec["data"][KEY])
-    found = _Reading(tree, items, values, _attempts(journal, run.id))
+    attempts = _attempts(journal, run.id)
+    found = _Reading(tree, items, values, attempts)
     return Recorded(
         run=run,
         split=base.split,
@@ -121,7 +138,8 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
         base=base.commit,
         leaves={node.id: found.leaf(node) for node in tree.nodes if _worked(node, items)},
         joined=found.joined,
-        calls=journal.call_totals(run.id),
+        calls=total(each for made in attempts.values() for each in made),
+        folder=kept_beside(journal, run.id),
         opened_at=next((f.opened_at for f in journal.fan_outs(run.id) if f.path == FAN_OUT), None),
     )
 
@@ -144,8 +162,9 @@ def _attempts(journal: Journal, run_id: str) -> dict[str, list[AttemptRecord]]:
         top, _, inside = fan_out.path.partition("/")
         if top == FAN_OUT:
             for attempt in journal.attempts(fan_out.id):
-                key = inside.partition("/")[0] or attempt.key
-                made.setdefault(key, []).append(attempt)
+                if attempt.call not in NOT_ASKED:
+                    key = inside.partition("/")[0] or attempt.key
+                    made.setdefault(key, []).append(attempt)
     return made
 
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fanwise.plan.merge.merged import Strategy
 from fanwise.plan.node import Mode
+from fanwise.plan.split.rules import Rules
 from fanwise.specs import (
     BudgetSpec,
     Duration,
@@ -44,7 +45,7 @@ class SplitSpec(SpecModel):
     """Files that many others import are edited before those."""
     history: bool = False
     """Files that were changed together in the past belong together."""
-    stretch: float = Field(default=1.5, ge=1)
+    stretch: float = Field(default=Rules().stretch, ge=1)
     """Of `dependency`: how much longer than the shortest the longest chain may become."""
 
 

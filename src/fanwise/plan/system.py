@@ -47,6 +47,7 @@ class PlanPlan:
     ) -> None:
         self._document = document
         self._asked = asked
+        self._shown = False
         spec = check(document, PlanSpec, KEY)
         if asked.dirty:
             spec = spec.model_copy(update={"dirty": True})
@@ -110,6 +111,7 @@ class PlanPlan:
             leaves = self._unknown(journal, run)
         if not leaves:
             return None
+        self._shown = True
         estimate = estimate_of(self.case, leaves)
         number = f"{len(leaves):,} sub-plan{'' if len(leaves) == 1 else 's'}"
         return Approval(plan_lines(self.case, estimate), f"Run {number}?")
@@ -133,7 +135,7 @@ class PlanPlan:
         if self._asked.rollback:
             return await undone(self.case, run)
         run.note("environment", await perform(environment, self.folder))
-        return await end_of(self.case, self._asked, run, self.drawing.grew)
+        return await end_of(self.case, self._asked, run, self.drawing.grew, shown=self._shown)
 
 
 class PlanSystem:

@@ -57,7 +57,10 @@ def split_of(made: Tree, mode: Mode = "independent", **more: Any) -> Split:
         cut=0.7, cut_without_hubs=0.5, cyclic=0.0, speedup=5.1, max_parallel=10, commits=200,
         commits_inside=0.25,
     )  # fmt: skip
-    given: dict[str, Any] = {"mode": mode, "tree": made, "imports": {}, "scorecard": card, **more}
+    paths = [path for each in made.leaves for path in each.files]
+    imports = dict.fromkeys(paths[1:], (paths[0],))
+    given: dict[str, Any] = {"mode": mode, "tree": made, "imports": imports, "scorecard": card}
+    given |= more
     return Split(**given)
 
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from fanwise import fan_out, open_run
 from fanwise.errors import SubPlanFailed
+from fanwise.kernel import events
 from fanwise.kernel.in_thread import in_thread
 from fanwise.plan.ended import SubPlan, Try
+from fanwise.plan.work import do_leaf
 from fanwise.plan.work.by_call import CallWorker, Work
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.workspaces import WorkspacePool
@@ -295,3 +298,41 @@ def test_a_cancelled_verification_ends_too(repo: Path, tmp_path: Path) -> None:
     with WorkspacePool(repo, slots=1) as pool:
         asyncio.run(main(pool))
         pool.give_back(pool.take())
+
+
+def test_in_a_sparse_workspace_files_that_are_not_there_are_others_too(
+    repo: Path, tmp_path: Path
+) -> None:
+    command = CommandWorker(
+        "test ! -e tests && mkdir tests && echo mine > tests/test_a.py; echo new > tests/test_b.py;"
+        " echo x >> pkg/a.py"
+    )
+    verify = "grep -q one tests/test_a.py"  # as it is at the start
+    ended = do(repo, command, leaf(), how(tmp_path, verify=verify), sparse=("pkg",))
+
+    assert names(ended) == ["pkg/a.py", "tests/test_b.py"]
+    assert [(each.path, each.owner) for each in ended.requests] == [("tests/test_a.py", "leaf-t")]
+
+
+def test_a_try_is_told_of_while_it_goes_on(repo: Path, tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+
+    def note(event: events.Event) -> None:
+        if isinstance(event, events.StageBegan):
+            told.append((event.stage, event.number))
+
+    async def main(pool: WorkspacePool) -> None:
+        async with open_run(journal=":memory:", subscribers=[note]) as run:
+            asked = how(tmp_path, retry=1, verify="grep 2 pkg/a.py")
+            command = CommandWorker('echo "#$FANWISE_PLAN_TRY" > pkg/a.py')
+            await fan_out(
+                lambda node: do_leaf(
+                    node, goal="g", worker=command, pool=pool, how=asked, owners={}
+                ),
+                [leaf()],
+                run=run,
+            )
+
+    with WorkspacePool(repo, slots=1) as pool:
+        asyncio.run(main(pool))
+    assert told == [("work", 1), ("verify", 1), ("work", 2), ("verify", 2)]

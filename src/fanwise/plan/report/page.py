@@ -8,11 +8,12 @@ from fanwise.plan.node import Said
 from fanwise.plan.recorded import Recorded
 from fanwise.plan.report.leaves import cost, leaves
 from fanwise.plan.report.marks import leaf_link
-from fanwise.plan.report.splitting import splitting
+from fanwise.plan.report.splitting import graph, splitting
 from fanwise.plan.report.timeline import timeline
 from fanwise.plan.report.together import broken_names, checks, conflicts, requests
 from fanwise.plan.report.tree import count_leaves, tree_view
 from fanwise.plan.rows import document_of
+from fanwise.plan.split.picture.words import GRAPH
 from fanwise.plan.states import ORDER, WRONG
 from fanwise.plan.telling import plural, summary_lines
 from fanwise.plan.telling import requests as all_requests
@@ -25,9 +26,6 @@ from fanwise.view.pieces import duration_text, facts, tile, title
 TREE = (
     "Each sub-plan below the one that it was split from. Groups in which all went well are folded "
     "where there are many."
-)
-GRAPH = (
-    "An arrow goes from a sub-plan to one whose files it imports; the more imports, the thicker."
 )
 TIMELINE = (
     "Above: how many sub-plans were at work at once; the dashed line is the cap. Below: each of "
@@ -120,7 +118,9 @@ def _sections(found: Recorded) -> Iterator[Section]:
         yield Section("requests", "Requests", requests(wanted, found), REQUESTS)
     if found.calls.attempts:
         yield Section("cost", "Cost", cost(found))
-    yield Section("split", "Split", splitting(found.split))
+    yield Section("split", "Split", splitting(found), f"Mode: {found.split.mode}.")
+    if found.split.imports:
+        yield Section("graph", "Imports between them", graph(found), GRAPH)
     yield Section("sub-plans", "Sub-plans", leaves(found))
     yield Section("run", "Run", _run(found))
 
@@ -142,8 +142,9 @@ def _about_result(found: Recorded) -> Iterator[Child]:
         )
         shown = f"git diff {found.base[:12]}..{result.branch}"
         yield element("p", "To see it: ", element("code", shown), class_="small")
-    if result.patch is not None:
-        yield element("p", "The patch ", element("code", result.patch), of, ".")
+    if found.patch is not None:
+        lead = "As a patch: " if result.branch is not None else f"The patch{of}: "
+        yield element("p", lead, element("code", found.patch), class_="small")
 
 
 def _left_out(left: tuple[Said, ...], found: Recorded) -> Html | None:

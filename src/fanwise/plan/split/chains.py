@@ -7,9 +7,13 @@ one step) and how long the longest chain before and after it is.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
 
 HANDS = 10
 """How many are taken to work at once. A constant: a plan shall not change with `max_parallel`."""
+
+
+_BITS = bytes.maketrans(b"01", b"\0\1")
 
 
 class Chains:
@@ -50,13 +54,12 @@ class Chains:
         Of joined nodes it is taken as that of the greater one: most wait for both anyway.
         """
         waiting = [0] * len(self.work)
+        places = range(len(waiting))
         for place, bits in enumerate(self._below):
             work = self.work[place]
-            bits ^= 1 << place
-            while bits:
-                low = bits & -bits
-                waiting[low.bit_length() - 1] += work
-                bits ^= low
+            for each in compress(places, bin(bits)[:1:-1].encode().translate(_BITS)):
+                waiting[each] += work
+            waiting[place] -= work
         return [each // HANDS for each in waiting]
 
     def makes_circle(self, one: int, other: int) -> bool:

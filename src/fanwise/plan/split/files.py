@@ -92,11 +92,12 @@ def files_in(folder: Path, patterns: Sequence[str] = ()) -> Listing:
     """The files that are in a folder now. In a repository, those that git does not ignore."""
     place = _place(folder)
     if place.git_dir is None:
-        found = list(_walk(place.top))
+        kinds = dict(_walk(place.top))
     else:
         git = Git(place.top, git_dir=place.git_dir)
-        found = git.names("ls-files", "-co", "--exclude-standard", "--deduplicate", "-z")
-    kinds = {path: kind for path in found if (kind := _kind(f"{place.top}/{path}")) is not None}
+        names = git.names("ls-files", "-co", "--exclude-standard", "--deduplicate", "-z")
+        told = ((path.rstrip("/"), _kind(f"{place.top}/{path}")) for path in names)
+        kinds = {path: kind for path, kind in told if kind is not None}
     return _listing(kinds, place.inside, patterns, lambda paths: _contents(place.top, paths))
 
 
@@ -182,12 +183,20 @@ def _kind(path: str | Path) -> str | None:
     return "a submodule" if stat.S_ISDIR(mode) else "not a plain file"
 
 
-def _walk(top: Path) -> Iterator[str]:
-    start = len(f"{top}/".replace("//", "/"))
-    for folder, below, names in os.walk(top):
-        below[:] = sorted(name for name in below if name not in (".git", ".fanwise"))
-        for name in names:
-            yield f"{folder}/{name}"[start:]
+def _walk(top: Path) -> Iterator[tuple[str, str]]:
+    """Every file below a folder, and what it is."""
+    left = [("", str(top))]
+    while left:
+        above, folder = left.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in (".git", ".fanwise"):
+                        left.append((f"{above}{entry.name}/", entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    yield above + entry.name, ""
+                elif kind := _kind(entry.path):
+                    yield above + entry.name, kind
 
 
 def _text(path: str, data: bytes) -> tuple[str, bool]:

@@ -5,8 +5,9 @@ Of these inputs it gets those that it declares: `prompt`, `prompt_file` (a file 
 write instead of editing anything.
 
 It is found in the registry, for systems do not import one another, and is executed inside the
-leaf's item, under its own caps and budget and those around. Nothing of it is kept for a resume: its
-steps have changed files in a workspace, and that is gone then. Nor can it wait for somebody.
+leaf's item, under its own caps and budget and those around. A resume knows what it spent, and does
+all of it again: its steps have changed files in a workspace, and that is gone then. Nor can it wait
+for somebody.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from fanwise.errors import BudgetExceeded, FanwiseError, WorkFailed, one_line
 from fanwise.kernel.fan_out import fan_out
-from fanwise.kernel.run import MEMORY, open_run
+from fanwise.kernel.run_inside import RunInside
 from fanwise.plan.work.port import Ask, Worked, Worker, in_time
 from fanwise.plan.work.said import tail
 from fanwise.plan.work.subplans import read_subplans
@@ -91,13 +92,20 @@ class WorkflowWorker(Worker):
 
 async def _executed(plan: Plan) -> End:
     ends: list[End] = []
-    async with open_run(journal=MEMORY) as run:
+    run = RunInside()
 
-        async def execute(_: str) -> Any:
-            ends.append(await plan.execute(run))
+    async def execute(_: str) -> Any:
+        ends.append(await plan.execute(run))
 
-        outcomes = await fan_out(
-            execute, [KEY], cap=1, caps=plan.caps, budget=plan.budget, run=run, name="work"
-        )
+    outcomes = await fan_out(
+        execute,
+        [KEY],
+        cap=1,
+        caps=plan.caps,
+        budget=plan.budget,
+        run=run,
+        name="work",
+        record=False,
+    )
     outcomes[0].unwrap()
     return ends[0]

@@ -17,12 +17,11 @@ from fanwise.plan.split.imports.python import without_strings
 
 ALL_BELOW = 2_000_000
 """Characters of Python in all, up to which every file is parsed."""
-_OLD = re.compile(
-    r"\n[ \t]*(?:print[ \t]+[\"'\w%]|exec[ \t]+[\"'\w]|raise[ \t]+\w[\w.]*[ \t]*,"
-    r"|except[ \t]+[\w.]+[ \t]*,[ \t]*\w+[ \t]*:|\d+[A-Za-z_])"
-)
-"""Forms of Python 2, and names that begin with a digit."""
-_MARKS = ("<<<<<<< ", ">>>>>>> ", "{%", "{{", "<%", "\0")
+_OLD = re.compile(r"except[ \t]+[\w.]+[ \t]*,[ \t]*\w+[ \t]*:|print[ \t]+[\"'%]")
+"""Forms of Python 2."""
+_DIGIT = re.compile(r"\n[ \t]*\d+[A-Za-z_]")
+"""A statement that begins with a digit and goes on as a name."""
+_MARKS = ("\n<<<<<<< ", "\n>>>>>>> ", "\n{%", "\n{{", "<%", "\0")
 """Of an unfinished merge, of a template, of something that was never meant to be Python."""
 
 
@@ -39,6 +38,7 @@ def unparsed(files: Iterable[File]) -> list[Said]:
 
 def looks_wrong(text: str) -> bool:
     """Whether a file may well not parse: brackets or quotes that do not match, old forms, marks."""
+    text = f"\n{text}"
     return _doubtful(text) and _doubtful(without_strings(text))
 
 
@@ -50,8 +50,8 @@ def _doubtful(text: str) -> bool:
         or text.count('"""') % 2 != 0
         or text.count("'''") % 2 != 0
         or any(mark in text for mark in _MARKS)
-        or _OLD.search(f"\n{text[:200]}") is not None
         or _OLD.search(text) is not None
+        or _DIGIT.search(text) is not None
     )
 
 
