@@ -195,3 +195,22 @@ def test_the_command_line_imports_what_files_need_only_for_files() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+PLAN = [
+    "Broken", "Change", "Checked", "Conflict", "LeafSummary", "Node", "PlanResult", "Request",
+    "Result", "Scorecard", "Split", "SubPlan", "Summary", "Tree", "Try", "Work", "plan",
+    "plan_sync",
+]  # fmt: skip
+
+
+def test_the_plan_package_exports_exactly_this_and_a_split_loads_none_of_the_rest() -> None:
+    code = (
+        "import sys, fanwise.plan.split; print('fanwise.plan.system' in sys.modules); "
+        "import fanwise.plan; print(sorted(fanwise.plan.__all__)); "
+        "[getattr(fanwise.plan, name) for name in fanwise.plan.__all__]"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines() == ["False", str(sorted(PLAN))]

@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.harness import Row
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark import compare
 from fanwise.optimize.benchmark.how import Recorded
 from fanwise.optimize.benchmark.pair import Pair
 from fanwise.optimize.benchmark.speed import Speed
-from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.record import record
 from fanwise.optimize.differential.running import Site
 from fanwise.optimize.target import Target

@@ -199,3 +199,18 @@ def test_a_huge_error_is_cut() -> None:
 def test_text_that_is_no_recorded_error_still_gives_one() -> None:
     for text in ("", "[]", "{", '{"type": 3}'):
         assert decode_error(text).type_name == "unknown error"
+
+
+def test_the_fields_of_an_error_that_are_long_share_the_room_and_keep_both_ends() -> None:
+    class Tried(Exception):
+        def __init__(self) -> None:
+            said = f"first{'.' * 5_000}last"
+            self.tries = [{"stage": "verify", "said": said, "code": 3}] * 3
+            super().__init__("it was tried three times")
+
+    found = decode_error(encode_error(Tried()))
+    for each in found.fields["tries"]:
+        assert (each["stage"], each["code"]) == ("verify", 3)
+        assert each["said"].startswith("first")
+        assert each["said"].endswith("last")
+    assert len(encode_error(Tried())) < 6_000

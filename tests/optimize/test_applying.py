@@ -12,14 +12,9 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import NotApplied, OutputNotWritable, UsageError
-from fanwise.optimize.applying import (
-    apply_to_tree,
-    check_branch,
-    commit_on_branch,
-    message_of,
-    write_patch,
-)
+from fanwise.optimize.message import message_of
 from fanwise.workspaces import WorkspacePool
+from fanwise.workspaces.results import apply_to_tree, check_branch, commit_on_branch, write_patch
 from tests.optimize.made import candidate, speed, verdict
 from tests.workspaces.support import commit, everything, files, git, make_repo, write
 
@@ -160,7 +155,7 @@ HALF = """
 import sys
 from pathlib import Path
 from fanwise.errors import NotApplied
-from fanwise.optimize.applying import apply_to_tree
+from fanwise.workspaces.results import apply_to_tree
 try:
     apply_to_tree(Path(sys.argv[1]), Path(sys.argv[2]).read_text(), sys.argv[3])
 except NotApplied:

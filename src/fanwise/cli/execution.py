@@ -15,11 +15,11 @@ import msgspec
 from fanwise.cli.exit_codes import DONE, INTERRUPTED, PAUSED
 from fanwise.cli.going_on import resume_command, say_how_to_go_on
 from fanwise.cli.interrupts import Interrupts
-from fanwise.cli.progress_line import ProgressLine
+from fanwise.cli.progress_line import ProgressLine, is_shown
 from fanwise.cli.say import harmless, print_json, say_lines
 from fanwise.errors import FanwiseError
 from fanwise.kernel.run import Run, open_run
-from fanwise.specs.system import Opening
+from fanwise.specs.system import Drawing, Opening
 from fanwise.view.inputs import PLANNED
 from fanwise.view.progress import Progress
 
@@ -65,6 +65,7 @@ async def execute(asked: Execution) -> Ended:
     """From the first item to the last."""
     plan = asked.plan
     opening: Opening = getattr(plan, "opening", Opening())
+    drawing: Drawing | None = getattr(plan, "drawing", None) if is_shown() else None
     progress = Progress(plan.total)
     run = open_run(
         asked.run_id or opening.run_id,
@@ -78,9 +79,9 @@ async def execute(asked: Execution) -> Ended:
         spec=None if asked.resume else plan.spec,
         caps=plan.caps,
         budget=plan.budget,
-        subscribers=[progress],
+        subscribers=[progress] if drawing is None else [progress, drawing],
     )
-    screen = ProgressLine(progress, run.id)
+    screen = ProgressLine(progress, run.id, drawing=drawing)
     try:
         with (
             screen,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord
     from fanwise.view.table import Table
 
-HELP = """Write a run as a table: one row for each item, cell of a matrix, or candidate.
+HELP = """Write a run as a table: one row for each item, cell, candidate or sub-plan.
 
 \b
   fanwise export RUN                                   JSON lines, on stdout
@@ -49,6 +49,10 @@ them, those of an edited matrix too.
 Candidates of optimize stand below those that they were made from, with verdict,
 reason, ratio and its interval (low, high), time of each stage, the smallest call
 that differs with its test, and patch. Those not judged have the status waiting.
+
+Sub-plans of a plan are in the order of the tree: title, files, state and why,
+tries, changed files, requests and conflicts, whether they are in the result,
+times, tokens and dollars.
 """
 
 

@@ -39,12 +39,18 @@ TrustOption = Annotated[
 ]
 ApplyOption = Annotated[
     bool,
-    typer.Option("--apply", help="Of optimize: write the winner to the work tree."),
+    typer.Option("--apply", help="Of optimize, plan: write what came of it to the work tree."),
 ]
 BranchOption = Annotated[
     str | None,
     typer.Option(
         "--branch", metavar="NAME", help="Of optimize: commit the winner on a new branch."
+    ),
+]
+BisectOption = Annotated[
+    bool,
+    typer.Option(
+        "--bisect", help="Of a plan: if the check fails, find the sub-plans to leave out."
     ),
 ]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A YAML or JSON file.")]

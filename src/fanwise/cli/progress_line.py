@@ -2,15 +2,19 @@
 
 One line and not a panel, because the outputs of the commands scroll by above it: it is erased
 before something is written to the same terminal and drawn again afterwards, but never behind an
-output that has not ended its line. Without a terminal on stderr there is none.
+output that has not ended its line. Without a terminal on stderr there is none. A plan that has a
+drawing of its own has it above that line, never higher than the terminal; what has not changed is
+not written again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fanwise.cli.say import harmless
 from fanwise.cli.streams import write_stderr
 from fanwise.view.progress import Progress
 
@@ -18,21 +22,41 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from fanwise.specs.system import Drawing, Piece
+
 EVERY_S = 0.2
-ERASE = "\r\x1b[2K"
+ERASE_LINE = "\x1b[2K"
+ERASE_BELOW = "\x1b[J"
+SPARE = 2
+"""Rows of the terminal that a drawing leaves: the line below it, and what was said last."""
+
+
+def is_shown() -> bool:
+    """Whether there is a terminal to draw on."""
+    return os.isatty(2) and os.environ.get("TERM") != "dumb"
 
 
 class ProgressLine:
-    """Draws `progress` while it is entered."""
+    """Draws `progress` while it is entered, below the plan's own `drawing`."""
 
-    def __init__(self, progress: Progress, run_id: str, *, wanted: bool = True) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        run_id: str,
+        *,
+        wanted: bool = True,
+        drawing: Drawing | None = None,
+    ) -> None:
         self._progress = progress
         self._run_id = run_id
-        self._on = wanted and os.isatty(2) and os.environ.get("TERM") != "dumb"
+        self._drawing = drawing
+        self._on = wanted and is_shown()
         self._loop = asyncio.get_running_loop()
         self._console: Console | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._drawn = False
+        self._drawn: list[str] = []
+        """The lines that stand there, with their colours."""
+        self._widths: list[int] = []
         self._in_a_line = False
 
     def __enter__(self) -> ProgressLine:
@@ -72,22 +96,56 @@ class ProgressLine:
 
     def _draw(self) -> None:
         if self._progress.asks:
-            self._drawn = False  # the question began by erasing it
+            self._drawn = []  # the question began by erasing it
             return
         if self._console is None or self._in_a_line:
             return
-        with self._console.capture() as drawing:
-            width = max(1, self._console.width - 1)
-            text = progress_text(self._progress, self._run_id, self._loop.time())
+        texts = self._texts(self._console)
+        lines = [_rendered(self._console, text) for text in texts]
+        if lines == self._drawn:
+            return
+        body = "\n".join(ERASE_LINE + line for line in lines)
+        write_stderr(f"{self._back()}{body}{ERASE_BELOW if self._drawn[len(lines) :] else ''}")
+        self._drawn, self._widths = lines, [text.cell_len for text in texts]
+
+    def _texts(self, console: Console) -> list[Text]:
+        now = self._loop.time()
+        rows, width = max(0, console.height - SPARE), max(1, console.width - 1)
+        above = [] if self._drawing is None else self._drawing.lines(now, rows, width)[:rows]
+        texts = [*map(_text_of, above), progress_text(self._progress, self._run_id, now)]
+        for text in texts:
             text.truncate(width, overflow="ellipsis")
-            self._console.print(text, end="", soft_wrap=True)
-        write_stderr(ERASE + drawing.get())
-        self._drawn = True
+        return texts
+
+    def _back(self) -> str:
+        """To the beginning of what stands there. A terminal that became narrower has wrapped it."""
+        if not self._drawn or self._console is None:
+            return "\r"
+        width = max(1, self._console.width)
+        rows = sum(max(1, -(-cells // width)) for cells in self._widths)
+        return f"\r\x1b[{rows - 1}A" if rows > 1 else "\r"
 
     def _erase(self) -> None:
         if self._drawn:
-            write_stderr(ERASE)
-            self._drawn = False
+            below = ERASE_BELOW if len(self._drawn) > 1 else ""
+            write_stderr(f"{self._back()}{ERASE_LINE}{below}")
+            self._drawn = []
+
+
+def _text_of(pieces: Sequence[Piece]) -> Text:
+    """A line of a drawing. Its words may be anybody's: they end no line and move no cursor."""
+    from rich.text import Text
+
+    text = Text()
+    for words, style in pieces:
+        text.append(harmless(" ".join(words.splitlines()).replace("\t", " ")), style or None)
+    return text
+
+
+def _rendered(console: Console, text: Text) -> str:
+    with console.capture() as drawing:
+        console.print(text, end="", soft_wrap=True)
+    return drawing.get()
 
 
 def progress_text(progress: Progress, run_id: str, now: float) -> Text:

@@ -37,6 +37,11 @@ how many times as fast it is with the interval, the time of each stage, the
 smallest call that differs with a ready test, and the winner's patch. What is
 printed is a table in markdown, for a pull request.
 
+Of a plan it has: the tree of sub-plans with their states, a timeline of who ran
+when and who waited, conflicts with both sides and what became of them, requests
+with their patches, names that broke, every try with what it was told, the check
+and its bisection, the result, and what each sub-plan cost.
+
 The file is complete in itself: no network, no other file; it can be sent or
 kept. It holds prompts, answers and code: give it to nobody who may not see them.
 A run that is still going on is shown as far as it is.
@@ -82,7 +87,7 @@ def _reporting(kind: str, run_id: str) -> ReportingSystem:
 
     found = system(kind) if kind in names() else None
     if not isinstance(found, ReportingSystem):
-        step = f"Give a run of a matrix or of optimize, or use: fanwise show {run_id}"
+        step = f"Give a run of a matrix, a plan or of optimize, or use: fanwise show {run_id}"
         raise UsageError(f"there is no report of a run of the kind {kind!r} ({run_id})", step)
     return found
 

@@ -14,6 +14,7 @@ from fanwise.cli.map_run import KIND, MapPlan, execute
 from fanwise.cli.map_spec import MapSpec
 from fanwise.cli.options import (
     ApplyOption,
+    BisectOption,
     BranchOption,
     JournalOption,
     JsonOption,
@@ -41,7 +42,9 @@ are named at the end. The output goes on where it had stopped.
   fanwise resume RUN --answer review=approve     of a workflow that waits at a gate
   fanwise resume RUN --input name=value          of a workflow: what depends on it runs again
   fanwise resume RUN --from STEP                 of a workflow: all from there on runs again
-  fanwise resume RUN --apply                     of optimize: write the winner to the work tree
+  fanwise resume RUN --apply                     of optimize, plan: write it to the work tree
+  fanwise resume RUN --bisect                    of a plan: find whom the check fails with
+  fanwise resume RUN --rollback                  of a plan: undo --apply, remove the branch
 
 A `fanwise run` goes on with the file as it was when the run began: it may have
 been edited since, or be gone.
@@ -99,6 +102,11 @@ def resume(
     trust_project: TrustOption = False,
     apply: ApplyOption = False,
     branch: BranchOption = None,
+    bisect: BisectOption = False,
+    rollback: Annotated[
+        bool,
+        typer.Option("--rollback", help="Of a plan: undo --apply, and remove the branch."),
+    ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -112,6 +120,8 @@ def resume(
         trust_project=trust_project,
         apply=apply,
         branch=branch,
+        bisect=bisect,
+        rollback=rollback,
     )
     asked = Resume(journal, retry_failed, take_over, tuple(input or ()), as_json, options)
     return resume_map(run, asked) if run.kind == KIND else resume_system(run, asked)

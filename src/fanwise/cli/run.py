@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from fanwise.cli.exit_codes import DONE
+from fanwise.cli.exit_codes import DONE, SOME_FAILED
 from fanwise.cli.options import (
     ApplyOption,
+    BisectOption,
     BranchOption,
     FileArgument,
     InputOption,
@@ -30,6 +31,7 @@ HELP = """Run a file: its top-level key says which system it is for.
   fanwise run flow.yaml --input name=value --input text=@notes.md
   fanwise run flow.yaml --input name=value --dry-run    what would run with that
   fanwise run optimize.yaml --apply         and write the winner to the work tree
+  fanwise run plan.yaml --yes               a plan asks before it spends; this says yes
   fanwise check reviews.yaml                what would run; nothing is spent
 
 The file is checked completely before anything is started; an error names its
@@ -39,6 +41,11 @@ file goes on with that run, and another file is refused.
 
 A matrix is its name: the next `fanwise run` goes on with it, also after the
 file was edited. Cells that are as they were are kept, the others are new.
+
+A plan is its name, too: sub-plans whose files are as they were are kept. What
+it would run is shown, and asked about at the terminal; without one --yes says
+so. Nothing is recorded or spent before. The result is a branch; your work tree
+is written only with --apply.
 
 A workflow that comes to a gate asks at the terminal; without one it pauses with
 exit code 3, and `fanwise resume RUN --answer STEP=approve` goes on.
@@ -66,7 +73,11 @@ def run(
     ] = None,
     rerun: Annotated[
         str | None,
-        typer.Option("--rerun", metavar="WHICH", help="Of a matrix: failed, all, or a cell's id."),
+        typer.Option(
+            "--rerun",
+            metavar="WHICH",
+            help="Of a matrix: failed, all, or a cell's id. Of a plan: failed.",
+        ),
     ] = None,
     settled: Annotated[
         bool,
@@ -94,6 +105,14 @@ def run(
     trust_project: TrustOption = False,
     apply: ApplyOption = False,
     branch: BranchOption = None,
+    bisect: BisectOption = False,
+    dirty: Annotated[
+        bool,
+        typer.Option("--dirty", help="Of a plan: start from the work tree as it is, not HEAD."),
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Of a plan: it is approved; do not ask.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")
     ] = False,
@@ -101,6 +120,7 @@ def run(
     as_json: JsonOption = False,
 ) -> int:
     """Run a file."""
+    from fanwise.cli.approving import is_approved
     from fanwise.cli.check import preview, tell
     from fanwise.cli.execution import Execution, run_to_its_end
     from fanwise.specs import plan_of, read, system_of
@@ -120,10 +140,15 @@ def run(
         trust_project=trust_project,
         apply=apply,
         branch=branch,
+        bisect=bisect,
+        dirty=dirty,
+        yes=yes,
     )
     plan = plan_of(system, document, options)
     if dry_run:
         _ = plan.spec  # what is wrong with its inputs is said as it would be
         tell(file, system.name, preview(plan), as_json=as_json)
         return DONE
+    if not is_approved(plan, run_id, journal, yes=yes):
+        return SOME_FAILED
     return run_to_its_end(Execution(system.name, plan, run_id, journal, as_json=as_json))

@@ -21,6 +21,10 @@ with --items all of them.
 Of a run of `fanwise sample`, or of a file, it says what came of each input;
 with --items it has every sample, and what was wrong with it.
 
+Of a plan it says how many sub-plans are in which state, what failed and why,
+conflicts, requests, the check and the result; with --items it has the tree, and
+of each sub-plan every try with what it said, and the patches of its requests.
+
 A sum of tokens or dollars of which a part is unknown is unknown: it is told of
 how many attempts, and what the others came to.
 """

@@ -49,7 +49,9 @@
     ├── NotComparable                  what the target does cannot be compared, and why
     ├── UntestedOriginal               the tests do not judge the original, so they judge nothing
     ├── BadSubPlans                    a sub-plan returned what cannot be sub-plans of it
-    ├── NotApplied                     a winner was not written to the tree, or to a branch
+    ├── NotApplied                     what a run made was not written to the tree, or to a branch
+    ├── WorkFailed                     a try at a sub-plan of a plan came to nothing; `.reason`
+    ├── SubPlanFailed                  a sub-plan was given up; `.tries` says why, each time
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
     ├── RecordedError                  an error read back from the journal: its type and text
     └── JournalError                   what is on disk cannot be read or written
@@ -117,15 +119,15 @@ from fanwise.errors.optimize import (
     BenchFailed,
     CandidateUnfit,
     NoCandidates,
-    NotApplied,
     NotComparable,
     UntestedOriginal,
 )
-from fanwise.errors.plan import BadSubPlans
+from fanwise.errors.plan import BadSubPlans, SubPlanFailed, WorkFailed
 from fanwise.errors.work import (
     CommandFailed,
     GitFailed,
     NoFreeWorkspace,
+    NotApplied,
     NoWorkspaces,
     PatchFailed,
     WorkspaceError,
@@ -185,11 +187,13 @@ __all__ = [
     "RunNotFound",
     "SpecChanged",
     "StepFailed",
+    "SubPlanFailed",
     "UnknownCap",
     "UnknownCost",
     "UnknownModel",
     "UntestedOriginal",
     "UsageError",
+    "WorkFailed",
     "WorkspaceError",
     "WrongDigest",
     "full_name",

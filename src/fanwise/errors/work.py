@@ -63,3 +63,14 @@ class PatchFailed(WorkspaceError):
             f"the patch does not apply: {said}",
             "Make it with `git diff` against the commit that the workspaces start from",
         )
+
+
+class NotApplied(FanwiseError):
+    """What a run made was not written to the tree, or to a branch; nothing was changed.
+
+    `files` are those that are in its way.
+    """
+
+    def __init__(self, message: str, next_step: str = "", files: Iterable[str] = ()) -> None:
+        self.files = list(files)
+        super().__init__(message, next_step or "The patch file has it: see `git apply --3way`")

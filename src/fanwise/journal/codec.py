@@ -191,12 +191,27 @@ def _plain(value: Any) -> Any:
 def _shrink(plain: Any, most: int) -> Any:
     """Cut what is too long, but not the exit code beside it."""
     if isinstance(plain, str):
-        return _cut(plain, most)
+        return _ends(plain, most)
     if len(JSON.encode(plain)) <= most:
         return plain
     if isinstance(plain, dict):
-        return {k: _shrink(v, most // 4) for k, v in islice(plain.items(), MOST_FIELDS)}
+        kept = dict(islice(plain.items(), MOST_FIELDS))
+        return dict(zip(kept, _share(list(kept.values()), most), strict=True))
+    if isinstance(plain, list):
+        return _share(plain[-MOST_MEMBERS:], most)
     return None
+
+
+def _share(values: list[Any], most: int) -> list[Any]:
+    """What is short stays whole; what is long shares the rest."""
+    sizes = [len(JSON.encode(value)) for value in values]
+    fair = most // max(1, len(values))
+    long = sum(size > fair for size in sizes)
+    left = max(0, most - sum(size for size in sizes if size <= fair)) // max(1, long)
+    return [
+        value if size <= fair else _shrink(value, left)
+        for value, size in zip(values, sizes, strict=True)
+    ]
 
 
 def _text(error: BaseException) -> str:
@@ -209,3 +224,11 @@ def _text(error: BaseException) -> str:
 def _cut(text: str, most: int = MOST_TEXT) -> str:
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"
+
+
+def _ends(text: str, most: int) -> str:
+    """Of what a program wrote the beginning and the end: an error stands at either."""
+    text = text.encode("utf-8", "backslashreplace").decode()
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 3]} … ({len(text)} characters) … {text[-(2 * most // 3) :]}"

@@ -56,6 +56,17 @@ class ItemStarted(Event, frozen=True, kw_only=True):
     needs: tuple[str, ...]
 
 
+class StageBegan(Event, frozen=True, kw_only=True):
+    """An item says what it does now: `begin_stage` of `fanwise.kernel.stages`."""
+
+    path: str
+    index: int
+    key: str
+    stage: str
+    number: int
+    """Which try this is, from 1."""
+
+
 class AttemptEnded(Event, frozen=True, kw_only=True):
     """An attempt has ended; another follows after `retry_in` seconds, unless that is None."""
 

@@ -8,13 +8,15 @@ A pool has no queue of its own. Items that use one need a cap of its size, by an
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, overload
 
 from fanwise.kernel.in_thread import threads_here
 from fanwise.kernel.threads import EndedAnyway
-from fanwise.workspaces import WorkspacePool
+from fanwise.workspaces import Workspace, WorkspacePool
 from fanwise.workspaces.port import Pool, W
 
 
@@ -38,12 +40,32 @@ async def open_workspaces(
             await threads.run(pool.close)  # a cancellation waits for it, too
 
 
+@overload
+def workspace(pool: Pool[W]) -> AbstractAsyncContextManager[W]: ...
+
+
+@overload
+def workspace(
+    pool: WorkspacePool, *, at: str | None = None, sparse: Sequence[str] | None = None
+) -> AbstractAsyncContextManager[Workspace]: ...
+
+
+def workspace(
+    pool: Any, *, at: str | None = None, sparse: Sequence[str] | None = None
+) -> AbstractAsyncContextManager[Any]:
+    """Take a workspace for a block; it is reset in a thread, and is as new.
+
+    `at` and `sparse` are those of `WorkspacePool.take`.
+    """
+    given = {"at": at, "sparse": sparse}
+    return _taken(pool, {name: value for name, value in given.items() if value is not None})
+
+
 @asynccontextmanager
-async def workspace(pool: Pool[W]) -> AsyncIterator[W]:
-    """Take a workspace for a block; it is reset in a thread, and is as new."""
+async def _taken(pool: Any, options: dict[str, Any]) -> AsyncIterator[Any]:
     async with threads_here() as threads:
         try:
-            taken = await threads.run(pool.take)
+            taken = await threads.run(functools.partial(pool.take, **options))
         except EndedAnyway as late:
             pool.give_back(late.value)
             raise asyncio.CancelledError from None

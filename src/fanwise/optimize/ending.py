@@ -10,22 +10,17 @@ import msgspec
 
 from fanwise.errors import FanwiseError
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
-from fanwise.optimize.applying import (
-    apply_to_tree,
-    check_branch,
-    commit_on_branch,
-    message_of,
-    write_patch,
-)
 from fanwise.optimize.case import Case
 from fanwise.optimize.driver.execution import Executed
-from fanwise.optimize.driver.files import kept_files
 from fanwise.optimize.driver.recorded import Recorded
+from fanwise.optimize.message import message_of
 from fanwise.optimize.telling import failure_lines, full_lines, speed_text, table_lines
 from fanwise.optimize.verdicts import Verdict
 from fanwise.optimize.winner import winner
 from fanwise.specs.system import End
+from fanwise.workspaces.results import apply_to_tree, check_branch, commit_on_branch, write_patch
 
 PATCH = "winner.patch"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -18,6 +17,7 @@ from fanwise.specs import (
     SpecModel,
     Where,
 )
+from fanwise.specs.lines import Line, Patterns
 
 RESERVED = ("workspaces", "cpu")
 """The caps that a run has by itself."""
@@ -36,26 +36,7 @@ def _bytes(given: Any) -> Any:
     return int(float(found[1]) * UNITS[found[2]])
 
 
-def _several(given: Any) -> Any:
-    return (given,) if isinstance(given, str) else _tuple(given)
-
-
-def _tuple(given: Any) -> Any:
-    return tuple(given) if isinstance(given, list) else given
-
-
-def _line(given: Any) -> Any:
-    """A list of words as the line that a shell reads as these words."""
-    if isinstance(given, list) and all(isinstance(each, str) for each in given):
-        return shlex.join(given)
-    return given
-
-
 Size = Annotated[int, Field(gt=0), BeforeValidator(_bytes)]
-Patterns = Annotated[tuple[str, ...], BeforeValidator(_several)]
-"""One pattern, or a list of them."""
-Line = Annotated[str, Field(min_length=1), BeforeValidator(_line)]
-"""A command as one types it, for a shell; or a list of words, which no shell takes apart."""
 
 
 class ProposeSpec(SpecModel):

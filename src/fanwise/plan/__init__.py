@@ -1,1 +1,57 @@
-"""Plans: a code base split into sub-plans, run side by side, and what they changed merged."""
+"""Plans: a code base split into sub-plans, run side by side, and what they changed merged.
+
+The split by itself is in `fanwise.plan.split`. Names are imported when they are used: whoever only
+splits does not wait for all the rest.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fanwise.plan.change import Change, Request
+    from fanwise.plan.ended import SubPlan, Try
+    from fanwise.plan.merge.merged import Broken, Checked, Conflict, Result
+    from fanwise.plan.node import Node, Scorecard, Split, Tree
+    from fanwise.plan.planner import PlanResult, plan, plan_sync
+    from fanwise.plan.summary import LeafSummary, Summary
+    from fanwise.plan.work.by_call import Work
+
+__all__ = [
+    "Broken",
+    "Change",
+    "Checked",
+    "Conflict",
+    "LeafSummary",
+    "Node",
+    "PlanResult",
+    "Request",
+    "Result",
+    "Scorecard",
+    "Split",
+    "SubPlan",
+    "Summary",
+    "Tree",
+    "Try",
+    "Work",
+    "plan",
+    "plan_sync",
+]
+
+_HOMES = {
+    "change": ("Change", "Request"),
+    "ended": ("SubPlan", "Try"),
+    "merge.merged": ("Broken", "Checked", "Conflict", "Result"),
+    "node": ("Node", "Scorecard", "Split", "Tree"),
+    "planner": ("PlanResult", "plan", "plan_sync"),
+    "summary": ("LeafSummary", "Summary"),
+    "work.by_call": ("Work",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

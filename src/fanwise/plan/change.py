@@ -32,4 +32,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The leaf that has the file; None: no leaf has it."""
     path: str
     patch: str
-    """Against the commit that the plan started from."""
+    """Against the commit that the leaf started from; the beginning, if it is long."""
+    more: int = 0
+    """So many further files of that owner, of which only the number is kept."""

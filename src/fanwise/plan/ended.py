@@ -47,3 +47,5 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """The end of what the command, or the model, said."""
     seconds: float = 0.0
     """Of all tries, without the waiting for a workspace."""
+    of: str = ""
+    """A digest of all that it was made from."""

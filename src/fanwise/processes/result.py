@@ -132,10 +132,12 @@ def require_success(result: CommandResult) -> CommandResult:
     if result.ok:
         return result
     last = _last_line(result.stderr.text)
-    raise CommandFailed(result, f"{_ending(result)}: {last}" if last else _ending(result))
+    ended = ending_in_words(result)
+    raise CommandFailed(result, f"{ended}: {last}" if last else ended)
 
 
-def _ending(result: CommandResult) -> str:
+def ending_in_words(result: CommandResult) -> str:
+    """What became of a command, in a few words."""
     if result.timed_out:
         return "the command timed out and was killed"
     if result.exceeded is not None:

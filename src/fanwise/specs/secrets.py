@@ -17,6 +17,7 @@ ANYWHERE = re.compile(
     r"|(authorization|cookie|credentials?|passw(or)?d|secret)\Z"
 )
 IN_ADDRESSES = re.compile(r"(auth|code|key|pwd|sig|signature|token)\Z")
+IN_VARIABLES = re.compile(r"(key|token|secret|passphrase|secrets|tokens|keys)\Z")
 AS_HEADERS = re.compile(r"(basic|bearer)\s", re.IGNORECASE)
 KEEP_OUT = "the journal would keep it. Put it into the environment and name it in `api_key_env`"
 
@@ -62,3 +63,9 @@ def _is_refused(name: str, value: str, *, in_headers: bool) -> bool:
 def _is_secret(name: str, more: re.Pattern[str]) -> bool:
     plain = re.sub(r"[^a-z0-9]", "", name.lower())
     return ANYWHERE.search(plain) is not None or more.search(plain) is not None
+
+
+def is_secret_variable(name: str) -> bool:
+    """Whether a variable of the environment has a secret, by its name: `GITHUB_TOKEN`."""
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    return ANYWHERE.search(plain) is not None or IN_VARIABLES.search(plain) is not None

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fanwise.core.caps import Caps
     from fanwise.errors import Problem
     from fanwise.journal.port import AttemptRecord, Journal, RunRecord
+    from fanwise.kernel.events import Event
     from fanwise.kernel.run import Run
     from fanwise.models.names import Spec
     from fanwise.models.port import Model, Request
@@ -70,6 +71,25 @@ class Opening(msgspec.Struct, frozen=True):
     """What failed runs once more."""
 
 
+class Approval(msgspec.Struct, frozen=True):
+    """What somebody has to agree to before a plan is run."""
+
+    lines: Sequence[str]
+    """What it would do and spend."""
+    question: str
+
+
+@runtime_checkable
+class ApprovedPlan(Protocol):
+    """A plan that `fanwise run` shows, and asks about, before anything is recorded or spent.
+
+    A resume, a workflow and a program do not ask: who calls it has approved it.
+    """
+
+    def approval(self, journal: Journal | None, run: RunRecord | None) -> Approval | None:
+        """What is to be agreed to. `run`: the one that it would go on with. None: nothing is."""
+
+
 class Tell(Protocol):
     """A system may have a method `tell`: what came of an item of a top-level fan-out."""
 
@@ -84,6 +104,23 @@ class Told(Protocol):
         """As lines for `fanwise show`: a few, or if `fully`, all that there is.
 
         A system whose attribute `tells_all` is true has said with them what its fan-outs are.
+        """
+
+
+Piece = tuple[str, str]
+"""Text for a terminal, and its style in the words of rich: "bold", "red", "" for none."""
+
+
+class Drawing(Protocol):
+    """A plan may have one as its `drawing`: what is shown of it on a terminal, above the line."""
+
+    def __call__(self, event: Event) -> None:
+        """It is told all that happens in the run, and must be quick."""
+
+    def lines(self, now: float, rows: int, width: int) -> Sequence[Sequence[Piece]]:
+        """At most so many, at this time of the event loop. It is asked several times a second.
+
+        Those that are wider are cut.
         """
 
 

@@ -35,6 +35,8 @@ class Asked(msgspec.Struct, frozen=True):
     lenient: bool = False
     compat: str | None = None
     trust_project: bool = False
+    project: str | None = None
+    """Where its commands run; None: in the working directory."""
 
     def __post_init__(self) -> None:
         if self.compat not in (None, SPEC_KIT):

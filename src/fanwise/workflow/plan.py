@@ -222,7 +222,7 @@ def _not_taken(paths: Collection[str], states: Mapping[str, Mapping[str, Any]]) 
 
 def plan(document: Document, asked: Asked) -> WorkflowPlan:
     """A file, checked completely."""
-    project = Path.cwd()
+    project = Path.cwd() if asked.project is None else Path(asked.project)
     types = of_project(project) if asked.trust_project else {}
     untrusted = names_of_project(project)
     workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted)

@@ -30,9 +30,15 @@ def stage_all(
     _add(git, _new(git, env, without, nested=nested), "--sparse", env=env)
 
 
-def note_new(git: Git, *, without: Collection[str] = ()) -> None:
+def note_new(git: Git, env: Mapping[str, str], *, without: Collection[str] = ()) -> None:
     """Tell the index that there are new files, and not what is in them."""
-    _add(git, _new(git, {}, without, nested=False), "--sparse", "--intent-to-add", env={})
+    _add(git, _new(git, env, without, nested=False), "--sparse", "--intent-to-add", env=env)
+
+
+def nested(git: Git, env: Mapping[str, str]) -> list[str]:
+    """Repositories inside the tree that git does not know, whatever is in them."""
+    names = git.names("ls-files", "--others", "--exclude-standard", "-z", env=env)
+    return [name for name in names if name.endswith("/")]
 
 
 def _add(git: Git, names: list[str], *options: str, env: Mapping[str, str]) -> None:

@@ -58,7 +58,8 @@ class Git:
     """git in one place. A failure is a `GitFailed`.
 
     `held` are descriptors of locks. git inherits them: when we are killed, it may go on for a
-    moment, and until it has ended nobody shall take the locks for free.
+    moment, and until it has ended nobody shall take the locks for free. `env` are variables for
+    each command.
     """
 
     def __init__(
@@ -68,8 +69,10 @@ class Git:
         git_dir: Path | None = None,
         settings: Sequence[str] = (),
         held: Sequence[int] = (),
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.cwd = cwd
+        self._env = dict(env or {})
         where = [] if git_dir is None else [f"--git-dir={git_dir}", f"--work-tree={cwd}"]
         config = [word for each in (*_CONFIG, *settings) for word in ("-c", each)]
         self._argv = ["git", *config, *where]
@@ -97,7 +100,7 @@ class Git:
                 capture_output=True,
                 check=False,
                 cwd=self.cwd,
-                env={**_environment(), **(env or {})},
+                env={**_environment(), **self._env, **(env or {})},
                 pass_fds=self._held,
                 start_new_session=True,  # Ctrl-C is for us: git shall end what it is at
             )

@@ -29,7 +29,8 @@ from fanwise.workspaces.copies import matching
 from fanwise.workspaces.folders import PoolFolder, alone, forget, home_of, prune
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.slot import Slot
-from fanwise.workspaces.source import Place, Source, commit_of, find, tree_of
+from fanwise.workspaces.source import Place, Source, commit_of, find, there, tree_of
+from fanwise.workspaces.sparse import cone
 from fanwise.workspaces.workspace import Workspace
 
 
@@ -63,14 +64,12 @@ class WorkspacePool:
     ) -> None:
         if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
             raise BadCap("slots", slots)
-        for name, given in (("copy", copy), ("sparse", sparse)):
-            if isinstance(given, str):
-                raise UsageError(f"{name} is {given!r}", "Give a list")
+        _check_list("copy", copy)
         self._repo = Path(repo)
         self._wanted = slots
         self._dirty = dirty
         self._copy = tuple(copy)
-        self._sparse = tuple(sparse)
+        self._cone = _cone_of(sparse)
         self._base = base
         self._slots: dict[int, Slot] = {}
         self._free: deque[int] = deque()
@@ -136,31 +135,40 @@ class WorkspacePool:
             prune(folder.path.parent, place.common)
 
     @contextmanager
-    def workspace(self) -> Iterator[Workspace]:
+    def workspace(
+        self, *, at: str | None = None, sparse: Sequence[str] | None = None
+    ) -> Iterator[Workspace]:
         """Take a workspace for a `with` block. On an event loop: `fanwise.kernel.workspaces`."""
-        workspace = self.take()
+        workspace = self.take(at=at, sparse=sparse)
         try:
             yield workspace
         finally:
             self.give_back(workspace)
 
-    def take(self) -> Workspace:
-        """Return a workspace that is as new. All in use is a `NoFreeWorkspace`."""
-        self._opened  # noqa: B018 - raises if there is nothing to take
+    def take(self, *, at: str | None = None, sparse: Sequence[str] | None = None) -> Workspace:
+        """Return a workspace that is as new. All in use is a `NoFreeWorkspace`.
+
+        It is at the commit `at` of the repository, with the folders `sparse` of it (none named:
+        with all of it); where nothing is said, as the pool was made.
+        """
+        commit = self._opened.base if at is None else there(self._git, at)
+        wanted = self._cone if sparse is None else _cone_of(sparse)
         try:
             number = self._free.popleft()
         except IndexError:
             raise NoFreeWorkspace(len(self)) from None
+        slot = self._slots[number]
         try:
-            if number in self._used:
-                self._slots[number].reset()
+            if number in self._used or not slot.is_at(commit, wanted):
+                slot.reset(commit, wanted)
         except BaseException as error:
             self._free.append(number)
+            self._used.add(number)
             if isinstance(error, OSError):
                 raise WorkspaceError(f"a workspace cannot be reset: {error}") from error
             raise
         self._used.add(number)
-        return Workspace(self._slots[number], number)
+        return Workspace(slot, number)
 
     def give_back(self, workspace: Workspace) -> None:
         """Let others have it. What it contains is gone when they do."""
@@ -173,13 +181,17 @@ class WorkspacePool:
             raise UsageError("this pool is not open", "Use it inside `with WorkspacePool(…)`")
         return self._source
 
+    @property
+    def _git(self) -> Git:
+        return Git(self._opened.place.top, git_dir=self._opened.common)
+
     def _make(self, place: Place, folder: PoolFolder, lock: int) -> None:
         held = (folder.lock, lock)
         source = commit_of(place, folder.path, dirty=self._dirty, held=held, base=self._base)
         copies = matching(place.top, self._copy, _tracked(source)) if self._copy else []
         for number in range(self._wanted):
             path = folder.path / f"{folder.name}-{number}"
-            slot = Slot(source, path, copies=copies, sparse=self._sparse, held=(folder.lock,))
+            slot = Slot(source, path, copies=copies, cone=self._cone, held=(folder.lock,))
             try:
                 slot.make(lock)
             except (GitFailed, OSError) as error:
@@ -216,6 +228,16 @@ class WorkspacePool:
 def _tracked(source: Source) -> set[str]:
     git = Git(source.place.top, git_dir=source.common)
     return set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", source.base))
+
+
+def _cone_of(folders: Sequence[str]) -> str:
+    _check_list("sparse", folders)
+    return cone(folders) if folders else ""
+
+
+def _check_list(name: str, given: Sequence[str]) -> None:
+    if isinstance(given, str):
+        raise UsageError(f"{name} is {given!r}", "Give a list")
 
 
 def _warn(text: str) -> None:

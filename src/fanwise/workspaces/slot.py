@@ -3,7 +3,8 @@
 What runs in it may do anything to its files, its `.git` included, and may point that at the user's
 own repository. So git is always told where the repository is, and its notes about the slot are
 put back before they are trusted. To reset costs a few hundredths of a second, to make ten times
-that; a slot that cannot be reset is made again.
+that; a slot that cannot be reset is made again. A reset may be to another commit, and to other
+folders of it.
 """
 
 from __future__ import annotations
@@ -31,41 +32,47 @@ class Slot:
         path: Path,
         *,
         copies: Sequence[str],
-        sparse: Sequence[str],
+        cone: str,
         held: Sequence[int],
     ) -> None:
         self.source = source
         self.path = path
         self.copies = copies
-        self._cone = sparse_checkout.cone(sparse) if sparse else ""
+        self.base = source.base
+        """The commit that it is reset to."""
+        self._cone = cone
         self._held = tuple(held)
         self._admin = source.common / "worktrees" / path.name
-        self._index = path.with_name(f"{path.name}.index")
+        self.index = path.with_name(f"{path.name}.index")
+        """What git's index was when it was as new."""
         self.modules = path.with_name(f"{path.name}.modules")
         self._submodules: list[Submodule] = []
-        self._settings = sparse_checkout.SETTINGS if sparse else ()
         self.git = self._git(self._held)
 
     def make(self, lock: int) -> None:
         """Make it; whoever calls is `alone` in the repository, by this lock."""
         held = (*self._held, lock)
-        base = self.source.base
         options = ("--quiet", "--detach", "--no-checkout")
         common = Git(self.source.place.top, git_dir=self.source.common, held=held)
-        common("worktree", "add", *options, str(self.path), base)
-        if self._cone:
-            (self._admin / "info").mkdir(exist_ok=True)
-            (self._admin / "info" / "sparse-checkout").write_text(self._cone)
+        common("worktree", "add", *options, str(self.path), self.base)
+        self._note_cone()
         git = self._git(held)
-        git("reset", "--quiet", "--hard", base)
+        git("reset", "--quiet", "--hard", self.base)
         self._submodules = check_out(
             self.source.place.top, git, self.modules, now=held, later=self._held
         )
-        shutil.copy2(self._admin / "index", self._index)
+        shutil.copy2(self._admin / "index", self.index)
         copy_all(self.source.place.top, self.copies, self.path)
 
-    def reset(self) -> None:
-        """Make it as new; if that cannot be done, make it anew."""
+    def is_at(self, base: str, cone: str) -> bool:
+        """Whether that is what it was reset to, or made with."""
+        return (self.base, self._cone) == (base, cone)
+
+    def reset(self, base: str, cone: str) -> None:
+        """Make it as new, at this commit; if that cannot be done, make it anew."""
+        self.base = base
+        self._cone = cone or (sparse_checkout.EVERYTHING if self._cone else "")
+        self.git = self._git(self._held)
         try:
             self._reset()
         except (GitFailed, OSError):
@@ -81,10 +88,16 @@ class Slot:
             if path.is_symlink():
                 path.unlink()
             remove_tree(path)
-        self._index.unlink(missing_ok=True)
+        self.index.unlink(missing_ok=True)
 
     def _git(self, held: Sequence[int]) -> Git:
-        return Git(self.path, git_dir=self._admin, settings=self._settings, held=held)
+        settings = sparse_checkout.SETTINGS if self._cone else ()
+        return Git(self.path, git_dir=self._admin, settings=settings, held=held)
+
+    def _note_cone(self) -> None:
+        if self._cone:
+            (self._admin / "info").mkdir(exist_ok=True)
+            write_anew(self._admin / "info" / "sparse-checkout", self._cone)
 
     def _remake(self) -> None:
         with alone(self.source.common) as lock:
@@ -95,18 +108,19 @@ class Slot:
         if self.path.is_symlink() or not self.path.is_dir():
             raise NotADirectoryError(str(self.path))
         self._put_back_notes()
-        self.git("reset", "--quiet", "--hard", self.source.base)
-        shutil.copy2(self._admin / "index", self._index)  # it knows the files that were put back
+        self.git("reset", "--quiet", "--hard", self.base)
+        shutil.copy2(self._admin / "index", self.index)  # it knows the files that were put back
         self.git("clean", "--quiet", "-ffdx")
         for submodule in self._submodules:
             submodule.reset()
         copy_all(self.source.place.top, self.copies, self.path)
 
     def _put_back_notes(self) -> None:
-        (self._admin / "HEAD").write_text(f"{self.source.base}\n")
+        (self._admin / "HEAD").write_text(f"{self.base}\n")
+        self._note_cone()
         # With its time: git tells a file that was changed within the second in which the index
         # was written, and has its old size, only by looking at that.
-        shutil.copy2(self._index, self._admin / "index")
+        shutil.copy2(self.index, self._admin / "index")
         for lock in self._admin.glob("*.lock"):
             lock.unlink()
         write_anew(self.path / ".git", f"gitdir: {self._admin}\n")

@@ -93,7 +93,7 @@ def commit_of(
         return Source(place, common, _commit_all(git, common / "index", None))
     git = Git(place.top, git_dir=place.git_dir, held=held)
     if base is not None:
-        return Source(place, place.common, _there(git, base))
+        return Source(place, place.common, there(git, base))
     head = _head(git)
     if not dirty:
         if head is None:
@@ -112,7 +112,8 @@ def _own_repository(scratch: Path, held: Sequence[int]) -> Path:
     return scratch / "snapshot.git"
 
 
-def _there(git: Git, base: str) -> str:
+def there(git: Git, base: str) -> str:
+    """Return the full name of a commit that has to be there."""
     try:
         return git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
     except GitFailed as error:

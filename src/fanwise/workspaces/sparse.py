@@ -13,6 +13,10 @@ from fanwise.errors import UsageError
 
 SETTINGS = ("core.sparseCheckout=true", "core.sparseCheckoutCone=true")
 
+EVERYTHING = "/*\n"
+"""For a checkout that was sparse before: git does not look at files again that it has left out,
+unless it is told of a cone."""
+
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 

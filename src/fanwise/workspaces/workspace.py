@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from fanwise.errors import GitFailed, PatchFailed, WorkspaceError
-from fanwise.workspaces.changes import NOT_INSIDE, note_new, stage_all
+from fanwise.workspaces.changes import NOT_INSIDE, nested, note_new, stage_all
 from fanwise.workspaces.git import NOBODY, Git
 from fanwise.workspaces.slot import Slot, inside
 
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--submodule=short", NOT_INSIDE)
+_LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
+_AT_ONCE = 500
+"""Paths of one command."""
 
 
 class Workspace:
@@ -27,7 +31,7 @@ class Workspace:
         self._over = False
         self.number = number
         """Which slot of the pool it is."""
-        self.base = slot.source.base
+        self.base = slot.base
         """The commit that it started from."""
 
     @property
@@ -77,18 +81,42 @@ class Workspace:
             raise PatchFailed(said)
         return [os.fsdecode(row.split(b"\t", 2)[2]) for row in out.split(b"\0") if row]
 
-    def diff(self) -> bytes:
+    def diff(self, paths: Sequence[str] = (), *, binary: bool = True) -> bytes:
         """Return all changes since `base` as a patch, new and binary files included.
 
-        Files that git ignores, and those that the pool has copied, are left out.
+        Files that git ignores, and those that the pool has copied, are left out. `paths`: only of
+        these. Without `binary`, of files that are no text it says only that they differ.
         """
-        note_new(self._git, without=self._slot.copies)
-        return self._git.raw("diff", "--binary", "--full-index", *_DIFF, self.base, "--")
+        how = ("--binary", "--full-index") if binary else ()
+        with self._own_index() as env:
+            note_new(self._git, env, without=self._slot.copies)
+            each = _some(paths) if paths else [()]
+            commands = [("diff", *how, *_DIFF, self.base, "--", *some) for some in each]
+            return b"".join(self._git.raw(*one, env={**env, **_LITERAL}) for one in commands)
 
     def changed_files(self) -> list[str]:
         """Return the names of the files that `diff` is about."""
-        note_new(self._git, without=self._slot.copies)
-        return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--")
+        with self._own_index() as env:
+            note_new(self._git, env, without=self._slot.copies)
+            return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--", env=env)
+
+    def nested(self) -> list[str]:
+        """Return the folders that have become repositories of their own; `diff` leaves them out."""
+        with self._own_index() as env:
+            return nested(self._git, env)
+
+    def changed_blobs(self) -> dict[str, tuple[str, str] | None]:
+        """Return the files that `diff` is about with their modes and the names of their contents.
+
+        The contents are in the repository then. None: the file is not there any more.
+        """
+        command = ("diff-tree", "-r", "-z", "--no-renames", self.base, self._tree())
+        words = [os.fsdecode(word) for word in self._git.raw(*command).split(b"\0") if word]
+        found: dict[str, tuple[str, str] | None] = {}
+        for entry, path in zip(words[::2], words[1::2], strict=True):
+            _, mode, _, name, status = entry.split()
+            found[path] = None if status == "D" else (mode, name)
+        return found
 
     def changes_of(self, commit: str) -> bytes:
         """Return as a patch what a commit changed since it and `base` had a commit in common."""
@@ -97,41 +125,65 @@ class Workspace:
 
     def at_base(self, path: str) -> tuple[str, bytes] | None:
         """Return a file's mode, as git writes it, and its content at `base`; None: no such file."""
-        literal = {"GIT_LITERAL_PATHSPECS": "1"}
         command = ("ls-tree", "-z", "--full-tree", self.base, "--", path)
-        entry = self._git.raw(*command, env=literal).partition(b"\t")[0].split()
+        entry = self._git.raw(*command, env=_LITERAL).partition(b"\t")[0].split()
         if len(entry) != 3 or entry[1] != b"blob":
             return None
         mode, _, name = map(bytes.decode, entry)
         return mode, self._git.raw("cat-file", "blob", name)
 
+    def files_at_base(self) -> dict[str, tuple[str, str]]:
+        """Return all files of `base`, by their paths: mode and name of the content."""
+        rows = self._git.raw("ls-tree", "-r", "-z", "--full-tree", self.base).split(b"\0")
+        found = {}
+        for row in filter(None, rows):
+            entry, _, path = row.partition(b"\t")
+            mode, _, name = map(bytes.decode, entry.split())
+            found[os.fsdecode(path)] = (mode, name)
+        return found
+
+    def read_at_base(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Return the contents of those of these files that are there at `base`, links left out."""
+        before = self.files_at_base()
+        wanted = [path for path in paths if before.get(path, ("",))[0].startswith("100")]
+        names = "".join(f"{before[path][1]}\n" for path in wanted)
+        out = self._git.raw("cat-file", "--batch", stdin=names.encode()) if names else b""
+        found = {}
+        for path in wanted:
+            head, _, rest = out.partition(b"\n")
+            size = int(head.split()[2])
+            found[path], out = rest[:size], rest[size + 1 :]
+        return found
+
     def restore(self, paths: Sequence[str]) -> None:
-        """Put files back as they are at `base`; those that are not there are removed."""
-        for path in paths:
+        """Put files back as they are at `base`; those that are not there are removed.
+
+        What stands in their way or above them is removed first: links, and files in place of
+        folders; so name those too.
+        """
+        for path in sorted(paths):
             target = inside(self.root, path)
-            if target.is_symlink() or target.exists():
+            if target.is_symlink() or (target.exists() and not target.is_dir()):
                 target.unlink()
-        there = [path for path in paths if self.at_base(path) is not None]
+        before = self.files_at_base()
+        there = [path for path in paths if before.get(path, ("160000",))[0] != "160000"]
+        for path in there:
+            if (self.root / path).is_dir():
+                _remove_empty(self.root / path)
         if there:
             listed = b"\0".join(os.fsencode(path) for path in there)
             from_file = ("--pathspec-from-file=-", "--pathspec-file-nul")
-            literal = {"GIT_LITERAL_PATHSPECS": "1"}
-            command = ("checkout", "--quiet", "--force", *from_file, self.base)
-            self._git(*command, stdin=listed, env=literal)
+            options = ("--quiet", "--force", "--ignore-skip-worktree-bits")
+            command = ("checkout", *options, *from_file, self.base)
+            with self._own_index() as env:
+                self._git(*command, stdin=listed, env={**env, **_LITERAL})
 
     def commit_tree(self, message: str, *, parents: Sequence[str] | None = None) -> str:
         """Commit what `diff` is about, and return the commit; no branch or tag will name it.
 
         `parents` are commits, `base` if nothing is said. Its author is the one whom git knows.
         """
-        index = self._slot.path.with_name(f"{self._slot.path.name}.commit")
-        shutil.copyfile(self._slot_index(), index)
-        env = {"GIT_INDEX_FILE": str(index)}
-        try:
-            stage_all(self._git, env, without=self._slot.copies)
-            tree = self._git("write-tree", env=env)
-        finally:
-            index.unlink(missing_ok=True)
+        tree = self._tree()
         names = [self.base] if parents is None else parents
         options = [word for name in names for word in ("-p", name)]
         command = ("commit-tree", *options, "-F", "-", tree)
@@ -153,8 +205,24 @@ class Workspace:
     def _git(self) -> Git:
         return self._own.git
 
-    def _slot_index(self) -> str:
-        return self._git("rev-parse", "--path-format=absolute", "--git-path", "index")
+    def _tree(self) -> str:
+        with self._own_index() as env:
+            stage_all(self._git, env, without=self._slot.copies)
+            return self._git("write-tree", env=env)
+
+    @contextmanager
+    def _own_index(self) -> Iterator[dict[str, str]]:
+        """A copy of the index as it was at the start, for a block.
+
+        What works here may have told its own index anything: to overlook a file, or that those
+        which are not checked out were deleted.
+        """
+        index = self._own.path.with_name(f"{self._own.path.name}.own")
+        shutil.copy2(self._slot.index, index)  # with its time, by which git knows whom to trust
+        try:
+            yield {"GIT_INDEX_FILE": str(index)}
+        finally:
+            index.unlink(missing_ok=True)
 
     def _author(self) -> dict[str, str]:
         try:
@@ -162,3 +230,15 @@ class Workspace:
         except GitFailed:
             return NOBODY
         return {}
+
+
+def _some(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    """So many at a time as a command can be given."""
+    return (paths[at : at + _AT_ONCE] for at in range(0, len(paths), _AT_ONCE))
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a folder in which there is nothing but folders. `OSError` if there is more."""
+    for each in folder.iterdir():
+        _remove_empty(each)
+    folder.rmdir()

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BenchFailed, UsageError
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import _block, compare_speed, measure_pair
 from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
 from fanwise.optimize.benchmark.measuring import Meter, Problem
 from fanwise.optimize.benchmark.noise import measure_noise
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values
 from fanwise.optimize.benchmark.profile import profile, profile_text
-from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.record import record
 from fanwise.optimize.differential.running import Site

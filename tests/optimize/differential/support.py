@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fanwise.optimize.checking.settings import Settings
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline, study
 from fanwise.optimize.differential.compare import Differs, compare
 from fanwise.optimize.differential.observe import observe

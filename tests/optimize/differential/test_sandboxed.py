@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.optimize.checking.settings import Settings
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.differential.check import check_differential
 from fanwise.processes import sandbox
 from tests.optimize.differential.support import Original, checkout, run

@@ -13,12 +13,12 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.how import Bench
 from fanwise.optimize.benchmark.measuring import Meter, Problem
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
 from fanwise.optimize.benchmark.sequential import FIRST, Accept, Decision, Looks
 from fanwise.optimize.benchmark.speed import Speed
-from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.running import Where
 

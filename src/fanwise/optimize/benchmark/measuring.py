@@ -18,10 +18,10 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import BenchFailed
+from fanwise.kernel.confined.ending import ending_of
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
 from fanwise.optimize.benchmark.pair import Measured
-from fanwise.optimize.checking.ending import ending_of
-from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.running import Where, run_line, run_program, site_of
 from fanwise.processes import CommandResult
 

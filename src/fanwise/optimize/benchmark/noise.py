@@ -10,13 +10,13 @@ from statistics import NormalDist, median
 
 import msgspec
 
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import measure_pair
 from fanwise.optimize.benchmark.how import Bench
 from fanwise.optimize.benchmark.measuring import Meter, Problem
 from fanwise.optimize.benchmark.pair import Pair
 from fanwise.optimize.benchmark.sequential import FIRST, LOWER_SHARE, Accept
 from fanwise.optimize.benchmark.statistics import place
-from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.running import Where
 
 

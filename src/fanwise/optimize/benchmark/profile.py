@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import BenchFailed, UsageError
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.how import Bench, BenchCommand, Recorded
 from fanwise.optimize.benchmark.measuring import Problem, answer_of, how_to
-from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.recording import Recording
 from fanwise.optimize.differential.running import Where, run_program, site_of
 from fanwise.optimize.target import Target

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fanwise.optimize.checking.ending import ending_of
+from fanwise.kernel.confined.ending import ending_of
+from fanwise.kernel.confined.running import run_in_workspace, scratch_folder
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.checking.running import run_in_workspace, scratch_folder
-from fanwise.optimize.checking.settings import Settings
 from fanwise.workspaces import Workspace
 
 _PROGRAM = """

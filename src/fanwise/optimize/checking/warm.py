@@ -18,14 +18,14 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import FanwiseError
-from fanwise.optimize.checking.pytest_line import PlainPytest, plain_pytest, shadowed
-from fanwise.optimize.checking.running import (
+from fanwise.kernel.confined.running import (
     KEEP,
     command_in_workspace,
     run_in_workspace,
     seconds_for,
 )
-from fanwise.optimize.checking.settings import Settings
+from fanwise.kernel.confined.settings import Settings
+from fanwise.optimize.checking.pytest_line import PlainPytest, plain_pytest, shadowed
 from fanwise.processes import Command, CommandResult, Limits, Sandbox
 from fanwise.processes.environment import environment
 from fanwise.processes.fork_server import POSSIBLE, PROGRAM, ForkServer, Use

@@ -7,8 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
 from fanwise.optimize.differential.compare import Differs, compare
 from fanwise.optimize.differential.difference import Difference

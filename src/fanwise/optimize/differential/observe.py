@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.optimize.checking.settings import Settings
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.differential.plan import Plan
 from fanwise.optimize.differential.recording import Recording
 from fanwise.optimize.differential.running import Where, run_program, site_of

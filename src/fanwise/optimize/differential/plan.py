@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.errors import FanwiseError
-from fanwise.optimize.checking.settings import Settings
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.differential.recording import Recording, digest_of
 from fanwise.optimize.differential.running import Where, run_program, site_of
 from fanwise.optimize.target import Target

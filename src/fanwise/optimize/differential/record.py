@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from fanwise.optimize.checking.settings import Settings
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.differential.recording import Recording, gather
 from fanwise.optimize.differential.running import Where, run_line, site_of
 from fanwise.optimize.target import Target

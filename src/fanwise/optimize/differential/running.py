@@ -13,13 +13,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypedDict
 
 import msgspec
 
-from fanwise.optimize.checking.running import own_environment, place_beside, scratch_in
-from fanwise.optimize.checking.settings import Settings
-from fanwise.processes import Command, CommandResult, Limits, Sandbox, run_command
+from fanwise.kernel.confined.running import confined, place_beside, scratch_in
+from fanwise.kernel.confined.settings import Settings
+from fanwise.processes import Command, CommandResult, run_command
 from fanwise.workspaces import Workspace, environment
 
 INJECTED = Path(__file__).parent / "injected"
@@ -92,14 +91,11 @@ async def run_program(
     """Run a module of `fanwise_child` in the user's interpreter; `how` is told on stdin."""
     site = site_of(where)
     around = [str(Path(python).parent.parent)] if python else []
+    words = (python or sys.executable, "-P", "-m", f"fanwise_child.{program}")
     with _scratch(site) as scratch:
-        command = Command(
-            python or sys.executable, "-P", "-m", f"fanwise_child.{program}",
-            stdin=msgspec.json.encode(how),
-            **_options(
-                site, settings, scratch, {"PYTHONHASHSEED": str(hash_seed)},
-                readable=(*readable, *around),
-            ),
+        command = _command(
+            words, site, settings, scratch, {"PYTHONHASHSEED": str(hash_seed)},
+            readable=(*readable, *around), stdin=msgspec.json.encode(how),
         )  # fmt: skip
         return await run_command(command, timeout=timeout or settings.timeout_s)
 
@@ -110,21 +106,12 @@ async def run_line(
     """Run the user's own test command, with more in its environment."""
     site = site_of(where)
     with _scratch(site) as scratch:
-        options = _options(site, settings, scratch, env, writable=(writable,))
-        return await run_command(Command.shell_line(line, **options), timeout=settings.timeout_s)
+        command = _command(line, site, settings, scratch, env, writable=(writable,))
+        return await run_command(command, timeout=settings.timeout_s)
 
 
-class _Options(TypedDict):
-    cwd: str
-    env: Mapping[str, str]
-    keep: int
-    check: bool
-    inherit: Sequence[str]
-    limits: Limits
-    sandbox: Sandbox | bool
-
-
-def _options(
+def _command(
+    words: str | Sequence[str],
     site: Site,
     settings: Settings,
     scratch: Path,
@@ -132,21 +119,13 @@ def _options(
     *,
     readable: Sequence[str] = (),
     writable: Sequence[str] = (),
-) -> _Options:
-    """As all code of candidates is run: see `checking/running.py`."""
-    box = Sandbox(
-        writable=(site.root, str(scratch), *writable),
-        readable=(*site.readable, str(INJECTED), *readable),
-    )
-    return {
-        "cwd": site.path,
-        "env": {**injected(site), **own_environment(scratch, settings), **env},
-        "keep": _KEEP,
-        "check": False,
-        "inherit": settings.inherit,
-        "limits": settings.limits,
-        "sandbox": box if settings.sandbox else False,
-    }
+    stdin: bytes | None = None,
+) -> Command:
+    return confined(
+        words, settings,
+        scratch=scratch, cwd=site.path, around=injected(site), env=env, stdin=stdin, keep=_KEEP,
+        writable=(site.root, *writable), readable=(*site.readable, str(INJECTED), *readable),
+    )  # fmt: skip
 
 
 def _scratch(site: Site) -> AbstractContextManager[Path]:

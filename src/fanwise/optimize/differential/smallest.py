@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.optimize.checking.settings import Settings
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
 from fanwise.optimize.differential.compare import Differs, compare
 from fanwise.optimize.differential.difference import Difference, Kind

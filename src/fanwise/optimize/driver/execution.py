@@ -9,13 +9,13 @@ import msgspec
 
 from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.optimize.case import Case
 from fanwise.optimize.driver.board import Board
 from fanwise.optimize.driver.drive import FAN_OUT, Driver
-from fanwise.optimize.driver.files import files_of
 from fanwise.optimize.driver.lab import Lab
 from fanwise.optimize.driver.recorded import claims
 from fanwise.optimize.driver.work import Work

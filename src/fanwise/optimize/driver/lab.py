@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fanwise.errors import CandidateUnfit
+from fanwise.kernel.confined.running import run_in_workspace
+from fanwise.kernel.confined.settings import Settings
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.threads import EndedAnyway
 from fanwise.kernel.workspaces import workspace
@@ -20,8 +22,6 @@ from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.case import Case
 from fanwise.optimize.checking.applying import check_applies
 from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.checking.running import run_in_workspace
-from fanwise.optimize.checking.settings import Settings
 from fanwise.optimize.checking.testing import Runner
 from fanwise.optimize.checking.warm import WarmRunner
 from fanwise.optimize.differential.equal import Tolerance

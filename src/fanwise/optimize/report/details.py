@@ -14,27 +14,13 @@ from fanwise.optimize.report.lineage import Placed
 from fanwise.optimize.report.results import Results, reason
 from fanwise.optimize.verdicts import Verdict
 from fanwise.view.markup import Child, Html, element
+from fanwise.view.patch import MOST, bounded, diff
 from fanwise.view.pieces import block, duration_text, folded
-
-MOST = 20_000
-"""Characters of a text in the list; the winner's patch is shown in full."""
 
 
 def details(results: Results) -> Html:
     """All of them, each folded."""
     return element("div", [_one(results, each) for each in results.rows])
-
-
-def diff(patch: str, most: int | None = None) -> Html:
-    """A patch, its lines coloured by what they do."""
-    shown = bounded(patch, most) if most is not None else patch
-    lines = [_line(line) for line in shown.rstrip("\n").split("\n")]
-    return element("pre", lines, class_="diff", tabindex="0")
-
-
-def bounded(text: str, most: int = MOST) -> str:
-    """The head of a text."""
-    return text if len(text) <= most else f"{text[:most]}\n… {len(text) - most:,} more characters"
 
 
 def _one(results: Results, placed: Placed) -> Html:
@@ -92,9 +78,3 @@ def _difference(found: Difference) -> Iterator[Html]:
     yield block("what the candidate does", bounded(found.got), kind="error")
     if found.test:
         yield block("a test that passes on the original and fails on it", bounded(found.test))
-
-
-def _line(line: str) -> Child:
-    kinds = (("+++", ""), ("---", ""), ("+", "plus"), ("-", "minus"), ("@@", "hunk"))
-    class_ = next((kind for start, kind in kinds if line.startswith(start)), "")
-    return element("span", f"{line}\n", class_=class_) if class_ else f"{line}\n"

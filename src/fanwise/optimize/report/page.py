@@ -7,7 +7,7 @@ from typing import Any
 
 from fanwise.optimize.driver.recorded import Recorded
 from fanwise.optimize.report.candidates import candidates_table
-from fanwise.optimize.report.details import bounded, details, diff
+from fanwise.optimize.report.details import details
 from fanwise.optimize.report.markdown import markdown_lines
 from fanwise.optimize.report.results import WAITING, Results
 from fanwise.optimize.report.rows import document_of
@@ -15,6 +15,7 @@ from fanwise.optimize.verdicts import ORIGINAL, Verdict
 from fanwise.specs.system import Report
 from fanwise.view.markup import Child, Html, element
 from fanwise.view.page import Section, page
+from fanwise.view.patch import bounded, diff
 from fanwise.view.pieces import block, duration_text, facts, folded, tile, title
 
 CANDIDATES = (

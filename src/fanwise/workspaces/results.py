@@ -1,33 +1,35 @@
-"""What the winner leaves behind: a patch file always; the work tree or a branch only when asked.
+"""What a run leaves behind: a patch file, a branch, or files of the user's tree, as is asked.
 
-Neither way has a use for the user's index or HEAD. A branch is made of an index of our own and a
+No way has a use for the user's index or HEAD. A branch is made of an index of our own and a
 commit that nobody has checked out. The work tree is written by `git apply`, which looks at all
 files before it writes any; a file that is not as it was in the commit that the run started from
-was measured by nobody, so it is refused even where the patch would still fit.
+was judged by nobody, so it is refused even where the patch would still fit.
 
 Of a dirty start that commit is a commit of ours, with what the user had not committed. A branch
 begins there too: on HEAD the patch may not apply, and mixed into one commit nobody could tell the
-user's own changes from the winner's.
+user's own changes from the run's.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fanwise.errors import GitFailed, NotApplied, OutputNotWritable, UsageError
-from fanwise.optimize.verdicts import Verdict
-from fanwise.optimize.winner import DIGITS
 from fanwise.workspaces.git import NOBODY, Git
 from fanwise.workspaces.source import Place, find
 
+Patch = str | bytes
+"""As `git diff` writes it; a text has other bytes than UTF-8 as `surrogateescape` makes them."""
+
+_AT_A_TIME = 500
 _PLAIN_DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all")
 
 
-def write_patch(path: Path, patch: str) -> None:
+def write_patch(path: Path, patch: Patch) -> None:
     """Write it as a file, whole or not at all; folders are made."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,13 +48,13 @@ def write_patch(path: Path, patch: str) -> None:
         raise OutputNotWritable(str(path), why, "Free space or permissions there") from error
 
 
-def apply_to_tree(repo: Path, patch: str, base: str) -> list[str]:
+def apply_to_tree(repo: Path, patch: Patch, base: str) -> list[str]:
     """Change the user's work tree, and nothing else; return the files. All of it, or `NotApplied`.
 
     `base` is the commit that the patch is against.
     """
     place = find(repo)
-    with _index_of(place, base) as (git, env):
+    with index_of(place, base) as (git, env):
         files = _files(git, patch)
         if place.git_dir is not None:
             _must_apply(git, patch, "--cached", "--check", env=env)
@@ -66,20 +68,30 @@ def apply_to_tree(repo: Path, patch: str, base: str) -> list[str]:
     return files
 
 
-def check_branch(repo: Path, name: str) -> None:
-    """Say at once what would go wrong with `commit_on_branch` when hours are spent."""
+def branches(git: Git) -> dict[str, str]:
+    """Return every branch with its commit."""
+    form = "--format=%(objectname) %(refname:lstrip=2)"
+    rows = (line.partition(" ") for line in git("for-each-ref", form, "refs/heads").splitlines())
+    return {name: commit for commit, _, name in rows}
+
+
+def check_branch(repo: Path, name: str, *, new: bool = True) -> None:
+    """Say at once what would go wrong with a branch of that name when hours are spent.
+
+    Unless it has to be `new`, it may be there.
+    """
     place = find(repo)
     if place.git_dir is None:
         raise UsageError(
             f"{place.top} is not a git repository, so it has no branch {name!r}",
-            "Leave --branch out; the patch file has the winner",
+            "Do without a branch; the patch file has the same",
         )
     git = Git(place.top, git_dir=place.git_dir)
     ref = f"refs/heads/{name}"
     if name in ("", "HEAD") or name.startswith("-") or git.run("check-ref-format", ref)[0] != 0:
-        raise UsageError(f"{name!r} cannot be a branch", "Give a name such as faster-find")
-    for there in git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").splitlines():
-        if there == name:
+        raise UsageError(f"{name!r} cannot be a branch", "Give a name such as made/faster-find")
+    for there in branches(git):
+        if there == name and new:
             step = f"Name another one, or remove it: git branch -D {name}"
             raise UsageError(f"there is a branch {name!r} already", step)
         if there.startswith(f"{name}/") or name.startswith(f"{there}/"):
@@ -87,42 +99,34 @@ def check_branch(repo: Path, name: str) -> None:
             raise UsageError(both, "Name another one")
 
 
-def commit_on_branch(repo: Path, patch: str, base: str, name: str, message: str) -> str:
+def commit_on_branch(repo: Path, patch: Patch, base: str, name: str, message: str) -> str:
     """Make a branch with one commit on `base`, and return the commit.
 
     The work tree, the index and HEAD stay as they are. A branch that is there is an error.
     """
     check_branch(repo, name)
     place = find(repo)
-    with _index_of(place, base) as (git, env):
+    with index_of(place, base) as (git, env):
         _must_apply(git, patch, "--cached", env=env)
         tree = git("write-tree", env=env)
         command = ("commit-tree", "-p", base, "-F", "-", tree)
         commit = git(*command, stdin=message.encode(), env=_author(git))
-        must_be_new = ""
-        ref = ("-m", "fanwise: the winner", f"refs/heads/{name}", commit, must_be_new)
-        code, _, said = git.run("update-ref", "--no-deref", *ref)
-        if code != 0:
-            raise NotApplied(f"the branch {name!r} was not made: {said}")
+        make_branch(git, name, commit)
     return commit
 
 
-def message_of(winner: Verdict, target: str) -> str:
-    """What the commit says: what is faster, and how that is known."""
-    speed = winner.speed
-    assert speed is not None
-    low, ratio, high = (f"{each:.{DIGITS}g}" for each in (speed.low, speed.ratio, speed.high))
-    name = " ".join(winner.candidate.name.split())
-    return (
-        f"Make {target or 'it'} {low} times as fast\n\n"
-        f"Candidate: {name}\n"
-        f"Measured: {ratio} times ({low} to {high}) in {speed.rounds} pairs of runs\n"
-    )
+def make_branch(git: Git, name: str, commit: str) -> None:
+    """Let a new branch name a commit; one that is there, or just came to be, is an error."""
+    must_be_new = ""
+    ref = ("-m", "fanwise: made", f"refs/heads/{name}", commit, must_be_new)
+    code, _, said = git.run("update-ref", "--no-deref", *ref)
+    if code != 0:
+        raise NotApplied(f"the branch {name!r} was not made: {said}")
 
 
 @contextmanager
-def _index_of(place: Place, base: str) -> Iterator[tuple[Git, dict[str, str]]]:
-    """git at the user's tree, and an index of our own that has the commit."""
+def index_of(place: Place, base: str) -> Iterator[tuple[Git, dict[str, str]]]:
+    """git at the user's tree, and an index of our own that has the commit, for a block."""
     with tempfile.TemporaryDirectory(prefix="fanwise-") as folder:
         if place.git_dir is None:  # of a plain copy there is no commit to look at, only files
             Git(Path(folder))("init", "--quiet", "--bare", "--template=", "none.git")
@@ -135,20 +139,32 @@ def _index_of(place: Place, base: str) -> Iterator[tuple[Git, dict[str, str]]]:
         except GitFailed as error:
             raise NotApplied(
                 f"the commit that the run started from, {base[:12]}, is not there: {error.said}",
-                "The patch file has the winner: git apply --3way FILE",
+                "The patch file has it: git apply --3way FILE",
             ) from error
         yield git, env
 
 
-def _files(git: Git, patch: str) -> list[str]:
+def _files(git: Git, patch: Patch) -> list[str]:
     code, out, said = git.run("apply", "--numstat", "-z", "-", stdin=_bytes(patch))
     if code != 0:
-        raise NotApplied(f"the winner is no patch: {said}")
+        raise NotApplied(f"it is no patch: {said}")
     return [os.fsdecode(row.split(b"\t", 2)[2]) for row in out.split(b"\0") if row]
 
 
+def changed_files(git: Git, env: Mapping[str, str], files: Sequence[str]) -> list[str]:
+    """Return those that are not in the work tree as in an index; both have to have them."""
+    command = ("diff", "--name-only", "-z", *_PLAIN_DIFF, "--")
+    return [name for some in parts(files) for name in git.names(*command, *some, env=env)]
+
+
+def parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """So many names at a time as a command line can hold."""
+    for start in range(0, len(names), _AT_A_TIME):
+        yield names[start : start + _AT_A_TIME]
+
+
 def _refuse_changed(git: Git, env: dict[str, str], files: list[str]) -> None:
-    changed = git.names("diff", "--name-only", "-z", *_PLAIN_DIFF, "--", *files, env=env)
+    changed = changed_files(git, env, files)
     if changed:
         raise NotApplied(
             f"not as in the commit that the run started from: {', '.join(changed)}",
@@ -157,27 +173,31 @@ def _refuse_changed(git: Git, env: dict[str, str], files: list[str]) -> None:
         )
 
 
-def _must_apply(git: Git, patch: str, *options: str, env: Mapping[str, str] | None = None) -> None:
+def _must_apply(
+    git: Git, patch: Patch, *options: str, env: Mapping[str, str] | None = None
+) -> None:
     code, _, said = git.run("apply", *options, "-", stdin=_bytes(patch), env=env)
     if code != 0:
-        raise NotApplied(f"the winner does not apply: {said or f'git ended with {code}'}")
+        raise NotApplied(f"the patch does not apply: {said or f'git ended with {code}'}")
 
 
 def _put_back(git: Git, env: dict[str, str], files: list[str]) -> None:
     """After git has broken off half-way. All files were as in the commit, or not there."""
     if not env:
         return
-    known = set(git.names("ls-files", "-z", "--", *files, env=env))
+    listed = (git.names("ls-files", "-z", "--", *some, env=env) for some in parts(files))
+    known = {name for some in listed for name in some}
     for name in files:
         if name not in known:
             with suppress(OSError):
                 (git.cwd / name).unlink()
-    git("checkout-index", "--force", "--", *sorted(known), env=env)
+    for some in parts(sorted(known)):
+        git("checkout-index", "--force", "--", *some, env=env)
 
 
 def _author(git: Git) -> dict[str, str]:
     return NOBODY if git.run("var", "GIT_COMMITTER_IDENT")[0] != 0 else {}
 
 
-def _bytes(patch: str) -> bytes:
-    return patch.encode("utf-8", "surrogateescape")
+def _bytes(patch: Patch) -> bytes:
+    return patch if isinstance(patch, bytes) else patch.encode("utf-8", "surrogateescape")

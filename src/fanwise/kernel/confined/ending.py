@@ -6,7 +6,7 @@ the program says of it; so that is a guess, is put so, and explains a failure bu
 
 from __future__ import annotations
 
-from fanwise.optimize.checking.settings import Settings
+from fanwise.kernel.confined.settings import Settings
 from fanwise.processes import CommandResult, Limits
 from fanwise.processes.result import signal_name
 

@@ -1,4 +1,4 @@
-"""The one way in which code of candidates is run.
+"""The one way in which code that nobody has read is run: of candidates, of what agents wrote.
 
 Its environment has what is on the list and no keys; its home and its folder for temporary files
 are of this one run, so that nothing that it leaves there is found by the next; all that it may
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fanwise.optimize.checking.settings import MB, Settings
+from fanwise.kernel.confined.settings import MB, Settings
 from fanwise.processes import Command, CommandResult, Sandbox, run_command
 from fanwise.processes.sandbox import available
 from fanwise.workspaces import Workspace, environment
@@ -89,27 +89,50 @@ def command_in_workspace(
     scratch: Path,
     env: Mapping[str, str] | None = None,
     readable: Sequence[str] = (),
+    values: Sequence[str] = (),
     stdin: bytes | None = None,
 ) -> Command:
-    """What `run_in_workspace` runs."""
-    how = {
-        "stdin": stdin,
-        "cwd": str(workspace.path),
-        "env": {
-            **environment(workspace),
-            **own_environment(scratch, settings),
-            **(env or {}),
-        },
-        "keep": KEEP,
-        "check": False,
-        "inherit": settings.inherit,
-        "limits": settings.limits,
-        "sandbox": settings.sandbox and _sandbox(workspace, scratch, readable),
-    }
-    return (
-        Command.shell_line(command, **how)  # type: ignore[arg-type]
-        if isinstance(command, str)
-        else Command(*command, **how)  # type: ignore[arg-type]
+    """What `run_in_workspace` runs; `values` are the parameters of a line of shell."""
+    return confined(
+        command, settings,
+        scratch=scratch, cwd=str(workspace.path), around=environment(workspace), env=env or {},
+        writable=(str(workspace.root),), readable=(*workspace.readable, *readable),
+        values=values, stdin=stdin,
+    )  # fmt: skip
+
+
+def confined(
+    command: str | Sequence[str],
+    settings: Settings,
+    *,
+    scratch: Path,
+    cwd: str,
+    around: Mapping[str, str],
+    env: Mapping[str, str],
+    writable: Sequence[str],
+    readable: Sequence[str],
+    values: Sequence[str] = (),
+    stdin: bytes | None = None,
+    keep: int = KEEP,
+) -> Command:
+    """A line of shell, or a program with its arguments, with all that is around it.
+
+    `around` is the environment of the place; what `env` has comes on top. `writable` and `readable`
+    are for the sandbox, `scratch` is both. `values` are the parameters of a line of shell.
+    """
+    box = Sandbox(writable=(*writable, str(scratch)), readable=readable)
+    words = [command, *values] if isinstance(command, str) else command
+    return Command(
+        *words,
+        shell=isinstance(command, str),
+        stdin=stdin,
+        cwd=cwd,
+        env={**around, **own_environment(scratch, settings), **env},
+        keep=keep,
+        check=False,
+        inherit=settings.inherit,
+        limits=settings.limits,
+        sandbox=box if settings.sandbox else False,
     )
 
 
@@ -121,10 +144,3 @@ def own_environment(scratch: Path, settings: Settings) -> dict[str, str]:
     if site.ENABLE_USER_SITE:
         own["PYTHONUSERBASE"] = site.getuserbase()  # packages that are in the real home
     return {**own, **settings.env}
-
-
-def _sandbox(workspace: Workspace, scratch: Path, readable: Sequence[str]) -> Sandbox:
-    return Sandbox(
-        writable=(str(workspace.root), str(scratch)),
-        readable=(*workspace.readable, *readable),
-    )

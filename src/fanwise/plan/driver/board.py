@@ -1,0 +1,180 @@
+"""Which sub-plan begins when: a state machine, without clock, files or processes.
+
+    leaves, each when all that it comes after is done  ->  joining (see there)
+
+Items out, what came of them in. Nothing waits but for what it needs: there are no waves.
+
+`fail_fast`: what comes back is what a run with one sub-plan at a time would have come to. That one
+takes, of all that could begin, the first in the order of the tree; at a failure it ends. So after a
+failure nothing begins that it would not have begun before that, and when all before it is over, the
+board is: then what is still in flight is ended, and what had been done beyond does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from fanwise.errors import FanwiseError
+from fanwise.plan.change import Change
+from fanwise.plan.driver.entry import Entry
+from fanwise.plan.driver.item import Item, digest
+from fanwise.plan.driver.joining import Joining
+from fanwise.plan.driver.order import one_at_a_time
+from fanwise.plan.driver.wanted import Grow, Wanted
+from fanwise.plan.ended import Ended
+from fanwise.plan.node import Node, Tree
+
+
+class Board:
+    """`begin`, then tell what came of each item that it gave, until it is `over`.
+
+    `failed`: leaves that had failed in an earlier execution, and will be told as failed again.
+    """
+
+    def __init__(
+        self, tree: Tree, wanted: Wanted, grow: Grow, *, failed: Collection[str] = ()
+    ) -> None:
+        self.tree = tree
+        self.entries = {leaf.id: Entry(leaf) for leaf in tree.leaves}
+        """Of every leaf that there is or was, by its id."""
+        self.joining: Joining | None = None
+        """When all leaves are over."""
+        self.fatal = False
+        """A merge, a check or the result could not be made."""
+        self._halted_by: str | None = None
+        self._wanted = wanted
+        self._grow = grow
+        self._expected = set(failed)
+        self._open: set[str] = set()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is to be done any more."""
+        joined = self.joining is not None and self.joining.over
+        return joined or self.fatal or self._halted_by is not None
+
+    @property
+    def halted(self) -> str | None:
+        """The leaf whose failure has ended the run."""
+        return self._halted_by or (None if self.joining is None else self.joining.halted)
+
+    def begin(self) -> list[Item]:
+        """What can be done at once."""
+        return self._go_on()
+
+    def leaf_done(self, item: Item, ended: Ended) -> list[Item]:
+        """A sub-plan is done, or has others in its place."""
+        entry = self._entry(item)
+        entry.ended = ended
+        if ended.status == "split":
+            self._split(entry, ended)
+        return self._go_on()
+
+    def leaf_failed(self, item: Item, error: str) -> list[Item]:
+        """A sub-plan was given up; those after it are not begun."""
+        self._entry(item).error = error
+        return self._go_on()
+
+    def fail(self) -> list[Item]:
+        """What is no sub-plan could not be done."""
+        self.fatal = True
+        return []
+
+    def sequence(self) -> list[Node]:
+        """The leaves in the order in which they would be done one at a time; up to the failure."""
+        found = []
+        for leaf in one_at_a_time(self.tree.leaves):
+            found.append(leaf)
+            failed = self.entries[leaf.id].error is not None or leaf.id in self._expected
+            if self._wanted.fail_fast and failed:
+                break
+        return found
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _entry(self, item: Item) -> Entry:
+        self._open.discard(item.key)
+        assert item.leaf is not None
+        self._expected.discard(item.leaf.id)
+        return self.entries[item.leaf.id]
+
+    def _split(self, entry: Entry, ended: Ended) -> None:
+        try:
+            self.tree = self._grow(self.tree, entry.node.id, ended.subplans)
+        except FanwiseError as error:
+            entry.ended, entry.error = None, str(error)
+            return
+        for leaf in self.tree.leaves:
+            self.entries.setdefault(leaf.id, Entry(leaf)).node = leaf
+
+    def _go_on(self) -> list[Item]:
+        """Begin what can begin; when all leaves are over, bring them together."""
+        self._skip()
+        if self._wanted.fail_fast and self._is_halted():
+            return []
+        items = [self._leaf(self.entries[leaf.id]) for leaf in self._ready()]
+        self._open.update(item.key for item in items)
+        if items or self._open:
+            return items
+        for leaf in self.tree.leaves:
+            if not self.entries[leaf.id].over:
+                self.entries[leaf.id].error = "it comes after itself, by way of others"
+        self.joining = Joining(self.tree, self.entries, self._wanted)
+        return self.joining.begin()
+
+    def _ready(self) -> list[Node]:
+        """In the order of the tree: who is first in line when a workspace is free."""
+        allowed = {leaf.id for leaf in self.sequence()} if self._wanted.fail_fast else None
+        return [
+            leaf
+            for leaf in self.tree.leaves
+            if self.entries[leaf.id].fresh
+            and (allowed is None or leaf.id in allowed)
+            and all(self.entries[each].done for each in leaf.after)
+        ]
+
+    def _skip(self) -> None:
+        """What comes after a failure, also by way of others, is not begun."""
+        for leaf in one_at_a_time(self.tree.leaves):
+            entry = self.entries[leaf.id]
+            if entry.begun:
+                continue
+            others = [self.entries[each] for each in leaf.after]
+            failed = (o.node.id if o.error is not None else o.skipped_by for o in others)
+            # Of several the first, whichever was told first: so it is looked up every time.
+            entry.skipped_by = next((each for each in failed if each is not None), None)
+
+    def _is_halted(self) -> bool:
+        before = self.sequence()
+        last = before[-1].id
+        if self.entries[last].error is None or not all(self.entries[n.id].over for n in before):
+            return False
+        self._halted_by = last
+        return True
+
+    def _leaf(self, entry: Entry) -> Item:
+        entry.begun = True
+        before = tuple(self._changes_before(entry.node))
+        return Item(
+            kind="leaf",
+            key=f"leaf:{entry.node.id}",
+            of=digest("leaf", self._wanted.work, before),
+            leaf=entry.node,
+            before=before,
+            at=self._wanted.base,
+        )
+
+    def _changes_before(self, leaf: Node) -> Iterable[Change]:
+        """Of all that it comes after, in order, without the files that all may change."""
+        wanted, found = [*leaf.after], set(leaf.after)
+        while wanted:
+            fresh = [each for each in self.entries[wanted.pop()].node.after if each not in found]
+            found.update(fresh)
+            wanted += fresh
+        for other in self.tree.leaves:
+            change = self.entries[other.id].change
+            if other.id in found and change is not None:
+                own = {p: b for p, b in change.files.items() if not self._wanted.shared(p)}
+                yield msgspec.structs.replace(change, files=own)

@@ -1,0 +1,117 @@
+"""One execution of a run: what is known is kept, what is not is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.kept_files import files_of
+from fanwise.kernel.run import Run
+from fanwise.kernel.workspaces import open_workspaces
+from fanwise.plan.case import Case
+from fanwise.plan.driver.board import Board
+from fanwise.plan.driver.cones import NOTHING, is_sparse
+from fanwise.plan.driver.drive import Driver
+from fanwise.plan.driver.earlier import earlier
+from fanwise.plan.driver.wanted import Wanted
+from fanwise.plan.driver.work import Work
+from fanwise.plan.ended import SubPlan
+from fanwise.plan.node import Tree
+from fanwise.plan.split.grow import grow
+from fanwise.plan.split.patterns import Patterns
+
+
+class Executed(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    board: Board
+    errors: Mapping[str, BaseException]
+    """Of leaves that failed, by the key of the item."""
+    notes: Sequence[str]
+    complete: bool
+    """Nobody halted or cancelled it from outside."""
+
+
+async def execute(
+    case: Case, run: Run, *, bisect: bool = False, grew: Callable[[Tree], None] = lambda tree: None
+) -> Executed:
+    """Do all sub-plans, and bring together what they changed."""
+    before = await in_thread(earlier, run, case.git)
+    board = Board(case.tree, wanted_of(case, bisect=bisect), grower(case), failed=before.failed)
+    with files_of(run) as folder:
+        async with open_workspaces(
+            case.repo,
+            slots=case.slots,
+            copy=case.spec.copy_,
+            sparse=NOTHING,  # who takes one says what it needs
+            base=case.base.commit,
+        ) as pool:
+            work = Work(
+                case,
+                pool,
+                folder,
+                tree=lambda: board.tree,
+                grow=grower(case),
+            )
+            driver = Driver(
+                board, work.perform, lost=before.lost, grew=lambda board: grew(board.tree)
+            )
+            await driver.run(case.spec.max_parallel, case.caps(len(pool)), run)
+    if driver.fatal is not None:
+        raise driver.fatal
+    return Executed(board=board, errors=driver.errors, notes=_notes(case), complete=board.over)
+
+
+def wanted_of(case: Case, *, bisect: bool) -> Wanted:
+    """As the board takes it."""
+    spec = case.spec
+    shared = Patterns(case.shared)
+    return Wanted(
+        base=case.base.commit,
+        work=case.work,
+        strategy=spec.merge,
+        check=spec.check_,
+        bisect=bisect,
+        fail_fast=spec.fail_fast,
+        result=spec.result,
+        shared=lambda path: bool(case.shared) and shared.match(path),
+    )
+
+
+def grower(case: Case) -> Callable[[Tree, str, Sequence[SubPlan]], Tree]:
+    """Puts sub-plans below a leaf, by the rules of the plan."""
+
+    def grown(tree: Tree, leaf: str, subplans: Sequence[SubPlan]) -> Tree:
+        return grow(
+            tree,
+            leaf,
+            subplans,
+            rules=case.rules,
+            digests=case.base.digests,
+            tokens=case.base.tokens,
+            goal=case.spec.goal,
+        )
+
+    return grown
+
+
+def _notes(case: Case) -> list[str]:
+    """What is not as one would think."""
+    notes = []
+    base = case.base
+    if base.uncommitted:
+        notes.append(uncommitted_text(base.uncommitted))
+    if is_sparse(case.spec.sparse, base.files):
+        notes.append(
+            f"workspaces had only the folders that a sub-plan needs, of {base.files:,} files; "
+            "`sparse: [folders]` names more, `sparse: false` checks out all"
+        )
+    return notes
+
+
+def uncommitted_text(count: int) -> str:
+    """Of a dirty tree."""
+    files = "file is" if count == 1 else "files are"
+    return f"{count} {files} not committed: left out; --dirty includes them"

@@ -1,0 +1,209 @@
+"""What people are told of a run that has ended, and its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from fanwise.kernel.run import Run
+from fanwise.plan.asked import Asked
+from fanwise.plan.case import Case
+from fanwise.plan.driver.execution import execute
+from fanwise.plan.leaving import Left, leave
+from fanwise.plan.node import Tree
+from fanwise.plan.states import State
+from fanwise.plan.summary import LeafSummary, Summary, summary_of
+from fanwise.specs.system import End
+
+MOST = 10
+"""Of a kind of thing that are named; `fanwise show` has them all."""
+COUNTED: tuple[tuple[State, str], ...] = (
+    ("done", "changed"),
+    ("unchanged", "unchanged"),
+    ("split", "split"),
+    ("failed", "given up"),
+    ("given up", "given up after a conflict"),
+    ("conflict", "in conflict"),
+    ("left out", "left out"),
+    ("skipped", "skipped"),
+    ("queued", "not done"),
+)
+
+
+def counted(found: Summary) -> str:
+    """`12 changed, 3 unchanged`."""
+    counts = ((found.count(state), word) for state, word in COUNTED)
+    return ", ".join(f"{number} {word}" for number, word in counts if number)
+
+
+def output_lines(case: Case, found: Summary, left: Left, run_id: str) -> list[str]:
+    """What the person asked for."""
+    number = len(found.leaves)
+    lines = [f"{number} sub-plan{'' if number == 1 else 's'}: {counted(found)}"]
+    result = found.result
+    if result is None:
+        return lines
+    files = {path for each in found.leaves if each.id in result.leaves for path in each.changed}
+    what = f"{len(result.leaves)} sub-plans, {len(files)} files, commit {result.commit[:12]}"
+    if result.branch is not None:
+        lines.append(f"the result: branch {result.branch} ({what})")
+        lines.append(f"  see it: git diff {case.base.commit[:12]}...{result.branch}")
+    if left.patch is not None:
+        lines.append(f"the result: {left.patch} ({what})" if result.branch is None
+                     else f"  as a patch: {left.patch}")  # fmt: skip
+    if left.applied:
+        lines.append(f"applied to {len(left.applied)} files of the work tree")
+        lines.append(f"  undo it: fanwise resume {run_id} --rollback")
+    elif not left.problem:
+        lines.append(f"  write it to the work tree: fanwise resume {run_id} --apply")
+    return lines
+
+
+def note_lines(found: Summary, left: Left, run_id: str) -> list[str]:
+    """What the person should know."""
+    parts = (
+        _halted(found, run_id),
+        _leaves(found, "failed", "given up"),
+        _leaves(found, "skipped", "skipped"),
+        _conflicts(found),
+        _leaves(found, "left out", "left out, for the check fails with them"),
+        _moved(found),
+        _broken(found),
+        _requests(found, run_id),
+        _checked(found, run_id),
+        _nothing(found),
+        [f"the result was not applied: {left.problem}"] if left.problem else [],
+    )
+    return [_one_line(line) for part in parts for line in part]
+
+
+def _one_line(line: str) -> str:
+    """Titles and paths are others' words, and may have line breaks in them."""
+    return " ".join(line.splitlines())
+
+
+def _halted(found: Summary, run_id: str) -> Iterator[str]:
+    if found.halted is not None:
+        yield f"halted at {found.title(found.halted)} (fail_fast); nothing was merged"
+        yield f"  to go on: fanwise resume {run_id} --retry-failed"
+
+
+def _leaves(found: Summary, state: State, word: str) -> Iterator[str]:
+    yield from _few(
+        word, [f"{each.title}: {_why(each)}" for each in found.leaves if each.state == state]
+    )
+
+
+def _why(leaf: LeafSummary) -> str:
+    kept = f" (its edits: {leaf.kept})" if leaf.kept else ""
+    times = f" after {len(leaf.tries)} tries" if leaf.state == "failed" and leaf.tries[1:] else ""
+    return f"{leaf.reason}{times}{kept}"
+
+
+def _few(word: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"{len(lines)} {word}:"
+        yield from (f"  {line}" for line in lines[:MOST])
+    if len(lines) > MOST:
+        yield f"  and {len(lines) - MOST} more"
+
+
+def _conflicts(found: Summary) -> Iterator[str]:
+    states = {each.id: each for each in found.leaves}
+    lines = []
+    for each in found.conflicts:
+        others = ", ".join(map(found.title, each.others))
+        leaf = states[each.leaf]
+        end = {"done": "settled by a second run", "conflict": "not settled"}.get(leaf.state)
+        end = end or f"{leaf.state}: {leaf.reason}"
+        paths = ", ".join(each.paths)
+        lines.append(f"{paths} ({each.kind}): {leaf.title} with {others}; {end}")
+    yield from _few("conflicts" if lines[1:] else "conflict", lines)
+    lines = [
+        f"{each.path} is as {found.title(each.leaf)} has it; what {others} changed there is lost"
+        for each in found.taken
+        for others in [", ".join(map(found.title, each.others))]
+    ]
+    yield from _few("files in conflict, decided by ours_last", lines)
+
+
+def _moved(found: Summary) -> Iterator[str]:
+    lines = [
+        f"{each.path} is {each.to} now: {found.title(each.leaf)} with "
+        f"{', '.join(map(found.title, each.others))}"
+        for each in found.moved
+    ]
+    yield from _few("files were renamed by one sub-plan and changed by another", lines)
+
+
+def _broken(found: Summary) -> Iterator[str]:
+    lines = []
+    for each in found.broken:
+        now = f" (now {each.renamed_to})" if each.renamed_to else ""
+        lines.append(
+            f"{each.name}{now}: {found.title(each.used_by)} uses it in {each.path}:{each.line}, "
+            f"{found.title(each.removed_by)} removed it from {each.removed_from}"
+        )
+    word = "names that one sub-plan removed and another uses"
+    if found.broken and found.passed:
+        word += "; the check passed all the same"
+    yield from _few(word, lines)
+
+
+def _requests(found: Summary, run_id: str) -> Iterator[str]:
+    lines = []
+    for leaf in found.leaves:
+        for each in leaf.requests:
+            owner = "no sub-plan has it" if each.owner is None else f"of {found.title(each.owner)}"
+            more = f" and {each.more} more" if each.more else ""
+            lines.append(f"{leaf.title} wants to change {each.path}{more} ({owner})")
+    if lines:
+        yield from _few("edits outside of a sub-plan's own files were kept aside", lines[:])
+        yield f"  with their patches: fanwise show {run_id} --full"
+
+
+def _checked(found: Summary, run_id: str) -> Iterator[str]:
+    if not found.checks or (found.result is not None and not found.count("left out")):
+        return
+    if found.result is None:
+        yield "the check fails without any change, too" if found.innocent else "the check failed"
+        yield from (f"  {line}" for line in found.checks[0].said.splitlines()[-MOST:])
+        yield f"  look at what was merged: git switch --detach {found.merged}"
+        if len(found.checks) == 1:
+            yield f"  to find the sub-plans that it fails with: fanwise resume {run_id} --bisect"
+
+
+def _nothing(found: Summary) -> Iterator[str]:
+    if found.complete and found.halted is None and found.merged is None and found.leaves:
+        yield "nothing was changed, so there is no branch"
+
+
+async def ended(
+    case: Case, asked: Asked, run: Run, grew: Callable[[Tree], None] = lambda tree: None
+) -> tuple[Summary, Left, Sequence[str]]:
+    """Do it, and write what was asked for; what there is to say beside that."""
+    done = await execute(case, run, bisect=asked.bisect, grew=grew)
+    found = summary_of(done.board, done.errors, complete=done.complete)
+    return found, await leave(case, found, asked, run), done.notes
+
+
+async def end_of(
+    case: Case, asked: Asked, run: Run, grew: Callable[[Tree], None], *, shown: bool
+) -> End:
+    """Do it, and say what came of it. Exit code 0: all is done, and right.
+
+    `shown`: what is odd about its beginning was said before.
+    """
+    found, left, notes = await ended(case, asked, run, grew)
+    notes = [] if shown or run.resumed else notes
+    document = {
+        "base": case.base.commit,
+        "goal": case.spec.goal,
+        "good": found.good and not left.problem,
+        **msgspec.to_builtins(found),
+        **msgspec.to_builtins(left),
+    }
+    output = output_lines(case, found, left, run.id)
+    told = [*notes, *note_lines(found, left, run.id)]
+    return End(document, output, told, 0 if found.good and not left.problem else 1)

@@ -1,0 +1,168 @@
+"""What a plan would do and spend, in words: for `fanwise check`, and before it is approved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.models.port import Tokens
+from fanwise.models.prices import dollars
+from fanwise.plan.case import Case
+from fanwise.plan.driver.cones import is_sparse
+from fanwise.plan.driver.execution import uncommitted_text
+from fanwise.plan.node import Node
+from fanwise.processes.sandbox import unusable
+
+MOST_SHOWN = 5
+PROMPT_TOKENS = 5_000
+"""Of the goal, the rules and the context, about; each sub-plan has them beside its files."""
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """Of so many sub-plans, each done at the first try."""
+
+    leaves: int
+    files: int
+    tokens: int
+    """Of these files."""
+    requests: int = 0
+    """To a model."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """None: the price is unknown, or no model is asked by fanwise itself."""
+    tries: int = 1
+    """The most that each sub-plan is tried."""
+
+
+def estimate_of(case: Case, leaves: Sequence[Node]) -> Estimate:
+    """As if each answer were as long as the files that it is about."""
+    tokens = sum(leaf.tokens for leaf in leaves)
+    files = sum(len(leaf.files) for leaf in leaves)
+    tries = case.spec.retry + 1
+    asked = case.spec.each.model
+    if asked is None:
+        return Estimate(leaves=len(leaves), files=files, tokens=tokens, tries=tries)
+    most = case.spec.each.options.max_tokens
+    sent = tokens + PROMPT_TOKENS * len(leaves)
+    said = sum(leaf.tokens if most is None else min(most, leaf.tokens) for leaf in leaves)
+    spec = asked.spec()
+    return Estimate(
+        leaves=len(leaves),
+        files=files,
+        tokens=tokens,
+        requests=len(leaves),
+        input_tokens=sent,
+        output_tokens=said,
+        usd=_usd(spec.name, Tokens(sent, said), spec.price),
+        tries=tries,
+    )
+
+
+def _usd(name: str, tokens: Tokens, price: Any) -> float | None:
+    provider, _, model = name.partition(":")
+    return dollars(provider, model, tokens, price)
+
+
+def facts_of(case: Case, estimate: Estimate) -> dict[str, Any]:
+    """The same for programs."""
+    base = case.base
+    return {
+        "base": base.commit,
+        "scorecard": msgspec.to_builtins(base.split.scorecard),
+        "estimate": msgspec.to_builtins(estimate),
+        "uncommitted": base.uncommitted,
+        "unmatched": list(base.unmatched),
+        "left_out": [each._asdict() for each in base.split.left_out],
+        "irreducible": {leaf.id: leaf.irreducible for leaf in case.tree.leaves if leaf.irreducible},
+    }
+
+
+def plan_lines(case: Case, estimate: Estimate) -> list[str]:
+    """What it is, how good the split is, what it would spend, and what to look out for."""
+    return [
+        *_what(case),
+        *_scored(case),
+        *_spent(case, estimate),
+        *_around(case),
+        *_odd(case),
+    ]
+
+
+def _what(case: Case) -> Iterator[str]:
+    spec = case.spec
+    yield f"goal: {' '.join(spec.goal.split())}"
+    each = spec.each
+    who = each.model.name if each.model is not None else case.worker.name
+    tries = f", at most {spec.retry + 1} tries" if spec.retry else ", one try"
+    yield f"each sub-plan by {each.kind} {who}{tries}"
+    if spec.verify is not None:
+        yield f"verified by: {spec.verify}"
+    merged = f"merged: {spec.merge}"
+    yield merged if spec.check_ is None else f"{merged}; then checked by: {spec.check_}"
+
+
+def _scored(case: Case) -> Iterator[str]:
+    card, split = case.base.split.scorecard, case.base.split
+    yield (
+        f"{card.leaves:,} sub-plans of {card.files:,} files ({card.tokens:,} tokens), "
+        f"{card.depth} deep, by {split.mode}; the biggest is {card.balance:.3g} times the mean"
+    )
+    if card.edges and card.cut is not None:
+        hubs = (
+            "" if card.cut_without_hubs is None else f", {card.cut_without_hubs:.0%} without hubs"
+        )
+        yield f"{card.edges:,} imports, {card.cut:.0%} of them between sub-plans{hubs}"
+    yield f"{card.max_parallel} at once: about {card.speedup:.3g} times as fast as one at a time"
+    big = [leaf for leaf in case.tree.leaves if leaf.irreducible]
+    for leaf in big[:MOST_SHOWN]:
+        yield f"beyond the limits: {leaf.title}: {leaf.irreducible}"
+    if len(big) > MOST_SHOWN:
+        yield f"beyond the limits: {len(big) - MOST_SHOWN} more"
+
+
+def _spent(case: Case, estimate: Estimate) -> Iterator[str]:
+    kept = len(case.tree.leaves) - estimate.leaves
+    known = f"; {kept} of {len(case.tree.leaves)} are known from before" if kept else ""
+    if case.spec.each.model is None:
+        what = "commands" if case.spec.each.command is not None else "calls"
+        yield f"{estimate.leaves:,} {what} to run{known}; what they spend is theirs"
+    else:
+        usd = "a price that is unknown" if estimate.usd is None else f"${estimate.usd:.4g}"
+        yield (
+            f"{estimate.requests:,} requests, about {estimate.input_tokens:,} tokens in and "
+            f"{estimate.output_tokens:,} out, {usd}, if none is tried again{known}"
+        )
+    limits = {} if (budget := case.spec.make_budget()) is None else budget.limits
+    if limits:
+        yield f"budget: {', '.join(f'{most:g} {kind}' for kind, most in limits.items())}"
+
+
+def _around(case: Case) -> Iterator[str]:
+    spec, base = case.spec, case.base
+    start = "the dirty state" if spec.dirty else "HEAD"
+    yield f"{case.slots} workspaces; they start from {start} ({base.commit[:12]})"
+    if is_sparse(spec.sparse, base.files):
+        yield f"sparse: each has the folders that its sub-plan needs, of {base.files:,} files"
+    if spec.verify is not None or spec.check_ is not None:
+        problem = "" if spec.sandbox else "the file says so"
+        problem = problem or unusable() or ""
+        if problem:
+            yield f"verify and check run without a sandbox, for {problem}"
+
+
+def _odd(case: Case) -> Iterator[str]:
+    base = case.base
+    if base.uncommitted:
+        yield uncommitted_text(base.uncommitted)
+    for pattern in base.unmatched:
+        yield f"no file matches {pattern!r}"
+    if base.split.left_out:
+        named = ", ".join(f"{each.path} ({each.why})" for each in base.split.left_out[:MOST_SHOWN])
+        more = len(base.split.left_out) - MOST_SHOWN
+        yield f"left out: {named}" + (f" and {more} more" if more > 0 else "")
+    if base.split.unparsed:
+        named = ", ".join(each.path for each in base.split.unparsed[:MOST_SHOWN])
+        yield f"imports cannot be read in {len(base.split.unparsed)} files: {named}"

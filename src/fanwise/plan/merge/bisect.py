@@ -1,0 +1,149 @@
+"""Which leaves to leave out, so that the check passes on the rest. Pure.
+
+All that is remembered is what the check said of which leaves: given that, it says what to check
+next, or that it has found them. So a run that was killed goes on by asking again.
+
+The leaves are added in order, as long as the check passes. The one with which it begins to fail is
+found by halving, and left out, with all that come after it; then the rest is tried. A leaf that
+breaks only together with an earlier one is found likewise: the later of the two is left out. In
+the end each that was left out is tried with all that is in, for it may have failed for the want of
+a later one. `m` leaves of `n` take at most `m * (log2(n) + 2) + 2` checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+
+import msgspec
+
+Known = Mapping[frozenset[str], bool]
+"""Whether the check passed, by the leaves that were left out (`Checked.without`)."""
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """Check this next."""
+
+    leaves: tuple[str, ...]
+    without: tuple[str, ...]
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A leaf that is not to be in."""
+
+    leaf: str
+    after: str | None = None
+    """It comes after this one, which is left out; None: the check fails with it."""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of the search."""
+
+    leaves: tuple[str, ...]
+    """With these the check passes, and that was seen."""
+    left_out: tuple[LeftOut, ...] = ()
+    base_fails: bool = False
+    """The check fails without any leaf, so it says nothing about them; `leaves` is empty."""
+
+
+_Search = Generator[tuple[str, ...], bool, Found]
+_After = Mapping[str, Sequence[str]]
+
+
+def bisect(leaves: Sequence[str], after: _After, known: Known) -> Ask | Found:
+    """Say what to check next, or what was found. `after` are the leaves that one comes after."""
+    search = _search(_Leaves(leaves, after))
+    try:
+        asked = next(search)
+        while True:
+            kept = set(asked)
+            without = tuple(leaf for leaf in leaves if leaf not in kept)
+            if frozenset(without) not in known:
+                return Ask(leaves=asked, without=without)
+            asked = search.send(known[frozenset(without)])
+    except StopIteration as end:
+        found: Found = end.value
+        return found
+
+
+def _search(leaves: _Leaves) -> _Search:
+    if (yield leaves.all):
+        return Found(leaves=leaves.all)
+    if not (yield ()):
+        return Found(leaves=(), base_fails=True, left_out=leaves.left_out(set(), leaves.all))
+    good: set[str] = set()
+    rest = leaves.in_order()
+    culprits: list[str] = []
+    while rest and not (yield leaves.of({*good, *rest})):
+        passes, fails = 0, len(rest)
+        while fails - passes > 1:
+            middle = (passes + fails) // 2
+            if (yield leaves.of({*good, *rest[:middle]})):
+                passes = middle
+            else:
+                fails = middle
+        culprits.append(rest[passes])
+        good.update(rest[:passes])
+        rest = [leaf for leaf in rest[fails:] if not leaves.comes_after(leaf, culprits)]
+    good.update(rest)
+    for culprit in tuple(culprits):
+        others = [each for each in culprits if each != culprit]
+        back = leaves.with_followers(culprit, others)
+        if back and (yield leaves.of(good | back)):
+            culprits.remove(culprit)
+            good |= back
+    return Found(leaves=leaves.of(good), left_out=leaves.left_out(good, culprits))
+
+
+class _Leaves:
+    """All of them in the order of the tree, and which comes after which."""
+
+    def __init__(self, leaves: Sequence[str], after: _After) -> None:
+        self.all = tuple(leaves)
+        self._after = after
+
+    def of(self, some: set[str]) -> tuple[str, ...]:
+        """Some of them, in order."""
+        return tuple(leaf for leaf in self.all if leaf in some)
+
+    def with_followers(self, leaf: str, others: Sequence[str]) -> set[str]:
+        """Return it with those that come after it, without all that come after `others`."""
+        some = (each for each in self.all if each == leaf or self.comes_after(each, [leaf]))
+        found = {each for each in some if not self.comes_after(each, others)}
+        return found if leaf in found else set()
+
+    def comes_after(self, leaf: str, others: Sequence[str]) -> bool:
+        """Whether it comes after one of these, be it by way of further ones."""
+        wanted, seen, look = set(others), {leaf}, [leaf]
+        while look:
+            for each in self._after.get(look.pop(), ()):
+                if each in wanted:
+                    return True
+                if each not in seen:
+                    seen.add(each)
+                    look.append(each)
+        return False
+
+    def in_order(self) -> list[str]:
+        """Each behind those that it comes after, and else as they are."""
+        known, done = set(self.all), dict[str, None]()
+        for leaf in self.all:
+            look, on_the_way = [leaf], {leaf}
+            while look:
+                missing = known - done.keys() - on_the_way
+                first = next((x for x in self._after.get(look[-1], ()) if x in missing), None)
+                if first is None:
+                    done.setdefault(look.pop())
+                else:
+                    look.append(first)
+                    on_the_way.add(first)
+        return list(done)
+
+    def left_out(self, good: set[str], culprits: Sequence[str]) -> tuple[LeftOut, ...]:
+        """Those that are not in, and why."""
+        found = []
+        for leaf in self.all:
+            if leaf not in good:
+                before = [each for each in culprits if self.comes_after(leaf, [each])]
+                by = None if leaf in culprits or not before else before[0]
+                found.append(LeftOut(leaf=leaf, after=by))
+        return tuple(found)

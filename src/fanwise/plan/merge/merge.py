@@ -1,0 +1,116 @@
+"""The changes of leaves, one after another in the order of the tree, into one tree.
+
+What only one leaf touches, or several to the same effect, is laid over without a look at its
+contents: with disjoint leaves, that is all. The rest is brought together against the commit that
+all started from, never against what an earlier merge has made of it; see `overlapping`. A leaf
+whose changes cannot stand beside the earlier ones is set aside as a whole, so that the merged tree
+has every change of a leaf or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fanwise.plan.change import Change
+from fanwise.plan.merge.merged import Conflict, Merged, Moved, Strategy, Taken
+from fanwise.plan.merge.overlapping import Bringing, Outcome
+from fanwise.plan.merge.so_far import SoFar
+from fanwise.plan.merge.trees import Files, Step, chain, files_at, tree_of
+from fanwise.workspaces.apart import apart
+from fanwise.workspaces.git import Git
+
+
+class Laid(NamedTuple):
+    """What one leaf does to the tree that the earlier ones have made."""
+
+    leaf: str
+    files: Files
+
+
+class Found(NamedTuple):
+    """A merge, before anything of it is written as a tree."""
+
+    laid: tuple[Laid, ...]
+    conflicts: tuple[Conflict, ...] = ()
+    taken: tuple[Taken, ...] = ()
+    moved: tuple[Moved, ...] = ()
+
+
+def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> Merged:
+    """Merge the changes in the order in which they are given, and write the tree."""
+    found = lay(git, base, changes, strategy)
+    files = {path: blob for each in found.laid for path, blob in each.files.items()}
+    commit = chain(git, base, [Step(files, "merged")])[-1] if files else base
+    return merged_of(found, tree_of(git, commit))
+
+
+def merged_of(found: Found, tree: str) -> Merged:
+    """What is to be told of a merge."""
+    return Merged(
+        tree=tree,
+        leaves=tuple(each.leaf for each in found.laid),
+        conflicts=found.conflicts,
+        taken=found.taken,
+        moved=found.moved,
+    )
+
+
+def lay(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> Found:
+    """Find what each leaf does to the tree. Only blobs are written."""
+    at_base = files_at(git, base)
+    real = [_without_same(change, at_base) for change in changes]
+    so_far = SoFar(at_base)
+    if strategy == "fail_on_conflict":
+        overlaps = tuple(_overlaps(so_far, real))
+        laid = () if overlaps else tuple(Laid(each.leaf, each.files) for each in real)
+        return Found(laid, overlaps)
+    with apart(git) as own:
+        bringing = Bringing(own, so_far, {each.leaf: each for each in real}, strategy)
+        outcomes = [(change.leaf, _outcome(so_far, bringing, change)) for change in real]
+    return _found(outcomes)
+
+
+def _outcome(so_far: SoFar, bringing: Bringing, change: Change) -> Outcome:
+    """What becomes of the next leaf; if it is in, that is noted."""
+    outcome = bringing.outcome(change)
+    if not outcome.conflicts:
+        so_far.put(change.leaf, change.files, outcome.files)
+    return outcome
+
+
+def _found(outcomes: Sequence[tuple[str, Outcome]]) -> Found:
+    return Found(
+        tuple(Laid(leaf, each.files) for leaf, each in outcomes if not each.conflicts),
+        tuple(conflict for _, each in outcomes for conflict in each.conflicts),
+        tuple(taken for _, each in outcomes for taken in each.taken),
+        tuple(moved for _, each in outcomes for moved in each.moved),
+    )
+
+
+def _without_same(change: Change, at_base: Files) -> Change:
+    files = {path: blob for path, blob in change.files.items() if at_base.get(path) != blob}
+    return Change(leaf=change.leaf, title=change.title, files=files)
+
+
+def _overlaps(so_far: SoFar, changes: Sequence[Change]) -> list[Conflict]:
+    """Every difference between two leaves about one path, and files where others need folders."""
+    wanted: dict[str, list[tuple[str, object]]] = {}
+    found: list[Conflict] = []
+    for change in changes:
+        by_others: dict[tuple[str, ...], set[str]] = {}
+        for path, blob in change.files.items():
+            others = tuple(leaf for leaf, other in wanted.get(path, ()) if other != blob)
+            if others:
+                by_others.setdefault(others, set()).add(path)
+            wanted.setdefault(path, []).append((change.leaf, blob))
+        for path, ways in so_far.in_the_way(change.files).items():
+            by_others.setdefault(so_far.who(ways), set()).update((path, *ways))
+        found += [
+            Conflict(kind="overlap", paths=tuple(sorted(paths)), leaf=change.leaf, others=others)
+            for others, paths in by_others.items()
+        ]
+        clear = {path: blob for path, blob in change.files.items() if path not in so_far.owners}
+        if not so_far.in_the_way(clear):
+            so_far.put(change.leaf, change.files, clear)
+    return found

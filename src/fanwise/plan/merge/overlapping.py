@@ -1,0 +1,216 @@
+"""A leaf's changes beside those of the earlier ones: laid over, merged, taken or in conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from fanwise.plan.change import Blob, Change
+from fanwise.plan.merge.merged import Conflict, Kind, Moved, Strategy, Taken
+from fanwise.plan.merge.patching import patched
+from fanwise.plan.merge.so_far import SoFar
+from fanwise.plan.merge.three_way import Said, together
+from fanwise.plan.merge.trees import Files
+from fanwise.workspaces.git import Git
+
+
+class Outcome(NamedTuple):
+    """What a leaf does to the files, or what it is in conflict with."""
+
+    files: Files
+    conflicts: tuple[Conflict, ...] = ()
+    taken: tuple[Taken, ...] = ()
+    moved: tuple[Moved, ...] = ()
+
+
+class Sides(NamedTuple):
+    """The files in question, as they were and as each side has them."""
+
+    base: dict[str, Blob]
+    ours: dict[str, Blob]
+    theirs: dict[str, Blob]
+    paths: Sequence[str]
+
+
+class Bringing:
+    """Brings one leaf after another together with what is merged so far."""
+
+    def __init__(
+        self, git: Git, so_far: SoFar, changes: Mapping[str, Change], strategy: Strategy
+    ) -> None:
+        self._git = git
+        self._so_far = so_far
+        self._changes = changes
+        self._strategy = strategy
+
+    def outcome(self, change: Change) -> Outcome:
+        """Find what becomes of a leaf."""
+        ways = self._so_far.in_the_way(change.files)
+        clashes = [self._clash(change, path, each) for path, each in ways.items()]
+        if clashes and self._strategy != "ours_last":
+            return Outcome({}, tuple(clashes))
+        cleared = {path: None for each in ways.values() for path in each}
+        twice = [path for path in ways if path in self._so_far.owners]
+        taken = tuple(self._taken(change, [*cleared, *twice]))
+        files = {**change.files, **cleared}
+        decided = {*cleared, *ways}
+        differing = [each for each in self._differing(change) if each not in decided]
+        if not differing:
+            return Outcome(files, taken=taken)
+        met = self._meet(change, differing, decided)
+        return met._replace(files={**files, **met.files}, taken=(*taken, *met.taken))
+
+    def _differing(self, change: Change) -> list[str]:
+        found = self._so_far.differing(change.files)
+        if self._strategy != "sequential" and self._moves(change):
+            found += self._so_far.deleted_twice(change.files)
+        return found
+
+    def _meet(self, change: Change, differing: Sequence[str], decided: Collection[str]) -> Outcome:
+        """Bring together what both sides have changed, apart from what is decided."""
+        sides = self._sides(change, differing, decided)
+        if self._strategy == "sequential":
+            return self._patched(change, sides)
+        met = together(self._git, sides.base, sides.ours, sides.theirs)
+        files = {path: met.files.get(path) for path in sides.paths}
+        if not met.conflicts:
+            return Outcome(files, moved=tuple(self._moved(change, differing, sides, files)))
+        if self._strategy == "ours_last":
+            last = self._last(change, sides, met.conflicts)
+            clean = [path for path in differing if path not in last.files]
+            moved = tuple(self._moved(change, clean, sides, files))
+            return last._replace(files={**files, **last.files}, moved=moved)
+        found: dict[tuple[Kind, tuple[str, ...]], set[str]] = {}
+        for said in met.conflicts:
+            paths = _whole(said.paths, sides)
+            others = self._others(change, sides, self._so_far.who(paths))
+            found.setdefault((_kind(said, sides), others), set()).update(paths)
+        return Outcome(
+            {},
+            tuple(
+                self._conflict(kind, sorted(paths), change, others, met.marks)
+                for (kind, others), paths in found.items()
+            ),
+        )
+
+    def _sides(self, change: Change, differing: Sequence[str], decided: Collection[str]) -> Sides:
+        """The files in question; where one is deleted, also those that it may have become."""
+        now = self._so_far.files
+        more: list[str] = []
+        if any(change.files[path] is None for path in differing):
+            more += _new(change, self._so_far.base)
+        if any(path not in now for path in differing):
+            more += [p for leaf in self._so_far.who(differing) for p in self._so_far.added_by(leaf)]
+        may_be = [path for path in more if path not in decided and not _nested(path, differing)]
+        paths = tuple(dict.fromkeys((*differing, *may_be)))
+        base = {path: self._so_far.base[path] for path in paths if path in self._so_far.base}
+        ours = {path: now[path] for path in paths if path in now}
+        return Sides(base, ours, _over(base, change.files, paths), paths)
+
+    def _patched(self, change: Change, sides: Sides) -> Outcome:
+        done = patched(self._git, sides.base, sides.ours, sides.theirs)
+        if not done.failed:
+            return Outcome({path: done.files.get(path) for path in sides.paths})
+        paths = sorted(done.failed)
+        others = self._so_far.who(paths)
+        detail = "\n".join(done.failed[path] for path in paths)
+        return Outcome({}, (self._conflict("patch", paths, change, others, detail),))
+
+    def _last(self, change: Change, sides: Sides, conflicts: Iterable[Said]) -> Outcome:
+        """Take this leaf's version of all that is in conflict."""
+        paths = {path for said in conflicts for path in _whole(said.paths, sides)}
+        theirs = {path: sides.theirs.get(path) for path in sorted(paths)}
+        lost = [
+            path
+            for path, blob in theirs.items()
+            if path in self._so_far.owners and sides.ours.get(path) != blob
+        ]
+        return Outcome(theirs, taken=tuple(self._taken(change, lost)))
+
+    def _others(self, change: Change, sides: Sides, others: tuple[str, ...]) -> tuple[str, ...]:
+        """Of several leaves that changed the files, those that this one cannot stand beside."""
+        if len(others) < 2:
+            return others
+        alone = []
+        for leaf in others:
+            ours = _over(sides.base, self._changes[leaf].files, sides.paths)
+            if together(self._git, sides.base, ours, sides.theirs).conflicts:
+                alone.append(leaf)
+        return tuple(alone) or others
+
+    def _moved(
+        self, change: Change, differing: Iterable[str], sides: Sides, merged: Files
+    ) -> Iterable[Moved]:
+        for path in differing:
+            if merged[path] is not None or change.files[path] == self._so_far.files.get(path):
+                continue
+            mover = sides.theirs if change.files[path] is None else sides.ours
+            for to in sides.paths:
+                if to not in sides.base and merged[to] not in (None, mover.get(to)):
+                    others = self._so_far.who([path])
+                    yield Moved(path=path, to=to, leaf=change.leaf, others=others)
+
+    def _moves(self, change: Change) -> bool:
+        """Whether files that two leaves deleted may have been moved by one of them."""
+        twice = self._so_far.deleted_twice(change.files)
+        adders = (self._so_far.added_by(leaf) for leaf in self._so_far.who(twice))
+        return bool(twice) and (any(_new(change, self._so_far.base)) or any(adders))
+
+    def _taken(self, change: Change, paths: Iterable[str]) -> Iterable[Taken]:
+        for path in paths:
+            others = tuple(leaf for leaf in self._so_far.who([path]) if leaf != change.leaf)
+            yield Taken(path=path, leaf=change.leaf, others=others)
+
+    def _clash(self, change: Change, path: str, ways: Sequence[str]) -> Conflict:
+        others = self._so_far.who(ways)
+        return self._conflict("file/folder", [path, *ways], change, others, "")
+
+    def _conflict(
+        self, kind: Kind, paths: Sequence[str], change: Change, others: tuple[str, ...], more: str
+    ) -> Conflict:
+        names = ", ".join(self._changes[leaf].title for leaf in others) or "the start"
+        head = f"{kind}: {', '.join(paths)} ({change.title}; {names})"
+        detail = f"{head}\n{more}" if more else head
+        return Conflict(
+            kind=kind, paths=tuple(paths), leaf=change.leaf, others=others, detail=detail
+        )
+
+
+def _over(base: Mapping[str, Blob], files: Files, paths: Iterable[str]) -> dict[str, Blob]:
+    """The files of a side: what it has changed, and else what was there."""
+    found = {path: files.get(path, base.get(path)) for path in paths}
+    return {path: blob for path, blob in found.items() if blob is not None}
+
+
+def _new(change: Change, base: Mapping[str, Blob]) -> list[str]:
+    return [path for path, blob in change.files.items() if blob is not None and path not in base]
+
+
+def _nested(path: str, others: Iterable[str]) -> bool:
+    """Whether one is a folder of the other: a file that became a folder is not one moved there."""
+    return any(path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in others)
+
+
+def _is_moved(path: str, sides: Sides) -> bool:
+    """Whether a file that git speaks of was there under another name, for one side or for both."""
+    return path not in sides.base and (path in sides.ours) != (path in sides.theirs)
+
+
+def _whole(paths: Iterable[str], sides: Sides) -> list[str]:
+    """The paths of a conflict; of a file that was renamed, those that it may have had before."""
+    found = list(paths)
+    if any(_is_moved(path, sides) for path in found):
+        found += [path for path in sides.base if path not in sides.ours or path not in sides.theirs]
+    return list(dict.fromkeys(found))
+
+
+def _kind(said: Said, sides: Sides) -> Kind:
+    if "rename" in said.kind:
+        return "rename"
+    if said.kind == "modify/delete":
+        return "modify/delete"
+    if said.kind == "file/directory":
+        return "file/folder"
+    if any(_is_moved(path, sides) for path in said.paths):
+        return "rename"
+    return "content" if any(path in sides.base for path in said.paths) else "add/add"

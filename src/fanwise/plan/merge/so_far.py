@@ -1,0 +1,94 @@
+"""A merge on its way: the files as they are by now, and who changed which. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from fanwise.plan.change import Blob
+from fanwise.plan.merge.trees import Files
+
+
+class SoFar:
+    """Every file, the one who changed it, and the folders that they make."""
+
+    def __init__(self, base: Mapping[str, Blob]) -> None:
+        self.base = base
+        self.files = dict(base)
+        self.owners: dict[str, list[str]] = {}
+        """The leaves that changed a path, in order; those that wanted the same too."""
+        self._added: dict[str, list[str]] = {}
+        self._folders = Counter(folder for path in base for folder in _above(path))
+
+    def differing(self, files: Files) -> list[str]:
+        """Return the paths that somebody has changed, and not to the same."""
+        return [
+            path
+            for path, blob in files.items()
+            if path in self.owners and self.files.get(path) != blob
+        ]
+
+    def deleted_twice(self, files: Files) -> list[str]:
+        """Return the paths that somebody has deleted too: both may have moved the file."""
+        return [
+            path
+            for path, blob in files.items()
+            if blob is None and path in self.owners and path not in self.files
+        ]
+
+    def added_by(self, leaf: str) -> list[str]:
+        """Return the files that a leaf has made, as far as they are there."""
+        return [path for path in self._added.get(leaf, []) if path in self.files]
+
+    def in_the_way(self, files: Files) -> dict[str, tuple[str, ...]]:
+        """Return the new files that need a folder where a file is, or are where a folder is.
+
+        With each, the paths that are in its way when all else of `files` is done.
+        """
+        gone = [path for path, blob in files.items() if blob is None and path in self.files]
+        folders = Counter(folder for path in gone for folder in _above(path))
+        found: dict[str, tuple[str, ...]] = {}
+        for path, blob in files.items():
+            if blob is None:
+                continue
+            ways = [each for each in _above(path) if each in self.files]
+            if self._folders[path] > folders[path]:
+                ways += [each for each in self.files if each.startswith(f"{path}/")]
+            stay = sorted(each for each in ways if each not in files or files[each] is not None)
+            if stay:
+                found[path] = tuple(stay)
+        return found
+
+    def who(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return the leaves that changed any of these, in the order in which they were merged."""
+        wanted = {leaf for path in paths for leaf in self.owners.get(path, ())}
+        return tuple(leaf for leaf in self._added if leaf in wanted)
+
+    def put(self, leaf: str, wanted: Iterable[str], files: Files) -> None:
+        """Take note of what a leaf has done; `wanted` are the paths that it was about."""
+        for path, blob in files.items():
+            self._set(path, blob)
+        mine = self._added.setdefault(leaf, [])
+        for path in dict.fromkeys((*wanted, *files)):
+            self.owners.setdefault(path, []).append(leaf)
+            if path not in self.base and path in self.files:
+                mine.append(path)
+
+    def _set(self, path: str, blob: Blob | None) -> None:
+        there = path in self.files
+        if blob is None:
+            self.files.pop(path, None)
+        else:
+            self.files[path] = blob
+        step = (blob is not None) - there
+        if step:
+            for folder in _above(path):
+                self._folders[folder] += step
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path is in."""
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find("/", end + 1)

@@ -1,0 +1,84 @@
+"""One merge of a plan as a whole: one commit a leaf, and the names that it would break."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from fanwise.plan.change import Change
+from fanwise.plan.merge.merge import Laid, lay, merged_of
+from fanwise.plan.merge.merged import MergeStep, Strategy
+from fanwise.plan.merge.symbols import broken
+from fanwise.plan.merge.trees import NOBODY, Step, chain, tree_of
+from fanwise.workspaces.git import Git
+
+MOST_FILES = 50
+"""That are named in the message of a commit."""
+
+
+class Signed(msgspec.Struct, frozen=True, kw_only=True):
+    """Who made the commits of a plan, when, and what for."""
+
+    goal: str
+    author: str = NOBODY
+    when: int | None = None
+    """In seconds. None: as the commit that all started from, so that the same is made again."""
+
+
+def merge_step(
+    git: Git,
+    base: str,
+    changes: Sequence[Change],
+    strategy: Strategy,
+    signed: Signed,
+    *,
+    on_top: Sequence[Change] = (),
+) -> MergeStep:
+    """Merge the changes, in order, and make one commit of each leaf.
+
+    `on_top` are those of leaves that were run again on the merge of the others: they are put over
+    it as they are, and what these leaves did at first does not count.
+    """
+    again = {change.leaf for change in on_top}
+    found = lay(git, base, [each for each in changes if each.leaf not in again], strategy)
+    laid = [*found.laid, *(Laid(each.leaf, each.files) for each in on_top)]
+    by_leaf = {each.leaf: each for each in (*changes, *on_top)}
+    steps = [Step(each.files, message_of(by_leaf[each.leaf], each, signed.goal)) for each in laid]
+    commits = chain(git, base, steps, author=signed.author, when=signed.when)
+    commit = commits[-1] if commits else base
+    merged = merged_of(found._replace(laid=tuple(laid)), tree_of(git, commit))
+    inside = [by_leaf[leaf] for leaf in merged.leaves]
+    return MergeStep(merged=merged, commit=commit, broken=broken(git, base, merged.tree, inside))
+
+
+def rests_on(change: Change, changes: Sequence[Change]) -> tuple[str, ...]:
+    """Return the leaves whose changes are in that of one which was run again on their merge.
+
+    Without any of them it cannot be laid over the rest: it has their version of a file.
+    """
+    return tuple(
+        other.leaf
+        for other in changes
+        if other.leaf != change.leaf and not change.files.keys().isdisjoint(other.files)
+    )
+
+
+def message_of(change: Change, laid: Laid, goal: str) -> str:
+    """What the commit of a leaf says. Titles and names are others' words: each keeps its line."""
+    names = [f"  {_line(path)}" for path in sorted(laid.files)]
+    if len(names) > MOST_FILES:
+        names[MOST_FILES:] = [f"  and {len(names) - MOST_FILES} more"]
+    told = [_line(change.title) or change.leaf, "", _line(goal), "", f"Sub-plan: {change.leaf}"]
+    return "\n".join([*told, "Files:", *names, ""])
+
+
+def author_of(git: Git) -> str:
+    """Return whom git knows as the author here; nobody, if it knows none."""
+    code, out, _ = git.run("var", "GIT_AUTHOR_IDENT")
+    known = out.decode("utf-8", "surrogateescape").rpartition(">")[0]
+    return f"{known}>" if code == 0 and known else NOBODY
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,122 @@
+"""Commits made of changes, without a work tree and without an index.
+
+One `git fast-import` writes any number of them: it reads of each commit only the folders that a
+change is in. Nothing names the commits afterwards; see `apart`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from fanwise.plan.change import Blob, Change
+from fanwise.workspaces import Workspace
+from fanwise.workspaces.apart import apart
+from fanwise.workspaces.git import Git
+
+Files = Mapping[str, Blob | None]
+"""What stands at a path from now on; None: nothing."""
+
+NOBODY = "fanwise <fanwise@localhost>"
+_MARKS = "marks"
+_QUOTED = {ord('"'): b'\\"', ord("\\"): b"\\\\", ord("\n"): b"\\n"}
+
+
+class Step(NamedTuple):
+    """One commit of a chain: what it changes, and what it says."""
+
+    files: Files
+    message: str
+
+
+class Planned(NamedTuple):
+    """A commit to be written: on another one, on none, or on the one before it in its ref."""
+
+    ref: str
+    parent: str | None
+    step: Step
+
+
+def commit_with(git: Git, base: str, changes: Sequence[Change], message: str) -> str:
+    """Return a commit on `base` with these changes; where two have a path, the later one counts.
+
+    The same changes make the same commit. Without any it is `base` itself.
+    """
+    files = {path: blob for change in changes for path, blob in change.files.items()}
+    return chain(git, base, [Step(files, message)])[-1] if files else base
+
+
+def chain(
+    git: Git, base: str, steps: Sequence[Step], *, author: str = NOBODY, when: int | None = None
+) -> list[str]:
+    """Return commits, one on the other, the first of them on `base`.
+
+    `author` is a name with an address in `<>`. They say that they were made at `when`, in seconds;
+    None: when `base` was, so that a second call makes the very same commits.
+    """
+    if not steps:
+        return []
+    first, made = git("log", "-1", "--format=%H %ct", "--end-of-options", base, "--").split()
+    with apart(git) as own:
+        ref = "refs/heads/chain"
+        planned = [Planned(ref, None if n else first, step) for n, step in enumerate(steps)]
+        return write(own, planned, author=author, when=int(made) if when is None else when)
+
+
+def write(
+    git: Git, planned: Sequence[Planned], *, author: str = NOBODY, when: int = 0
+) -> list[str]:
+    """Write commits, and name the last of each ref; `git` is a throw-away repository."""
+    stream = b"".join(_stream(planned, f"{author} {when} +0000"))
+    marks = git.cwd / _MARKS
+    git("fast-import", "--quiet", "--force", f"--export-marks={marks}", stdin=stream)
+    rows = (line.split() for line in marks.read_text().splitlines())
+    found = {int(mark[1:]): commit for mark, commit in rows}
+    return [found[number] for number in range(1, len(planned) + 1)]
+
+
+def change_of(workspace: Workspace, leaf: str, title: str) -> Change:
+    """Return what is in a workspace against its base; the contents are in the repository then."""
+    changed = workspace.changed_blobs()
+    files = {path: None if blob is None else Blob(*blob) for path, blob in changed.items()}
+    return Change(leaf=leaf, title=title, files=files)
+
+
+def files_at(git: Git, commit: str) -> dict[str, Blob]:
+    """Return every file of a commit or tree."""
+    found = {}
+    for row in git.raw("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
+        front, _, path = row.partition(b"\t")
+        if path:
+            mode, _, name = front.decode().split()
+            found[os.fsdecode(path)] = Blob(mode, name)
+    return found
+
+
+def tree_of(git: Git, commit: str) -> str:
+    """Return the name of a commit's tree."""
+    return git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}")
+
+
+def _stream(planned: Sequence[Planned], who: str) -> Iterator[bytes]:
+    yield b"feature done\n"
+    for mark, (ref, parent, step) in enumerate(planned, 1):
+        message = step.message.encode("utf-8", "surrogateescape")
+        yield f"commit {ref}\nmark :{mark}\ncommitter {who}\n".encode()
+        yield b"data %d\n%s\n" % (len(message), message)
+        if parent is not None:
+            yield f"from {parent}\n".encode()
+        # First what goes: a folder may make room for a file, or a file for a folder.
+        for path, blob in step.files.items():
+            if blob is None:
+                yield b"D %s\n" % _quoted(path)
+        for path, blob in step.files.items():
+            if blob is not None:
+                yield b"M %s %s %s\n" % (blob.mode.encode(), blob.name.encode(), _quoted(path))
+    yield b"done\n"
+
+
+def _quoted(path: str) -> bytes:
+    inside = b"".join(_QUOTED.get(byte, bytes((byte,))) for byte in os.fsencode(path))
+    return b'"%s"' % inside

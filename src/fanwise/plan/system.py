@@ -1,0 +1,186 @@
+"""A plan from a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps
+from fanwise.errors import UsageError
+from fanwise.journal.port import Journal, RunRecord
+from fanwise.kernel.environment import environment
+from fanwise.kernel.perform import perform
+from fanwise.kernel.run import Run
+from fanwise.plan.asked import Asked
+from fanwise.plan.case import Base, Case, case_of
+from fanwise.plan.driver.board import Board
+from fanwise.plan.driver.earlier import items_of
+from fanwise.plan.driver.execution import grower, wanted_of
+from fanwise.plan.driver.replay import replay
+from fanwise.plan.ending import end_of
+from fanwise.plan.estimate import estimate_of, facts_of, plan_lines
+from fanwise.plan.leaving import undone
+from fanwise.plan.live.drawing import LiveTree
+from fanwise.plan.node import Node
+from fanwise.plan.spec import PlanSpec
+from fanwise.specs import Document, End, Opening, Plan, check
+from fanwise.specs.system import Approval, Preview, Report
+from fanwise.view.table import Table
+
+KEY = "plan"
+
+
+class PlanPlan:
+    """A file that can be run. Making one checks all of it, and splits the files."""
+
+    def __init__(
+        self,
+        document: Document,
+        base: Base | None = None,
+        asked: Asked = Asked(),  # noqa: B008 - frozen
+    ) -> None:
+        self._document = document
+        self._asked = asked
+        self._shown = False
+        spec = check(document, PlanSpec, KEY)
+        if asked.dirty:
+            spec = spec.model_copy(update={"dirty": True})
+        self.case: Case = case_of(spec, document.at(KEY), base)
+        self.drawing = LiveTree(self.case.tree)
+
+    @property
+    def title(self) -> str:
+        """The name in the file, or that of the file."""
+        return self.case.spec.name or Path(self._document.name).stem
+
+    @property
+    def folder(self) -> Path:
+        """What paths are relative to."""
+        return self._document.folder
+
+    @property
+    def opening(self) -> Opening:
+        """A plan is its name: the next `fanwise run` goes on with it, edited or not."""
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.title).strip("-._")[:64]
+        return Opening(name or KEY, may_change=True, retry_failed=self._asked.retry_failed)
+
+    @cached_property
+    def spec(self) -> dict[str, Any]:
+        """The whole file, the commit to start from, and the split: a resume makes no other."""
+        asked = {"bisect": self._asked.bisect, "dirty": self._asked.dirty}
+        return {**self._document.keep(), **msgspec.to_builtins(self.case.base), "asked": asked}
+
+    @cached_property
+    def caps(self) -> Caps:
+        """Those of the file, and the workspaces."""
+        return self.case.caps(self.case.slots)
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        """That of the file."""
+        return self.case.spec.make_budget()
+
+    @property
+    def total(self) -> int | None:
+        """Nobody knows how many sub-plans and merges there will be."""
+        return None
+
+    def describe(self) -> Sequence[str]:
+        """What would run."""
+        return self.preview().describe
+
+    def preview(self) -> Preview:
+        """The split, what it would spend, and what to look out for."""
+        estimate = estimate_of(self.case, self.case.tree.leaves)
+        budget = {} if self.budget is None else self.budget.limits
+        lines, facts = plan_lines(self.case, estimate), facts_of(self.case, estimate)
+        return Preview(self.title, None, self.caps.current, budget, lines, facts)
+
+    def approval(self, journal: Journal | None, run: RunRecord | None) -> Approval | None:
+        """What somebody has to agree to; None: nothing that is not known would be done."""
+        if self._asked.rollback:
+            return None
+        leaves = self.case.tree.leaves
+        if journal is not None and run is not None:
+            leaves = self._unknown(journal, run)
+        if not leaves:
+            return None
+        self._shown = True
+        estimate = estimate_of(self.case, leaves)
+        number = f"{len(leaves):,} sub-plan{'' if len(leaves) == 1 else 's'}"
+        return Approval(plan_lines(self.case, estimate), f"Run {number}?")
+
+    def _unknown(self, journal: Journal, run: RunRecord) -> tuple[Node, ...]:
+        """The leaves that would be done, as far as that is known."""
+        case, asked = self.case, self._asked
+        board = Board(case.tree, wanted_of(case, bisect=asked.bisect), grower(case))
+        left = replay(board, items_of(journal, run.id), retry_failed=asked.retry_failed)
+        again = {item.leaf.id for item in left if item.kind == "again" and item.leaf is not None}
+        if board.over:
+            return ()
+        return tuple(
+            leaf
+            for leaf in board.tree.leaves
+            if leaf.id in again or not board.entries[leaf.id].over
+        )
+
+    async def execute(self, run: Run) -> End:
+        """Do all sub-plans, merge what they changed, leave the result."""
+        if self._asked.rollback:
+            return await undone(self.case, run)
+        run.note("environment", await perform(environment, self.folder))
+        return await end_of(self.case, self._asked, run, self.drawing.grew, shown=self._shown)
+
+
+class PlanSystem:
+    """`plan:` in a file."""
+
+    name = KEY
+    options = frozenset({"yes", "dirty", "bisect", "apply", "rollback", "rerun"})
+    tells_all = True
+
+    def plan(self, document: Document, **options: Any) -> Plan:
+        """A file, checked completely."""
+        asked = Asked.of(**options)
+        if asked.rollback:
+            raise UsageError("--rollback is for a run", "fanwise resume RUN --rollback")
+        return PlanPlan(document, asked=asked)
+
+    def preview(self, document: Document) -> Preview:
+        """What would run, and how good the split is."""
+        return PlanPlan(document).preview()
+
+    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
+        """What the journal kept of it. What shall become of the result is asked anew."""
+        asked = Asked.of(**{**spec.get("asked", {}), **options})
+        return PlanPlan(Document.again(spec), msgspec.convert(spec, Base), asked)
+
+    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+        """The tree with the state of each leaf; fully: all that is known of each."""
+        from fanwise.plan.recorded import read_run
+        from fanwise.plan.telling import told_lines
+
+        return told_lines(read_run(journal, run), fully=fully)
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        """A page with all that there is to see."""
+        from fanwise.plan.recorded import read_run
+        from fanwise.plan.report.page import report
+
+        return report(read_run(journal, run))
+
+    def table(self, journal: Journal, run: RunRecord) -> Table:
+        """One row for each leaf."""
+        from fanwise.plan.recorded import read_run
+        from fanwise.plan.rows import leaf_table
+
+        return leaf_table(read_run(journal, run))
+
+
+SYSTEM = PlanSystem()

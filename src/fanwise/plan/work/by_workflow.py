@@ -1,0 +1,111 @@
+"""A workflow that does the work: `workflow: file`. Its commands run in the workspace.
+
+Of these inputs it gets those that it declares: `prompt`, `prompt_file` (a file with the same),
+`goal`, `id`, `title`, `files` (a list, as JSON), `try` (1, 2 …) and `subplans`, a file that it may
+write instead of editing anything.
+
+It is found in the registry, for systems do not import one another, and is executed inside the
+leaf's item, under its own caps and budget and those around. A resume knows what it spent, and does
+all of it again: its steps have changed files in a workspace, and that is gone then. Nor can it wait
+for somebody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fanwise.errors import BudgetExceeded, FanwiseError, WorkFailed, one_line
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.run_inside import RunInside
+from fanwise.plan.work.port import Ask, Worked, Worker, in_time
+from fanwise.plan.work.said import tail
+from fanwise.plan.work.subplans import read_subplans
+from fanwise.specs import Document, End, Plan, system
+from fanwise.specs.system import plan_of
+from fanwise.workspaces import Workspace
+
+KEY = "workflow"
+PAUSED = 3
+
+
+class WorkflowWorker(Worker):
+    """Executes a document for each try. `BadSpec` for one that is no workflow."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        declared = document.data.get("inputs")
+        self._declared = set(declared) if isinstance(declared, dict) else set()
+        self._system = system(KEY)
+        plan_of(self._system, document, {})
+
+    @property
+    def name(self) -> str:
+        """The file."""
+        return self._document.name
+
+    @property
+    def splitting(self) -> str:
+        """By a file, if it asks for its name."""
+        if "subplans" not in self._declared:
+            return ""
+        return "Instead of editing you may hand back parts of it, as JSON in the file `subplans`."
+
+    async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
+        """Execute all of its steps."""
+        subplans = scratch / "subplans.json"
+        prompt = scratch / "prompt.md"
+        prompt.write_bytes(ask.prompt.encode("utf-8", "surrogateescape"))
+        given = {
+            "prompt": ask.prompt,
+            "prompt_file": str(prompt),
+            "goal": ask.goal,
+            "id": ask.leaf.id,
+            "title": ask.leaf.title,
+            "files": json.dumps(list(ask.here)),
+            "try": str(len(ask.tries) + 1),
+            "subplans": str(subplans),
+        }
+        async with in_time(ask.timeout):
+            end = await self._end(given, workspace)
+        said = tail("\n".join([*end.output, *end.notes]))
+        if end.exit_code == PAUSED:
+            raise WorkFailed("it waits for somebody, and here nobody can answer", said, final=True)
+        if end.exit_code != 0:
+            raise WorkFailed(next(iter(end.notes), f"exit code {end.exit_code}"), said)
+        return Worked(said=said, subplans=read_subplans(subplans, ask))
+
+    async def _end(self, given: Mapping[str, str], workspace: Workspace) -> End:
+        inputs = {name: value for name, value in given.items() if name in self._declared}
+        try:
+            plan = plan_of(
+                self._system, self._document, {"input": inputs, "project": str(workspace.path)}
+            )
+            return await _executed(plan)
+        except BudgetExceeded:
+            raise
+        except FanwiseError as error:
+            raise WorkFailed(tail(one_line(error), 500)) from error
+
+
+async def _executed(plan: Plan) -> End:
+    ends: list[End] = []
+    run = RunInside()
+
+    async def execute(_: str) -> Any:
+        ends.append(await plan.execute(run))
+
+    outcomes = await fan_out(
+        execute,
+        [KEY],
+        cap=1,
+        caps=plan.caps,
+        budget=plan.budget,
+        run=run,
+        name="work",
+        record=False,
+    )
+    outcomes[0].unwrap()
+    return ends[0]

@@ -1,0 +1,136 @@
+"""Edits on the files of a workspace: what would stand there is worked out first, then written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from fanwise.errors import UsageError, WorkFailed
+from fanwise.plan.work.edits import BadAnswer, Edit
+from fanwise.plan.work.names import Names, NotInside
+from fanwise.workspaces import Workspace
+from fanwise.workspaces.slot import inside
+
+Contents = Mapping[str, str | None]
+"""By path; None: nothing is there any more."""
+
+
+def edited(
+    edits: Collection[Edit],
+    *,
+    names: Names,
+    read: Callable[[str], str | None],
+    allowed: Callable[[str], str],
+) -> Contents:
+    """What the edits come to. Pure, with the files as `read` gives them. `BadAnswer`.
+
+    `allowed` says of a path why it may not be changed; empty: it may.
+    """
+    found: dict[str, str | None] = {}
+    replaced: set[str] = set()
+    for edit in edits:
+        path = _path(edit.name, names)
+        if why := allowed(path):
+            raise BadAnswer(f"`{edit.name}` {why}")
+        if path in found and not (edit.kind == "EDIT" and path in replaced):
+            raise BadAnswer(f"`{edit.name}` is there twice")
+        now = found[path] if path in replaced else read(path)
+        if edit.kind == "EDIT":
+            replaced.add(path)
+        found[path] = _encodable(edit.name, _one(edit, now))
+    _check_folders(found)
+    return found
+
+
+def _path(name: str, names: Names) -> str:
+    try:
+        return names.top(name)
+    except NotInside as error:
+        raise BadAnswer(str(error)) from None
+
+
+def _encodable(name: str, text: str | None) -> str | None:
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise BadAnswer(f"the text of `{name}` has characters that are none") from None
+    return text
+
+
+def _one(edit: Edit, now: str | None) -> str | None:
+    if edit.kind == "DELETE":
+        if now is None:
+            raise BadAnswer(f"`{edit.name}` is to be deleted, and is not there")
+        return None
+    if edit.kind == "FILE":
+        return _ended_as(now, edit.text)
+    if now is None:
+        raise BadAnswer(f"`{edit.name}` is not there: write a new file with `FILE:`")
+    for search, replace in edit.pairs:
+        now = _replaced(edit.name, now, _ended_as(now, search), _ended_as(now, replace))
+    return now
+
+
+def _ended_as(now: str | None, text: str) -> str:
+    """The text with the line ends of a file, if that has those of Windows and no others."""
+    windows = now is not None and "\r\n" in now and now.count("\n") == now.count("\r\n")
+    return text.replace("\r\n", "\n").replace("\n", "\r\n") if windows else text
+
+
+def _replaced(name: str, text: str, search: str, replace: str) -> str:
+    if not search.strip():
+        raise BadAnswer(f"a search in `{name}` is empty")
+    times = text.count(search)
+    if times == 0 and text.endswith(search.rstrip("\r\n")) and not text.endswith("\n"):
+        search, replace, times = search.rstrip("\r\n"), replace.rstrip("\r\n"), 1
+    if times != 1:
+        shown = search.strip().partition("\n")[0][:80]
+        where = "is not there" if times == 0 else f"is there {times} times"
+        raise BadAnswer(f"a search in `{name}` must be there exactly once, and {where}: {shown!r}")
+    return text.replace(search, replace)
+
+
+def _check_folders(found: Contents) -> None:
+    """Two new files, and one of them in a folder with the name of the other."""
+    for path, text in found.items():
+        folder = path.rpartition("/")[0]
+        while text is not None and folder:
+            if found.get(folder) is not None:
+                raise BadAnswer(f"`{folder}` cannot be a file and a folder")
+            folder = folder.rpartition("/")[0]
+
+
+def read_text(workspace: Workspace, path: str) -> str | None:
+    """A file as it is now; None: it is not there. `BadAnswer` for what is no text, or a link."""
+    try:
+        target = inside(workspace.root, path)
+        if target.is_symlink() or (target.exists() and not target.is_file()):
+            raise BadAnswer(f"`{path}` is no plain file")
+        return target.read_bytes().decode() if target.exists() else None
+    except UnicodeDecodeError:
+        raise BadAnswer(f"`{path}` is no text in UTF-8") from None
+    except UsageError:
+        raise BadAnswer(f"`{path}` leads out of the repository") from None
+    except (OSError, RuntimeError) as error:  # the latter: links in a circle
+        raise BadAnswer(f"`{path}` cannot be read: {error}") from None
+
+
+def write_all(workspace: Workspace, contents: Contents) -> None:
+    """Write them, deletions first. `WorkFailed`."""
+    try:
+        for path, text in sorted(contents.items(), key=lambda each: each[1] is not None):
+            if text is None:
+                inside(workspace.root, path).unlink()
+                _forget_empty(workspace.root, path)
+            else:
+                workspace.write(path, text)
+    except (OSError, RuntimeError, UsageError) as error:
+        raise WorkFailed(f"its edits could not be written: {error}") from error
+
+
+def _forget_empty(root: Path, path: str) -> None:
+    """As git does: a folder in which no file is left is none."""
+    for folder in Path(path).parents:
+        if folder == Path() or any((root / folder).iterdir()):
+            return
+        (root / folder).rmdir()

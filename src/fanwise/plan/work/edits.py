@@ -1,0 +1,230 @@
+"""The edits in a model's answer. Pure and strict: one that can mean two things is none.
+
+Taken are lines that say what comes, each with a block between fences after it:
+
+    FILE: path        the whole file, new or in place of what is there
+    EDIT: path        one or more of <<<<<<< SEARCH, =======, >>>>>>> REPLACE
+    DELETE: path      no block
+    SUBPLANS:         a list as JSON, instead of edits
+    NOTHING           no block: there is nothing to do
+
+or one JSON object: `{"files": {path: text}, "edits": [{"path", "search", "replace"}],
+"deletes": [path], "subplans": […]}`. Text around is not looked at; a block that nothing announces
+is refused, for nobody knows what it is. What a search finds must be there exactly once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+MOST = 4 << 20
+"""Characters of an answer."""
+_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_HEADER = re.compile(
+    r"(?:[#*\s]*)(FILE|EDIT|DELETE|SUBPLANS|NOTHING)\b(?:\*\*)?(:?)(?:\*\*)?[ \t]*(.*)"
+)
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)")
+_SEARCH, _DIVIDER, _REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
+
+Kind = Literal["FILE", "EDIT", "DELETE"]
+
+
+class BadAnswer(Exception):
+    """What is wrong with an answer; said to whoever gave it."""
+
+
+class Edit(NamedTuple):
+    """One edit of a file."""
+
+    kind: Kind
+    name: str
+    """As the answer has it."""
+    text: str = ""
+    """Of FILE: the whole."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Of EDIT: what is searched, and what comes in its place."""
+
+
+class Answer(NamedTuple):
+    """What an answer says: edits, or sub-plans as plain data, or that there is nothing to do."""
+
+    edits: tuple[Edit, ...] = ()
+    subplans: Any = None
+
+
+def read_answer(text: str) -> Answer:
+    """All of its edits. `BadAnswer`."""
+    if len(text) > MOST:
+        raise BadAnswer(f"it is {len(text):,} characters long, and {MOST:,} is the most")
+    if "\0" in text:
+        raise BadAnswer("it has a NUL character in it")
+    text = _THOUGHTS.sub("", text.replace("\r\n", "\n"))
+    found = _as_json(text.strip())
+    answer = _of_json(found) if found is not None else _Reading(text).answer()
+    if answer.subplans and answer.edits:
+        raise BadAnswer("it has edits and sub-plans: give one or the other")
+    return answer
+
+
+# -- headers and blocks ---------------------------------------------------------------------------
+
+
+class _Reading:
+    """One walk over the lines."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.split("\n")
+        self._at = 0
+        self._edits: list[Edit] = []
+        self._subplans: Any = None
+        self._nothing = False
+
+    def answer(self) -> Answer:
+        while self._at < len(self._lines):
+            line = self._lines[self._at]
+            if (header := _HEADER.fullmatch(line)) and _announces(header):
+                self._at += 1
+                self._announced(header[1], header[3])
+            elif _FENCE.fullmatch(line):
+                raise BadAnswer(
+                    f"the block at line {self._at + 1} has no line `FILE: path`, `EDIT: path` or "
+                    "`SUBPLANS:` before it"
+                )
+            else:
+                self._at += 1
+        if not self._edits and self._subplans is None and not self._nothing:
+            raise BadAnswer("it has no edit in it; if there is nothing to do, it must say NOTHING")
+        if self._nothing and (self._edits or self._subplans):
+            raise BadAnswer("it says NOTHING, and has edits")
+        return Answer(tuple(self._edits), self._subplans)
+
+    def _announced(self, kind: str, rest: str) -> None:
+        if kind == "NOTHING":
+            self._nothing = True
+        elif kind == "SUBPLANS":
+            if self._subplans is not None:
+                raise BadAnswer("it has two SUBPLANS")
+            self._subplans = _decoded(self._block("SUBPLANS"), "SUBPLANS")
+        elif kind == "DELETE":
+            self._edits.append(Edit("DELETE", _name(rest, kind)))
+        elif kind == "FILE":
+            name = _name(rest, kind)
+            self._edits.append(Edit("FILE", name, self._block(f"FILE: {name}")))
+        else:
+            name = _name(rest, kind)
+            pairs = tuple(_pairs(self._block(f"EDIT: {name}"), name))
+            self._edits.append(Edit("EDIT", name, pairs=pairs))
+
+    def _block(self, what: str) -> str:
+        """What stands between the fences that come next."""
+        while self._at < len(self._lines) and not self._lines[self._at].strip():
+            self._at += 1
+        opened = _FENCE.fullmatch(self._lines[self._at]) if self._at < len(self._lines) else None
+        if opened is None:
+            raise BadAnswer(f"after `{what}` there is no block between ``` and ```")
+        begin = self._at + 1
+        for at in range(begin, len(self._lines)):
+            closed = _FENCE.fullmatch(self._lines[at])
+            if closed and _closes(closed, opened):
+                self._at = at + 1
+                return "".join(f"{line}\n" for line in self._lines[begin:at])
+        raise BadAnswer(f"the block after `{what}` does not end: it was cut off")
+
+
+def _announces(header: re.Match[str]) -> bool:
+    """NOTHING stands alone; the others have a colon."""
+    if header[1] == "NOTHING":
+        return not header[2] and header[3].strip(" .*") == ""
+    return bool(header[2])
+
+
+def _closes(fence: re.Match[str], opened: re.Match[str]) -> bool:
+    same = fence[1][0] == opened[1][0] and len(fence[1]) >= len(opened[1])
+    return same and not fence[2].strip()
+
+
+def _name(given: str, kind: str) -> str:
+    name = given.strip().removesuffix("**").strip()
+    if name.startswith('"'):
+        name = _decoded(name, kind)
+    elif len(name) > 1 and name[0] == name[-1] == "`":
+        name = name[1:-1]
+    if not isinstance(name, str) or not name:
+        raise BadAnswer(f"a line `{kind}:` has no path")
+    return name
+
+
+def _pairs(block: str, name: str) -> Iterator[tuple[str, str]]:
+    lines = block.splitlines(keepends=True)
+    marks = [(line.rstrip(), at) for at, line in enumerate(lines)]
+    marks = [each for each in marks if each[0] in (_SEARCH, _DIVIDER, _REPLACE)]
+    if [mark for mark, _ in marks] != [_SEARCH, _DIVIDER, _REPLACE] * (
+        len(marks) // 3
+    ) or not marks:
+        raise BadAnswer(
+            f"the block after `EDIT: {name}` must be made of {_SEARCH}, {_DIVIDER}, {_REPLACE}, "
+            f"each on a line of its own, in this order; a text with such a line in it needs `FILE:`"
+        )
+    end = -1
+    for number in range(0, len(marks), 3):
+        (_, search), (_, divider), (_, replace) = marks[number : number + 3]
+        if "".join(lines[end + 1 : search]).strip():
+            raise BadAnswer(f"in the block after `EDIT: {name}` there is text before {_SEARCH}")
+        end = replace
+        yield "".join(lines[search + 1 : divider]), "".join(lines[divider + 1 : replace])
+    if "".join(lines[end + 1 :]).strip():
+        raise BadAnswer(f"in the block after `EDIT: {name}` there is text after {_REPLACE}")
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+class _JsonEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    search: str
+    replace: str
+
+
+class _JsonAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    files: dict[str, str] = {}
+    edits: list[_JsonEdit] = []
+    deletes: list[str] = []
+    subplans: Any = None
+    said: str = ""
+
+
+def _as_json(text: str) -> dict[str, Any] | None:
+    """The whole answer as an object, also inside one fence; None: it is none."""
+    lines = text.split("\n")
+    opened = _FENCE.fullmatch(lines[0])
+    if opened and opened[2].strip().lower() in ("json", "") and len(lines) > 2:
+        closed = _FENCE.fullmatch(lines[-1])
+        if closed and _closes(closed, opened):
+            text = "\n".join(lines[1:-1]).strip()
+    if not text.startswith("{"):
+        return None
+    found = _decoded(text, "the answer")
+    return found if isinstance(found, dict) else None
+
+
+def _of_json(found: dict[str, Any]) -> Answer:
+    try:
+        given = msgspec.convert(found, _JsonAnswer)
+    except msgspec.ValidationError as error:
+        raise BadAnswer(f"its JSON is not as asked: {error}") from None
+    edits = [Edit("FILE", name, text) for name, text in given.files.items()]
+    edits += [Edit("EDIT", each.path, pairs=((each.search, each.replace),)) for each in given.edits]
+    edits += [Edit("DELETE", name) for name in given.deletes]
+    return Answer(tuple(edits), given.subplans)
+
+
+def _decoded(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(f"{what} is no JSON: {error}") from None

@@ -1,0 +1,283 @@
+"""A leaf, from its prompt to its end: work, lease, verification, and again with what was wrong.
+
+A try that does not verify is repaired: the next one finds its edits in the workspace, and is told
+what was wrong with them; so does one after a try that was cut off by its time-out, which was on its
+way. A try that failed by itself says that nobody should rely on what it left: the next one starts
+anew, in a workspace as new. All earlier failures are told to each.
+
+What the verification writes is no part of the change: that is taken before it runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from fanwise.errors import FanwiseError, SubPlanFailed, WorkFailed
+from fanwise.kernel.confined import scratch_folder
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.stages import begin_stage
+from fanwise.kernel.workspaces import workspace
+from fanwise.plan.change import Change, Request
+from fanwise.plan.ended import Ended, Stage, SubPlan, Try
+from fanwise.plan.merge.trees import change_of
+from fanwise.plan.node import Node
+from fanwise.plan.work.context import context, imported
+from fanwise.plan.work.how import How
+from fanwise.plan.work.names import names_of
+from fanwise.plan.work.port import Ask, Worked, Worker
+from fanwise.plan.work.prompt import prompt
+from fanwise.plan.work.settle import Broken, Settled, intact, keep_patch, settle
+from fanwise.plan.work.verify import NotVerified, Verified, judging_tests, settings_for, verify
+from fanwise.workspaces import Workspace, WorkspacePool
+
+_MOST_NAMED = 5
+
+
+async def do_leaf(
+    leaf: Node,
+    *,
+    goal: str,
+    worker: Worker,
+    pool: WorkspacePool,
+    how: How,
+    owners: Mapping[str, str],
+    at: str | None = None,
+    sparse: Sequence[str] | None = None,
+    before: Sequence[Try] = (),
+    depth_left: int = 0,
+    accepts: Callable[[Sequence[SubPlan]], object] = lambda subplans: None,
+) -> Ended:
+    """Do it, inside an item that holds a permit for a workspace. `SubPlanFailed`.
+
+    `owners` is the leaf of each file (`Tree.owners`); `at` the commit that it starts from, if it is
+    not that of the pool. `before` are failures that it is told of and that are not its own tries:
+    a conflict with others. `depth_left`: how many levels of sub-plans it may still return;
+    `accepts` raises a `FanwiseError` for those that cannot be.
+    """
+    doing = _Doing(leaf, leaf.goal or goal, worker, how, owners, tuple(before), depth_left, accepts)
+    while True:
+        async with workspace(pool, at=at, sparse=sparse) as here:
+            ended = await doing.tries_in(here)
+        if ended is not None:
+            return ended
+
+
+class _Failed(Exception):
+    """A try that did not do. `anew`: the next one gets a workspace that is as new."""
+
+    def __init__(
+        self, stage: Stage, reason: str, said: str = "", *, anew: bool, final: bool = False
+    ) -> None:
+        self.stage: Stage = stage
+        self.reason = " ".join(reason.split())
+        self.said = said
+        self.anew = anew
+        self.final = final
+        super().__init__(reason)
+
+
+class _Doing:
+    """One leaf, over all its tries."""
+
+    def __init__(
+        self,
+        leaf: Node,
+        goal: str,
+        worker: Worker,
+        how: How,
+        owners: Mapping[str, str],
+        before: tuple[Try, ...],
+        depth_left: int,
+        accepts: Callable[[Sequence[SubPlan]], object],
+    ) -> None:
+        self._leaf = leaf
+        self._goal = goal
+        self._worker = worker
+        self._how = how
+        self._owners = owners
+        self._before = before
+        self._depth_left = depth_left
+        self._accepts = accepts
+        self._tries: list[Try] = []
+        self._requests: dict[str, Request] = {}
+        self._seconds = 0.0
+        self._context: str | None = None
+
+    async def tries_in(self, here: Workspace) -> Ended | None:
+        """Tries in one workspace; None: the next one wants another. `SubPlanFailed`."""
+        clock = asyncio.get_running_loop().time
+        again = False
+        while True:
+            began = clock()
+            try:
+                ended = await self._once(here, again=again)
+            except _Failed as failed:
+                self._note(failed, clock() - began)
+                if failed.final or len(self._tries) > self._how.retry:
+                    await self._give_up(here)
+                if failed.anew:
+                    return None
+                again = True
+            else:
+                self._seconds += clock() - began
+                return self._told(ended)
+
+    async def _once(self, here: Workspace, *, again: bool) -> Ended:
+        worked = await self._work(here, again=again)
+        settled = await self._settle(here)
+        if worked.subplans:
+            return self._split(worked, settled)
+        if not settled.kept:
+            return Ended(leaf=self._leaf.id, status="unchanged", said=worked.said)
+        change = await in_thread(_change, here, self._leaf)
+        verified = await self._verify(here, settled)
+        return Ended(
+            leaf=self._leaf.id, status="changed", change=change, verified=verified,
+            said=worked.said,
+        )  # fmt: skip
+
+    async def _work(self, here: Workspace, *, again: bool) -> Worked:
+        begin_stage("work", len(self._tries) + 1)
+        ask = await in_thread(self._ask, here, again=again)
+        with scratch_folder(here) as scratch:
+            try:
+                return await self._worker.work(ask, here, scratch)
+            except WorkFailed as error:
+                raise _Failed(
+                    "work", error.reason, error.said, anew=not error.cut_off, final=error.final
+                ) from error
+
+    def _ask(self, here: Workspace, *, again: bool) -> Ask:
+        how, names = self._how, names_of(here)
+        if self._context is None:
+            paths = imported(self._leaf.files, how.imports)
+            texts = here.read_at_base(paths)
+            read = lambda path: texts.get(path, b"").decode("utf-8", "replace")  # noqa: E731
+            self._context = context(paths, read, tokens=how.context_tokens, names=names)
+        tries = (*self._before, *self._tries)
+        said = prompt(
+            goal=self._goal,
+            files=[names.here(path) for path in self._leaf.files],
+            shared=how.shared,
+            verify=how.verify or "",
+            context=self._context,
+            splitting=self._worker.splitting if self._depth_left > 0 else "",
+            tries=tries,
+            again=again,
+        )
+        return Ask(
+            leaf=self._leaf, goal=self._goal, files=self._leaf.files,
+            shared=names.patterns(how.shared), names=names, prompt=said,
+            context=self._context, tries=tries, depth_left=self._depth_left, timeout=how.timeout,
+            again=again,
+        )  # fmt: skip
+
+    async def _settle(self, here: Workspace) -> Settled:
+        shared = names_of(here).patterns(self._how.shared)
+        try:
+            settled = await in_thread(settle, here, self._leaf, shared=shared, owners=self._owners)
+        except Broken as error:
+            raise _Failed("edits", str(error), anew=True) from error
+        self._requests.update({each.path: each for each in settled.requests})
+        if settled.whole:
+            name = f"{self._leaf.id[:12]}-requests-{len(self._tries) + 1}.patch"
+            await in_thread(keep_patch, self._how.kept, name, settled.whole)
+        return settled
+
+    def _split(self, worked: Worked, settled: Settled) -> Ended:
+        if settled.kept:
+            raise _Failed(
+                "subplans",
+                f"it returned sub-plans, and changed {_named(settled.kept)} too: do one or the "
+                "other",
+                worked.said,
+                anew=True,
+            )
+        try:
+            self._accepts(worked.subplans)
+        except FanwiseError as error:
+            reason = getattr(error, "reason", str(error))
+            raise _Failed("subplans", reason, worked.said, anew=True) from error
+        return Ended(leaf=self._leaf.id, status="split", subplans=worked.subplans, said=worked.said)
+
+    async def _verify(self, here: Workspace, settled: Settled) -> Verified:
+        how = self._how
+        if how.verify is None:
+            return "not asked"
+        begin_stage("verify", len(self._tries) + 1)
+        files = sorted({*self._leaf.files, *settled.kept})
+        names = names_of(here)
+        tests = judging_tests(files, how.imports, names.patterns(how.tests))
+        try:
+            return await verify(
+                here, how.verify, tests=tests, files=files, leaf=self._leaf.id,
+                names=names, settings=settings_for(how.timeout, how.env, sandbox=how.sandbox),
+            )  # fmt: skip
+        except NotVerified as error:
+            tidy = await in_thread(_tidy, here, settled.kept)
+            undone = _undone(settled)
+            raise _Failed("verify", f"{error.reason}{undone}", error.said, anew=not tidy) from error
+
+    def _note(self, failed: _Failed, seconds: float) -> None:
+        self._seconds += seconds
+        self._tries.append(
+            Try(stage=failed.stage, reason=failed.reason, said=failed.said, seconds=seconds)
+        )
+
+    async def _give_up(self, here: Workspace) -> None:
+        kept = await in_thread(_keep, here, self._how, self._leaf.id)
+        raise SubPlanFailed(self._leaf.id, self._leaf.title, self._tries, kept=kept)
+
+    def _told(self, ended: Ended) -> Ended:
+        return Ended(
+            leaf=ended.leaf,
+            status=ended.status,
+            change=ended.change,
+            requests=tuple(self._requests[path] for path in sorted(self._requests)),
+            subplans=ended.subplans,
+            tries=tuple(self._tries),
+            verified=ended.verified,
+            said=ended.said,
+            seconds=self._seconds,
+        )
+
+
+def _change(here: Workspace, leaf: Node) -> Change:
+    try:
+        return change_of(here, leaf.id, leaf.title)
+    except (OSError, FanwiseError) as error:
+        reason = f"what it changed cannot be read: {str(error)[:300]}"
+        raise _Failed("edits", reason, anew=True) from error
+
+
+def _tidy(here: Workspace, kept: Sequence[str]) -> bool:
+    """Remove what the verification has left; whether that went well."""
+    try:
+        intact(here)
+        left = sorted(set(here.changed_files()) - set(kept))
+        here.restore(left)
+        return not set(here.changed_files()) - set(kept)
+    except (OSError, FanwiseError, Broken):
+        return False
+
+
+def _keep(here: Workspace, how: How, leaf: str) -> str | None:
+    """Where the edits of a leaf that is given up are; None: there are none."""
+    try:
+        intact(here)
+        patch = here.diff()
+    except (OSError, FanwiseError, Broken):
+        return None
+    return keep_patch(how.kept, f"{leaf[:12]}.patch", patch) if patch else None
+
+
+def _undone(settled: Settled) -> str:
+    paths = [each.path for each in settled.requests]
+    return f" (its edits in {_named(paths)} were undone: not its files)" if paths else ""
+
+
+def _named(paths: Sequence[str]) -> str:
+    shown = ", ".join(paths[:_MOST_NAMED])
+    more = len(paths) - _MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,128 @@
+"""What a try has left in the workspace: sorted by the lease, and what is not its own undone.
+
+Plain and sync, for a thread. What runs in a workspace may do anything to it; where that cannot be
+settled, the workspace is broken, the try has failed, and the next gets one that is as new.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from fanwise.errors import FanwiseError
+from fanwise.plan.change import Request
+from fanwise.plan.node import Node
+from fanwise.plan.work.lease import Leased, leased
+from fanwise.workspaces import Workspace
+from fanwise.workspaces.folders import make_writable
+
+MOST_SHOWN = 20
+"""Requests of one try that are kept one by one; of the others, how many each owner has."""
+MOST_PATCH = 20_000
+"""Characters of one patch."""
+_ROUNDS = 3
+
+
+class Broken(Exception):
+    """A workspace in which nothing can be found out any more, and why."""
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in the workspace now is what the leaf may have changed."""
+
+    kept: tuple[str, ...]
+    requests: tuple[Request, ...] = ()
+    whole: bytes = b""
+    """All edits that were undone, as a patch; empty if the requests have all of it."""
+
+
+def settle(
+    workspace: Workspace, leaf: Node, *, shared: Sequence[str], owners: Mapping[str, str]
+) -> Settled:
+    """Sort what was changed, and undo what is not this leaf's. `Broken`."""
+    intact(workspace)
+    try:
+        return _settled(workspace, leaf, shared, owners)
+    except (OSError, FanwiseError):
+        make_writable(workspace.root)
+    try:
+        return _settled(workspace, leaf, shared, owners)
+    except (OSError, FanwiseError) as error:
+        raise Broken(f"what it did to the workspace cannot be undone: {_why(error)}") from error
+
+
+def intact(workspace: Workspace) -> None:
+    """See that the folder is there, and is no link to another. `Broken`."""
+    root = workspace.root
+    if root.is_symlink() or not root.is_dir():
+        raise Broken("it removed or replaced the folder of the workspace itself")
+
+
+def _settled(
+    workspace: Workspace, leaf: Node, shared: Sequence[str], owners: Mapping[str, str]
+) -> Settled:
+    if nested := workspace.nested():
+        raise Broken(f"it made a git repository inside of this one, which cannot be: {nested[0]}")
+    before = workspace.files_at_base()
+    found: dict[str, Request] = {}
+    whole: list[bytes] = []
+    for _ in range(_ROUNDS):  # what is undone may be a .gitignore, and then there is more to see
+        now = leased(workspace.changed_files(), own=leaf.files, shared=shared, before=before)
+        if not now.foreign:
+            _check_names(now.kept)
+            return Settled(kept=now.kept, requests=tuple(found.values()), whole=b"".join(whole))
+        requests, cut = _requests(workspace, leaf.id, now, owners)
+        found.update({each.path: each for each in requests})
+        if cut:
+            whole.append(workspace.diff(now.foreign))
+        workspace.restore(now.foreign)
+    raise Broken(f"it goes on changing: {', '.join(now.foreign[:3])}")
+
+
+def _requests(
+    workspace: Workspace, leaf: str, now: Leased, owners: Mapping[str, str]
+) -> tuple[list[Request], bool]:
+    """Each edit as a request; the second: whether something of them was left out."""
+    found = []
+    cut = len(now.foreign) > MOST_SHOWN
+    for path in now.foreign[:MOST_SHOWN]:
+        patch = _text(os.fsdecode(workspace.diff([path], binary=False)))
+        cut = cut or len(patch) > MOST_PATCH or "\nBinary files " in patch
+        if len(patch) > MOST_PATCH:
+            left = len(patch) - MOST_PATCH
+            patch = f"{patch[:MOST_PATCH]}\n… {left:,} characters left out …\n"
+        found.append(Request(leaf=leaf, owner=owners.get(path), path=_text(path), patch=patch))
+    rest: dict[str | None, list[str]] = {}
+    for path in now.foreign[MOST_SHOWN:]:
+        rest.setdefault(owners.get(path), []).append(path)
+    found += [
+        Request(leaf=leaf, owner=owner, path=_text(paths[0]), patch="", more=len(paths) - 1)
+        for owner, paths in rest.items()
+    ]
+    return found, cut
+
+
+def _check_names(kept: Sequence[str]) -> None:
+    """Nothing that keeps what was changed could keep a name that is no text."""
+    for path in kept:
+        if _text(path) != path:
+            raise Broken(f"it made a file whose name is no text: {path!r}")
+
+
+def _text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def keep_patch(folder: Path, name: str, patch: bytes) -> str:
+    """Write a patch to a file of that name, and return where it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_bytes(patch)
+    return str(file)
+
+
+def _why(error: Exception) -> str:
+    return str(error).partition("\n")[0][:300]

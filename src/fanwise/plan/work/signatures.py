@@ -1,0 +1,85 @@
+"""What a file declares, in a few lines. Pure: the text of any file goes in, and nothing is run.
+
+Python is parsed: functions and classes with the first line of what they say of themselves. Of
+JavaScript, TypeScript and Go, the lines that export something. Of other files, nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+
+MOST_LINE = 200
+_SCRIPT = re.compile(r"^export\s+(?!\{|\*)[^\n]+", re.MULTILINE)
+_GO = re.compile(
+    r"^(?:func\s+(?:\([^)\n]*\)\s*)?[A-Z]|(?:type|var|const)\s+[A-Z])[^\n]*", re.MULTILINE
+)
+_ENDS = {
+    ".py": "python", ".pyi": "python", ".go": "go",
+    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"), "typescript"),
+}  # fmt: skip
+_READ = "<read by fanwise>"
+warnings.filterwarnings("ignore", module=_READ)  # of code that is only read; for all threads
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def language_of(path: str) -> str:
+    """The language of a file whose declarations can be told; empty: they cannot."""
+    dot = path.rfind(".")
+    return _ENDS.get(path[dot:].lower(), "") if dot >= 0 else ""
+
+
+def signatures(path: str, text: str) -> list[str]:
+    """What the file declares, line by line; nothing if it does not parse."""
+    language = language_of(path)
+    if language == "python":
+        return [_cut(line) for line in _python(text)]
+    if language:
+        lines = (_SCRIPT if language == "typescript" else _GO).findall(text)
+        return [_cut(re.sub(r"\s*(\{|=>)\s*$", "", line.rstrip())) for line in lines]
+    return []
+
+
+def _python(text: str) -> list[str]:
+    try:
+        tree = ast.parse(text, _READ)
+        return [line for node in tree.body for line in _declared(node, "")]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []
+
+
+def _declared(node: ast.stmt, indent: str) -> Iterator[str]:
+    if isinstance(node, _Function):
+        if _is_public(node.name):
+            word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+            returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+            yield f"{indent}{word} {node.name}({ast.unparse(node.args)}){returns}:{_says(node)}"
+    elif isinstance(node, ast.ClassDef):
+        if _is_public(node.name):
+            bases = ", ".join(map(ast.unparse, [*node.bases, *node.keywords]))
+            yield f"{indent}class {node.name}{f'({bases})' if bases else ''}:{_says(node)}"
+            for each in node.body:
+                yield from _declared(each, f"{indent}    ")
+    elif isinstance(node, ast.AnnAssign):
+        if isinstance(node.target, ast.Name) and _is_public(node.target.id):
+            yield f"{indent}{node.target.id}: {ast.unparse(node.annotation)}"
+    elif isinstance(node, ast.Assign):
+        target = node.targets[0]
+        if isinstance(target, ast.Name) and _is_public(target.id):
+            yield f"{indent}{target.id} = {ast.unparse(node.value)}"
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") or name == "__init__"
+
+
+def _says(node: _Function | ast.ClassDef) -> str:
+    said = (ast.get_docstring(node) or "").partition("\n")[0].strip()
+    return f"  # {said}" if said else ""
+
+
+def _cut(line: str) -> str:
+    line = " ".join(line[: MOST_LINE * 2].split()) if "\n" in line else line
+    return line if len(line) <= MOST_LINE else f"{line[: MOST_LINE - 1]}…"

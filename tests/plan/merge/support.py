@@ -1,0 +1,47 @@
+"""Changes of leaves, made of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fanwise.plan.change import Blob, Change
+from fanwise.workspaces.git import Git
+from tests.workspaces.support import make_repo
+
+Content = str | bytes | Blob | None
+"""A text, its bytes, a blob that is there; None: no file."""
+
+
+def repository(folder: Path, files: Mapping[str, str]) -> Git:
+    """A user's repository, and git there."""
+    return Git(make_repo(folder, dict(files)))
+
+
+def change(git: Git, leaf: str, files: Mapping[str, Content]) -> Change:
+    """What a leaf did."""
+    found = {path: blob(git, content) for path, content in files.items()}
+    return Change(leaf=leaf, title=f"Title of {leaf}", files=found)
+
+
+def blob(git: Git, content: Content, mode: str = "100644") -> Blob | None:
+    """Put a text into the repository."""
+    if content is None or isinstance(content, Blob):
+        return content
+    data = content.encode() if isinstance(content, str) else content
+    return Blob(mode, git("hash-object", "-w", "--stdin", stdin=data))
+
+
+def read(git: Git, tree: str, path: str) -> str:
+    """A file of a tree or commit."""
+    return git.raw("cat-file", "blob", f"{tree}:{path}").decode()
+
+
+def names(git: Git, tree: str) -> set[str]:
+    """All files of a tree or commit."""
+    return set(git.names("ls-tree", "-r", "-z", "--name-only", tree))
+
+
+def lines(count: int = 30, **changed: str) -> str:
+    """A file of numbered lines; `l7="x"` is what stands in line 7."""
+    return "".join(f"{changed.get(f'l{n}', f'line {n}')}\n" for n in range(1, count + 1))

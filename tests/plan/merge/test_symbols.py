@@ -1,0 +1,248 @@
+"""What one leaf takes away and another begins to use is found; what is still there is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fanwise.plan.merge.merge import merge
+from fanwise.plan.merge.merged import Broken
+from fanwise.plan.merge.symbols import broken
+from fanwise.workspaces.git import Git
+from tests.plan.merge.support import Content, change, repository
+
+PRICES = '''\
+"""Prices."""
+RATE = 0.19
+LIMIT: int = 100
+
+
+def total(items):
+    """Add them up."""
+    found = 0
+    for item in items:
+        found += item.price
+    return found
+
+
+def other():
+    return 1
+
+
+class Basket:
+    size = 3
+
+    def __init__(self):
+        self.items = []
+
+    def add(self, item):
+        self.items.append(item)
+        return self
+
+    def clear(self):
+        self.items = []
+
+
+class Big(Basket):
+    def more(self):
+        return 1
+'''
+FILES = {
+    "src/shop/__init__.py": "from .prices import other, total\nfrom shop.star import *\n",
+    "src/shop/prices.py": PRICES,
+    "src/shop/star.py": "def shining():\n    return 1\n",
+    "src/shop/old.py": "def ancient():\n    return 'old'\n\n\nA = 1\n",
+    "src/shop/cart.py": "import os\n\n\ndef cart():\n    return os.name\n",
+    "src/shop/deep/__init__.py": "",
+    "src/shop/deep/far.py": "X = 1\n",
+    "tools.py": "def hammer():\n    return 1\n",
+    "run.py": "print(1)\n",
+}
+USER = "src/shop/cart.py"
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Git:
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+            patched.setenv(name, "/dev/null")
+        return repository(tmp_path_factory.mktemp("symbols") / "r", FILES)
+
+
+def found(user: Git, *edits: dict[str, Content]) -> tuple[Broken, ...]:
+    changes = [change(user, name, each) for name, each in zip("ABCD", edits, strict=False)]
+    merged = merge(user, "HEAD", changes, "three_way")
+    assert not merged.conflicts, "it merges cleanly, and breaks"
+    return broken(user, "HEAD", merged.tree, changes)
+
+
+RENAMED = PRICES.replace("def total", "def sum_up")
+NO_TOTAL = PRICES.replace(PRICES[PRICES.index("def total") : PRICES.index("def other")], "")
+NEW_METHOD = PRICES.replace("def add", "def put")
+
+USES = {
+    "from-import": "from shop.prices import total\n",
+    "renamed here": "from shop.prices import total as t\nt(1)\n",
+    "module.attribute": "import shop.prices\n\nshop.prices.total([])\n",
+    "with another name": "import shop.prices as p\n\n\ndef f():\n    return p.total([])\n",
+    "from a package": "from shop import prices\nprint(prices.total)\n",
+    "relative": "from .prices import total\n",
+    "relative module": "from . import prices\nprices.total([])\n",
+    "inside a function": "def f():\n    from shop.prices import total\n    return total\n",
+    "by way of a package": "from shop import total\n",
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("order", ["used last", "used first"])
+def test_a_rename_and_a_new_caller_are_found_and_named(user: Git, use: str, order: str) -> None:
+    edits: list[dict[str, Content]] = [{"src/shop/prices.py": RENAMED}, {USER: USES[use]}]
+    if order == "used first":
+        edits.reverse()
+    (one,) = found(user, *edits)
+    assert (one.name, one.path, one.removed_from) == (
+        "shop.prices.total",
+        USER,
+        "src/shop/prices.py",
+    )
+    assert one.line in range(1, USES[use].count("\n") + 1)
+    assert "total" in USES[use].splitlines()[one.line - 1]
+    assert (one.used_by, one.removed_by) == (("B", "A") if order == "used last" else ("A", "B"))
+    assert one.renamed_to == "shop.prices.sum_up"
+
+
+def test_a_name_that_is_just_gone_has_no_new_one(user: Git) -> None:
+    (one,) = found(user, {"src/shop/prices.py": NO_TOTAL}, {USER: USES["from-import"]})
+    assert one.renamed_to is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from shop.prices import Basket\nBasket.add\n",
+        "from shop.prices import Basket\nBasket().add(1)\n",
+        "from shop.prices import Basket\n\n\ndef f():\n    mine = Basket()\n    mine.add(1)\n",
+        "from shop import prices\nprices.Basket().add(1)\n",
+        "from shop.prices import Big\nBig().add(1)\n",
+    ],
+)
+def test_a_method_that_is_renamed_is_found(user: Git, text: str) -> None:
+    (one,) = found(user, {"src/shop/prices.py": NEW_METHOD}, {USER: text})
+    assert (one.name, one.renamed_to) == ("shop.prices.Basket.add", "shop.prices.Basket.put")
+
+
+def test_attributes_and_constants_that_are_gone_are_found(user: Git) -> None:
+    gone = PRICES.replace("    size = 3\n", "    x = 0\n").replace("LIMIT: int", "MOST: int")
+    text = "from shop.prices import LIMIT, Basket\nprint(Basket.size, LIMIT)\n"
+    names = {each.name: each.renamed_to for each in found(user, {"src/shop/prices.py": gone},
+                                                          {USER: text})}  # fmt: skip
+    assert names == {"shop.prices.LIMIT": "shop.prices.MOST", "shop.prices.Basket.size": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("from shop.old import ancient\n", "shop.old.ancient"),
+        ("import shop.old\n", "shop.old"),
+        ("from shop import old\nold.ancient()\n", "shop.old"),
+        ("from . import old\n", "shop.old"),
+        ("from .old import A\n", "shop.old.A"),
+    ],
+)
+def test_a_module_that_is_renamed_and_newly_imported_is_found(
+    user: Git, text: str, name: str
+) -> None:
+    moved: dict[str, Content] = {
+        "src/shop/old.py": None,
+        "src/shop/new.py": FILES["src/shop/old.py"],
+    }
+    one = found(user, moved, {USER: text})[0]
+    assert one.name == name
+    assert one.renamed_to == name.replace("old", "new")
+    assert (one.used_by, one.removed_by, one.removed_from) == ("B", "A", "src/shop/old.py")
+
+
+def test_a_module_at_the_top_that_is_deleted_is_found(user: Git) -> None:
+    (one,) = found(user, {"tools.py": None}, {"run.py": "import tools\n"})
+    assert (one.name, one.removed_by) == ("tools", "A")
+    (one,) = found(user, {"tools.py": None}, {"run.py": "from tools import hammer\n"})
+    assert one.name == "tools.hammer"
+
+
+def test_a_function_that_moved_to_another_module_is_named_there(user: Git) -> None:
+    body = PRICES[PRICES.index("def total") : PRICES.index("def other")]
+    moved: dict[str, Content] = {"src/shop/prices.py": NO_TOTAL, "src/shop/sums.py": body}
+    (one,) = found(user, moved, {USER: USES["from-import"]})
+    assert one.renamed_to == "shop.sums.total"
+
+
+def test_a_star_import_is_followed(user: Git) -> None:
+    edits: dict[str, Content] = {"src/shop/star.py": "def gleaming():\n    return 2\n"}
+    (one,) = found(user, edits, {USER: "from shop import shining\n"})
+    assert one.name == "shop.star.shining"
+
+
+QUIET: dict[str, tuple[str, str]] = {
+    "still defined": (RENAMED + "\n\ntotal = sum_up\n", USES["from-import"]),
+    "re-exported": (NO_TOTAL + "\n\nfrom .old import ancient as total\n", USES["from-import"]),
+    "comes by a star": (NO_TOTAL + "\n\nfrom elsewhere import *\n", USES["from-import"]),
+    "made on demand": (
+        NO_TOTAL + "\n\ndef __getattr__(name):\n    return 1\n", USES["from-import"],
+    ),
+    "does not parse": (NO_TOTAL + "\n\ndef (:\n", USES["from-import"]),
+    "caught": (
+        RENAMED, "try:\n    from shop.prices import total\nexcept ImportError:\n    total = None\n",
+    ),
+    "another of that name": (RENAMED, "from elsewhere.prices import total\n"),
+    "a variable of that name": (RENAMED, "def f(prices):\n    return prices.total\n"),
+    "hidden by a parameter": (
+        RENAMED, "from shop import prices\n\n\ndef f(prices):\n    return prices.total\n",
+    ),
+    "another name of the module": (RENAMED, "from shop.prices import other, RATE\nprint(RATE)\n"),
+    "an attribute of a value": (NEW_METHOD, "from shop.prices import RATE\nRATE.add\n"),
+    "a class that may have it from elsewhere": (
+        NEW_METHOD.replace("class Basket:", "class Basket(elsewhere.Base):"),
+        "from shop.prices import Basket\nBasket().add(1)\n",
+    ),
+    "never there": (RENAMED, "from shop.prices import nonsense\n"),
+    "only a word": (RENAMED, "# total\nprint('total')\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", QUIET)
+def test_no_alarm_where_nothing_is_known_to_break(user: Git, case: str) -> None:
+    prices, text = QUIET[case]
+    assert found(user, {"src/shop/prices.py": prices}, {USER: text}) == ()
+
+
+def test_a_use_that_was_there_before_is_the_checks_business(tmp_path: Path) -> None:
+    used = {**FILES, USER: USES["from-import"]}
+    user = repository(tmp_path / "r", used)
+    assert (
+        found(user, {"src/shop/prices.py": RENAMED}, {USER: USES["from-import"] + "x = 1\n"}) == ()
+    )
+
+
+def test_a_leaf_that_does_both_itself_knows_what_it_does(user: Git) -> None:
+    assert found(user, {"src/shop/prices.py": RENAMED, USER: USES["from-import"]}) == ()
+
+
+def test_a_new_file_is_a_user_too_and_a_third_leaf_may_mend_it(user: Git) -> None:
+    new: dict[str, Content] = {"src/shop/fresh.py": USES["from-import"]}
+    assert [each.path for each in found(user, {"src/shop/prices.py": RENAMED}, new)] == [
+        "src/shop/fresh.py"
+    ]
+    assert found(user, new) == ()
+
+
+def test_files_that_are_no_python_or_hostile_do_no_harm(user: Git) -> None:
+    deep = "(" * 5_000 + ")" * 5_000
+    edits: dict[str, Content] = {
+        "src/shop/prices.py": RENAMED,
+        "bad.py": b"\xff\0\xfe from shop.prices import total\n",
+        "deep.py": f"from shop.prices import total\nx = {deep}\n",
+        "total.txt": "from shop.prices import total\n",
+    }
+    rest = {name: text for name, text in edits.items() if name != "src/shop/prices.py"}
+    assert found(user, {"src/shop/prices.py": RENAMED}, rest) == ()

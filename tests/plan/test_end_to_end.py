@@ -1,0 +1,238 @@
+"""Plans as people run them: a codemod over hundreds of files, a model that needs help, a budget."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanwise.models import Price, Request
+from fanwise.plan import plan_sync
+from fanwise.testing import ScriptedModel
+from tests.plan.support import git, make_repo, packages, run_cli, show, write, write_plan
+
+CODEMOD = r"""
+import re, sys
+for name in sys.argv[1:]:
+    with open(name) as file:
+        text = file.read()
+    text = re.sub(r"self\.assertEqual\((.*), (.*)\)", r"assert \1 == \2", text)
+    text = re.sub(r"self\.assertTrue\((.*)\)", r"assert \1", text)
+    text = re.sub(r"self\.assertIn\((.*), (.*)\)", r"assert \1 in \2", text)
+    with open(name, "w") as file:
+        file.write(text)
+"""
+VERIFY = r"""
+import ast, sys
+for name in sys.argv[1:]:
+    tree = ast.parse(open(name).read())
+    names = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+    assert not [n for n in names if n.startswith("assert")], name
+"""
+CHECK = r"""
+import pathlib, sys
+names = sorted(pathlib.Path("tests").rglob("test_*.py"))
+for name in names:
+    space = {}
+    exec(compile(name.read_text(), str(name), "exec"), space)
+    space["Case"]("test").test()
+print(len(names), "modules")
+"""
+TEST = """
+import unittest
+
+
+class Case(unittest.TestCase):
+    def test(self):
+        self.assertEqual({n}, {n})
+        self.assertTrue({n} >= 0)
+        self.assertIn({n}, [{n}])
+"""
+
+
+def test_a_codemod_over_two_hundred_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        f"tests/area{n // 20}/part{n // 5 % 4}/test_{n}.py": TEST.format(n=n) for n in range(220)
+    }
+    repo = make_repo(tmp_path / "repo", {**files, "README.md": "Hello\n"})
+    for name, text in {"codemod": CODEMOD, "verify": VERIFY, "check": CHECK}.items():
+        write(tmp_path / f"{name}.py", text)
+    write_plan(
+        tmp_path,
+        goal="Replace unittest assertions by plain asserts",
+        files=["tests/**/*.py"],
+        split={"mode": "directory", "max_files": 25},
+        each={"command": f"python3 {tmp_path}/codemod.py {{files}}"},
+        verify=f"python3 {tmp_path}/verify.py {{tests}}",
+        check=f"python3 {tmp_path}/check.py",
+        sandbox=False,
+        max_parallel=4,
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run_cli("run", "plan.json", "--yes", "--json") == 0
+    out = json.loads(capsys.readouterr().out)
+    found = out["result"]
+    assert (out["run"], out["status"], found["good"]) == ("plan", "done", True)
+    assert len(found["leaves"]) == 11
+    assert {(leaf["state"], leaf["verified"]) for leaf in found["leaves"]} == {("done", "passed")}
+    changed = [path for leaf in found["leaves"] for path in leaf["changed"]]
+    assert sorted(changed) == sorted(files), "every file once"
+    assert found["checks"][0]["said"] == "220 modules"
+    branch = found["result"]["branch"]
+    assert git(repo, "rev-list", "--count", f"main..{branch}") == "11"
+    assert "assert 7 == 7" in show(repo, branch, "tests/area0/part1/test_7.py")
+    assert git(repo, "diff", "--name-only", "main", branch).count("\n") == 219
+    assert git(repo, "status", "--porcelain") == ""
+    assert run_cli("resume", "plan", "--apply") == 0
+    assert git(repo, "diff", "--stat", branch) == "", "the work tree is as the branch"
+    assert "applied to 220 files" in capsys.readouterr().out
+    assert run_cli("resume", "plan", "--rollback") == 0
+    assert git(repo, "status", "--porcelain") == ""
+    assert git(repo, "branch", "--list", branch) == ""
+
+
+def answers(**by_title: list[str]) -> Any:
+    """What a model says about each file, one answer after the other; the last one again."""
+    given = {name.replace("_", "/", 1) + ".py": list(texts) for name, texts in by_title.items()}
+
+    def answer(request: Request) -> str:
+        said = request.messages[-1].content
+        (name,) = [path for path in given if f"- {path}" in said or f"`{path}`" in said]
+        texts = given[name]
+        text = texts.pop(0) if texts[1:] else texts[0]
+        return text if text == "NOTHING" else f"FILE: {name}\n```\n{text}\n```\n"
+
+    return answer
+
+
+def test_a_model_whose_answers_are_repaired_and_one_that_is_given_up(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", packages(4, files=1))
+    model = ScriptedModel(
+        answers(
+            p00_m0=["VALUE = 'good'"],
+            p01_m0=["VALUE = 'BAD'", "VALUE = 'good'"],
+            p02_m0=["VALUE = 'BAD'"],
+            p03_m0=["NOTHING"],
+        ),
+        price=Price(1, 2),
+    )
+    found = plan_sync(
+        "make it good", {"model": model}, repo=repo, retry=2, fields={"sandbox": False},
+        split={"mode": "directory", "max_files": 1, "min_files": 1},
+        verify="! grep -n BAD {files}", check="! grep -rn BAD p00 p01 p03",
+    )  # fmt: skip
+    states = {leaf.title: (leaf.state, len(leaf.tries)) for leaf in found.leaves}
+    assert states == {
+        "p00/m0.py": ("done", 0),
+        "p01/m0.py": ("done", 1),
+        "p02/m0.py": ("failed", 3),
+        "p03/m0.py": ("unchanged", 0),
+    }
+    assert len(model.requests) == 1 + 2 + 3 + 1
+    repaired = [r for r in model.requests if "1:VALUE = 'BAD'" in r.messages[-1].content]
+    assert len(repaired) == 1 + 2, "each further try is told what was wrong"
+    failed = found.leaf("p02/m0.py")
+    assert failed.reason == "verify failed: it exited with code 1"
+    assert failed.tries[-1].said == "1:VALUE = 'BAD'"
+    assert not found.good
+    assert found.summary.checks[0].passed
+    assert found.commit is not None
+    assert show(repo, found.commit, "p01/m0.py") == "VALUE = 'good'"
+    assert show(repo, found.commit, "p02/m0.py") == "VALUE = 20", "nothing of it is in"
+    assert found.output[0] == "4 sub-plans: 2 changed, 1 unchanged, 1 given up"
+    assert "1 given up:" in found.notes
+    line = found.notes[list(found.notes).index("1 given up:") + 1]
+    assert line.startswith("  p02/m0.py: verify failed: it exited with code 1 after 3 tries")
+
+
+@pytest.mark.parametrize("whose", ["plan", "sub-plan"])
+def test_a_budget_is_not_overspent_and_what_has_no_room_fails(tmp_path: Path, whose: str) -> None:
+    repo = make_repo(tmp_path / "repo", packages(3, files=1))
+    model = ScriptedModel(lambda request: "NOTHING", price=Price(1, 1))
+    each: dict[str, Any] = {"model": model, "options": {"max_tokens": 10}}
+    fields: dict[str, Any] = {}
+    if whose == "plan":
+        fields["budget"] = {"requests": 2}
+    else:
+        each["budget"] = {"tokens": 5}
+    found = plan_sync(
+        "spend", each, repo=repo, fields=fields, max_parallel=1,
+        split={"mode": "directory", "max_files": 1, "min_files": 1},
+    )  # fmt: skip
+    failed = [leaf for leaf in found.leaves if leaf.state == "failed"]
+    assert len(failed) == (1 if whose == "plan" else 3)
+    assert len(model.requests) == (2 if whose == "plan" else 0)
+    assert all(leaf.reason.startswith("BudgetExceeded: ") for leaf in failed)
+    assert not found.good
+
+
+def test_the_check_that_fails_leaves_no_branch_and_bisect_finds_whom_to_leave_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    repo = make_repo(tmp_path / "repo", packages(6, files=1))
+    script = "for f in {files}; do case $f in p04*) echo BAD;; *) echo good;; esac >> $f; done"
+    log = tmp_path / "checks"
+    write_plan(
+        tmp_path, each={"command": script}, check=f"echo x >> {log}; ! grep -rn BAD p*",
+        split={"mode": "directory", "max_files": 1, "min_files": 1}, sandbox=False,
+    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert run_cli("run", "plan.json", "--yes") == 1
+    told = capfd.readouterr().err
+    assert "fanwise: the check failed\n  p04/m0.py:2:BAD\n" in told
+    (commit,) = re.findall(r"git switch --detach (\w{40})", told)
+    assert show(repo, commit, "p04/m0.py").endswith("BAD"), "it can be looked at"
+    assert git(repo, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    assert log.read_text().count("x") == 1
+    assert run_cli("resume", "plan", "--bisect", "--json") == 1
+    found = json.loads(capfd.readouterr().out)["result"]
+    left_out = [leaf["title"] for leaf in found["leaves"] if leaf["state"] == "left out"]
+    assert left_out == ["p04/m0.py"]
+    assert log.read_text().count("x") == len(found["checks"]), "no check was made twice"
+    names = git(repo, "diff", "--name-only", "main", found["result"]["branch"]).split()
+    assert names == [f"p0{n}/m0.py" for n in (0, 1, 2, 3, 5)]
+    assert found["result"]["left_out"] == [[found["leaves"][4]["id"], "the check fails with it"]]
+
+
+def test_names_that_one_removes_and_another_uses_are_found(tmp_path: Path) -> None:
+    files = {
+        "shop/a.py": "def price():\n    return 1\n",
+        "shop/b.py": "B = 1\n",
+        "shop/__init__.py": "",
+    }
+    repo = make_repo(tmp_path / "repo", files)
+
+    def work(work: Any) -> None:
+        for name in work.files:
+            if name == "shop/a.py":
+                write(work.root / name, "def cost():\n    return 1\n")
+            if name == "shop/b.py":
+                write(work.root / name, "from shop.a import price\n\nB = price()\n")
+
+    found = plan_sync(
+        "rename", work, repo=repo, split={"mode": "directory", "max_files": 1, "min_files": 1}
+    )
+    (broken,) = found.summary.broken
+    assert (broken.path, broken.line) == ("shop/b.py", 1)
+    assert not found.good, "nothing has checked it"
+    assert found.branch is not None
+    assert any("shop/b.py:1" in note for note in found.notes)
+
+
+def test_work_that_takes_too_long_is_ended_with_all_its_processes(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", packages(1))
+    pids = tmp_path / "pids"
+    command = f"sleep 300 & echo $! >> {pids}; wait"
+    found = plan_sync("wait", {"command": command}, repo=repo, retry=1, fields={"timeout": "300ms"})
+    (leaf,) = found.leaves
+    assert leaf.state == "failed"
+    assert leaf.reason == "work failed: it took longer than 0.3 s, and was ended"
+    assert len(leaf.tries) == 2
+    for pid in map(int, pids.read_text().split()):
+        stat = Path(f"/proc/{pid}/stat")
+        assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"

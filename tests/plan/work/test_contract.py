@@ -1,0 +1,270 @@
+"""What holds for whoever does the work of a leaf: a command, a function, a model, a workflow."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanwise import fan_out
+from fanwise.errors import WorkFailed
+from fanwise.kernel.confined import scratch_folder
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.workspaces import workspace
+from fanwise.plan.ended import SubPlan
+from fanwise.plan.work import Ask, Worked, Worker
+from fanwise.plan.work.by_call import CallWorker, Work
+from fanwise.plan.work.by_command import CommandWorker
+from fanwise.plan.work.by_model import ModelWorker
+from fanwise.plan.work.by_workflow import WorkflowWorker
+from fanwise.specs import read
+from fanwise.testing import ScriptedModel
+from fanwise.workspaces import Workspace, WorkspacePool
+from tests.plan.work.support import leaf, lives, make_repository
+
+FILES = ("pkg/a.py", "pkg/b.py")
+PARTS = [{"goal": "first", "files": ["pkg/a.py"]}, {"goal": "second", "files": ["pkg/b.py"]}]
+BAD_PARTS = [{"goal": "first", "files": ["pkg/c.py"]}]
+NEW = "x = 2\n"
+
+
+class Kind:
+    """Workers of one kind that edit, fail, return parts, or do not end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.fifo = folder / "fifo"
+        os.mkfifo(self.fifo)
+
+    def edits(self) -> Worker:
+        raise NotImplementedError
+
+    def fails(self) -> Worker:
+        raise NotImplementedError
+
+    def splits(self, parts: Any) -> Worker:
+        raise NotImplementedError
+
+    def hangs(self) -> Worker:
+        """Writes to the fifo when it has begun."""
+        raise NotImplementedError
+
+
+class ByCommand(Kind):
+    def edits(self) -> Worker:
+        return CommandWorker("printf 'x = 2\\n' > pkg/a.py; echo well")
+
+    def fails(self) -> Worker:
+        return CommandWorker("echo because >&2; exit 3")
+
+    def splits(self, parts: Any) -> Worker:
+        (self.folder / "parts.json").write_text(json.dumps(parts))
+        return CommandWorker(f"cp {self.folder}/parts.json {{subplans}}")
+
+    def hangs(self) -> Worker:
+        # With a grandchild that has a session of its own and would outlive its parent.
+        return CommandWorker(f"setsid sleep 600 & echo $! > {self.fifo}; wait")
+
+
+class ByCall(Kind):
+    def edits(self) -> Worker:
+        def work(given: Work) -> str:
+            (given.root / given.files[0]).write_text(NEW)
+            return "well"
+
+        return CallWorker(work)
+
+    def fails(self) -> Worker:
+        def work(given: Work) -> None:
+            raise ValueError("because")
+
+        return CallWorker(work)
+
+    def splits(self, parts: Any) -> Worker:
+        return CallWorker(lambda given: {"subplans": parts})
+
+    def hangs(self) -> Worker:
+        async def work(given: Work) -> None:
+            self.fifo.write_text("x")
+            await asyncio.Event().wait()
+
+        return CallWorker(work)
+
+
+class ByModel(Kind):
+    def edits(self) -> Worker:
+        return ModelWorker(ScriptedModel([f"Well:\n\nFILE: pkg/a.py\n```python\n{NEW}```\n"]))
+
+    def fails(self) -> Worker:
+        return ModelWorker(ScriptedModel(["I will not, because"]))
+
+    def splits(self, parts: Any) -> Worker:
+        return ModelWorker(ScriptedModel([f"SUBPLANS:\n```json\n{json.dumps(parts)}\n```"]))
+
+    def hangs(self) -> Worker:
+        async def answer(_: object) -> str:
+            self.fifo.write_text("x")
+            await asyncio.Event().wait()
+            return ""
+
+        return ModelWorker(ScriptedModel(answer))
+
+
+class ByWorkflow(Kind):
+    def _of(self, line: str, *inputs: str) -> Worker:
+        file = self.folder / "work.yaml"
+        document = {
+            "workflow": {"id": "work", "name": "Work", "version": "1.0.0"},
+            "inputs": {name: {"type": "string", "required": True} for name in ("goal", *inputs)},
+            "steps": [{"id": "do", "type": "shell", "run": line}],
+        }
+        file.write_text(json.dumps(document))
+        return WorkflowWorker(read(file))
+
+    def edits(self) -> Worker:
+        return self._of("printf 'x = 2\\n' > pkg/a.py; echo well")
+
+    def fails(self) -> Worker:
+        return self._of("echo because >&2; exit 3")
+
+    def splits(self, parts: Any) -> Worker:
+        (self.folder / "parts.json").write_text(json.dumps(parts))
+        return self._of(f"cp {self.folder}/parts.json {{{{ inputs.subplans }}}}", "subplans")
+
+    def hangs(self) -> Worker:
+        return self._of(f"setsid sleep 600 & echo $! > {self.fifo}; wait")
+
+
+@pytest.fixture(params=[ByCommand, ByCall, ByModel, ByWorkflow])
+def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
+    found: Kind = request.param(tmp_path)
+    return found
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[WorkspacePool]:
+    with WorkspacePool(make_repository(tmp_path / "repo"), slots=1) as found:
+        yield found
+
+
+def ask(**more: Any) -> Ask:
+    return Ask(leaf=leaf(*FILES), goal="Do it", files=FILES, prompt="Do it, please", **more)
+
+
+def work(
+    pool: WorkspacePool,
+    worker: Worker,
+    asked: Ask,
+    then: Callable[[Workspace, Worked], Any] = lambda _, worked: worked,
+) -> Any:
+    """Let it work, inside an item."""
+
+    async def one(_: int) -> Any:
+        async with workspace(pool) as here:
+            with scratch_folder(here) as scratch:
+                worked = await worker.work(asked, here, scratch)
+            return await in_thread(then, here, worked)
+
+    async def main() -> Any:
+        return (await fan_out(one, [0]))[0].unwrap()
+
+    return asyncio.run(main())
+
+
+def test_what_it_edits_is_in_the_workspace(kind: Kind, pool: WorkspacePool) -> None:
+    def look(here: Workspace, _: Worked) -> Any:
+        return here.changed_files(), (here.root / "pkg/a.py").read_text()
+
+    assert work(pool, kind.edits(), ask(), look) == (["pkg/a.py"], NEW)
+
+
+def test_what_it_says_is_told(kind: Kind, pool: WorkspacePool) -> None:
+    worked = work(pool, kind.edits(), ask())
+
+    assert isinstance(kind, ByWorkflow) or "well" in worked.said.lower()
+    assert worked.subplans == ()
+
+
+def test_a_failure_has_a_reason_and_what_was_said(kind: Kind, pool: WorkspacePool) -> None:
+    with pytest.raises(WorkFailed) as caught:
+        work(pool, kind.fails(), ask())
+
+    assert caught.value.reason
+    assert "because" in f"{caught.value.reason} {caught.value.said}"
+    assert not caught.value.cut_off
+
+
+def test_parts_are_returned(kind: Kind, pool: WorkspacePool) -> None:
+    worked = work(pool, kind.splits(PARTS), ask(depth_left=1))
+
+    assert worked.subplans == (
+        SubPlan(goal="first", files=("pkg/a.py",)),
+        SubPlan(goal="second", files=("pkg/b.py",)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "depth_left", "why"),
+    [
+        (BAD_PARTS, 1, "not one of the files"),
+        (PARTS, 0, "may return none"),
+        ([{"goal": "", "files": ["pkg/a.py"]}], 1, "goal"),
+        ([{"goal": "a", "files": ["pkg/a.py"], "more": 1}], 1, "nothing else"),
+        ([{"goal": "a", "files": ["../../etc/passwd"]}], 1, "no file of the repository"),
+        ({"goal": "a"}, 1, "list"),
+        ([{"goal": "a", "files": ["pkg/a.py"]}] * 101, 1, "at most 100"),
+    ],
+)
+def test_bad_parts_are_a_failure_that_says_why(
+    kind: Kind, pool: WorkspacePool, parts: Any, depth_left: int, why: str
+) -> None:
+    with pytest.raises(WorkFailed, match=why):
+        work(pool, kind.splits(parts), ask(depth_left=depth_left))
+
+
+def test_one_that_takes_too_long_is_ended(kind: Kind, pool: WorkspacePool) -> None:
+    async def main() -> tuple[Any, str]:
+        reading = in_thread(kind.fifo.read_text)
+        both = await asyncio.gather(_unwrapped(pool, kind.hangs(), ask(timeout=0.5)), reading)
+        return both[0], both[1]
+
+    error, told = asyncio.run(main())
+
+    assert isinstance(error, WorkFailed)
+    assert error.cut_off
+    assert "0.5 s" in error.reason
+    assert not lives(told)
+
+
+def test_a_cancellation_ends_it(kind: Kind, pool: WorkspacePool) -> None:
+    async def main() -> str:
+        doing = asyncio.ensure_future(_unwrapped(pool, kind.hangs(), ask()))
+        told = await in_thread(kind.fifo.read_text)
+        doing.cancel()
+        with suppress(asyncio.CancelledError):
+            await doing
+        assert doing.cancelled()
+        return told
+
+    told = asyncio.run(main())
+
+    assert not lives(told)
+    pool.give_back(pool.take())  # it was given back
+
+
+def _unwrapped(pool: WorkspacePool, worker: Worker, asked: Ask) -> Awaitable[Any]:
+    async def one(_: int) -> Any:
+        async with workspace(pool) as here:
+            with scratch_folder(here) as scratch:
+                return await worker.work(asked, here, scratch)
+
+    async def main() -> Any:
+        return (await fan_out(one, [0]))[0].error
+
+    return main()
