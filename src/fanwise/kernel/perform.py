@@ -13,7 +13,7 @@ from fanwise.core.outcome import Usage
 from fanwise.kernel.call import call
 from fanwise.kernel.work import is_async
 
-NOTHING = Usage(0, 0, 0.0)
+NOTHING = Usage(0, 0, 0.0, input_tokens=0, output_tokens=0, cached_tokens=0)
 
 
 class _Free(TypedDict):
