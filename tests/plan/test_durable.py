@@ -122,8 +122,7 @@ if os.environ["FANWISE_PLAN_TITLE"] != "p00":
     open("list.txt", "w").write(lines + os.environ["FANWISE_PLAN_TITLE"] + "\\n")
 """
 POINTS = (
-    "item.recorded:1",  # the first leaf is done
-    "item.worked:1",  # the second has ended, and nobody knows
+    "item.worked:2",  # the first leaf is done; the second has ended, and nobody knows
     "item.recorded:3",  # both others are done, and merged
     "item.worked:1",  # the one in conflict was done again, and nobody knows
     "item.recorded:3",  # it is merged, and all of it was checked
