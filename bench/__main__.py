@@ -22,6 +22,7 @@ CASES = {
     "sampling-overhead": "the sampling layer alone",
     "optimize": "the same code as a candidate 200 times, and a gain of 1.3",
     "workspaces": "to reset and to make checkouts of a repository",
+    "plan-merge": "130 disjoint leaves merged in 3,000 files, and sparse workspaces of them",
     "optimize-run": "twelve candidates with a test of 2 s each, on two slots",
     "optimize-warm": "one trivial test, from a cold and from a warm start",
     "optimize-traps": "faster but wrong, and right: the corpus of traps through whole runs",

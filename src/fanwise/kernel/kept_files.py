@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fanwise.journal.port import Journal
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current, path_part
 
@@ -33,9 +34,12 @@ def files_of(run: Run) -> Iterator[Path]:
 
 def kept_files(run: Run) -> Path | None:
     """That folder, if it outlives the run; None: nothing of the run does."""
-    journal = None if run.journal is None else Path(run.journal.location)
-    if journal is None or not journal.is_file():
-        return None
-    folder = journal.with_name(f"{journal.name}.files") / run.id
+    folder = None if run.journal is None else kept_beside(run.journal, run.id)
     around = current.get()
-    return folder if around is None else folder / path_part(around.path)
+    return folder if around is None or folder is None else folder / path_part(around.path)
+
+
+def kept_beside(journal: Journal, run_id: str) -> Path | None:
+    """The folder of a run of this journal; None: it is in no file."""
+    file = Path(journal.location)
+    return file.with_name(f"{file.name}.files") / run_id if file.is_file() else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from fanwise.errors import one_line
 from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import AttemptRecord, CallTotals, ItemRecord, Journal, RunRecord
+from fanwise.kernel.kept_files import kept_beside
 from fanwise.plan.change import Change, Request
 from fanwise.plan.ended import Ended, Try
 from fanwise.plan.grown import Began, grown
@@ -90,6 +92,8 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     joined: Joined
     calls: CallTotals
     """Of models."""
+    folder: Path | None = None
+    """Where its patches are."""
     opened_at: float | None = None
     """When the first of the leaves could begin."""
 
@@ -103,6 +107,14 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def goal(self) -> str:
         """That of the plan."""
         return str(self.plan.get("goal", ""))
+
+    @property
+    def patch(self) -> str | None:
+        """The patch file with the whole result."""
+        result = self.joined.result
+        if result is None or result.patch is None:
+            return None
+        return result.patch if self.folder is None else str(self.folder / result.patch)
 
     def title(self, leaf: str) -> str:
         """Of the leaf with this id."""
@@ -127,6 +139,7 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
         leaves={node.id: found.leaf(node) for node in tree.nodes if _worked(node, items)},
         joined=found.joined,
         calls=total(each for made in attempts.values() for each in made),
+        folder=kept_beside(journal, run.id),
         opened_at=next((f.opened_at for f in journal.fan_outs(run.id) if f.path == FAN_OUT), None),
     )
 

@@ -135,8 +135,9 @@ def result_lines(found: Recorded) -> Iterator[str]:
     of = f"of {plural(len(result.leaves), 'sub-plan')}"
     if result.branch is not None:
         yield f"result: the branch {result.branch} ({result.commit[:12]}), with the changes {of}"
-    if result.patch is not None:
-        yield f"result: the patch {result.patch}, with the changes {of}"
+    if found.patch is not None:
+        lead = "  as a patch:" if result.branch is not None else f"result: the changes {of}:"
+        yield f"{lead} {found.patch}"
 
 
 def plural(number: int, one: str, many: str = "") -> str:

@@ -50,7 +50,8 @@ class Bringing:
         if clashes and self._strategy != "ours_last":
             return Outcome({}, tuple(clashes))
         cleared = {path: None for each in ways.values() for path in each}
-        taken = tuple(self._taken(change, cleared))
+        twice = [path for path in ways if path in self._so_far.owners]
+        taken = tuple(self._taken(change, [*cleared, *twice]))
         files = {**change.files, **cleared}
         decided = {*cleared, *ways}
         differing = [each for each in self._differing(change) if each not in decided]
@@ -75,7 +76,10 @@ class Bringing:
         if not met.conflicts:
             return Outcome(files, moved=tuple(self._moved(change, differing, sides, files)))
         if self._strategy == "ours_last":
-            return self._last(change, sides, met.conflicts, files)
+            last = self._last(change, sides, met.conflicts)
+            clean = [path for path in differing if path not in last.files]
+            moved = tuple(self._moved(change, clean, sides, files))
+            return last._replace(files={**files, **last.files}, moved=moved)
         found: dict[tuple[Kind, tuple[str, ...]], set[str]] = {}
         for said in met.conflicts:
             paths = _whole(said.paths, sides)
@@ -112,9 +116,7 @@ class Bringing:
         detail = "\n".join(done.failed[path] for path in paths)
         return Outcome({}, (self._conflict("patch", paths, change, others, detail),))
 
-    def _last(
-        self, change: Change, sides: Sides, conflicts: Iterable[Said], merged: Files
-    ) -> Outcome:
+    def _last(self, change: Change, sides: Sides, conflicts: Iterable[Said]) -> Outcome:
         """Take this leaf's version of all that is in conflict."""
         paths = {path for said in conflicts for path in _whole(said.paths, sides)}
         theirs = {path: sides.theirs.get(path) for path in sorted(paths)}
@@ -123,7 +125,7 @@ class Bringing:
             for path, blob in theirs.items()
             if path in self._so_far.owners and sides.ours.get(path) != blob
         ]
-        return Outcome({**merged, **theirs}, taken=tuple(self._taken(change, lost)))
+        return Outcome(theirs, taken=tuple(self._taken(change, lost)))
 
     def _others(self, change: Change, sides: Sides, others: tuple[str, ...]) -> tuple[str, ...]:
         """Of several leaves that changed the files, those that this one cannot stand beside."""

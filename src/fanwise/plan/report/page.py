@@ -142,8 +142,9 @@ def _about_result(found: Recorded) -> Iterator[Child]:
         )
         shown = f"git diff {found.base[:12]}..{result.branch}"
         yield element("p", "To see it: ", element("code", shown), class_="small")
-    if result.patch is not None:
-        yield element("p", "The patch ", element("code", result.patch), of, ".")
+    if found.patch is not None:
+        lead = "As a patch: " if result.branch is not None else f"The patch{of}: "
+        yield element("p", lead, element("code", found.patch), class_="small")
 
 
 def _left_out(left: tuple[Said, ...], found: Recorded) -> Html | None:

@@ -13,7 +13,8 @@ _MADE = re.compile(
     rb"^[ \t]*(?:async[ \t]+)?(?:def|class|type)[ \t]+(\w+)"
     rb"|^[ \t]*((?:self\.)?\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*(?::[^=\n]+)?=[^=]"
     rb"|^[ \t]*((?:self\.)?\w+)[ \t]*:[^\n]"
-    rb"|^[ \t]*(?:from[ \t]+\S+[ \t]+)?import[ \t]+(\([^)]*\)|[^\n]+)",
+    rb"|^[ \t]*(?:from[ \t]+\S+[ \t]+)?import[ \t]+(\([^)]*\)|[^\n]+)"
+    rb"|^[ \t]*(\w+(?:[ \t]+as[ \t]+\w+)?)[ \t]*,?[ \t]*$",  # of an import in many lines
     re.MULTILINE,
 )
 _WORD = re.compile(rb"\w+")
@@ -45,7 +46,8 @@ class Texts:
         """Return a content; of no file, none."""
         if blob is None:
             return b""
-        self.read([blob])
+        if blob.name not in self._texts:
+            self.read([blob])
         return self._texts[blob.name]
 
     def text(self, blob: Blob | None) -> str:
@@ -62,12 +64,16 @@ class Texts:
 
     def lost(self, before: Blob, after: Blob | None) -> set[bytes]:
         """Return the words that may be names which one content makes, and the other does not."""
-        return self._made(before) - self._made(after)
+        new = self.raw(after)
+        gone = set(self.raw(before).splitlines()) - set(new.splitlines())
+        words = _made(b"\n".join(gone))
+        return words - _made(new) if words else words
 
     def words(self, blob: Blob | None) -> set[bytes]:
         """Return all words of a content."""
         return set(_WORD.findall(self.raw(blob)))
 
-    def _made(self, blob: Blob | None) -> set[bytes]:
-        found = _MADE.findall(self.raw(blob))
-        return {word for groups in found for part in groups for word in _WORD.findall(part)}
+
+def _made(text: bytes) -> set[bytes]:
+    found = set(_MADE.findall(text))
+    return {word for groups in found for part in groups for word in _WORD.findall(part)}

@@ -1,0 +1,134 @@
+"""Random edits by random leaves: one tree, whoever ended first, and nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fanwise.plan.change import Blob, Change
+from fanwise.plan.merge.merge import merge
+from fanwise.plan.merge.merged import Merged, Strategy
+from fanwise.plan.merge.trees import commit_with, files_at
+from fanwise.workspaces.git import Git
+from tests.plan.merge.support import blob, lines, repository
+from tests.workspaces.support import everything
+
+PATHS = [f"{folder}/f{number}.py" for folder in ("a", "a/deep", "b", "c c") for number in range(3)]
+FILES = {path: lines(24).replace("line", f"{path} line") for path in PATHS}
+NEW = ["a/new.py", "a/new.py/inner.py", "d/new.py", "b"]
+STRATEGIES: list[Strategy] = ["three_way", "sequential", "ours_last", "fail_on_conflict"]
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Git:
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+            patched.setenv(name, "/dev/null")
+        return repository(tmp_path_factory.mktemp("properties") / "r", FILES)
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> list[dict[str, str | None]]:
+    """Of each leaf: what stands in files now. Every line that it wrote says who did."""
+    found = []
+    for leaf in range(draw(st.integers(2, 6))):
+        mine: dict[str, str | None] = {}
+        for path in draw(st.lists(st.sampled_from(PATHS), max_size=3, unique=True)):
+            what = draw(st.sampled_from(["line", "line", "line", "append", "delete", "rename"]))
+            text = FILES[path].splitlines(keepends=True)
+            if what == "line":
+                text[draw(st.integers(0, 23))] = f"leaf {leaf} in {path}\n"
+            elif what == "append":
+                text.append(f"leaf {leaf} at the end of {path}\n")
+            mine[path] = None if what in ("delete", "rename") else "".join(text)
+            if what == "rename":
+                mine[f"moved/{leaf}/{Path(path).name}"] = "".join([*text, f"leaf {leaf} moved\n"])
+        new = draw(st.sampled_from([None, None, *NEW]))
+        inside = new is not None and any(path.startswith(f"{new}/") for path in mine)
+        if new is not None and not inside:
+            gone = [path for path in PATHS if path.startswith(f"{new}/")]
+            mine |= {**dict.fromkeys(gone), new: f"leaf {leaf} made it\n"}
+        found.append(mine)
+    return found
+
+
+def changes_of(user: Git, edits: list[dict[str, str | None]]) -> list[Change]:
+    made = {text: blob(user, text) for each in edits for text in each.values()}
+    return [
+        Change(leaf=f"L{n}", title=f"Leaf {n}", files={p: made[t] for p, t in each.items()})
+        for n, each in enumerate(edits)
+    ]
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # each takes so many runs of git
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(edits=edits(), strategy=st.sampled_from(STRATEGIES), seed=st.integers(0, 9))
+def test_any_order_of_ending_makes_the_same_tree_and_nothing_is_lost(
+    user: Git, edits: list[dict[str, str | None]], strategy: Strategy, seed: int
+) -> None:
+    changes = changes_of(user, edits)
+    before = everything(user.cwd)
+    merged = merge(user, "HEAD", changes, strategy)
+    ended = list(changes)
+    Random(seed).shuffle(ended)  # they end in any order; the tree's order is what counts
+    in_order = sorted(ended, key=lambda each: each.leaf)
+    assert merge(user, "HEAD", in_order, strategy) == merged
+    check_whole(user, merged, changes, strategy)
+    check_lines(user, merged, edits)
+    assert everything(user.cwd) == before
+
+
+def check_whole(user: Git, merged: Merged, changes: list[Change], strategy: Strategy) -> None:
+    """Every leaf is in, or named in a conflict with another one."""
+    known = [each.leaf for each in changes]
+    if strategy == "fail_on_conflict" and merged.conflicts:
+        assert merged.leaves == ()
+        assert merged.tree == user("rev-parse", "HEAD^{tree}")
+    else:
+        assert sorted((*merged.leaves, *merged.aside)) == known
+    if strategy == "ours_last":
+        assert not merged.conflicts
+    for conflict in merged.conflicts:
+        assert conflict.paths
+        assert conflict.others
+        assert all(known.index(other) < known.index(conflict.leaf) for other in conflict.others)
+
+
+def check_lines(user: Git, merged: Merged, edits: list[dict[str, str | None]]) -> None:
+    """Each line that a leaf wrote stands somewhere, or in a file that is told to be another's.
+
+    And what it deleted is gone, or told of.
+    """
+    files = files_at(user, merged.tree)
+    texts = {path: user.raw("cat-file", "blob", each.name).decode() for path, each in files.items()}
+    standing = "".join(texts.values())
+    for leaf in merged.leaves:
+        mine = edits[int(leaf[1:])]
+        lost = {each.path for each in merged.taken if leaf in each.others}
+        moved = {each.path for each in merged.moved} | {each.to for each in merged.moved}
+        for path, text in mine.items():
+            if text is None:
+                assert path not in files or path in lost, path
+                continue
+            written = [line for line in text.splitlines() if line.startswith("leaf")]
+            where = standing if path in moved else texts.get(path, "")
+            assert all(line in where for line in written) or path in lost, (leaf, path)
+
+
+def test_disjoint_leaves_make_the_tree_of_all_their_files(user: Git) -> None:
+    """The same as to write all of them, one after another, whichever the strategy."""
+    changes = changes_of(user, [{path: f"leaf {n}\n"} for n, path in enumerate(PATHS)])
+    commit = commit_with(user, "HEAD", changes, "all")
+    for strategy in STRATEGIES:
+        merged = merge(user, "HEAD", changes, strategy)
+        assert merged.tree == user("rev-parse", f"{commit}^{{tree}}")
+    assert files_at(user, commit).keys() == FILES.keys()
+    assert isinstance(files_at(user, commit)[PATHS[0]], Blob)
