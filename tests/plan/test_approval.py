@@ -91,7 +91,7 @@ def test_without_a_terminal_it_needs_a_yes(repo: Path, capfd: pytest.CaptureFixt
     capfd.readouterr()
     assert run_cli("run", "plan.json") == 2
     told = capfd.readouterr().err
-    assert "1 commands to run; 2 of 3 are known from before" in told
+    assert "1 command to run; 2 of 3 are known from before" in told
     assert run_cli("run", "plan.json", "--yes", "--json") == 0
     found = json.loads(capfd.readouterr().out)["result"]
     assert found["base"] == git(repo, "rev-parse", "HEAD")

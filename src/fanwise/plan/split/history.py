@@ -21,17 +21,15 @@ def past_commits(repo: Path, commit: str = "HEAD", *, most: int = MOST) -> list[
     if place.git_dir is None:
         return []
     asked = ["--no-merges", "--no-renames", "--name-only", f"--max-count={most}", "-z"]
-    asked += [f"--format={_START}", "--end-of-options", commit, "--"]
+    asked += ["--format=%x01", "--end-of-options", commit, "--"]
     try:
         out = Git(place.top, git_dir=place.git_dir).names("log", *asked)
     except GitFailed:
         return []
     commits: list[list[str]] = []
     for name in out:
-        if name.startswith(_START):
+        if name == _START:
             commits.append([])
-            name = name[1:]
-        name = name.lstrip("\n")
-        if name:
-            commits[-1].append(name)
+        else:
+            commits[-1].append(name if commits[-1] else name.removeprefix("\n"))
     return [tuple(paths) for paths in commits]

@@ -54,7 +54,8 @@ def why_left_out(path: str, data: bytes) -> str:
         return "a lock file"
     if _MINIFIED.search(name) or _looks_minified(name, data):
         return "minified"
-    if _GENERATED.search(data[:_HEAD]):
+    head = data[:_HEAD]
+    if (b"enerated" in head or b"DO NOT" in head) and _GENERATED.search(head):
         return "generated: its first lines say so"
     return ""
 

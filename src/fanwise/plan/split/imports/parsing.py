@@ -17,8 +17,11 @@ from fanwise.plan.split.imports.python import without_strings
 
 ALL_BELOW = 2_000_000
 """Characters of Python in all, up to which every file is parsed."""
-_OLD = re.compile(r"except[ \t]+[\w.]+[ \t]*,[ \t]*\w+[ \t]*:|print[ \t]+[\"'%]")
-"""Forms of Python 2."""
+_OLD = (
+    re.compile(r"except[ \t]+[\w.]+[ \t]*,[ \t]*\w+[ \t]*:"),
+    re.compile(r"print[ \t]+[\"'%]"),
+)
+"""Forms of Python 2. Each by itself: what begins with a plain word is found ten times as fast."""
 _DIGIT = re.compile(r"\n[ \t]*\d+[A-Za-z_]")
 """A statement that begins with a digit and goes on as a name."""
 _MARKS = ("\n<<<<<<< ", "\n>>>>>>> ", "\n{%", "\n{{", "<%", "\0")
@@ -38,6 +41,8 @@ def unparsed(files: Iterable[File]) -> list[Said]:
 
 def looks_wrong(text: str) -> bool:
     """Whether a file may well not parse: brackets or quotes that do not match, old forms, marks."""
+    if text.count('"""') % 2 or text.count("'''") % 2:
+        return True
     text = f"\n{text}"
     return _doubtful(text) and _doubtful(without_strings(text))
 
@@ -47,10 +52,8 @@ def _doubtful(text: str) -> bool:
         text.count("(") != text.count(")")
         or text.count("[") != text.count("]")
         or text.count("{") != text.count("}")
-        or text.count('"""') % 2 != 0
-        or text.count("'''") % 2 != 0
         or any(mark in text for mark in _MARKS)
-        or _OLD.search(text) is not None
+        or any(form.search(text) for form in _OLD)
         or _DIGIT.search(text) is not None
     )
 

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from html import escape
+from xml.etree import ElementTree
+
+import pytest
+
+from fanwise.plan.node import Split
+from fanwise.plan.split import Rules, split
+from fanwise.plan.split.picture.page import split_page
+from fanwise.plan.split.picture.svg import graph_svg, tree_svg
+from fanwise.plan.split.picture.text import bounded, draw
+from tests.plan.split.support import made
+
+HOSTILE = "<script>alert(1)</script>&\"'.py"
+
+
+@pytest.fixture(scope="module")
+def found() -> Split:
+    files: dict[str, str | int] = {
+        f"t{n % 3}/p{n % 7}/m{n}.py": f"import t{(n + 1) % 3}.p{(n + 1) % 7}.m{n + 1}"
+        for n in range(90)
+    }
+    files[f"t0/{HOSTILE}"] = "import t0.p0.m0"
+    return split(made(files), Rules(mode="dependency", max_files=3, stretch=5))
+
+
+def test_the_tree_as_text_has_a_line_for_each_node_within_the_width(found: Split) -> None:
+    lines = draw(found.tree, width=80)
+    assert len(lines) == len(found.tree.nodes)
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("all files")
+    for line, node in zip(lines, found.tree.nodes, strict=True):
+        assert line.startswith(("│  ", "├─ ", "└─ ", "   ")) == (node.depth > 0)
+        assert node.title[:10] in line
+        assert ("leaves" in line) == bool(node.children)
+
+
+def test_states_are_shown(found: Split) -> None:
+    leaf = found.tree.leaves[0]
+    (line,) = [line for line in draw(found.tree, states={leaf.id: "running"}) if "running" in line]
+    assert leaf.title[:10] in line
+
+
+def test_a_large_tree_is_cut_and_says_so(found: Split) -> None:
+    lines = bounded(found.tree, 10, rest="--all")
+    assert len(lines) <= 11
+    hidden = len(found.tree.nodes) - (len(lines) - 1)
+    assert lines[-1] == f"… {hidden} more; --all"
+    assert bounded(found.tree, None) == draw(found.tree)
+
+
+def test_the_pictures_are_well_formed_and_harmless(found: Split) -> None:
+    tree = ElementTree.fromstring(tree_svg(found))
+    graph = ElementTree.fromstring(graph_svg(found))
+    assert len(tree.findall("g")) == len(found.tree.nodes) - 1
+    assert "<script>" in " ".join(each.text or "" for each in tree.iter("title"))
+    assert escape(HOSTILE) in split_page(found, "x")
+    assert "<script>" not in tree_svg(found) + graph_svg(found) + split_page(found, "<script>")
+    marks = [each for each in graph.iter("rect") if "mark" in (each.get("class") or "")]
+    owners = found.tree.owners
+    pairs = {(owners[a], owners[b]) for a, others in found.imports.items() for b in others}
+    assert len(marks) == len(pairs)
+
+
+def test_one_leaf_alone_can_be_drawn() -> None:
+    one = split(made({"a.py": ""}), Rules())
+    assert draw(one.tree)[0].startswith("a.py")
+    ElementTree.fromstring(tree_svg(one))
+    ElementTree.fromstring(graph_svg(one))
+    assert "<h1>x</h1>" in split_page(one, "x")
