@@ -12,7 +12,9 @@ import pytest
 
 from fanwise.kernel.parsing import parse
 
-SOURCE = "".join(f"def f{n}(a, b=({n}, [1, 2])):\n    return [a for _ in b if a]\n" for n in range(40))
+SOURCE = "".join(
+    f"def f{n}(a, b=({n}, [1, 2])):\n    return [a for _ in b if a]\n" for n in range(40)
+)
 
 
 @pytest.fixture
