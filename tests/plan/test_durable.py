@@ -108,6 +108,30 @@ def test_what_git_has_thrown_away_is_done_anew(tmp_path: Path) -> None:
     assert found.good
 
 
+def test_sub_plans_that_were_returned_are_not_done_again(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", packages(1, files=4))
+    begun: list[int] = []
+
+    def work(work: Work) -> Any:
+        begun.append(len(work.files))
+        if len(work.files) == 4:
+            parts = (work.files[:1], work.files[1:])
+            return {"subplans": [{"goal": f"{len(p)}", "files": [*p]} for p in parts]}
+        if len(work.files) == 3 and len(begun) == 3:
+            raise ValueError("once")
+        (work.root / work.files[0]).write_text("D = 1\n")
+        return None
+
+    split = {"mode": "directory", "max_files": 4}
+    assert [leaf.state for leaf in run(repo, work, split=split).leaves] == [
+        "split", "done", "failed",
+    ]  # fmt: skip
+    assert begun == [4, 1, 3]
+    found = run(repo, work, split=split, retry_failed=True)
+    assert begun == [4, 1, 3, 3]
+    assert found.good
+
+
 # -- SIGKILL ---------------------------------------------------------------------------------------
 
 WORKER = """
@@ -122,8 +146,7 @@ if os.environ["FANWISE_PLAN_TITLE"] != "p00":
     open("list.txt", "w").write(lines + os.environ["FANWISE_PLAN_TITLE"] + "\\n")
 """
 POINTS = (
-    "item.recorded:1",  # the first leaf is done
-    "item.worked:1",  # the second has ended, and nobody knows
+    "item.worked:2",  # the first leaf is done; the second has ended, and nobody knows
     "item.recorded:3",  # both others are done, and merged
     "item.worked:1",  # the one in conflict was done again, and nobody knows
     "item.recorded:3",  # it is merged, and all of it was checked

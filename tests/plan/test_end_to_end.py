@@ -236,3 +236,71 @@ def test_work_that_takes_too_long_is_ended_with_all_its_processes(tmp_path: Path
     for pid in map(int, pids.read_text().split()):
         stat = Path(f"/proc/{pid}/stat")
         assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_what_is_not_as_it_was_is_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    repo = make_repo(tmp_path / "repo", packages(2, files=1))
+    write_plan(tmp_path, each={"command": "for f in {files}; do echo '# done' >> $f; done"})
+    monkeypatch.chdir(tmp_path)
+    write(repo / "p01/m0.py", "MINE = 1\n")
+    assert run_cli("run", "plan.json", "--yes", "--apply") == 1
+    told = capfd.readouterr().err
+    assert "1 file is not committed: left out; --dirty includes them" in told
+    assert "the result was not applied: not as in the commit" in told
+    assert "p01/m0.py" in told
+    assert git(repo, "status", "--porcelain") == "M p01/m0.py", "all of it, or nothing"
+    assert (repo / "p01/m0.py").read_text() == "MINE = 1\n"
+    git(repo, "checkout", "-q", "--", ".")
+    assert run_cli("resume", "plan", "--apply") == 0
+    assert (repo / "p00/m0.py").read_text() == "VALUE = 00\n# done\n"
+    write(repo / "p00/m0.py", "MINE = 2\n")
+    assert run_cli("resume", "plan", "--rollback") == 1
+    assert "nothing was undone: " in capfd.readouterr().err
+    assert (repo / "p00/m0.py").read_text() == "MINE = 2\n"
+    assert git(repo, "branch", "--list", "fanwise/*"), "and the branch is still there"
+
+
+def test_the_dirty_state_is_what_dirty_starts_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = make_repo(tmp_path / "repo", packages(1, files=1))
+    write(repo / "p00/m0.py", "VALUE = 'dirty'\n")
+    write(repo / "p00/new.py", "NEW = 1\n")
+    write_plan(tmp_path, each={"command": "for f in {files}; do echo '# done' >> $f; done"})
+    monkeypatch.chdir(tmp_path)
+    before = git(repo, "status", "--porcelain")
+    assert run_cli("run", "plan.json", "--yes", "--dirty") == 0
+    assert git(repo, "status", "--porcelain") == before
+    branch = git(repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/fanwise")
+    assert show(repo, branch, "p00/m0.py") == "VALUE = 'dirty'\n# done"
+    assert show(repo, branch, "p00/new.py") == "NEW = 1\n# done"
+    assert run_cli("resume", "plan", "--apply") == 0
+    assert (repo / "p00/new.py").read_text() == "NEW = 1\n# done\n"
+
+
+@pytest.mark.parametrize("kind", ["workflow", "call"])
+def test_a_workflow_or_a_function_beside_the_file_does_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    repo = make_repo(tmp_path / "repo", packages(2, files=1))
+    write(
+        tmp_path / "plan_work_beside.py",
+        "def work(work):\n    for n in work.files:\n"
+        "        (work.root / n).write_text('D = 1\\n')\n",
+    )
+    step = {"id": "s", "type": "shell", "run": "for f in p*/m0.py; do echo 'D = 1' > $f; done"}
+    flow = {"workflow": {"id": "w", "name": "w"}, "steps": [step]}
+    write(tmp_path / "flow.yaml", json.dumps(flow))
+    each = {"workflow": "flow.yaml"} if kind == "workflow" else {"call": "plan_work_beside:work"}
+    write_plan(
+        tmp_path, each=each, split={"mode": "directory", "max_files": 1, "min_files": 1}, retry=0
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run_cli("run", "plan.json", "--yes") == 0
+    branch = git(repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/fanwise")
+    assert show(repo, branch, "p01/m0.py") == "D = 1"
+    (tmp_path / "flow.yaml").unlink()
+    if kind == "workflow":
+        assert run_cli("resume", "plan") == 0, "a resume has the workflow as it was"

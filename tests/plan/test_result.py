@@ -17,6 +17,7 @@ from fanwise.plan.merge.step import Signed, merge_step
 from fanwise.plan.node import Said
 from fanwise.plan.result import PATCH, Undone, apply, branch_name, check_result, leave, rollback
 from fanwise.workspaces.git import Git
+from fanwise.workspaces.source import start_of
 from tests.plan.merge.support import Content, blob, change
 from tests.workspaces.support import everything, files, git, make_repo, write
 
@@ -191,6 +192,27 @@ def test_what_was_changed_after_it_was_applied_is_not_rolled_back(
         rollback(repo, base, result)
     assert raised.value.files == [name]
     assert everything(repo) == before, "the branch is there, too"
+
+
+def test_what_was_never_applied_does_not_keep_the_branch(repo: Path, tmp_path: Path) -> None:
+    base, result = left(repo, tmp_path / "run")
+    write(repo / "a.py", "my own work, meanwhile\n")
+    before = files(repo)
+    assert rollback(repo, base, result) == Undone(branch=NAME)
+    assert files(repo) == before
+
+
+def test_a_dirty_start_is_applied_onto_the_dirty_files_and_undone(repo: Path) -> None:
+    start = start_of(repo, dirty=True)
+    before = files(repo)
+    user = Git(repo)
+    edits: dict[str, Content] = {"pkg/b.py": "changed twice\n", "untracked.txt": None}
+    changes = [change(user, "L1", edits)]
+    step = merge_step(user, start.commit, changes, "three_way", Signed(goal="g"))
+    assert sorted(apply(repo, start.commit, step.commit)) == sorted(edits)
+    assert (repo / "pkg/b.py").read_text() == "changed twice\n"
+    rollback(repo, start.commit, Result(commit=step.commit))
+    assert files(repo) == before
 
 
 def test_what_was_broken_off_in_the_middle_is_finished_by_a_second_call(

@@ -162,7 +162,7 @@ def test_what_only_the_preview_can_say(repo: Path) -> None:
     text = GOOD.replace('["**/*.py"]', '["**/*", "docs/**"]') + "  check: pytest\n"
     told = planned(repo, text)
     lines = told.describe()
-    assert any(line.startswith("1 sub-plans of 2 files") for line in lines)
+    assert any(line.startswith("1 sub-plan of 2 files") for line in lines)
     assert any("pkg/logo.png (binary" in line for line in lines)
     assert "no file matches 'docs/**'" in lines
     assert "merged: three_way; then checked by: pytest" in lines

@@ -10,6 +10,7 @@ from fanwise.kernel.run import Run
 from fanwise.plan.asked import Asked
 from fanwise.plan.case import Case
 from fanwise.plan.driver.execution import execute
+from fanwise.plan.estimate import number
 from fanwise.plan.leaving import Left, leave
 from fanwise.plan.node import Tree
 from fanwise.plan.states import State
@@ -34,18 +35,18 @@ COUNTED: tuple[tuple[State, str], ...] = (
 def counted(found: Summary) -> str:
     """`12 changed, 3 unchanged`."""
     counts = ((found.count(state), word) for state, word in COUNTED)
-    return ", ".join(f"{number} {word}" for number, word in counts if number)
+    return ", ".join(f"{count:,} {word}" for count, word in counts if count)
 
 
 def output_lines(case: Case, found: Summary, left: Left, run_id: str) -> list[str]:
     """What the person asked for."""
-    number = len(found.leaves)
-    lines = [f"{number} sub-plan{'' if number == 1 else 's'}: {counted(found)}"]
+    lines = [f"{number(len(found.leaves), 'sub-plan')}: {counted(found)}"]
     result = found.result
     if result is None:
         return lines
     files = {path for each in found.leaves if each.id in result.leaves for path in each.changed}
-    what = f"{len(result.leaves)} sub-plans, {len(files)} files, commit {result.commit[:12]}"
+    parts = (number(len(result.leaves), "sub-plan"), number(len(files), "file"))
+    what = f"{', '.join(parts)}, commit {result.commit[:12]}"
     if result.branch is not None:
         lines.append(f"the result: branch {result.branch} ({what})")
         lines.append(f"  see it: git diff {case.base.commit[:12]}...{result.branch}")
@@ -53,7 +54,7 @@ def output_lines(case: Case, found: Summary, left: Left, run_id: str) -> list[st
         lines.append(f"the result: {left.patch} ({what})" if result.branch is None
                      else f"  as a patch: {left.patch}")  # fmt: skip
     if left.applied:
-        lines.append(f"applied to {len(left.applied)} files of the work tree")
+        lines.append(f"applied to {number(len(left.applied), 'file')} of the work tree")
         lines.append(f"  undo it: fanwise resume {run_id} --rollback")
     elif not left.problem:
         lines.append(f"  write it to the work tree: fanwise resume {run_id} --apply")

@@ -66,6 +66,11 @@ def _usd(name: str, tokens: Tokens, price: Any) -> float | None:
     return dollars(provider, model, tokens, price)
 
 
+def number(count: int, what: str) -> str:
+    """`1 file`, `2,000 files`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def facts_of(case: Case, estimate: Estimate) -> dict[str, Any]:
     """The same for programs."""
     base = case.base
@@ -107,8 +112,9 @@ def _what(case: Case) -> Iterator[str]:
 def _scored(case: Case) -> Iterator[str]:
     card, split = case.base.split.scorecard, case.base.split
     yield (
-        f"{card.leaves:,} sub-plans of {card.files:,} files ({card.tokens:,} tokens), "
-        f"{card.depth} deep, by {split.mode}; the biggest is {card.balance:.3g} times the mean"
+        f"{number(card.leaves, 'sub-plan')} of {number(card.files, 'file')} "
+        f"({number(card.tokens, 'token')}), {card.depth} deep, by {split.mode}; "
+        f"the biggest is {card.balance:.3g} times the mean"
     )
     if card.edges and card.cut is not None:
         hubs = (
@@ -127,13 +133,13 @@ def _spent(case: Case, estimate: Estimate) -> Iterator[str]:
     kept = len(case.tree.leaves) - estimate.leaves
     known = f"; {kept} of {len(case.tree.leaves)} are known from before" if kept else ""
     if case.spec.each.model is None:
-        what = "commands" if case.spec.each.command is not None else "calls"
-        yield f"{estimate.leaves:,} {what} to run{known}; what they spend is theirs"
+        what = "command" if case.spec.each.command is not None else "call"
+        yield f"{number(estimate.leaves, what)} to run{known}; what they spend is theirs"
     else:
         usd = "a price that is unknown" if estimate.usd is None else f"${estimate.usd:.4g}"
         yield (
-            f"{estimate.requests:,} requests, about {estimate.input_tokens:,} tokens in and "
-            f"{estimate.output_tokens:,} out, {usd}, if none is tried again{known}"
+            f"{number(estimate.requests, 'request')}, about {estimate.input_tokens:,} tokens "
+            f"in and {estimate.output_tokens:,} out, {usd}, if none is tried again{known}"
         )
     limits = {} if (budget := case.spec.make_budget()) is None else budget.limits
     if limits:
@@ -143,7 +149,7 @@ def _spent(case: Case, estimate: Estimate) -> Iterator[str]:
 def _around(case: Case) -> Iterator[str]:
     spec, base = case.spec, case.base
     start = "the dirty state" if spec.dirty else "HEAD"
-    yield f"{case.slots} workspaces; they start from {start} ({base.commit[:12]})"
+    yield f"{number(case.slots, 'workspace')}, from {start} ({base.commit[:12]})"
     if is_sparse(spec.sparse, base.files):
         yield f"sparse: each has the folders that its sub-plan needs, of {base.files:,} files"
     if spec.verify is not None or spec.check_ is not None:

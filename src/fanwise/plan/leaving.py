@@ -15,6 +15,7 @@ from fanwise.kernel.run import Run
 from fanwise.plan.asked import Asked
 from fanwise.plan.case import Case
 from fanwise.plan.driver.earlier import items_of
+from fanwise.plan.estimate import number
 from fanwise.plan.merge.merged import Result
 from fanwise.plan.result import apply, rollback
 from fanwise.plan.summary import Summary
@@ -60,7 +61,9 @@ async def undone(case: Case, run: Run) -> End:
         found = await in_thread(rollback, case.repo, case.base.commit, result)
     except FanwiseError as error:
         return End(notes=[f"nothing was undone: {error}"], exit_code=1)
-    lines = [f"{len(found.files)} files of the work tree were put back"] if found.files else []
+    lines = (
+        [f"put back in the work tree: {number(len(found.files), 'file')}"] if found.files else []
+    )
     lines += [f"the branch {found.branch} was removed"] if found.branch else []
     notes = [found.kept] if found.kept else []
     if not lines and not notes:

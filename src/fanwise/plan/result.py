@@ -17,7 +17,7 @@ from fanwise.errors import NotApplied
 from fanwise.plan.merge.merged import MergeStep, Result
 from fanwise.plan.node import Said
 from fanwise.workspaces.git import Git
-from fanwise.workspaces.moving import move_tree, patch_between
+from fanwise.workspaces.moving import between, move_tree, patch_between
 from fanwise.workspaces.results import branches, check_branch, make_branch, write_patch
 from fanwise.workspaces.source import find
 
@@ -85,9 +85,13 @@ def apply(repo: Path, base: str, commit: str) -> list[str]:
 def rollback(repo: Path, base: str, result: Result) -> Undone:
     """Undo `apply`, if that was done, and remove the branch, if it is as it was made.
 
-    All files or none: those that are not as `apply` left them are a `NotApplied`.
+    All files or none: those that are not as `apply` left them are a `NotApplied`. Where files are
+    as at the start, and none as in the result, it was not applied, whatever became of the others.
     """
-    files = move_tree(repo, result.commit, base, state="as the plan left them")
+    now = between(repo, base, result.commit)
+    files: list[str] = []
+    if now.at_end or not now.at_start:
+        files = move_tree(repo, result.commit, base, state="as the plan left them")
     if result.branch is None:
         return Undone(files=tuple(files))
     kept = _remove(_git(repo), result.branch, result.commit)

@@ -24,7 +24,7 @@ from fanwise.plan.driver.earlier import items_of
 from fanwise.plan.driver.execution import grower, wanted_of
 from fanwise.plan.driver.replay import replay
 from fanwise.plan.ending import end_of
-from fanwise.plan.estimate import estimate_of, facts_of, plan_lines
+from fanwise.plan.estimate import estimate_of, facts_of, number, plan_lines
 from fanwise.plan.leaving import undone
 from fanwise.plan.live.drawing import LiveTree
 from fanwise.plan.node import Node
@@ -113,8 +113,8 @@ class PlanPlan:
             return None
         self._shown = True
         estimate = estimate_of(self.case, leaves)
-        number = f"{len(leaves):,} sub-plan{'' if len(leaves) == 1 else 's'}"
-        return Approval(plan_lines(self.case, estimate), f"Run {number}?")
+        question = f"Run {number(len(leaves), 'sub-plan')}?"
+        return Approval(plan_lines(self.case, estimate), question)
 
     def _unknown(self, journal: Journal, run: RunRecord) -> tuple[Node, ...]:
         """The leaves that would be done, as far as that is known."""

@@ -25,7 +25,10 @@ _SETTINGS = ("core.attributesFile=/dev/null", "core.logAllRefUpdates=false")
 
 @contextmanager
 def apart(git: Git) -> Iterator[Git]:
-    """git in such a repository, for a block; its folder is `cwd`."""
+    """git in such a repository, for a block.
+
+    `cwd` is an empty folder, its work tree; beside it is room for files of the caller's.
+    """
     asked = ("--git-path", "objects", "--show-object-format")
     found = git.raw("rev-parse", "--path-format=absolute", *asked)
     objects, kind = found.decode("utf-8", "surrogateescape").splitlines()
@@ -36,4 +39,5 @@ def apart(git: Git) -> Iterator[Git]:
         options = ("--quiet", "--bare", "--template=", f"--object-format={kind}")
         Git(folder, env=_NO_CONFIGURATION)("init", *options, "apart.git")
         settings = [*_SETTINGS, *([f"core.sharedRepository={shared}"] if shared else [])]
-        yield Git(folder, git_dir=folder / "apart.git", settings=settings, env=env)
+        (folder / "tree").mkdir()
+        yield Git(folder / "tree", git_dir=folder / "apart.git", settings=settings, env=env)

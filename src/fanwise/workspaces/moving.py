@@ -8,6 +8,7 @@ neither, it is somebody's work, and nothing is written.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from fanwise.errors import GitFailed, NotApplied
 from fanwise.workspaces.git import Git
@@ -22,28 +23,45 @@ def patch_between(git: Git, start: str, end: str) -> bytes:
     return git.raw("diff", "--binary", "--full-index", *_DIFF, start, end, "--")
 
 
+class Between(NamedTuple):
+    """The files in which two commits differ, by how they are in the work tree."""
+
+    at_start: list[str]
+    at_end: list[str]
+    neither: list[str]
+
+
+def between(repo: Path, start: str, end: str) -> Between:
+    """Look at the work tree."""
+    git = _git(repo)
+    try:
+        files = git.names("diff", "--name-only", "-z", *_DIFF, start, end, "--")
+    except GitFailed as error:
+        raise NotApplied(f"a commit of the run is not there any more: {error.said}") from error
+    not_at_end = _unlike(repo, end, files)
+    neither = set(_unlike(repo, start, not_at_end))
+    return Between(
+        [name for name in not_at_end if name not in neither],
+        sorted(set(files) - set(not_at_end)),
+        sorted(neither),
+    )
+
+
 def move_tree(repo: Path, start: str, end: str, *, state: str) -> list[str]:
     """Change the work tree, and nothing else; return the files. All of it, or `NotApplied`.
 
     `state` says how the files have to be: "not as … : file" is the error.
     """
-    place = find(repo)
-    git = Git(place.top, git_dir=place.git_dir)
-    try:
-        files = git.names("diff", "--name-only", "-z", *_DIFF, start, end, "--")
-    except GitFailed as error:
-        raise NotApplied(f"a commit of the run is not there any more: {error.said}") from error
-    todo = _unlike(repo, end, files)
-    wrong = sorted(set(todo) & set(_unlike(repo, start, todo)))
-    if wrong:
+    found = between(repo, start, end)
+    if found.neither:
         raise NotApplied(
-            f"not {state}: {', '.join(wrong)}",
+            f"not {state}: {', '.join(found.neither)}",
             "Put these files back, or use the patch file yourself: git apply --3way FILE",
-            files=wrong,
+            files=found.neither,
         )
-    if todo:
-        apply_to_tree(repo, _patch_of(git, start, end, todo), start)
-    return todo
+    if found.at_start:
+        apply_to_tree(repo, _patch_of(_git(repo), start, end, found.at_start), start)
+    return found.at_start
 
 
 def _unlike(repo: Path, commit: str, files: list[str]) -> list[str]:
@@ -67,3 +85,8 @@ def _patch_of(git: Git, start: str, end: str, files: list[str]) -> bytes:
     literal = {"GIT_LITERAL_PATHSPECS": "1"}
     command = ("diff", "--binary", "--full-index", *_DIFF, start, end, "--")
     return b"".join(git.raw(*command, *some, env=literal) for some in parts(files))
+
+
+def _git(repo: Path) -> Git:
+    place = find(repo)
+    return Git(place.top, git_dir=place.git_dir)

@@ -307,7 +307,35 @@ def test_names_of_any_kind_are_merged_and_named(shared: Git, name: str) -> None:
     assert [each.paths for each in found.conflicts] == [(name,)]
 
 
-def test_no_program_of_the_configuration_runs(tmp_path: Path) -> None:
+def test_what_attributes_say_of_a_merge_counts_as_at_the_start(tmp_path: Path) -> None:
+    """A list to which everybody adds is merged line by line; another file is never mixed."""
+    files = {
+        ".gitattributes": "*.lock -merge\n",
+        "docs/.gitattributes": "CHANGES merge=union\n",
+        "marks/.gitattributes": "",
+        "docs/CHANGES": "first\n",
+        "CHANGES": "first\n",
+        "a.lock": lines(),
+    }
+    user = repository(tmp_path / "r", files)
+    found = merged(
+        user,
+        {"docs/CHANGES": "first\nA\n", "a.lock": lines(l1="A")},
+        {"docs/CHANGES": "first\nB\n"},
+        {"a.lock": lines(l30="C")},
+        {".gitattributes": "* merge=union\n", "CHANGES": "first\nD\n"},
+        {"CHANGES": "first\nE\n"},
+    )
+    assert read(user, found.tree, "docs/CHANGES") == "first\nA\nB\n"
+    assert [(each.leaf, each.paths, each.others) for each in found.conflicts] == [
+        ("C", ("a.lock",), ("A",)),
+        ("E", ("CHANGES",), ("D",)),
+    ]
+
+
+def test_no_program_of_the_configuration_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A `.gitattributes` may ask for a merge driver that the user has."""
     user = repository(tmp_path / "r", {**FILES, ".gitattributes": "*.py merge=evil diff=evil\n"})
     trap = f"touch '{tmp_path}/ran'; exit 0 #"
@@ -324,6 +352,7 @@ def test_no_program_of_the_configuration_runs(tmp_path: Path) -> None:
     assert (tmp_path / "ran").exists(), "the trap is one"
     (tmp_path / "ran").unlink()
     git(user.cwd, "reset", "-q", "--hard", "main~2")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(user.cwd / ".git" / "config"))
     for strategy in STRATEGIES:
         merge(user, "HEAD", changes_of(user, one, two), strategy)
     assert not (tmp_path / "ran").exists()

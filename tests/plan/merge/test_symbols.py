@@ -224,6 +224,14 @@ def test_a_use_that_was_there_before_is_the_checks_business(tmp_path: Path) -> N
     )
 
 
+def test_an_import_that_gives_an_old_line_another_meaning_is_found(tmp_path: Path) -> None:
+    line = "\n\ndef f():\n    return prices.total\n"
+    user = repository(tmp_path / "r", {**FILES, USER: f"from elsewhere import prices{line}"})
+    edits: dict[str, Content] = {USER: f"from shop import prices{line}"}
+    (one,) = found(user, {"src/shop/prices.py": RENAMED}, edits)
+    assert (one.name, one.line) == ("shop.prices.total", 4)
+
+
 def test_a_leaf_that_does_both_itself_knows_what_it_does(user: Git) -> None:
     assert found(user, {"src/shop/prices.py": RENAMED, USER: USES["from-import"]}) == ()
 

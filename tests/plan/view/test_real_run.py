@@ -69,7 +69,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlanResult, Recorded,
 def test_what_is_read_is_what_the_run_said(run: tuple[PlanResult, Recorded, Path]) -> None:
     result, found, _ = run
     said = [(each.id, each.title, each.state, len(each.tries)) for each in result.leaves]
-    read = [(l.node.id, l.node.title, l.state, len(l.tries)) for l in found.leaves.values()]
+    read = [(e.node.id, e.node.title, e.state, len(e.tries)) for e in found.leaves.values()]
     assert read == said
     states = {title: state for _, title, state, _ in read}
     assert states == {

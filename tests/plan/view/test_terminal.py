@@ -10,6 +10,7 @@ import select
 import struct
 import subprocess
 import termios
+from codecs import getincrementaldecoder
 from collections.abc import Callable
 from fcntl import ioctl
 from pathlib import Path
@@ -19,6 +20,9 @@ from tests.workspaces.support import git, write
 
 ROWS, COLUMNS = 9, 70
 CONTROL = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|(.)", re.DOTALL)
+
+
+PARTIAL = re.compile(r"(\r|\x1b(\[[?0-9;]*)?)\Z")
 
 
 class Terminal:
@@ -74,6 +78,8 @@ class Running:
 
     def __init__(self, place: Path, **env: str) -> None:
         self.screen = Terminal()
+        self._decoder = getincrementaldecoder("utf-8")()
+        self._text = ""
         self._ours, theirs = pty.openpty()
         ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._process = subprocess.Popen(
@@ -117,7 +123,11 @@ class Running:
             data = os.read(self._ours, 1 << 16)
         except OSError:  # Linux's end of file on a terminal
             return False
-        self.screen.feed(data.decode().replace("\r\n", "\n\r"))
+        # A read may end anywhere: inside a character, and inside what steers the terminal.
+        self._text += self._decoder.decode(data)
+        whole = PARTIAL.sub("", self._text)
+        self._text = self._text[len(whole) :]
+        self.screen.feed(whole.replace("\r\n", "\n\r"))
         return bool(data)
 
 

@@ -23,6 +23,7 @@ from fanwise.plan.work.by_call import CallWorker, Work
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.plan.work.by_model import ModelWorker
 from fanwise.plan.work.by_workflow import WorkflowWorker
+from fanwise.plan.work.subplans import BadForm, subplans_of
 from fanwise.specs import read
 from fanwise.testing import ScriptedModel
 from fanwise.workspaces import Workspace, WorkspacePool
@@ -147,9 +148,14 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
     return found
 
 
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_repository(tmp_path_factory.mktemp("plan") / "repo")
+
+
 @pytest.fixture
-def pool(tmp_path: Path) -> Iterator[WorkspacePool]:
-    with WorkspacePool(make_repository(tmp_path / "repo"), slots=1) as found:
+def pool(repo: Path) -> Iterator[WorkspacePool]:
+    with WorkspacePool(repo, slots=1) as found:
         yield found
 
 
@@ -209,23 +215,27 @@ def test_parts_are_returned(kind: Kind, pool: WorkspacePool) -> None:
     )
 
 
+def test_bad_parts_are_a_failure_that_says_why(kind: Kind, pool: WorkspacePool) -> None:
+    with pytest.raises(WorkFailed, match="not one of the files"):
+        work(pool, kind.splits(BAD_PARTS), ask(depth_left=1))
+
+
 @pytest.mark.parametrize(
     ("parts", "depth_left", "why"),
     [
-        (BAD_PARTS, 1, "not one of the files"),
         (PARTS, 0, "may return none"),
         ([{"goal": "", "files": ["pkg/a.py"]}], 1, "goal"),
         ([{"goal": "a", "files": ["pkg/a.py"], "more": 1}], 1, "nothing else"),
         ([{"goal": "a", "files": ["../../etc/passwd"]}], 1, "no file of the repository"),
+        ([{"goal": "a", "files": [1]}], 1, "a file of number 1 is 1"),
         ({"goal": "a"}, 1, "list"),
+        ("x", 1, "list"),
         ([{"goal": "a", "files": ["pkg/a.py"]}] * 101, 1, "at most 100"),
     ],
 )
-def test_bad_parts_are_a_failure_that_says_why(
-    kind: Kind, pool: WorkspacePool, parts: Any, depth_left: int, why: str
-) -> None:
-    with pytest.raises(WorkFailed, match=why):
-        work(pool, kind.splits(parts), ask(depth_left=depth_left))
+def test_parts_have_one_form(parts: Any, depth_left: int, why: str) -> None:
+    with pytest.raises(BadForm, match=why):
+        subplans_of(parts, ask(depth_left=depth_left))
 
 
 def test_one_that_takes_too_long_is_ended(kind: Kind, pool: WorkspacePool) -> None:

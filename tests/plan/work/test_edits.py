@@ -212,9 +212,9 @@ def test_only_files_of_the_lease() -> None:
 # -- a model --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return make_repository(tmp_path / "repo")
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_repository(tmp_path_factory.mktemp("plan") / "repo")
 
 
 def test_a_bad_answer_changes_nothing_and_is_told_to_the_model(repo: Path, tmp_path: Path) -> None:

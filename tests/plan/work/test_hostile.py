@@ -19,9 +19,9 @@ from tests.plan.work.support import FILES, do, done, how, leaf, make_repository,
 from tests.workspaces.support import everything, git
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return make_repository(tmp_path / "repo")
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_repository(tmp_path_factory.mktemp("plan") / "repo")
 
 
 def one_after_the_other(repo: Path, first: str, how: How) -> tuple[Ended | SubPlanFailed, Ended]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fanwise import fan_out, open_run
+from fanwise import cancelled, fan_out, open_run
 from fanwise.errors import SubPlanFailed
 from fanwise.kernel import events
 from fanwise.kernel.in_thread import in_thread
@@ -23,9 +24,9 @@ from tests.plan.work.support import blob, do, done, how, leaf, lives, make_repos
 from tests.workspaces.support import everything, git, write
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    return make_repository(tmp_path / "repo")
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_repository(tmp_path_factory.mktemp("plan") / "repo")
 
 
 def given_up(call: Callable[[], Any]) -> SubPlanFailed:
@@ -251,6 +252,33 @@ def test_in_a_folder_of_the_repository_names_are_those_of_the_folder(tmp_path: P
 
     assert ended.said == "./-b.py\na.py"
     assert names(ended) == ["sub/-b.py", "sub/a.py", "sub/log.txt"]
+
+
+def test_a_function_in_a_thread_is_waited_for_and_leaves_no_thread(
+    repo: Path, tmp_path: Path
+) -> None:
+    asked_to_end = threading.Event()
+
+    def work(given: Work) -> None:
+        while not cancelled():
+            asked_to_end.wait(0.01)
+        asked_to_end.set()
+
+    before = threading.active_count()
+    error = given_up(lambda: do(repo, CallWorker(work), leaf(), how(tmp_path, timeout=0.3)))
+
+    assert "longer than 0.3 s" in error.tries[0].reason
+    assert asked_to_end.is_set()
+    assert threading.active_count() == before
+
+
+def test_a_function_that_exits_has_failed_and_no_more(repo: Path, tmp_path: Path) -> None:
+    def work(given: Work) -> None:
+        sys.exit(3)
+
+    error = given_up(lambda: do(repo, CallWorker(work), leaf(), how(tmp_path)))
+
+    assert error.tries[0].reason == "SystemExit: 3"
 
 
 # -- cancel ---------------------------------------------------------------------------------------

@@ -1,9 +1,15 @@
-"""Which folders a workspace needs: of a big repository not all are checked out. Pure."""
+"""Which folders a workspace needs: of a big repository not all are checked out. Pure.
+
+Whoever edits sees its files and what they import. A verification runs them: then all that these
+import is there too, and all code that is not in the plan, for nobody has read what that imports.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+
+from fanwise.plan.split.files import READ
 
 BIG = 5_000
 """A repository with more files than this is checked out in part, if the file does not say."""
@@ -18,15 +24,37 @@ def is_sparse(asked: bool | Sequence[str] | None, files: int) -> bool:
     return asked is not False
 
 
-def cone_of(
-    files: Iterable[str],
-    imports: Mapping[str, Sequence[str]],
-    tests: Iterable[str],
-    further: Iterable[str],
-) -> tuple[str, ...]:
-    """The folders of files, of what they import, of tests; and those that the file names."""
-    own = list(files)
-    used = [path for each in own for path in imports.get(each, ())]
-    folders = {str(PurePosixPath(path).parent) for path in (*own, *used, *tests)}
-    found = {*folders - {"."}, *(each.strip("/") for each in further)}
-    return tuple(sorted(found)) or NOTHING
+class Cones:
+    """The folders of each sub-plan. `further`: those that all have."""
+
+    def __init__(
+        self, imports: Mapping[str, Sequence[str]], further: Iterable[str], *, runs: bool
+    ) -> None:
+        self._imports = imports
+        self._further = {each.strip("/") for each in further}
+        self._runs = runs
+        """Whether what is there is run, and not only read."""
+
+    def of(self, files: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
+        """For these files, judged by these tests."""
+        own = dict.fromkeys((*files, *tests))
+        used = self._all(own) if self._runs else [p for f in own for p in self._imports.get(f, ())]
+        return tuple(sorted(self._further | folders((*own, *used)))) or NOTHING
+
+    def _all(self, files: Iterable[str]) -> set[str]:
+        found, look = set(files), list(files)
+        while look:
+            fresh = set(self._imports.get(look.pop(), ())) - found
+            found |= fresh
+            look += fresh
+        return found
+
+
+def folders(paths: Iterable[str]) -> set[str]:
+    """Those that files are in; what is at the top is always there."""
+    return {str(PurePosixPath(path).parent) for path in paths} - {"."}
+
+
+def code_beside(names: Iterable[str], planned: Mapping[str, object]) -> set[str]:
+    """The folders of code that is in no sub-plan."""
+    return folders(name for name in names if name.endswith(READ) and name not in planned)

@@ -48,12 +48,8 @@ async def execute(
             sparse=NOTHING,  # who takes one says what it needs
             base=case.base.commit,
         ) as pool:
-            work = Work(
-                case,
-                pool,
-                folder,
-                tree=lambda: board.tree,
-                grow=grower(case),
+            work = await in_thread(
+                Work, case, pool, folder, tree=lambda: board.tree, grow=grower(case)
             )
             driver = Driver(
                 board, work.perform, lost=before.lost, grew=lambda board: grew(board.tree)

@@ -17,7 +17,7 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.case import Case
-from fanwise.plan.driver.cones import cone_of, is_sparse
+from fanwise.plan.driver.cones import Cones, code_beside, is_sparse
 from fanwise.plan.driver.item import Item
 from fanwise.plan.ended import Ended, SubPlan, Try
 from fanwise.plan.merge.merged import Checked, Conflict, MergeStep, Result
@@ -27,6 +27,7 @@ from fanwise.plan.node import Node, Tree
 from fanwise.plan.result import branch_name, leave
 from fanwise.plan.work.how import How
 from fanwise.plan.work.leaf import do_leaf
+from fanwise.plan.work.names import Names
 from fanwise.plan.work.said import said_by
 from fanwise.plan.work.verify import judging_tests, settings_for
 from fanwise.workspaces import WorkspacePool
@@ -66,7 +67,7 @@ class Work:
             sandbox=spec.sandbox,
             env=spec.env,
         )
-        self._sparse = is_sparse(spec.sparse, case.base.files)
+        self._cones = cones_of(case) if is_sparse(spec.sparse, case.base.files) else None
 
     async def perform(self, item: Item) -> Any:
         """Any of them."""
@@ -137,17 +138,17 @@ class Work:
             how=self._how,
             owners=self._tree().owners,
             at=at,
-            sparse=self._cone(leaf) if self._sparse else (),
+            sparse=self._cone(leaf),
             before=[self._try_of(each) for each in item.conflicts],
             depth_left=0 if again else case.spec.split.max_depth - leaf.depth,
             accepts=lambda subplans: self._grow(self._tree(), leaf.id, subplans),
         )
 
     def _cone(self, leaf: Node) -> Sequence[str]:
-        asked = self._case.spec.sparse
-        tests = judging_tests(leaf.files, self._how.imports, self._how.tests)
-        further = asked if isinstance(asked, tuple) else ()
-        return cone_of(leaf.files, self._how.imports, tests, further)
+        if self._cones is None:
+            return ()
+        patterns = Names(self._case.place.inside).patterns(self._how.tests)
+        return self._cones.of(leaf.files, judging_tests(leaf.files, self._how.imports, patterns))
 
     def _try_of(self, conflict: Conflict) -> Try:
         """Why a leaf is done again, as it is told."""
@@ -181,3 +182,15 @@ class Work:
             seconds=clock() - began,
             without=item.without,
         )
+
+
+def cones_of(case: Case) -> Cones:
+    """Which folders each sub-plan has."""
+    spec, inside = case.spec, case.place.inside
+    asked = spec.sparse if isinstance(spec.sparse, tuple) else ()
+    further = {f"{inside}/{each}" if inside else each for each in asked}
+    runs = spec.verify is not None
+    if runs:
+        command = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", case.base.commit)
+        further |= code_beside(case.git.names(*command), case.base.digests)
+    return Cones(case.base.split.imports, further, runs=runs)

@@ -9,7 +9,7 @@ from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merged import Conflict, Kind, Moved, Strategy, Taken
 from fanwise.plan.merge.patching import patched
 from fanwise.plan.merge.so_far import SoFar
-from fanwise.plan.merge.three_way import Said, together
+from fanwise.plan.merge.three_way import Said, lay_attributes, together
 from fanwise.plan.merge.trees import Files
 from fanwise.workspaces.git import Git
 
@@ -42,6 +42,7 @@ class Bringing:
         self._so_far = so_far
         self._changes = changes
         self._strategy = strategy
+        self._has_attributes = False
 
     def outcome(self, change: Change) -> Outcome:
         """Find what becomes of a leaf."""
@@ -71,6 +72,9 @@ class Bringing:
         sides = self._sides(change, differing, decided)
         if self._strategy == "sequential":
             return self._patched(change, sides)
+        if not self._has_attributes:
+            lay_attributes(self._git, self._so_far.base)
+            self._has_attributes = True
         met = together(self._git, sides.base, sides.ours, sides.theirs)
         files = {path: met.files.get(path) for path in sides.paths}
         if not met.conflicts:

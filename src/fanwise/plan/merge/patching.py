@@ -29,7 +29,7 @@ def patched(
 ) -> Patched:
     """Apply to `ours` what `theirs` is against `base`; `git` is a throw-away repository."""
     write_sides(git, base, ours, theirs)
-    env = {"GIT_INDEX_FILE": str(git.cwd / "index"), "GIT_LITERAL_PATHSPECS": "1"}
+    env = {"GIT_INDEX_FILE": str(git.cwd.with_name("index")), "GIT_LITERAL_PATHSPECS": "1"}
     git("read-tree", MERGED, env=env)
     failed = {}
     for path in sorted(base.keys() | theirs.keys()):

@@ -60,6 +60,19 @@ def together(
                                                if path in files}))  # fmt: skip
 
 
+def lay_attributes(git: Git, base: Mapping[str, Blob]) -> None:
+    """Let git see the `.gitattributes` of the commit that all started from, in its folder.
+
+    A file may be merged by `union`, or as `binary`: these are git's own. A driver that is a program
+    has no meaning here, for no configuration says which.
+    """
+    for path, blob in base.items():
+        if path.rpartition("/")[2] == ".gitattributes" and blob.mode != "120000":
+            target = git.cwd / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(git.raw("cat-file", "blob", blob.name))
+
+
 def write_sides(
     git: Git, base: Mapping[str, Blob], ours: Mapping[str, Blob], theirs: Mapping[str, Blob]
 ) -> None:

@@ -69,7 +69,7 @@ def write(
 ) -> list[str]:
     """Write commits, and name the last of each ref; `git` is a throw-away repository."""
     stream = b"".join(_stream(planned, f"{author} {when} +0000"))
-    marks = git.cwd / _MARKS
+    marks = git.cwd.with_name(_MARKS)
     git("fast-import", "--quiet", "--force", f"--export-marks={marks}", stdin=stream)
     rows = (line.split() for line in marks.read_text().splitlines())
     found = {int(mark[1:]): commit for mark, commit in rows}

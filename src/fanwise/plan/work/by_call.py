@@ -65,7 +65,7 @@ class CallWorker(Worker):
             raise too_slow(ask.timeout) from None
         except BudgetExceeded:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a program that became a function may call exit()
             raise WorkFailed(tail(one_line(error), 500)) from error
         return _worked(returned, ask)
 

@@ -35,8 +35,11 @@ def broken(git: Git, base: str, tree: str, changes: Sequence[Change]) -> tuple[B
     if not words:
         return ()
     gate = _Gate(texts, before, after, changes)
-    users = [path for path in sorted(touched & after.keys()) if words & texts.words(after[path])]
-    return tuple(each for path in users for each in gate.look(path))
+    found: list[Broken] = []
+    for path in sorted(touched & after.keys()):
+        if not words.isdisjoint(texts.new_words(before.get(path), after[path])):
+            found += gate.look(path)
+    return tuple(found)
 
 
 class _Gate:

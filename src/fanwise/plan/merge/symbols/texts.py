@@ -69,11 +69,17 @@ class Texts:
         words = _made(b"\n".join(gone))
         return words - _made(new) if words else words
 
-    def words(self, blob: Blob | None) -> set[bytes]:
-        """Return all words of a content."""
-        return set(_WORD.findall(self.raw(blob)))
+    def new_words(self, before: Blob | None, after: Blob) -> set[bytes]:
+        """Return the words by which a content may use names that it did not use before.
+
+        Those of its new lines; if an import is new, all, for it may change what others mean.
+        """
+        new = set(self.raw(after).splitlines()) - set(self.raw(before).splitlines())
+        words = set(_WORD.findall(b"\n".join(new)))
+        return set(_WORD.findall(self.raw(after))) if b"import" in words else words
 
 
 def _made(text: bytes) -> set[bytes]:
     found = set(_MADE.findall(text))
-    return {word for groups in found for part in groups for word in _WORD.findall(part)}
+    words = {word for groups in found for part in groups for word in _WORD.findall(part)}
+    return words - {b"self"}
