@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from fanwise.errors import NoCandidates, UsageError
+from fanwise.kernel.parsing import parse
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.target import Target, definitions
 from fanwise.workspaces.git import Git
@@ -142,6 +143,6 @@ def _names_of(text: str) -> frozenset[str]:
     """What a file defines. Imports are left out: a rewritten file may not need them."""
     return frozenset(
         each.name
-        for each in definitions(ast.parse(text))
+        for each in definitions(parse(text))
         if not isinstance(each.node, ast.Import | ast.ImportFrom)
     )

@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from fanwise.kernel.parsing import parse
 from fanwise.optimize.renaming import rename_locals
 from fanwise.optimize.source_text import SourceText
 
@@ -67,7 +68,7 @@ def normal_form(source: str) -> str:
     if len(source) > _MOST:
         return f"as it is:{source}"
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
         return ast.dump(tree) if normalise(tree) else f"as it is:{source}"
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return f"not parsed:{source}"

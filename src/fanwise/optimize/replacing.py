@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from fanwise.errors import CandidateUnfit
+from fanwise.kernel.parsing import parse
 from fanwise.optimize.source_text import SourceText, first_line, lines_after, lines_of
 from fanwise.optimize.target import Definition, Function, Target, definitions
 
@@ -63,7 +64,7 @@ def replace(source: SourceText, target: Target, given: str) -> SourceText:
         return source.with_lines(_with_body(lines, old, new, target))
     place = old.inside[0] if old.inside else old.node
     start, at = first_line(old.node), first_line(place)
-    beside = list(_beside(ast.parse(source.text), new, function))
+    beside = list(_beside(parse(source.text), new, function))
     front = [line for node in beside for line in new.statement(node, indent_of(lines[at]))]
     replaced = new.statement(function, indent_of(lines[start]))
     after = lines[lines_after(old.node) :]
@@ -77,7 +78,7 @@ def indent_of(line: str) -> str:
 
 def _parse(text: str, before: int) -> ast.Module:
     try:
-        return ast.parse(text)
+        return parse(text)
     except SyntaxError as error:
         line = (error.lineno or 1) - before
         raise CandidateUnfit(f"it does not parse: {error.msg} (line {line})") from error

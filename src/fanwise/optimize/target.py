@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from fanwise.errors import BadTarget
+from fanwise.kernel.parsing import parse
 from fanwise.optimize.source_text import SourceText, first_line, lines_after
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -155,7 +156,7 @@ class Target(msgspec.Struct, frozen=True):
 
     def _tree(self, source: str) -> ast.Module:
         try:
-            return ast.parse(source)
+            return parse(source)
         except (SyntaxError, ValueError) as error:
             raise self._bad(f"its file does not parse: {error}", "Mend the file first") from error
 

@@ -13,6 +13,8 @@ import re
 import textwrap
 from typing import Literal, NamedTuple
 
+from fanwise.kernel.parsing import parse
+
 MOST = 256 * 1024
 """Characters of an answer. What is longer is no function that anybody wants to review."""
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
@@ -84,7 +86,7 @@ def _why_none(blocks: list[str], function: str) -> str:
 
 
 def _functions(text: str) -> dict[str, None]:
-    tree = ast.parse(textwrap.dedent(text))
+    tree = parse(textwrap.dedent(text))
     found: dict[str, None] = {}
     waiting: list[ast.stmt] = list(tree.body)
     while waiting:

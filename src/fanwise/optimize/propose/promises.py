@@ -10,6 +10,8 @@ import ast
 import textwrap
 from collections.abc import Iterator
 
+from fanwise.kernel.parsing import parse
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
@@ -59,7 +61,7 @@ def _arguments(node: Function) -> str:
 
 def _function(source: str) -> Function | None:
     try:
-        tree = ast.parse(textwrap.dedent(source))
+        tree = parse(textwrap.dedent(source))
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
     return next((each for each in tree.body if isinstance(each, Function)), None)

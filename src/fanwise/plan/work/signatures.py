@@ -11,6 +11,8 @@ import re
 import warnings
 from collections.abc import Iterator
 
+from fanwise.kernel.parsing import parse
+
 MOST_LINE = 200
 _SCRIPT = re.compile(r"^export\s+(?!\{|\*)[^\n]+", re.MULTILINE)
 _GO = re.compile(
@@ -44,7 +46,7 @@ def signatures(path: str, text: str) -> list[str]:
 
 def _python(text: str) -> list[str]:
     try:
-        tree = ast.parse(text, _READ)
+        tree = parse(text, _READ)
         return [line for node in tree.body for line in _declared(node, "")]
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return []

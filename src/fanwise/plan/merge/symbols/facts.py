@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from fanwise.kernel.parsing import parse
+
 
 class Ref(NamedTuple):
     """A module as an import names it: dots before it, and its name."""
@@ -54,7 +56,7 @@ UNKNOWN = Module({}, (), dynamic=True)
 def module_of(text: str) -> Module:
     """Read a module; one that does not parse may have any name."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return UNKNOWN
     names: dict[str, Bound] = {}

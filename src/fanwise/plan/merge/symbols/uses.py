@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fanwise.kernel.parsing import parse
 from fanwise.plan.merge.symbols.facts import Ref, dotted
 
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
@@ -22,7 +23,7 @@ class Use(NamedTuple):
 def uses_in(text: str) -> dict[Use, int]:
     """Return what a file uses, with the first line of each; nothing, if it does not parse."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return _Reader(tree).found
