@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.cli.support import COMMAND, DEADLINE_S
 from tests.workspaces.support import git, write
 
-ROWS, COLUMNS = 9, 70
+ROWS, COLUMNS = 7, 70
 CONTROL = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|(.)", re.DOTALL)
 
 
@@ -118,6 +118,11 @@ class Running:
         os.close(self._ours)
         return self.screen.shown
 
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait(DEADLINE_S)
+        os.close(self._ours)
+
     def _read(self) -> bool:
         try:
             data = os.read(self._ours, 1 << 16)
@@ -129,6 +134,12 @@ class Running:
         self._text = self._text[len(whole) :]
         self.screen.feed(whole.replace("\r\n", "\n\r"))
         return bool(data)
+
+
+def said(place: Path) -> str:
+    """What `fanwise show` says, from another terminal."""
+    command = [*COMMAND, "show", "plan"]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=True).stdout
 
 
 def make_plan(place: Path, folders: int) -> Path:
@@ -160,17 +171,35 @@ plan:
 def test_the_tree_is_drawn_while_the_run_goes_on_and_gone_at_the_end(tmp_path: Path) -> None:
     place = tmp_path / "repo"
     place.mkdir()
-    gates = make_plan(place, 12)
+    gates = make_plan(place, 7)
     running = Running(place)
-    shown = running.until(lambda text: text.count("  running, ") == 3 and "9 queued" in text)
+    shown = running.until(lambda text: text.count("  running, ") == 3 and "4 queued" in text)
     assert any(re.match(r"[├└]─ ▸ src/part\d\d +running, \d+ s$", line) for line in shown)
-    assert any("9 queued" in line for line in shown)
+    assert any("4 queued" in line for line in shown)
     assert "in flight" in shown[-1]
+    seen = said(place)
+    assert "status    running" in seen
+    assert "7 sub-plans: 3 running, 4 queued" in seen
     running.release(gates / "part00")
-    running.until(lambda text: "1 done" in text and "8 queued" in text)
-    for number in range(1, 12):
+    running.until(lambda text: "1 done" in text and "3 queued" in text)
+    for number in range(1, 7):
         running.release(gates / f"part{number:02}")
     last = running.to_the_end()
     assert not any(mark in line for line in last for mark in ("├─", "running", "in flight"))
-    assert any("12 sub-plans: 12" in line for line in last)
+    assert any("7 sub-plans: 7" in line for line in last)
     assert running.screen.most_colours > 0
+
+
+def test_a_run_that_was_killed_says_what_it_was_at(tmp_path: Path) -> None:
+    place = tmp_path / "repo"
+    place.mkdir()
+    gates = make_plan(place, 4)
+    running = Running(place)
+    running.release(gates / "part01")
+    running.until(lambda text: "1 done" in text and text.count("  running, ") == 3)
+    running.kill()
+    seen = said(place)
+    assert "status    interrupted" in seen
+    assert "4 sub-plans: 1 done, 3 queued" in seen
+    assert "src/part00: queued: it was being worked on when the run ended" in seen
+    assert "to go on: fanwise resume plan" in seen
