@@ -25,6 +25,7 @@ import fanwise
 import fanwise.matrix
 import fanwise.models
 import fanwise.optimize
+import fanwise.plan
 import fanwise.sampling
 import fanwise.specs
 import fanwise.testing
@@ -72,6 +73,7 @@ def pages() -> dict[str, str]:
         "optimize.md": _page(
             "fanwise.optimize", fanwise.optimize.__doc__, _exports(fanwise.optimize)
         ),
+        "plan.md": _page("fanwise.plan", fanwise.plan.__doc__, _exports(fanwise.plan)),
         "specs.md": _page("fanwise.specs", fanwise.specs.__doc__, _specs()),
         "testing.md": _page("fanwise.testing", fanwise.testing.__doc__, _testing()),
         "workspaces.md": _page("fanwise.workspaces", fanwise.workspaces.__doc__, _workspaces()),
@@ -196,6 +198,7 @@ def _index() -> str:
         "- [fanwise.sampling](sampling.md): generate, validate, repair",
         "- [fanwise.matrix](matrix.md): models by strategies by inputs by repeats",
         "- [fanwise.optimize](optimize.md): candidates judged, and the proven one",
+        "- [fanwise.plan](plan.md): a code base split, worked on side by side, and merged",
         "- [fanwise.specs](specs.md): files that people write, and systems of your own",
         "- [fanwise.workspaces](workspaces.md): isolated checkouts",
         "- [fanwise.testing](testing.md): virtual time, recording, fakes, crash points",
