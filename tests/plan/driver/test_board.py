@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -180,3 +185,41 @@ def test_leaves_in_a_circle_are_said_and_not_waited_for() -> None:
     assert world.board.entries["a"].error == "it comes after itself, by way of others"
     assert world.board.joining is not None
     assert world.board.joining.result is not None
+
+
+def lines_run(leaves: list[Node], fates: Fates, **wanted: object) -> int:
+    """How much is done until all leaves have ended: in lines of code, so that no clock is asked."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    world = World(leaves, fates, **wanted)  # type: ignore[arg-type]
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        waiting = world.board.begin()
+        while waiting and not world.board.over and world.board.joining is None:
+            waiting += world.perform(waiting.pop())
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("fail_fast", [False, True])
+@pytest.mark.parametrize("long", [1, 10])
+def test_what_an_end_costs_does_not_grow_with_the_plan(long: int, fail_fast: bool) -> None:
+    def plan(count: int) -> int:
+        leaves = [leaf(f"l{n}", [f"l{n - 1}"] if n % long else []) for n in range(count)]
+        fates = {each.id: "nothing" for each in leaves}
+        fates["l0"] = "nothing" if fail_fast else "fail"
+        return lines_run(leaves, fates, fail_fast=fail_fast)
+
+    assert plan(400) < 6 * plan(100), "four times as many: four times as much, and not sixteen"
+
+
+def test_with_leaves_in_a_circle_only_there_is_nothing_to_halt_at() -> None:
+    world = World([leaf("a", ["b"]), leaf("b", ["a"])], {}, fail_fast=True).run()
+    assert world.board.entries["a"].error == "it comes after itself, by way of others"

@@ -13,6 +13,7 @@ board is: then what is still in flight is ended, and what had been done beyond d
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from heapq import heapify, heappop, heappush
 
 import msgspec
 
@@ -21,7 +22,7 @@ from fanwise.plan.change import Change
 from fanwise.plan.driver.entry import Entry
 from fanwise.plan.driver.item import Item, digest
 from fanwise.plan.driver.joining import Joining
-from fanwise.plan.driver.order import one_at_a_time
+from fanwise.plan.driver.line import Line
 from fanwise.plan.driver.wanted import Grow, Wanted
 from fanwise.plan.ended import Ended
 from fanwise.plan.node import Node, Tree
@@ -48,6 +49,7 @@ class Board:
         self._grow = grow
         self._expected = set(failed)
         self._open: set[str] = set()
+        self._stand_in_line()
 
     @property
     def over(self) -> bool:
@@ -70,11 +72,13 @@ class Board:
         entry.ended = ended
         if ended.status == "split":
             self._split(entry, ended)
+        else:
+            self._line.done(entry.node.id)
         return self._go_on()
 
     def leaf_failed(self, item: Item, error: str) -> list[Item]:
         """A sub-plan was given up; those after it are not begun."""
-        self._entry(item).error = error
+        self._failed(self._entry(item), error)
         return self._go_on()
 
     def fail(self) -> list[Item]:
@@ -84,13 +88,7 @@ class Board:
 
     def sequence(self) -> list[Node]:
         """The leaves in the order in which they would be done one at a time; up to the failure."""
-        found = []
-        for leaf in one_at_a_time(self.tree.leaves):
-            found.append(leaf)
-            failed = self.entries[leaf.id].error is not None or leaf.id in self._expected
-            if self._wanted.fail_fast and failed:
-                break
-        return found
+        return [*self._line.order[: self._limit()]]
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -104,17 +102,41 @@ class Board:
         try:
             self.tree = self._grow(self.tree, entry.node.id, ended.subplans)
         except FanwiseError as error:
-            entry.ended, entry.error = None, str(error)
+            entry.ended = None
+            self._failed(entry, str(error))
             return
         for leaf in self.tree.leaves:
             self.entries.setdefault(leaf.id, Entry(leaf)).node = leaf
+        self._stand_in_line()
+
+    def _stand_in_line(self) -> None:
+        self._line = Line(self.tree, self.entries)
+        self._failures = [turn for leaf, turn in self._line.turn.items() if self._fails(leaf)]
+        """The turns of those that have failed or will, as a heap; some may do better now."""
+        heapify(self._failures)
+
+    def _fails(self, leaf: str) -> bool:
+        return self.entries[leaf].error is not None or leaf in self._expected
+
+    def _failed(self, entry: Entry, error: str) -> None:
+        entry.error = error
+        leaf = entry.node.id
+        heappush(self._failures, self._line.turn[leaf])
+        self._line.failed(leaf)
+
+    def _limit(self) -> int:
+        """How many leaves would be done one at a time."""
+        order, failures = self._line.order, self._failures
+        while failures and not self._fails(order[failures[0]].id):
+            heappop(failures)
+        return failures[0] + 1 if failures and self._wanted.fail_fast else len(order)
 
     def _go_on(self) -> list[Item]:
         """Begin what can begin; when all leaves are over, bring them together."""
-        self._skip()
-        if self._wanted.fail_fast and self._is_halted():
+        limit = self._limit()
+        if self._wanted.fail_fast and self._is_halted(limit):
             return []
-        items = [self._leaf(self.entries[leaf.id]) for leaf in self._ready()]
+        items = [self._leaf(self.entries[leaf.id]) for leaf in self._line.take(limit)]
         self._open.update(item.key for item in items)
         if items or self._open:
             return items
@@ -124,32 +146,9 @@ class Board:
         self.joining = Joining(self.tree, self.entries, self._wanted)
         return self.joining.begin()
 
-    def _ready(self) -> list[Node]:
-        """In the order of the tree: who is first in line when a workspace is free."""
-        allowed = {leaf.id for leaf in self.sequence()} if self._wanted.fail_fast else None
-        return [
-            leaf
-            for leaf in self.tree.leaves
-            if self.entries[leaf.id].fresh
-            and (allowed is None or leaf.id in allowed)
-            and all(self.entries[each].done for each in leaf.after)
-        ]
-
-    def _skip(self) -> None:
-        """What comes after a failure, also by way of others, is not begun."""
-        for leaf in one_at_a_time(self.tree.leaves):
-            entry = self.entries[leaf.id]
-            if entry.begun:
-                continue
-            others = [self.entries[each] for each in leaf.after]
-            failed = (o.node.id if o.error is not None else o.skipped_by for o in others)
-            # Of several the first, whichever was told first: so it is looked up every time.
-            entry.skipped_by = next((each for each in failed if each is not None), None)
-
-    def _is_halted(self) -> bool:
-        before = self.sequence()
-        last = before[-1].id
-        if self.entries[last].error is None or not all(self.entries[n.id].over for n in before):
+    def _is_halted(self, limit: int) -> bool:
+        last = self._line.order[limit - 1].id if limit else None
+        if last is None or self.entries[last].error is None or not self._line.is_over(limit):
             return False
         self._halted_by = last
         return True
@@ -173,8 +172,8 @@ class Board:
             fresh = [each for each in self.entries[wanted.pop()].node.after if each not in found]
             found.update(fresh)
             wanted += fresh
-        for other in self.tree.leaves:
-            change = self.entries[other.id].change
-            if other.id in found and change is not None:
+        for other in self._line.in_order(found):
+            change = self.entries[other].change
+            if change is not None:
                 own = {p: b for p, b in change.files.items() if not self._wanted.shared(p)}
                 yield msgspec.structs.replace(change, files=own)
