@@ -82,6 +82,15 @@ def test_files_from_stdin(project: Path) -> None:
     assert found["tree"]["nodes"][0]["files"] == ["a/m1.py", "b/m2.py"]
 
 
+def test_files_from_stdin_with_a_nul_after_each(project: Path) -> None:
+    (project / "odd\nname \N{LINE SEPARATOR}.py").write_text("")
+    given = "a/m1.py\0odd\nname \N{LINE SEPARATOR}.py\0".encode()
+    done = Place(project).run("split", ".", "--files", "-", "--json", given=given)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["tree"]["nodes"][0]["files"] == ["a/m1.py", "odd\nname \N{LINE SEPARATOR}.py"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

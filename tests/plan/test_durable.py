@@ -10,7 +10,16 @@ import pytest
 
 from fanwise.plan import PlanResult, Work, plan_sync
 from tests.cli.support import Place
-from tests.plan.support import commit, git, make_repo, packages, show, write, write_plan
+from tests.plan.support import (
+    commit,
+    git,
+    make_repo,
+    packages,
+    run_cli,
+    show,
+    write,
+    write_plan,
+)
 
 SPLIT = {"mode": "directory", "max_files": 2, "min_files": 1}
 
@@ -199,3 +208,28 @@ def test_killed_at_every_stage_it_goes_on_and_comes_to_the_same(place: Place, ca
     assert lines == ["start", "p01", "p02"]
     assert not list(cache.rglob("*.py")), "no workspace is left"
     assert git(repo, "worktree", "list").count("\n") == 0
+
+
+def test_a_step_of_a_workflow_goes_on_with_its_sub_plans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first time one fails; the resume does that one again, and no other."""
+    repo = make_repo(tmp_path / "repo", packages(3, files=1))
+    log = tmp_path / "log"
+    write_plan(
+        tmp_path, split={**SPLIT, "max_files": 1}, retry=0, sandbox=False,
+        each={
+            "command": f"echo $FANWISE_PLAN_TITLE >> {log}; for f in {{files}}; do echo x > $f; "
+            f"done; test $FANWISE_PLAN_TITLE != p01/m0.py || test -e {tmp_path}/fixed"
+        },
+    )  # fmt: skip
+    step = {"id": "migrate", "type": "plan", "file": "plan.json"}
+    flow = {"workflow": {"id": "w", "name": "w"}, "steps": [step]}
+    write(tmp_path / "flow.yaml", json.dumps(flow))
+    monkeypatch.chdir(tmp_path)
+    assert run_cli("run", "flow.yaml", "--run", "w") == 1
+    assert sorted(log.read_text().split()) == ["p00/m0.py", "p01/m0.py", "p02/m0.py"]
+    write(tmp_path / "fixed", "")
+    assert run_cli("resume", "w", "--retry-failed") == 0
+    assert log.read_text().split()[3:] == ["p01/m0.py"]
+    assert git(repo, "for-each-ref", "--format=%(refname)", "refs/heads/fanwise")

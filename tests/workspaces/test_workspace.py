@@ -198,6 +198,15 @@ def test_a_sparse_workspace_has_the_folders_that_were_named(tmp_path: Path) -> N
     assert (repo / ".git" / "config").read_text() == config
 
 
+def test_of_some_folders_only_the_files_are_there(tmp_path: Path) -> None:
+    folders = ("a", "a/b", "a/b/c", "a/d", "e", "e/f", "g/h")
+    repo = make_repo(tmp_path / "repo", {f"{name}/x": "x" for name in folders})
+    with WorkspacePool(repo, slots=1, sparse=["a/b/*", "e", "e/f/*", "g/*"]) as pool:
+        root = pool.take().root
+        there = sorted(str(each.relative_to(root)) for each in root.glob("**/x"))
+        assert there == ["a/b/x", "a/x", "e/f/x", "e/x"]
+
+
 def test_cones_are_written_as_git_writes_them(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", TREE)
     for folders in (["a/b"], ["a/b/c", "z"], ["a", "a/b"], ["z", "a/x", "a/b/c"], ["we[ird] *"]):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 EVERY_S = 0.2
 ERASE_LINE = "\x1b[2K"
 ERASE_BELOW = "\x1b[J"
+Rendered = tuple[str, int]
+"""A line with its colours, and how wide it is."""
 SPARE = 2
 """Rows of the terminal that a drawing leaves: the line below it, and what was said last."""
 
@@ -57,6 +59,7 @@ class ProgressLine:
         self._drawn: list[str] = []
         """The lines that stand there, with their colours."""
         self._widths: list[int] = []
+        self._known: dict[tuple[int, tuple[Piece, ...]], Rendered] = {}
         self._in_a_line = False
 
     def __enter__(self) -> ProgressLine:
@@ -100,22 +103,25 @@ class ProgressLine:
             return
         if self._console is None or self._in_a_line:
             return
-        texts = self._texts(self._console)
-        lines = [_rendered(self._console, text) for text in texts]
+        shown = self._shown(self._console)
+        lines = [line for line, _ in shown]
         if lines == self._drawn:
             return
         body = "\n".join(ERASE_LINE + line for line in lines)
         write_stderr(f"{self._back()}{body}{ERASE_BELOW if self._drawn[len(lines) :] else ''}")
-        self._drawn, self._widths = lines, [text.cell_len for text in texts]
+        self._drawn, self._widths = lines, [width for _, width in shown]
 
-    def _texts(self, console: Console) -> list[Text]:
+    def _shown(self, console: Console) -> list[Rendered]:
         now = self._loop.time()
         rows, width = max(0, console.height - SPARE), max(1, console.width - 1)
         above = [] if self._drawing is None else self._drawing.lines(now, rows, width)[:rows]
-        texts = [*map(_text_of, above), progress_text(self._progress, self._run_id, now)]
-        for text in texts:
-            text.truncate(width, overflow="ellipsis")
-        return texts
+        before, self._known = self._known, {}
+        for pieces in map(tuple, above):  # of many lines few change from one time to the next
+            key = (width, pieces)
+            self._known[key] = before.get(key) or _rendered(console, _text_of(pieces), width)
+        shown = [self._known[width, tuple(pieces)] for pieces in above]
+        last = progress_text(self._progress, self._run_id, now)
+        return [*shown, _rendered(console, last, width)]
 
     def _back(self) -> str:
         """To the beginning of what stands there. A terminal that became narrower has wrapped it."""
@@ -142,10 +148,11 @@ def _text_of(pieces: Sequence[Piece]) -> Text:
     return text
 
 
-def _rendered(console: Console, text: Text) -> str:
+def _rendered(console: Console, text: Text, width: int) -> Rendered:
+    text.truncate(width, overflow="ellipsis")
     with console.capture() as drawing:
         console.print(text, end="", soft_wrap=True)
-    return drawing.get()
+    return drawing.get(), text.cell_len
 
 
 def progress_text(progress: Progress, run_id: str, now: float) -> Text:

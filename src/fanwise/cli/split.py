@@ -25,7 +25,7 @@ HELP = """Split a code base into sub-plans that can be worked on side by side.
   fanwise split . --mode directory           by folders
   fanwise split . --files 'src/**/*.py' --files '!src/vendor'
   fanwise split . --max-files 30 --max-tokens 100000 --html plan.html
-  git diff --name-only main | fanwise split . --files -    just these files
+  git diff --name-only -z --diff-filter=d main | fanwise split . --files -
 
 It prints a scorecard and the tree; nothing is changed, run or spent. In a
 repository, what git ignores is left away; binary, generated, minified and lock
@@ -123,8 +123,7 @@ def _listing(folder: Path, patterns: list[str]) -> Listing:
     from fanwise.plan.split import files_in, files_of
 
     if patterns == ["-"]:
-        names = [line for line in sys.stdin.read().splitlines() if line]
-        listing = files_of(names, folder)
+        listing = files_of(_given(sys.stdin.read()), folder)
     else:
         listing = files_in(folder, patterns)
     if not listing.files:
@@ -135,6 +134,13 @@ def _listing(folder: Path, patterns: list[str]) -> Listing:
             "Give other patterns, as in: --files 'src/**/*.py'",
         )
     return listing
+
+
+def _given(text: str) -> list[str]:
+    """Names: a line for each, or a NUL after each, for a name may have any other character."""
+    if "\0" in text:
+        return list(filter(None, text.split("\0")))
+    return [line for line in (each.removesuffix("\r") for each in text.split("\n")) if line]
 
 
 def _document(found: Split, rules: Rules, listing: Listing, html: Path | None) -> dict[str, object]:
@@ -177,6 +183,6 @@ def _some(title: str, rows: list[tuple[str, str]], everything: bool) -> list[str
         return []
     shown = rows if everything else rows[:NAMED]
     lines = ["", f"{title} ({len(rows):,})"]
-    lines += [f"  {name}  {why}" for name, why in shown]
+    lines += [f"  {name}  {why}".replace("\n", "\\n") for name, why in shown]
     more = len(rows) - len(shown)
     return [*lines, f"  … {more:,} more; --all"] if more else lines

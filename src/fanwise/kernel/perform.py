@@ -7,22 +7,29 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 from fanwise.core.outcome import Usage
 from fanwise.kernel.call import call
 from fanwise.kernel.work import is_async
 
-NOTHING = Usage(0, 0, 0.0)
+NOTHING = Usage(0, 0, 0.0, input_tokens=0, output_tokens=0, cached_tokens=0)
+
+
+class _Free(TypedDict):
+    estimate: Usage
+    usage: Callable[[Any], Usage]
+
+
+FREE: _Free = {"estimate": NOTHING, "usage": lambda _: NOTHING}
+"""Options of a `call` that asks nobody: a command, a function."""
 
 
 async def perform(function: Callable[..., Any], *args: Any) -> Any:
     """Call it: on the loop if it is async, else in a thread, so that nothing else waits for it."""
     if is_async(function):
         return await function(*args)
-    answer = await call(
-        function, *args, estimate=NOTHING, usage=lambda _: NOTHING, name=name_of(function)
-    )
+    answer = await call(function, *args, name=name_of(function), **FREE)
     # A plain function that returns a coroutine: a coroutine is true, whatever it would say.
     return await answer if inspect.isawaitable(answer) else answer
 

@@ -25,6 +25,8 @@ from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import Place, Start, find, start_of
 
 T = TypeVar("T")
+SPARE = 10
+"""So many workspaces there may be, although there are fewer leaves: these may return sub-plans."""
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,8 +73,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slots(self) -> int:
-        """Workspaces at once: no more than there could be leaves, those to come included."""
-        return min(self.spec.max_parallel, sum(map(self._most, self.tree.leaves)))
+        """Workspaces at once: one for each leaf; a few more where leaves may return sub-plans."""
+        leaves = self.tree.leaves
+        most = max(len(leaves), min(SPARE, sum(map(self._most, leaves))))
+        return min(self.spec.max_parallel, most)
 
     @property
     def shared(self) -> tuple[str, ...]:

@@ -161,7 +161,7 @@ def _requests(found: Summary, run_id: str) -> Iterator[str]:
             lines.append(f"{leaf.title} wants to change {each.path}{more} ({owner})")
     if lines:
         yield from _few("edits outside of a sub-plan's own files were kept aside", lines[:])
-        yield f"  with their patches: fanwise show {run_id} --full"
+        yield f"  with their patches: fanwise show {run_id} --items"
 
 
 def _checked(found: Summary, run_id: str) -> Iterator[str]:

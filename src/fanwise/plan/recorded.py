@@ -25,9 +25,11 @@ from fanwise.plan.joined import Joined, joined
 from fanwise.plan.merge.merged import Conflict
 from fanwise.plan.node import Node, Split, Tree
 from fanwise.plan.states import State
+from fanwise.view.run_summary import shown_status
 
 KEY = "plan"
 FAN_OUT = "plan"
+CUT_OFF = "it was being worked on when the run ended"
 NOT_ASKED = frozenset({"work", "verify", "check"})
 """Calls that ask no model: commands and functions, which cost nothing by themselves."""
 
@@ -130,7 +132,8 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
     values = {key: JSON.decode(each.value) for key, each in items.items() if each.value}
     tree = grown(base, _ended(values), spec["data"][KEY])
     attempts = _attempts(journal, run.id)
-    found = _Reading(tree, items, values, attempts)
+    live = shown_status(run) == "running"
+    found = _Reading(tree, items, values, attempts, live=live)
     return Recorded(
         run=run,
         split=base.split,
@@ -183,11 +186,14 @@ class _Reading:
         items: Mapping[str, ItemRecord],
         values: Mapping[str, Any],
         attempts: Mapping[str, list[AttemptRecord]],
+        *,
+        live: bool,
     ) -> None:
         self._tree = tree
         self._items = items
         self._values = values
         self._attempts = attempts
+        self._live = live
         self.joined = joined(tree, items, values)
         self._blockers = _blockers(tree, items)
 
@@ -233,7 +239,7 @@ class _Reading:
                 return "skipped", f"{self._tree.by_id[before].title}, which it comes after, failed"
             return "queued", ""
         if first.status == "started":
-            return "running", ""
+            return ("running", "") if self._live else ("queued", CUT_OFF)
         if first.status == "failed":
             return "failed", _error(first)
         return self._together(node, again)
@@ -244,7 +250,7 @@ class _Reading:
         if ended is not None and ended.status != "changed":
             return ("unchanged" if ended.status == "unchanged" else "split"), ""
         if again is not None and again.status == "started":
-            return "merging", ""
+            return ("merging", "") if self._live else ("conflict", CUT_OFF)
         if again is not None and again.status == "failed":
             return "given up", _error(again)
         why = self.joined.left_out.get(node.id)

@@ -120,7 +120,7 @@ class PlanPlan:
         """The leaves that would be done, as far as that is known."""
         case, asked = self.case, self._asked
         board = Board(case.tree, wanted_of(case, bisect=asked.bisect), grower(case))
-        left = replay(board, items_of(journal, run.id), retry_failed=asked.retry_failed)
+        left = replay(board, items_of(journal, run.id), asked.retry_failed)
         again = {item.leaf.id for item in left if item.kind == "again" and item.leaf is not None}
         if board.over:
             return ()

@@ -38,7 +38,7 @@ def summary_lines(found: Recorded, most: int | None = MOST_NAMED) -> list[str]:
     """What it comes to; of long lists `most` at most."""
     return [
         counted(found),
-        *_few((_wrong_line(each) for each in found.leaves.values() if each.state in WRONG), most),
+        *_few((_wrong_line(each) for each in found.leaves.values() if _is_wrong(each)), most),
         *_titled(
             "conflicts", [conflict_line(each, found) for each in found.joined.conflicts], most
         ),
@@ -159,6 +159,10 @@ def cost_text(leaf: Leaf) -> str:
     tokens = "?" if calls.tokens.total is None else f"{calls.tokens.total:,.0f}"
     cost = "?" if calls.usd.total is None else dollars(calls.usd.total)
     return f"{plural(calls.attempts, 'call')}, {tokens} tokens, {cost} dollars"
+
+
+def _is_wrong(leaf: Leaf) -> bool:
+    return leaf.state in WRONG or (leaf.state == "queued" and bool(leaf.why))
 
 
 def _wrong_line(leaf: Leaf) -> str:

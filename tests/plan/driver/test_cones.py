@@ -14,8 +14,8 @@ IMPORTS = {
 
 def test_who_edits_sees_its_files_and_what_they_import() -> None:
     cones = Cones(IMPORTS, ["docs/"], runs=False)
-    assert cones.of(["a/x.py"], []) == ("a", "b", "docs")
-    assert cones.of(["c/z.py"], ["t/t.py"]) == ("a", "c", "d", "docs", "t")
+    assert cones.of(["a/x.py"], []) == ("a/*", "b/*", "docs")
+    assert cones.of(["c/z.py"], ["t/t.py"]) == ("a/*", "c/*", "d/*", "docs", "t/*")
 
 
 def test_what_is_run_has_all_that_it_imports_in_a_circle_too() -> None:

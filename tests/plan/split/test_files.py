@@ -7,6 +7,7 @@ import pytest
 
 from fanwise.errors import UsageError
 from fanwise.plan.split import Rules, files_at, files_in, files_of, split
+from fanwise.plan.split.files import file_of
 from fanwise.plan.split.history import past_commits
 from fanwise.plan.split.patterns import Patterns
 from tests.plan.split.support import commit_all, git, write
@@ -184,3 +185,23 @@ def test_past_commits_are_the_paths_that_each_changed(tmp_path: Path) -> None:
     commit_all(repo)
     assert past_commits(repo) == [("a b.py", "new/é.py"), ("a b.py", "c\nd.py")]
     assert past_commits(repo, most=1) == [("a b.py", "new/é.py")]
+
+
+@pytest.mark.parametrize("codec", ["undefined", "idna", "rot13", "no-such"])
+def test_a_file_may_name_any_codec(codec: str) -> None:
+    file = file_of("a.py", f"# coding: {codec}\n".encode() + b"import b  # \xff\n")
+    assert file.odd
+    assert "import b" in (file.text or "")
+
+
+@pytest.mark.parametrize("pattern", ["[z-a].py", "[!z-a].py"])
+def test_letters_that_are_none_match_nothing(tmp_path: Path, pattern: str) -> None:
+    write(tmp_path, {"a.py": "", ".gitattributes": f"{pattern} linguist-generated\n"})
+    assert [file.path for file in files_in(tmp_path).files] == [".gitattributes", "a.py"]
+    assert files_in(tmp_path, [pattern]).unmatched == (pattern,)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that nobody can read")
+def test_a_file_that_cannot_be_read_is_said() -> None:
+    with pytest.raises(UsageError, match="mem cannot be read"):
+        files_of(["mem"], Path("/proc/self"))

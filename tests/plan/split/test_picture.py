@@ -69,3 +69,8 @@ def test_one_leaf_alone_can_be_drawn() -> None:
     ElementTree.fromstring(tree_svg(one))
     ElementTree.fromstring(graph_svg(one))
     assert "<h1>x</h1>" in split_page(one, "x")
+
+
+def test_a_name_with_a_line_end_in_it_is_one_line() -> None:
+    found = split(made({"a\nb.py": 1, "c.py": 1, "d.py": 1}), Rules(max_files=2, min_files=1))
+    assert not any("\n" in line for line in draw(found.tree))

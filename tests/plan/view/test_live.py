@@ -103,6 +103,13 @@ def test_followers_of_a_failure_are_skipped_and_only_those() -> None:
     assert seen(live)[0] == "the goal  1 failed, 2 skipped, 2 queued"
 
 
+def test_a_follower_that_was_done_before_stays_done() -> None:
+    live = LiveTree(tree({"g": ["a", leaf("b", after=("a",)), leaf("c", after=("b",))]}))
+    live(changed("leaf:b"))
+    live(ended("leaf:a", "failed"))
+    assert seen(live)[0] == "the goal  1 failed, 1 done, 1 queued"
+
+
 def test_returned_sub_plans_grow_the_tree() -> None:
     live = LiveTree(tree({"g": ["a", "b"]}))
     live(changed("leaf:a", "split"))

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fanwise.plan.ended import SubPlan
 from fanwise.plan.recorded import Recorded, read_run
+from fanwise.plan.split.grow import grow
+from fanwise.plan.split.rules import Rules
 from tests.plan.view.made import (
     STORY,
     conflict,
@@ -130,3 +133,35 @@ def test_only_the_followers_of_a_failure_are_skipped(tmp_path: Path) -> None:
     )
     assert states(found) == {"a": "failed", "b": "skipped", "c": "skipped", "d": "queued"}
     assert found.leaves["c"].why == "a, which it comes after, failed"
+
+
+def test_what_was_merged_before_a_leaf_ran_again_does_not_count(tmp_path: Path) -> None:
+    made = split_of(tree({"g": ["a", "b"]}))
+    happened = [("leaf:a", ValueError("no")), ("leaf:b", ended("b")), ("merge:0", merged(["b"]))]
+    found = read_run(*record(tmp_path, made, happened))
+    assert [step.key for step in found.joined.steps] == ["merge:0"]
+    found = read_run(*record(tmp_path, made, [("leaf:a", ended("a"))], may_change=True))
+    assert states(found) == {"a": "done", "b": "done"}
+    assert found.joined.steps == ()
+
+
+def test_sub_plans_of_sub_plans_are_in_the_tree(tmp_path: Path) -> None:
+    paths = ("x/1.py", "x/2.py", "x/3.py")
+    made = split_of(tree({"g": [leaf("big", files=paths)]}))
+    goal = "Replace the assertions"
+    first = (SubPlan(goal="two", files=paths[:2]), SubPlan(goal="one", files=paths[2:]))
+    second = (SubPlan(goal="b", files=paths[1:2]), SubPlan(goal="a", files=paths[:1]))
+    digests = dict.fromkeys(paths, "d")
+    once = grow(made.tree, "big", first, rules=Rules(), digests=digests, goal=goal)
+    two, one = once.by_id["big"].children
+    twice = grow(once, two, second, rules=Rules(), digests=digests, goal=goal)
+    happened = [
+        ("leaf:big", ended("big", "split", subplans=first)),
+        (f"leaf:{two}", ended(two, "split", subplans=second)),
+        (f"leaf:{one}", ended(one)),
+        *((f"leaf:{each}", ended(each)) for each in twice.by_id[two].children),
+    ]
+    found = read_run(*record(tmp_path, made, happened))
+    assert [found.leaves[leaf.id].state for leaf in found.tree.leaves] == ["done"] * 3
+    assert [leaf.goal for leaf in found.tree.leaves] == ["b", "a", "one"]
+    assert found.leaves[two].state == "split"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import pty
@@ -10,7 +11,6 @@ import select
 import struct
 import subprocess
 import termios
-from codecs import getincrementaldecoder
 from collections.abc import Callable
 from fcntl import ioctl
 from pathlib import Path
@@ -18,11 +18,9 @@ from pathlib import Path
 from tests.cli.support import COMMAND, DEADLINE_S
 from tests.workspaces.support import git, write
 
-ROWS, COLUMNS = 9, 70
+ROWS, COLUMNS = 7, 70
+UNENDED = re.compile(r"(\x1b(\[[?0-9;]*)?)?\Z")
 CONTROL = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|(.)", re.DOTALL)
-
-
-PARTIAL = re.compile(r"(\r|\x1b(\[[?0-9;]*)?)\Z")
 
 
 class Terminal:
@@ -32,8 +30,14 @@ class Terminal:
         self.lines = [""]
         self.row = self.column = 0
         self.most_colours = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._rest = ""
 
-    def feed(self, text: str) -> None:
+    def feed(self, data: bytes) -> None:
+        """What was read at once may end inside of a letter, or of a command."""
+        text = self._rest + self._decoder.decode(data)
+        self._rest = text[UNENDED.search(text).start() :]  # type: ignore[union-attr]
+        text = text[: len(text) - len(self._rest)].replace("\r\n", "\n\r")
         for number, letter, character in CONTROL.findall(text):
             if character:
                 self._put(character)
@@ -78,8 +82,6 @@ class Running:
 
     def __init__(self, place: Path, **env: str) -> None:
         self.screen = Terminal()
-        self._decoder = getincrementaldecoder("utf-8")()
-        self._text = ""
         self._ours, theirs = pty.openpty()
         ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._process = subprocess.Popen(
@@ -91,6 +93,16 @@ class Running:
             env={**os.environ, "TERM": "xterm", **env},
         )
         os.close(theirs)
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Whatever has gone wrong: nothing stays behind."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait(DEADLINE_S)
+        os.close(self._ours)
 
     def until(self, fact: Callable[[str], bool]) -> list[str]:
         """Read until the screen shows it."""
@@ -115,20 +127,25 @@ class Running:
         while self._read():
             pass
         assert self._process.wait(DEADLINE_S) == 0
-        os.close(self._ours)
         return self.screen.shown
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait(DEADLINE_S)
 
     def _read(self) -> bool:
         try:
             data = os.read(self._ours, 1 << 16)
         except OSError:  # Linux's end of file on a terminal
             return False
-        # A read may end anywhere: inside a character, and inside what steers the terminal.
-        self._text += self._decoder.decode(data)
-        whole = PARTIAL.sub("", self._text)
-        self._text = self._text[len(whole) :]
-        self.screen.feed(whole.replace("\r\n", "\n\r"))
+        self.screen.feed(data)
         return bool(data)
+
+
+def said(place: Path) -> str:
+    """What `fanwise show` says, from another terminal."""
+    command = [*COMMAND, "show", "plan"]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=True).stdout
 
 
 def make_plan(place: Path, folders: int) -> Path:
@@ -160,17 +177,47 @@ plan:
 def test_the_tree_is_drawn_while_the_run_goes_on_and_gone_at_the_end(tmp_path: Path) -> None:
     place = tmp_path / "repo"
     place.mkdir()
-    gates = make_plan(place, 12)
-    running = Running(place)
-    shown = running.until(lambda text: text.count("  running, ") == 3 and "9 queued" in text)
-    assert any(re.match(r"[├└]─ ▸ src/part\d\d +running, \d+ s$", line) for line in shown)
-    assert any("9 queued" in line for line in shown)
-    assert "in flight" in shown[-1]
-    running.release(gates / "part00")
-    running.until(lambda text: "1 done" in text and "8 queued" in text)
-    for number in range(1, 12):
-        running.release(gates / f"part{number:02}")
-    last = running.to_the_end()
-    assert not any(mark in line for line in last for mark in ("├─", "running", "in flight"))
-    assert any("12 sub-plans: 12" in line for line in last)
+    gates = make_plan(place, 7)
+    with Running(place) as running:
+        shown = running.until(lambda text: text.count("  running, ") == 3 and "4 queued" in text)
+        assert any(re.match(r"[├└]─ ▸ src/part\d\d +running, \d+ s$", line) for line in shown)
+        assert any("4 queued" in line for line in shown)
+        assert "in flight" in shown[-1]
+        seen = said(place)
+        assert "status    running" in seen
+        assert "7 sub-plans: 3 running, 4 queued" in seen
+        running.release(gates / "part00")
+        running.until(lambda text: "1 done" in text and "3 queued" in text)
+        for number in range(1, 7):
+            running.release(gates / f"part{number:02}")
+        running.to_the_end()
+    last = "\n".join(running.screen.lines)
+    assert not any(mark in last for mark in ("├─", "running", "in flight"))
+    assert "7 sub-plans: 7" in last
     assert running.screen.most_colours > 0
+
+
+def test_a_run_that_was_killed_says_what_it_was_at(tmp_path: Path) -> None:
+    place = tmp_path / "repo"
+    place.mkdir()
+    gates = make_plan(place, 4)
+    with Running(place) as running:
+        running.release(gates / "part01")
+        running.until(lambda text: "1 done" in text and text.count("  running, ") == 3)
+        running.kill()
+    seen = said(place)
+    assert "status    interrupted" in seen
+    assert "4 sub-plans: 1 done, 3 queued" in seen
+    assert "src/part00: queued: it was being worked on when the run ended" in seen
+    assert "to go on: fanwise resume plan" in seen
+
+
+def test_the_terminal_of_these_tests_understands_what_comes_in_pieces() -> None:
+    whole = "a\r\nb─\x1b[1mc\x1b[2A\r\x1b[2Kd".encode().replace(b"[2A", b"[1A")
+    seen = []
+    for size in (1, 2, 3, len(whole)):
+        screen = Terminal()
+        for start in range(0, len(whole), size):
+            screen.feed(whole[start : start + size])
+        seen.append(screen.lines)
+    assert seen == [["d", "b─c"]] * 4

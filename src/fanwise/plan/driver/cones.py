@@ -1,7 +1,8 @@
 """Which folders a workspace needs: of a big repository not all are checked out. Pure.
 
-Whoever edits sees its files and what they import. A verification runs them: then all that these
-import is there too, and all code that is not in the plan, for nobody has read what that imports.
+Whoever edits sees its files and what they import, with the files beside them. A verification runs
+them: then all that these import is there too, whole folders of it, for templates and data lie below
+code; and all code that is not in the plan, for nobody has read what that imports.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from fanwise.plan.split.files import READ
+from fanwise.workspaces.sparse import FILES_ONLY
 
 BIG = 5_000
 """A repository with more files than this is checked out in part, if the file does not say."""
@@ -38,8 +40,12 @@ class Cones:
     def of(self, files: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
         """For these files, judged by these tests."""
         own = dict.fromkeys((*files, *tests))
-        used = self._all(own) if self._runs else [p for f in own for p in self._imports.get(f, ())]
-        return tuple(sorted(self._further | folders((*own, *used)))) or NOTHING
+        if self._runs:
+            needed = folders(self._all(own))
+        else:
+            used = [path for file in own for path in self._imports.get(file, ())]
+            needed = {f"{each}{FILES_ONLY}" for each in folders((*own, *used))}
+        return tuple(sorted(self._further | needed)) or NOTHING
 
     def _all(self, files: Iterable[str]) -> set[str]:
         found, look = set(files), list(files)

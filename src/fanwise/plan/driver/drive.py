@@ -6,6 +6,7 @@ resume repeats nothing, and when the plan is made again, only what has changed i
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.item import Item
 from fanwise.plan.ended import Ended
 from fanwise.plan.merge.merged import Checked, MergeStep, Result
+from fanwise.plan.split.scorecard import urgency
 
 FAN_OUT = "plan"
 WORKSPACES = "workspaces"
@@ -48,8 +50,14 @@ class Driver:
         self._grew = grew
         """Is told when the tree is another."""
         self._feed: Feed[Item] = Feed()
-        self._items: dict[int, Item] = {}
+        self._ready: list[tuple[float, int, Item]] = []
+        """Those that are not in the feed yet, the most urgent first."""
         self._added = 0
+        self._items: dict[str, Item] = {}
+        """By key, those that are, and whose outcome was not told yet."""
+        self._urgency: dict[str, int] = {}
+        self._followers = False
+        """Whether leaves follow others."""
         self.errors: dict[str, BaseException] = {}
         """Of leaves that failed, by the key of the item."""
         self.fatal: BaseException | None = None
@@ -103,9 +111,9 @@ class Driver:
             reuse=self._final(),
         )
         async with stream:
-            self._add(self._board.begin())
+            self._add(self._board.begin(), cap)
             async for outcome in stream:
-                self._add(self.take(self._items.pop(outcome.index), outcome))
+                self._add(self.take(self._items.pop(outcome.key), outcome), cap)
                 if self._board.over and self._items:
                     return  # it was halted: what is in flight is ended
 
@@ -117,14 +125,29 @@ class Driver:
             error.of = item.of  # type: ignore[attr-defined]  # kept with the fields of the error
             raise
 
-    def _add(self, items: Iterable[Item]) -> None:
-        fresh = list(items)
-        for item in fresh:
-            self._items[self._added] = item
+    def _add(self, items: Iterable[Item], cap: int) -> None:
+        """Let them begin, the most urgent first."""
+        for item in items:
+            heapq.heappush(self._ready, (self._rank(item), self._added, item))
             self._added += 1
-        self._feed.add(*fresh)
+        # What is in the feed begins the moment another ends, before it is known what that one has
+        # made ready. So where leaves follow others, those that could wait do not stand in it.
+        while self._ready and (not self._followers or len(self._items) < cap):
+            item = heapq.heappop(self._ready)[2]
+            self._items[item.key] = item
+            self._feed.add(item)
         if self._board.over:
             self._feed.close()
+
+    def _rank(self, item: Item) -> float:
+        """Of those that could begin, the one with the longest chain behind it goes first."""
+        if item.leaf is None:
+            return 0.0
+        if item.leaf.id not in self._urgency:  # the tree is new, or has grown
+            leaves = self._board.tree.leaves
+            self._urgency = urgency(leaves)
+            self._followers = any(leaf.after for leaf in leaves)
+        return -self._urgency.get(item.leaf.id, 0)
 
     def _final(self) -> Callable[[Item, Outcome[Any]], bool]:
         """Whether what an earlier execution recorded still counts.

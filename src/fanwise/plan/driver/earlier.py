@@ -25,14 +25,17 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
     """Leaves that had failed."""
     lost: frozenset[str] = frozenset()
     """Keys of items whose objects are not in the repository any more: done anew."""
+    records: tuple[ItemRecord, ...] = ()
+    """All others."""
 
 
-def earlier(run: Run, git: Git) -> Earlier:
-    """Look into the journal, and whether git still has what it speaks of: nothing else names it."""
+def earlier(run: Run, git: Git, path: str) -> Earlier:
+    """Look into the journal, and whether git still has what it speaks of: nothing else names it.
+
+    `path` is that of the plan's fan-out in the run.
+    """
     if run.journal is None or not run.resumed:
         return Earlier()
-    around = current.get()
-    path = FAN_OUT if around is None else f"{around.path}/{FAN_OUT}"
     items = list(items_of(run.journal, run.id, path))
     failed = () if run.retries_failed else (each for each in items if each.status == "failed")
     named = {
@@ -42,10 +45,18 @@ def earlier(run: Run, git: Git) -> Earlier:
     }
     gone = missing(git, {name for names in named.values() for name in names})
     gone |= {name for name in named.get("result", ()) if name.startswith(BRANCH)} - _branches(git)
+    lost = frozenset(key for key, names in named.items() if names & gone)
     return Earlier(
         failed=frozenset(leaf for each in failed if (leaf := _leaf(each.key))),
-        lost=frozenset(key for key, names in named.items() if names & gone),
+        lost=lost,
+        records=tuple(each for each in items if each.key not in lost),
     )
+
+
+def path_here() -> str:
+    """The path of a plan's fan-out that begins now: inside a step of a workflow, or on its own."""
+    around = current.get()
+    return FAN_OUT if around is None else f"{around.path}/{FAN_OUT}"
 
 
 def items_of(journal: Journal, run_id: str, path: str = FAN_OUT) -> Iterable[ItemRecord]:

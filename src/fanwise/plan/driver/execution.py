@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 import msgspec
 
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
+from fanwise.kernel.scope import current
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.case import Case
 from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.cones import NOTHING, is_sparse
 from fanwise.plan.driver.drive import Driver
-from fanwise.plan.driver.earlier import earlier
+from fanwise.plan.driver.earlier import earlier, path_here
+from fanwise.plan.driver.replay import replay
 from fanwise.plan.driver.wanted import Wanted
 from fanwise.plan.driver.work import Work
 from fanwise.plan.ended import SubPlan
 from fanwise.plan.node import Tree
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.patterns import Patterns
+from fanwise.workspaces import WorkspacePool
 
 
 class Executed(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,26 +42,36 @@ async def execute(
     case: Case, run: Run, *, bisect: bool = False, grew: Callable[[Tree], None] = lambda tree: None
 ) -> Executed:
     """Do all sub-plans, and bring together what they changed."""
-    before = await in_thread(earlier, run, case.git)
-    board = Board(case.tree, wanted_of(case, bisect=bisect), grower(case), failed=before.failed)
-    with files_of(run) as folder:
-        async with open_workspaces(
-            case.repo,
-            slots=case.slots,
-            copy=case.spec.copy_,
-            sparse=NOTHING,  # who takes one says what it needs
-            base=case.base.commit,
-        ) as pool:
-            work = await in_thread(
-                Work, case, pool, folder, tree=lambda: board.tree, grow=grower(case)
-            )
-            driver = Driver(
-                board, work.perform, lost=before.lost, grew=lambda board: grew(board.tree)
-            )
-            await driver.run(case.spec.max_parallel, case.caps(len(pool)), run)
+    before = await in_thread(earlier, run, case.git, path_here())
+    wanted = wanted_of(case, bisect=bisect)
+    board = Board(case.tree, wanted, grower(case), failed=before.failed)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(files_of(run))
+        pool = None
+        if replay(Board(case.tree, wanted, grower(case)), before.records, _retries(run)):
+            pool = await stack.enter_async_context(_workspaces(case))
+        work = await in_thread(Work, case, pool, folder, tree=lambda: board.tree, grow=grower(case))
+        driver = Driver(board, work.perform, lost=before.lost, grew=lambda board: grew(board.tree))
+        await driver.run(case.spec.max_parallel, case.caps(len(pool or ()) or case.slots), run)
     if driver.fatal is not None:
         raise driver.fatal
     return Executed(board=board, errors=driver.errors, notes=_notes(case), complete=board.over)
+
+
+def _retries(run: Run) -> bool:
+    """Whether failures of the past do not count: asked for, or in a step that is tried again."""
+    around = current.get()
+    return run.retries_failed or (around is not None and around.again)
+
+
+def _workspaces(case: Case) -> AbstractAsyncContextManager[WorkspacePool]:
+    return open_workspaces(
+        case.repo,
+        slots=case.slots,
+        copy=case.spec.copy_,
+        sparse=NOTHING,  # who takes one says what it needs
+        base=case.base.commit,
+    )
 
 
 def wanted_of(case: Case, *, bisect: bool) -> Wanted:

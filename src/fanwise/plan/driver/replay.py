@@ -14,7 +14,7 @@ from fanwise.plan.driver.drive import SUB_PLANS, Driver, counts
 from fanwise.plan.driver.item import Item
 
 
-def replay(board: Board, records: Iterable[ItemRecord], *, retry_failed: bool) -> list[Item]:
+def replay(board: Board, records: Iterable[ItemRecord], retry_failed: bool) -> list[Item]:
     """Tell a board all that counts of what is recorded; return what it would have done next."""
     known = {each.key: each for each in records if each.status in ("done", "failed")}
     driver = Driver(board, _nothing)

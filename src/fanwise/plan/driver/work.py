@@ -38,20 +38,21 @@ START = "What the sub-plans before this one have changed"
 class Work:
     """Does them, in the workspaces of a run. What each gives is plain data.
 
-    `tree` is asked for the sub-plans as they are now, `grow` whether some can be added.
+    `tree` is asked for the sub-plans as they are now, `grow` whether some can be added. Without a
+    pool there is nothing left to do that needs one.
     """
 
     def __init__(
         self,
         case: Case,
-        pool: WorkspacePool,
+        pool: WorkspacePool | None,
         folder: Path,
         *,
         tree: Callable[[], Tree],
         grow: Callable[[Tree, str, Sequence[SubPlan]], Tree],
     ) -> None:
         self._case = case
-        self._pool = pool
+        self._workspaces = pool
         self._folder = folder
         self._tree = tree
         self._grow = grow
@@ -68,6 +69,11 @@ class Work:
             env=spec.env,
         )
         self._cones = cones_of(case) if is_sparse(spec.sparse, case.base.files) else None
+
+    @property
+    def _pool(self) -> WorkspacePool:
+        assert self._workspaces is not None, "all that needs one was known"
+        return self._workspaces
 
     async def perform(self, item: Item) -> Any:
         """Any of them."""

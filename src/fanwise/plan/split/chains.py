@@ -44,9 +44,16 @@ class Chains:
 
     def time_through(self, one: int, other: int) -> int:
         """The work that goes by at least, if both were one: all before, themselves, all after."""
-        work = self.work[one] if one == other else self.work[one] + self.work[other]
-        after = max(self._tail[one], self._tail[other], self._waiting[one], self._waiting[other])
-        return max(self._head[one], self._head[other]) + work + after
+        if one == other:
+            return self._head[one] + self.work[one] + max(self._tail[one], self._waiting[one])
+        if other in self.before[one]:
+            one, other = other, one
+        head, tail = self._head[other], self._tail[one]
+        if one in self.before[other]:  # what stands between their ends is their own work
+            head = self._longest(self.before[other] - {one}, self._head)
+            tail = self._longest(self.after[one] - {other}, self._tail)
+        after = max(self._tail[other], tail, self._waiting[one], self._waiting[other])
+        return max(self._head[one], head) + self.work[one] + self.work[other] + after
 
     def _works_above(self) -> list[int]:
         """Of each node the work of all that waits for it, shared by the hands.
@@ -61,6 +68,14 @@ class Chains:
                 waiting[each] += work
             waiting[place] -= work
         return [each // HANDS for each in waiting]
+
+    def head(self, place: int) -> int:
+        """The longest chain that has to end before a node."""
+        return self._head[place]
+
+    def tail(self, place: int) -> int:
+        """The longest chain that waits for a node."""
+        return self._tail[place]
 
     def makes_circle(self, one: int, other: int) -> bool:
         """Whether a third node would be both before and after the two."""
@@ -88,8 +103,6 @@ class Chains:
         self.work[one] += self.work[other]
         self.before[other], self.after[other] = set(), set()
         self._reach(one, other)
-        self._head[one] = max(self._head[one], self._head[other])
-        self._tail[one] = max(self._tail[one], self._tail[other])
         self._waiting[one] = max(self._waiting[one], self._waiting[other])
         self._lengthen(one, self.before, self.after, self._head)
         self._lengthen(one, self.after, self.before, self._tail)
@@ -114,7 +127,7 @@ class Chains:
         lengths: list[int],
     ) -> None:
         """Chains only become longer: carry that on, as far as it matters."""
-        lengths[start] = max(lengths[start], self._longest(sources[start], lengths))
+        lengths[start] = self._longest(sources[start], lengths)
         left = [start]
         while left:
             place = left.pop()

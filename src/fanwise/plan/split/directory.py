@@ -19,11 +19,17 @@ class Folder:
     tokens: int = 0
 
     def all(self) -> list[str]:
-        """Every file below."""
-        found = list(self.files)
-        for name in sorted(self.folders):
-            found += self.folders[name].all()
+        """Every file below. Folders can be thousands deep: without recursion."""
+        found, left = list[str](), [self]
+        while left:
+            folder = left.pop()
+            found += folder.files
+            left += folder.last_first()
         return found
+
+    def last_first(self) -> list[Folder]:
+        """The folders in it, in reverse order: as a stack gives them back."""
+        return [self.folders[name] for name in sorted(self.folders, reverse=True)]
 
 
 def by_directory(tokens: Sizes, rules: Rules) -> Part:
@@ -66,18 +72,19 @@ def _beside(folder: Folder, tokens: Sizes, rules: Rules, depth: int) -> list[Par
         if rules.fits(each.count, each.tokens)
     ]  # fmt: skip
     parts = list(map(leaf, packed(small, tokens, rules)))
-    if not parts and len(large) == 1:
-        return [_split(large[0], tokens, rules, depth - 1)]
     return parts + [_split(each, tokens, rules, depth) for each in large]
 
 
 def _pieces(folder: Folder, rules: Rules) -> list[list[str]]:
     """Folders that fit, as they are; of the others what is in them."""
-    if rules.fits(folder.count, folder.tokens):
-        return [folder.all()]
-    found = [[path] for path in folder.files]
-    for name in sorted(folder.folders):
-        found += _pieces(folder.folders[name], rules)
+    found, left = list[list[str]](), [folder]
+    while left:
+        each = left.pop()
+        if rules.fits(each.count, each.tokens):
+            found.append(each.all())
+        else:
+            found += [[path] for path in each.files]
+            left += each.last_first()
     return found
 
 

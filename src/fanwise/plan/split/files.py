@@ -166,8 +166,12 @@ def _blobs(git: Git, paths: Iterable[str], names: dict[str, str]) -> Iterator[tu
 
 def _contents(top: Path, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     for path in paths:
-        with (top / path).open("rb") as file:
-            yield path, file.read(LARGEST + 1)
+        try:
+            with (top / path).open("rb") as file:
+                data = file.read(LARGEST + 1)
+        except OSError as error:
+            raise _not_readable(path, error) from error
+        yield path, data
 
 
 def _kind(path: str | Path) -> str | None:
@@ -188,15 +192,24 @@ def _walk(top: Path) -> Iterator[tuple[str, str]]:
     left = [("", str(top))]
     while left:
         above, folder = left.pop()
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in (".git", ".fanwise"):
-                        left.append((f"{above}{entry.name}/", entry.path))
-                elif entry.is_file(follow_symlinks=False):
-                    yield above + entry.name, ""
-                elif kind := _kind(entry.path):
-                    yield above + entry.name, kind
+        try:
+            with os.scandir(folder) as found:
+                entries = list(found)
+        except OSError as error:
+            raise _not_readable(above, error) from error
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in (".git", ".fanwise"):
+                    left.append((f"{above}{entry.name}/", entry.path))
+            elif entry.is_file(follow_symlinks=False):
+                yield above + entry.name, ""
+            elif kind := _kind(entry.path):
+                yield above + entry.name, kind
+
+
+def _not_readable(path: str, error: OSError) -> UsageError:
+    why = error.strerror or str(error)
+    return UsageError(f"{path} cannot be read: {why}", "See its permissions, or leave it out")
 
 
 def _text(path: str, data: bytes) -> tuple[str, bool]:
@@ -208,7 +221,7 @@ def _text(path: str, data: bytes) -> tuple[str, bool]:
     try:
         if cookie is not None:
             return data.decode(cookie[1].decode("ascii")), False
-    except (LookupError, UnicodeDecodeError):
+    except (LookupError, UnicodeError):  # of codecs there is one that raises just that
         pass
     return data.decode("latin-1"), True
 

@@ -10,14 +10,21 @@ def pack(groups: Groups) -> None:
 
     So groups that are near one another share a leaf, and there are few that are nearly empty.
     """
-    open_: dict[str, list[int]] = {}
+    open_: dict[int, dict[str, list[int]]] = {}
     for place in groups.alive():
-        open_.setdefault(_home(groups.members[place]), []).append(place)
-    while open_:
-        folder = max(open_, key=lambda each: (each.count("/") if each else -1, each))
-        kept = _first_fit(groups, sorted(open_.pop(folder), key=lambda n: min(groups.members[n])))
-        if folder:
-            open_.setdefault(folder.rpartition("/")[0], []).extend(kept)
+        home = _home(groups.members[place])
+        open_.setdefault(_depth(home), {}).setdefault(home, []).append(place)
+    for depth in range(max(open_, default=0), -1, -1):
+        folders = open_.pop(depth, {})
+        for folder in sorted(folders, reverse=True):
+            kept = _first_fit(groups, sorted(folders[folder], key=lambda n: min(groups.members[n])))
+            above = folder.rpartition("/")[0]
+            if folder:
+                open_.setdefault(_depth(above), {}).setdefault(above, []).extend(kept)
+
+
+def _depth(folder: str) -> int:
+    return folder.count("/") + 1 if folder else 0
 
 
 def _first_fit(groups: Groups, places: list[int]) -> list[int]:

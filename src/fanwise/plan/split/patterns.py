@@ -63,5 +63,14 @@ def _expression(word: str) -> str:
         return "[^/]"
     if len(word) > 2 and word.startswith("[") and word.endswith("]"):
         inside = word[1:-1].replace("\\", r"\\").replace("[", r"\[")
-        return f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
+        return _of(f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]")
     return re.escape(word)
+
+
+def _of(letters: str) -> str:
+    """One of these letters; nothing at all, if they are none: `[z-a]`. So does git."""
+    try:
+        re.compile(letters)
+    except re.error:
+        return "(?!)"
+    return letters

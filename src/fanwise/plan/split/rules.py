@@ -24,7 +24,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Hubs are leaves of their own, which all others come after."""
     history: bool = False
     """Files that changed together in past commits belong together, too."""
-    stretch: float = 1.2
+    stretch: float = 1.05
     """In `dependency` mode: how many times as long as it must be all of it may take, because leaves
     wait for one another. Less: more and smaller leaves."""
 

@@ -15,6 +15,7 @@ import msgspec
 
 from fanwise.errors import AttemptTimeout, BudgetExceeded, WorkFailed, one_line
 from fanwise.kernel.call import call
+from fanwise.kernel.perform import FREE
 from fanwise.plan.ended import Try
 from fanwise.plan.work.port import Ask, Worked, Worker, too_slow
 from fanwise.plan.work.said import tail
@@ -60,7 +61,7 @@ class CallWorker(Worker):
             id=ask.leaf.id, title=ask.leaf.title, tries=ask.tries,
         )  # fmt: skip
         try:
-            returned = await call(self._function, given, timeout=ask.timeout, name="work")
+            returned = await call(self._function, given, timeout=ask.timeout, name="work", **FREE)
         except AttemptTimeout:
             raise too_slow(ask.timeout) from None
         except BudgetExceeded:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from fanwise.errors import CommandFailed, WorkFailed
 from fanwise.kernel.call import call
+from fanwise.kernel.perform import FREE
 from fanwise.kernel.virtual import outside
 from fanwise.plan.work.port import Ask, Worked, Worker, too_slow
 from fanwise.plan.work.said import said_by, tail
@@ -61,7 +62,7 @@ class CommandWorker(Worker):
         subplans = scratch / "subplans.json"
         command = self._command(ask, workspace, scratch, subplans)
         try:
-            result = await call(_run, command, ask.timeout, name="work")
+            result = await call(_run, command, ask.timeout, name="work", **FREE)
         except CommandFailed as error:  # it could not be started
             raise WorkFailed(tail(error.message, 500), final=True) from error
         said = said_by(result)

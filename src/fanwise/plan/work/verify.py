@@ -16,6 +16,7 @@ from fanwise.errors import CommandFailed
 from fanwise.kernel.call import call
 from fanwise.kernel.confined import Settings, ending_of, hint_of, scratch_folder
 from fanwise.kernel.confined.running import command_in_workspace
+from fanwise.kernel.perform import FREE
 from fanwise.kernel.virtual import outside
 from fanwise.plan.split.patterns import Patterns
 from fanwise.plan.work.names import Names
@@ -79,7 +80,7 @@ async def verify(
         command = command_in_workspace(
             workspace, filled_line, settings, scratch=scratch, values=given
         )
-        result = await call(_run, command, settings.timeout_s, name="verify")
+        result = await call(_run, command, settings.timeout_s, name="verify", **FREE)
     said = said_by(result)
     if result.ok and not ending_of(result, settings):
         return "passed"

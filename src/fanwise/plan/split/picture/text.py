@@ -69,7 +69,8 @@ def _line(tree: Tree, node: Node, first: str, states: Mapping[str, str], width: 
     if node.id in states:
         told = f"{states[node.id]}  {told}"
     room = max(TITLE, width - len(first) - len(told) - 2)
-    title = node.title if len(node.title) <= room else f"{node.title[: room - 1]}…"
+    title = node.title.replace("\n", "\\n")
+    title = title if len(title) <= room else f"{title[: room - 1]}…"
     return f"{first}{title:<{room}}  {told}"
 
 
