@@ -114,3 +114,26 @@ def test_one_that_deletes_all_of_its_files_is_named(repo: Path) -> None:
     notes = [*found.notes]
     at = notes.index("1 deleted all of its files:")
     assert notes[at + 1 :] == ["  p01/m0.py: 1 file"]
+
+
+def test_what_was_given_up_can_be_looked_at_and_tried_again(
+    repo: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fails = f"test -e {tmp_path}/there || {{ echo so be it; exit 7; }}; {EDIT}"
+    write_plan(tmp_path, each={"command": fails}, retry=0, split=SPLIT)
+    assert run_cli("run", "plan.json", "--yes") == 1
+    told = capfd.readouterr().err
+    assert run_cli(*typed(told, "what they said")) == 0
+    assert "so be it" in capfd.readouterr().out
+    (tmp_path / "there").touch()
+    assert run_cli(*typed(told, "to try them again")) == 0
+    assert "3 sub-plans: 3 changed" in capfd.readouterr().out
+
+
+def test_after_a_conflict_that_fails_it_is_said_that_nothing_was_merged(repo: Path) -> None:
+    def work(work: Work) -> None:
+        (work.root / "list.txt").write_text(work.title)
+
+    found = plan_sync("g", work, repo=repo, split=SPLIT, merge="fail_on_conflict")
+    assert [leaf.state for leaf in found.leaves] == ["done", "conflict", "conflict"]
+    assert found.notes[-1] == "  nothing was merged"

@@ -72,6 +72,7 @@ def note_lines(found: Summary, left: Left, commands: Commands) -> list[str]:
         _leaves(found, "failed", "given up"),
         _leaves(found, "skipped", "skipped"),
         _conflicts(found),
+        _again(found, commands),
         _leaves(found, "left out", "left out, for the check fails with them"),
         _moved(found),
         _broken(found),
@@ -127,12 +128,22 @@ def _conflicts(found: Summary) -> Iterator[str]:
         paths = ", ".join(each.paths)
         lines.append(f"{paths} ({each.kind}): {leaf.title} with {others}; {end}")
     yield from _few("conflicts" if lines[1:] else "conflict", lines)
+    if found.result is None and found.count("conflict"):
+        yield "  nothing was merged"
     lines = [
         f"{each.path} is as {found.title(each.leaf)} has it; what {others} changed there is lost"
         for each in found.taken
         for others in [", ".join(map(found.title, each.others))]
     ]
     yield from _few("files in conflict, decided by ours_last", lines)
+
+
+def _again(found: Summary, commands: Commands) -> Iterator[str]:
+    """Where to look, and how to try once more what was given up."""
+    if found.count("failed", "given up"):
+        yield from commands.line("what they said", "show", "--items")
+        if found.halted is None:
+            yield from commands.line("to try them again", "resume", "--retry-failed")
 
 
 def _moved(found: Summary) -> Iterator[str]:
