@@ -100,6 +100,8 @@ def test_sub_plans() -> None:
         ('{"file": {}}', "not as asked"),
         ("{", "no JSON"),
         ("a\0b", "NUL"),
+        (f"```{' ' * 400_000}`", "no edit in it"),
+        (f"{'~' * 400_000}`", "no edit in it"),
     ],
 )
 def test_what_is_malformed_is_refused_with_a_reason(text: str, why: str) -> None:
@@ -250,6 +252,15 @@ def test_a_model_may_not_touch_the_files_of_others(repo: Path, tmp_path: Path) -
 
     assert ended.status == "unchanged"
     assert "`pkg/b.py` is not one of your files" in ended.tries[0].reason
+
+
+def test_what_is_quoted_of_an_answer_is_bounded(repo: Path, tmp_path: Path) -> None:
+    long = "x" * 100_000
+    model = ScriptedModel([f"DELETE: {long}", f'SUBPLANS:\n```\n[{{"{long}": 1}}]\n```', "NOTHING"])
+    ended = do(repo, ModelWorker(model), leaf(), how(tmp_path, retry=2), depth_left=1)
+
+    assert [len(each.reason) < 2_000 for each in ended.tries] == [True, True]
+    assert len(model.requests[2].messages[1].content) < 20_000
 
 
 def test_files_that_are_too_long_are_not_shown_and_not_overwritten(

@@ -16,8 +16,8 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.models import MODEL_RETRY, Model, Options, Reply, Request, ask
 from fanwise.models.port import Message
 from fanwise.plan.work.context import BYTES_A_TOKEN
-from fanwise.plan.work.editing import edited, read_text, write_all
-from fanwise.plan.work.edits import BadAnswer, read_answer
+from fanwise.plan.work.editing import edited, path_of, read_text, write_all
+from fanwise.plan.work.edits import Answer, BadAnswer, read_answer
 from fanwise.plan.work.lease import leased
 from fanwise.plan.work.port import Ask, Worked, Worker, in_time
 from fanwise.plan.work.prompt import quoted, shown
@@ -110,20 +110,23 @@ class ModelWorker(Worker):
             answer.edits,
             names=ask.names,
             read=lambda path: read_text(workspace, path),
-            allowed=_allowed(ask, workspace, hidden),
+            allowed=_allowed(answer, ask, workspace, hidden),
         )
         write_all(workspace, contents)
         return Worked(said=tail(text), subplans=subplans)
 
 
-def _allowed(ask: Ask, workspace: Workspace, hidden: frozenset[str]) -> Callable[[str], str]:
+def _allowed(
+    answer: Answer, ask: Ask, workspace: Workspace, hidden: frozenset[str]
+) -> Callable[[str], str]:
+    paths = [path_of(edit.name, ask.names) for edit in answer.edits]
     before = workspace.files_at_base()
+    foreign = set(leased(paths, own=ask.files, shared=ask.shared, before=before).foreign)
 
     def why_not(path: str) -> str:
         if path in hidden:
             return "was not shown, and so cannot be changed"
-        found = leased([path], own=ask.files, shared=ask.shared, before=before)
-        return "is not one of your files" if found.foreign else ""
+        return "is not one of your files" if path in foreign else ""
 
     return why_not
 

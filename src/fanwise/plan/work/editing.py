@@ -29,7 +29,7 @@ def edited(
     found: dict[str, str | None] = {}
     replaced: set[str] = set()
     for edit in edits:
-        path = _path(edit.name, names)
+        path = path_of(edit.name, names)
         if why := allowed(path):
             raise BadAnswer(f"`{edit.name}` {why}")
         if path in found and not (edit.kind == "EDIT" and path in replaced):
@@ -42,7 +42,8 @@ def edited(
     return found
 
 
-def _path(name: str, names: Names) -> str:
+def path_of(name: str, names: Names) -> str:
+    """The path of what an answer calls so. `BadAnswer`."""
     try:
         return names.top(name)
     except NotInside as error:

@@ -28,7 +28,8 @@ _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _HEADER = re.compile(
     r"(?:[#*\s]*)(FILE|EDIT|DELETE|SUBPLANS|NOTHING)\b(?:\*\*)?(:?)(?:\*\*)?[ \t]*(.*)"
 )
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)")
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,}+|~{3,}+)([^`\n]*+)")
+"""Nothing in it is tried twice: a line may be millions long."""
 _SEARCH, _DIVIDER, _REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 
 Kind = Literal["FILE", "EDIT", "DELETE"]

@@ -32,6 +32,8 @@ from fanwise.plan.work.verify import NotVerified, Verified, judging_tests, setti
 from fanwise.workspaces import Workspace, WorkspacePool
 
 _MOST_NAMED = 5
+_MOST_REASON = 1_000
+"""Characters: a reason may quote what somebody else wrote, however long that is."""
 
 
 async def do_leaf(
@@ -70,7 +72,7 @@ class _Failed(Exception):
         self, stage: Stage, reason: str, said: str = "", *, anew: bool, final: bool = False
     ) -> None:
         self.stage: Stage = stage
-        self.reason = " ".join(reason.split())
+        self.reason = _short(" ".join(reason.split()))
         self.said = said
         self.anew = anew
         self.final = final
@@ -270,6 +272,10 @@ def _keep(here: Workspace, how: How, leaf: str) -> str | None:
     except (OSError, FanwiseError, Broken):
         return None
     return keep_patch(how.kept, f"{leaf[:12]}.patch", patch) if patch else None
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= _MOST_REASON else f"{reason[:_MOST_REASON]}…"
 
 
 def _undone(settled: Settled) -> str:
