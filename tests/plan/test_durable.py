@@ -70,9 +70,10 @@ def test_made_again_only_what_has_changed_is_done(tmp_path: Path) -> None:
     assert git(repo, "merge-base", found.commit, "main") == base, "the result is on the new commit"
     assert show(repo, found.commit, "p01/m0.py") == "VALUE = 'edited'\n# counting"
     assert show(repo, found.commit, "p03/m1.py") == "VALUE = 31\n# counting"
-    assert again(repo, each, verify="true")[0] == ["p00", "p01", "p02", "p03"], "verified anew"
+    every = ["p00", "p01", "p02", "p03"]
+    assert sorted(again(repo, each, verify="true")[0]) == every, "verified anew"
     other = Counting("other")
-    assert again(repo, other)[0] == ["p00", "p01", "p02", "p03"], "done by another"
+    assert sorted(again(repo, other)[0]) == every, "done by another"
 
 
 def test_failures_are_kept_until_they_are_asked_for_again(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_sub_plans_that_were_returned_are_not_done_again(tmp_path: Path) -> None
         if len(work.files) == 4:
             parts = (work.files[:1], work.files[1:])
             return {"subplans": [{"goal": f"{len(p)}", "files": [*p]} for p in parts]}
-        if len(work.files) == 3 and len(begun) == 3:
+        if len(work.files) == 3 and begun.count(3) == 1:
             raise ValueError("once")
         (work.root / work.files[0]).write_text("D = 1\n")
         return None
@@ -135,9 +136,9 @@ def test_sub_plans_that_were_returned_are_not_done_again(tmp_path: Path) -> None
     assert [leaf.state for leaf in run(repo, work, split=split).leaves] == [
         "split", "done", "failed",
     ]  # fmt: skip
-    assert begun == [4, 1, 3]
+    assert sorted(begun) == [1, 3, 4]
     found = run(repo, work, split=split, retry_failed=True)
-    assert begun == [4, 1, 3, 3]
+    assert begun[3:] == [3]
     assert found.good
 
 

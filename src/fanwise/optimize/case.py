@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from fanwise.core.caps import Caps, Exclusive, Limit
-from fanwise.errors import BadSpec, FanwiseError
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.candidates import from_branches, from_files
 from fanwise.optimize.driver.asking import proposer_of
@@ -23,7 +21,6 @@ from fanwise.specs import Where
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.source import Place, find
 
-T = TypeVar("T")
 AT_ONCE = 8
 """Proposals that are awaited at once, if the file does not say."""
 
@@ -84,11 +81,11 @@ def case_of(spec: OptimizeSpec, where: Where, given: Sequence[Candidate] | None)
     """Look at the repository. `given`: the candidates, if they are known. `BadSpec`."""
     spec.check_together(where)
     repo = where.document.folder / spec.repo
-    place = _at(where.at("repo"), lambda: find(repo))
-    target = _at(where.at("target"), lambda: _target(spec, place))
+    place = where.at("repo").making(lambda: find(repo))
+    target = where.at("target").making(lambda: _target(spec, place))
     if given is None:
         given = _collect(spec, where.at("candidates"), place, target)
-        _at(where.at("copy"), lambda: matching(place.top, spec.copy_, ()))
+        where.at("copy").making(lambda: matching(place.top, spec.copy_, ()))
     return Case(spec, repo, place, target, given, _proposer(spec, where, repo))
 
 
@@ -97,7 +94,7 @@ def _proposer(spec: OptimizeSpec, where: Where, repo: Path) -> Proposer | None:
     if propose is None:
         return None
     there = where.at("candidates", "propose")
-    return _at(there, lambda: proposer_of(propose, where, str(repo)))
+    return there.making(lambda: proposer_of(propose, where, str(repo)))
 
 
 def _target(spec: OptimizeSpec, place: Place) -> Target | None:
@@ -115,20 +112,9 @@ def _collect(
     given = spec.candidates
     if given.files:
         folder = where.document.folder
-        found += _at(
-            where.at("files"),
+        found += where.at("files").making(
             lambda: from_files(given.files, folder=folder, target=target, top=place.top),
         )
     if given.branches:
-        found += _at(where.at("branches"), lambda: from_branches(given.branches, repo=place.top))
+        found += where.at("branches").making(lambda: from_branches(given.branches, repo=place.top))
     return found
-
-
-def _at(where: Where, make: Callable[[], T]) -> T:
-    """What is wrong is said with its place in the file."""
-    try:
-        return make()
-    except BadSpec:
-        raise
-    except FanwiseError as error:
-        raise where.bad(str(error)) from error

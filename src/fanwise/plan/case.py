@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from fanwise.core.caps import Caps, Limit
-from fanwise.errors import BadSpec, FanwiseError
 from fanwise.plan.driver.item import digest
 from fanwise.plan.node import Node, Split, Tree
 from fanwise.plan.result import check_result
@@ -24,7 +23,6 @@ from fanwise.workspaces.copies import matching
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import Place, Start, find, start_of
 
-T = TypeVar("T")
 SPARE = 10
 """So many workspaces there may be, although there are fewer leaves: these may return sub-plans."""
 
@@ -106,7 +104,7 @@ def case_of(spec: PlanSpec, where: Where, base: Base | None = None) -> Case:
     spec.check_together(where)
     check_words(spec, where)
     repo = where.document.folder / spec.repo
-    place = _at(where.at("repo"), lambda: find(repo))
+    place = where.at("repo").making(lambda: find(repo))
     if place.git_dir is None:
         raise where.at("repo").bad(
             f"{repo} is not in a git repository: the result is made of commits. "
@@ -114,24 +112,23 @@ def case_of(spec: PlanSpec, where: Where, base: Base | None = None) -> Case:
         )
     if base is None:
         base = base_of(spec, where, repo, place)
-        _at(where.at("copy"), lambda: matching(place.top, spec.copy_, ()))
+        where.at("copy").making(lambda: matching(place.top, spec.copy_, ()))
         if spec.result == "branch":
             root = base.split.tree.root.id
-            _at(where.at("repo"), lambda: check_result(repo, root))
-    worker = _at(where.at("each"), lambda: worker_of(spec, where, base.workflow))
+            where.at("repo").making(lambda: check_result(repo, root))
+    worker = where.at("each").making(lambda: worker_of(spec, where, base.workflow))
     return Case(spec=spec, repo=repo, place=place, base=base, worker=worker)
 
 
 def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
     """The commit to start from, and its files split. `BadSpec`."""
-    start: Start = _at(where.at("repo"), lambda: start_of(repo, dirty=spec.dirty))
-    listing = _at(where.at("files"), lambda: files_at(repo, start.commit, spec.files))
+    start: Start = where.at("repo").making(lambda: start_of(repo, dirty=spec.dirty))
+    listing = where.at("files").making(lambda: files_at(repo, start.commit, spec.files))
     if not listing.files:
         raise where.at("files").bad(_no_files(spec, [each.why for each in listing.left_out]))
     git = Git(place.top, git_dir=place.git_dir)
-    commits = _at(where.at("repo"), lambda: past_commits(repo, start.commit))
-    made = _at(
-        where.at("split"),
+    commits = where.at("repo").making(lambda: past_commits(repo, start.commit))
+    made = where.at("split").making(
         lambda: split(
             listing.files,
             rules_of(spec),
@@ -149,7 +146,7 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
         files=_count(git, start.commit),
         uncommitted=0 if spec.dirty else _uncommitted(git),
         unmatched=listing.unmatched,
-        workflow=_at(where.at("each", "workflow"), lambda: workflow_of(spec, where)),
+        workflow=where.at("each", "workflow").making(lambda: workflow_of(spec, where)),
     )
 
 
@@ -175,13 +172,3 @@ def _uncommitted(git: Git) -> int:
     """Files that git does not ignore, and that are not as in HEAD."""
     found = git.raw("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
     return found.count(b"\0")
-
-
-def _at(where: Where, make: Callable[[], T]) -> T:
-    """What is wrong is said with its place in the file."""
-    try:
-        return make()
-    except BadSpec:
-        raise
-    except FanwiseError as error:
-        raise where.bad(str(error)) from error

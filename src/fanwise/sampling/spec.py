@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fanwise.errors import BadSpec, FanwiseError
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.output import check_schema
 from fanwise.sampling.choose import BestOf, Majority, MinimumBayesRisk
@@ -31,7 +29,6 @@ from fanwise.specs import (
 from fanwise.specs.models import MessageSpec
 from fanwise.specs.nearest import did_you_mean
 
-T = TypeVar("T")
 KINDS = ("judge", "regex", "schema", "command", "call", "reward")
 
 
@@ -67,7 +64,7 @@ class RequirementSpec(SpecModel):
 
     def requirement(self, where: Where) -> Requirement:
         """What it says. `BadSpec`."""
-        return _at(where, lambda: self._made(where))
+        return where.making(lambda: self._made(where))
 
     def _made(self, where: Where) -> Requirement:
         words, hidden = self.description, self.check_only
@@ -158,7 +155,7 @@ class StrategySpec(SpecModel):
 
     def strategy(self, where: Where) -> Strategy:
         """What it says. `BadSpec`."""
-        return _at(where, lambda: self._made(where))
+        return where.making(lambda: self._made(where))
 
     def _made(self, where: Where) -> Strategy:
         if self.repair is not None:
@@ -243,13 +240,3 @@ class SampleSpec(LoopSpec, LimitsSpec):
         if (self.prompt is None) == (not self.messages):
             raise ValueError("give `prompt` or `messages`")
         return self
-
-
-def _at(where: Where, make: Callable[[], T]) -> T:
-    """What is wrong with it is said with its place in the file."""
-    try:
-        return make()
-    except BadSpec:
-        raise
-    except FanwiseError as error:
-        raise where.bad(str(error)) from error

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from fanwise.errors import BadSpec, Problem
+from fanwise.errors import BadSpec, FanwiseError, Problem
 from fanwise.specs.places import FieldPath, Place, field, find
+
+T = TypeVar("T")
 
 
 class Document:
@@ -97,6 +99,15 @@ class Where:
         if line is not None and problem.line is not None and self.document.begins_below(self.path):
             problem = problem._replace(line=problem.line + line, column=None)
         return BadSpec(self.document.name, [problem])
+
+    def making(self, make: Callable[[], T]) -> T:
+        """Make something of what stands here. What is wrong with it is said with the place."""
+        try:
+            return make()
+        except BadSpec:
+            raise
+        except FanwiseError as error:
+            raise self.bad(str(error)) from error
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanwise import fan_out
+from fanwise import Budget, fan_out
 from fanwise.core.outcome import Outcome
 from fanwise.kernel import events
 from fanwise.kernel.run import open_run
 from fanwise.kernel.stages import begin_stage
 from fanwise.plan.live.drawing import LiveTree
+from fanwise.plan.live.following import OF_ITS_OWN
 from tests.plan.view.made import leaf, tree
 
 
@@ -63,6 +64,15 @@ def test_the_active_part_is_shown_with_its_states_and_the_rest_is_counted() -> N
         "│  └─ ✗ tests/a  failed",
         "└─ … 2 queued",
     ]
+
+
+def test_stages_of_what_a_leaf_fans_out_itself_are_not_its_own() -> None:
+    live = small()
+    live(started("leaf:src/a"))
+    before = seen(live)
+    for path in ("plan/leaf:src/a/other", "other/leaf:src/a/sub-plan", "plan/leaf:src/a"):
+        live(events.StageBegan(at=0, path=path, index=0, key="x:src/a", stage="verify", number=1))
+    assert seen(live) == before
 
 
 def test_each_way_in_which_a_leaf_ends_has_its_word() -> None:
@@ -220,7 +230,10 @@ def test_drawing_does_not_grow_with_the_tree(monkeypatch: pytest.MonkeyPatch) ->
     assert asked < 500
 
 
-def test_an_item_says_which_stage_it_begins_and_nobody_needs_to_listen() -> None:
+@pytest.mark.parametrize("budget", [None, Budget(requests=5)])
+def test_an_item_says_which_stage_it_begins_and_nobody_needs_to_listen(
+    budget: Budget | None,
+) -> None:
     live = LiveTree(tree({"g": ["a"]}))
     told: list[str] = []
 
@@ -231,9 +244,14 @@ def test_an_item_says_which_stage_it_begins_and_nobody_needs_to_listen() -> None
         told.extend(seen(live)[-1:])
         return {"status": "changed"}
 
+    async def within(key: str) -> dict[str, str]:
+        found = await fan_out(work, ["x"], cap=1, key=str, name=OF_ITS_OWN, budget=budget)
+        return found[0].unwrap()
+
     async def main() -> None:
         async with open_run(journal=":memory:", subscribers=[live]) as run:
-            await fan_out(work, ["leaf:a"], cap=1, key=str, run=run, name="plan")
+            outer = work if budget is None else within
+            await fan_out(outer, ["leaf:a"], cap=1, key=str, run=run, name="plan")
         begin_stage("work")  # outside of an item
         await fan_out(work, ["leaf:a"], cap=1, key=str)  # in one that nobody listens to
 

@@ -20,6 +20,7 @@ from fanwise.plan.case import Case
 from fanwise.plan.driver.cones import Cones, code_beside, is_sparse
 from fanwise.plan.driver.item import Item
 from fanwise.plan.ended import Ended, SubPlan, Try
+from fanwise.plan.live.following import OF_ITS_OWN
 from fanwise.plan.merge.merged import Checked, Conflict, MergeStep, Result
 from fanwise.plan.merge.step import Signed, author_of, merge_step
 from fanwise.plan.merge.trees import commit_with
@@ -126,7 +127,7 @@ class Work:
 
         budget = Budget(requests=given.requests, tokens=given.tokens, usd=given.usd)
         # Its key says what it is of: with another beginning it is another.
-        found = await fan_out(once, [item.of], cap=1, key=str, name="sub-plan", budget=budget)
+        found = await fan_out(once, [item.of], cap=1, key=str, name=OF_ITS_OWN, budget=budget)
         return msgspec.convert(found[0].unwrap(), Ended)
 
     async def _leaf(self, item: Item) -> Ended:

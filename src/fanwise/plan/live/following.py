@@ -14,6 +14,8 @@ from fanwise.plan.node import Node, Tree
 from fanwise.plan.states import State
 
 FAN_OUT = "plan"
+OF_ITS_OWN = "sub-plan"
+"""The fan-out in which a leaf is done that has a budget of its own."""
 RECENT = 100
 """Leaves that ended last: more than a terminal has rows for."""
 STEPS = {"merge": "merging", "check": "checking the merged tree", "result": "writing the result"}
@@ -48,12 +50,12 @@ class Following:
 
     def __call__(self, event: events.Event) -> None:
         """Take note of it."""
-        if getattr(event, "path", None) != FAN_OUT:
-            return
-        if isinstance(event, events.ItemStarted):
-            self._started(event.key, event.at)
-        elif isinstance(event, events.StageBegan):
+        if isinstance(event, events.StageBegan):
             self._stage(event)
+        elif getattr(event, "path", None) != FAN_OUT:
+            return
+        elif isinstance(event, events.ItemStarted):
+            self._started(event.key, event.at)
         elif isinstance(event, events.ItemEnded):
             self._ended(event.outcome)
 
@@ -86,7 +88,8 @@ class Following:
             self._put(leaf, "running" if kind == "leaf" else "merging")
 
     def _stage(self, event: events.StageBegan) -> None:
-        leaf = event.key.partition(":")[2]
+        key = event.key if event.path == FAN_OUT else _inside(event.path)
+        leaf = key.partition(":")[2]
         doing = self.active.get(leaf)
         if doing is None:
             return
@@ -152,6 +155,13 @@ class Following:
         if leaf.parent is None:
             yield leaf  # the plan is one leaf
         yield from self.tree.above(leaf)
+
+
+def _inside(path: str) -> str:
+    """The item that stands in a fan-out of its own, for its budget; empty: it is another one's."""
+    front, _, name = path.rpartition("/")
+    outer, _, key = front.partition("/")
+    return key if (outer, name) == (FAN_OUT, OF_ITS_OWN) else ""
 
 
 def _walk(tree: Tree) -> Iterator[str]:

@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merged import Broken
+from fanwise.plan.merge.symbols.javascript.gate import in_javascript
 from fanwise.plan.merge.symbols.renamed import new_name, new_path
 from fanwise.plan.merge.symbols.resolve import Elsewhere, Missing, Origin, Version
 from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.symbols.uses import Use, uses_in
 from fanwise.plan.merge.trees import Files, files_at
+from fanwise.plan.split.imports.javascript import SUFFIXES
 from fanwise.workspaces.git import Git
 
 _REGULAR = ("100644", "100755")
@@ -25,11 +27,25 @@ _REGULAR = ("100644", "100755")
 
 def broken(git: Git, base: str, tree: str, changes: Sequence[Change]) -> tuple[Broken, ...]:
     """Return the names that one leaf took away and another began to use, by file and line."""
+    changed = {path for change in changes for path in change.files}
+    if not any(path.endswith((".py", *SUFFIXES)) for path in changed):
+        return ()
+    before, after = _regular(files_at(git, base)), _regular(files_at(git, tree))
+    texts = Texts(git)
+    found = (
+        *_in_python(texts, before, after, changes),
+        *in_javascript(texts, before, after, changes),
+    )
+    return tuple(sorted(found, key=lambda each: (each.path, each.line)))
+
+
+def _in_python(
+    texts: Texts, old: Mapping[str, Blob], new: Mapping[str, Blob], changes: Sequence[Change]
+) -> Sequence[Broken]:
     touched = {path for change in changes for path in change.files if path.endswith(".py")}
     if not touched:
         return ()
-    before, after = _python(files_at(git, base)), _python(files_at(git, tree))
-    texts = Texts(git)
+    before, after = _python(old), _python(new)
     texts.read(files[path] for files in (before, after) for path in touched if path in files)
     words = _lost_words(texts, before, after, touched)
     if not words:
@@ -39,7 +55,7 @@ def broken(git: Git, base: str, tree: str, changes: Sequence[Change]) -> tuple[B
     for path in sorted(touched & after.keys()):
         if not words.isdisjoint(texts.new_words(before.get(path), after[path])):
             found += gate.look(path)
-    return tuple(found)
+    return found
 
 
 class _Gate:
@@ -147,12 +163,14 @@ class _Gate:
         return tuple(parts[at:])
 
 
-def _python(files: Files) -> dict[str, Blob]:
+def _regular(files: Files) -> dict[str, Blob]:
     return {
-        path: blob
-        for path, blob in files.items()
-        if path.endswith(".py") and blob is not None and blob.mode in _REGULAR
+        path: blob for path, blob in files.items() if blob is not None and blob.mode in _REGULAR
     }
+
+
+def _python(files: Mapping[str, Blob]) -> dict[str, Blob]:
+    return {path: blob for path, blob in files.items() if path.endswith(".py")}
 
 
 def _lost_words(

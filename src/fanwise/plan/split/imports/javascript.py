@@ -46,11 +46,16 @@ def imported_by(path: str, text: str, paths: Collection[str]) -> set[str]:
     return found
 
 
-def _resolved(base: str, paths: Collection[str]) -> str | None:
-    """As it is, with a suffix, as TypeScript writes it, or as the index of a folder."""
+def candidates(base: str) -> list[str]:
+    """The files that a path may mean: it, with a suffix, as TypeScript writes it, as a folder."""
     stem, dot, suffix = base.rpartition(".")
-    tries = [base]
-    tries += [base + each for each in SUFFIXES]
-    tries += [stem + each for each in _WRITTEN.get(dot + suffix, ())]
-    tries += [f"{base}/index{each}" for each in SUFFIXES]
-    return next((each for each in tries if each in paths), None)
+    return [
+        base,
+        *(base + each for each in SUFFIXES),
+        *(stem + each for each in _WRITTEN.get(dot + suffix, ())),
+        *(f"{base}/index{each}" for each in SUFFIXES),
+    ]
+
+
+def _resolved(base: str, paths: Collection[str]) -> str | None:
+    return next((each for each in candidates(base) if each in paths), None)

@@ -1,0 +1,240 @@
+"""What a JavaScript or TypeScript file exports, and what it imports. Pure.
+
+More names than there are do no harm: they count as there. Where names may come to be by other
+ways, the file is `dynamic`, and none is missed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from fanwise.plan.merge.symbols.javascript.tokens import MOST, Token, tokens
+
+DEFAULT = "default"
+_VALUES = {"const", "let", "var", "using"}
+_MADE = {"function", "class", "interface", "enum", "namespace", "module", "type"}
+_BEFORE = {"async", "abstract", "declare", "const", "import"}
+_STARTS = {"export", "import", "function", "class", *_VALUES}
+_OPEN, _CLOSE = "([{", ")]}"
+_FAR = 5_000
+"""Words and signs after which nobody looks for the end any more."""
+
+
+class Origin(NamedTuple):
+    """Where an exported name comes from: another file, and its name there; None: all of it."""
+
+    path: str
+    name: str | None
+
+
+class Module(msgspec.Struct, frozen=True):
+    """What a file exports."""
+
+    names: dict[str, Origin | None]
+    """None: made here."""
+    stars: tuple[str, ...] = ()
+    """Files all of whose names it has."""
+    dynamic: bool = False
+    common: bool = False
+    """It is no ECMAScript module, or not only: what is its default cannot be told."""
+
+
+def module_of(text: str) -> Module:
+    """Read a file."""
+    return _Reader(tokens(text)).module() if len(text) <= MOST else Module({}, dynamic=True)
+
+
+class Listed(NamedTuple):
+    """One of `{ a, b as c }` or `{ a, b: c }`."""
+
+    name: str
+    local: str
+    sure: bool
+    """Without a value that stands in for it."""
+
+
+def closing(found: list[Token], at: int) -> int:
+    """The place of the bracket that closes the one here; the end of all, if none is near."""
+    depth = 0
+    for number in range(at, min(at + _FAR, len(found))):
+        if found[number].kind == "sign":
+            depth += found[number].text in _OPEN
+            depth -= found[number].text in _CLOSE
+            if depth == 0:
+                return number
+    return len(found)
+
+
+def listed(found: list[Token], at: int) -> Iterator[Listed]:
+    """Read a list in braces: of exports, of imports, or a pattern."""
+    for part in parts(found, at):
+        words = [each.text for each in part if each.kind in ("word", "quoted")]
+        if words[:1] == ["type"] and len(words) > 1 and words[1] != "as":
+            words = words[1:]
+        signs = {each.text for each in part if each.kind == "sign"}
+        if words and "..." not in signs and "[" not in signs:
+            yield Listed(words[0], words[-1], sure="=" not in signs)
+
+
+def parts(found: list[Token], at: int) -> Iterator[list[Token]]:
+    """What stands between the commas of a bracket; if its end is not near, nothing."""
+    end, part, depth = closing(found, at), list[Token](), 0
+    if end == len(found):
+        return
+    for token in found[at + 1 : end]:
+        if token.kind == "sign":
+            depth += (token.text in _OPEN) - (token.text in _CLOSE)
+        if depth == 0 and token[:2] == ("sign", ","):
+            yield part
+            part = []
+        else:
+            part.append(token)
+    if part:
+        yield part
+
+
+class _Reader:
+    def __init__(self, found: list[Token]) -> None:
+        self._found = found
+        self._names: dict[str, Origin | None] = {}
+        self._stars: list[str] = []
+        self._dynamic = False
+        self._common = False
+        self._is_es = any(each[:2] == ("word", "export") for each in found)
+
+    def module(self) -> Module:
+        for at, token in enumerate(self._found):
+            if token.kind == "word" and self._text(at - 1) not in (".", "?."):
+                if token.text == "export":
+                    self._export(at + 1)
+                elif token.text in ("exports", "module"):
+                    self._common_js(at)
+            elif token[:2] == ("word", "exports"):
+                self._of_module(at)
+            elif token[:2] == ("sign", "`"):
+                self._dynamic = True  # a template without an end: it was not one
+        common = self._common or not self._is_es
+        return Module(self._names, tuple(self._stars), self._dynamic, common)
+
+    def _text(self, at: int) -> str:
+        in_it = 0 <= at < len(self._found) and self._found[at].kind in ("word", "sign")
+        return self._found[at].text if in_it else ""
+
+    def _closing(self, at: int) -> int:
+        end = closing(self._found, at)
+        self._dynamic |= end == len(self._found)
+        return end
+
+    def _from(self, at: int) -> str | None:
+        """The path, if `from "path"` stands here."""
+        if self._text(at) == "from" and at + 1 < len(self._found):
+            return self._found[at + 1].text if self._found[at + 1].kind == "quoted" else None
+        return None
+
+    # -- ECMAScript -------------------------------------------------------------------------------
+
+    def _export(self, at: int) -> None:
+        if self._text(at) == "type" and self._text(at + 1) in ("{", "*"):
+            at += 1
+        word = self._text(at)
+        if word == "default":
+            self._names[DEFAULT] = None
+        elif word == "{":
+            self._list(at)
+        elif word == "*":
+            self._star(at)
+        elif word == "=":
+            self._dynamic = True
+        else:
+            self._declared(at)
+
+    def _list(self, at: int) -> None:
+        path = self._from(self._closing(at) + 1)
+        for each in listed(self._found, at):
+            self._names[each.local] = None if path is None else Origin(path, each.name)
+
+    def _star(self, at: int) -> None:
+        named = self._text(at + 1) == "as"
+        path = self._from(at + 3 if named else at + 1)
+        if path is None:
+            self._dynamic = True
+        elif named:
+            self._names[self._found[at + 2].text] = Origin(path, None)
+        else:
+            self._stars.append(path)
+
+    def _declared(self, at: int) -> None:
+        while self._text(at) in _BEFORE and self._text(at + 1) in _MADE | _VALUES | _BEFORE:
+            at += 1
+        if self._text(at) in _VALUES and self._text(at + 1) != "enum":
+            self._values(at + 1)
+        elif self._text(at) in _MADE or self._text(at) in ("import", "const"):
+            at += 1 + (self._text(at + 1) in ("*", "enum"))
+            if at < len(self._found):
+                self._names[self._found[at].text] = None
+        elif self._text(at) not in ("as", ":", ",", "", ")", "="):
+            self._dynamic = True  # decorators, or what the language has learnt since
+
+    def _values(self, at: int) -> None:
+        """`a = 1, b = 2`, or a pattern: all words that may be names of it."""
+        if self._text(at) in ("{", "["):
+            end = self._closing(at)
+            inside = self._found[at : min(end, at + _FAR)]
+            self._names |= {each.text: None for each in inside if each.kind == "word"}
+            at = end
+        depth, begins = 0, True
+        for token in self._found[at : at + _FAR]:
+            sign = token.text if token.kind == "sign" else ""
+            depth += (sign != "" and sign in _OPEN) - (sign != "" and sign in _CLOSE)
+            if depth < 0 or (depth == 0 and sign == ";"):
+                return
+            if token.kind == "word" and depth == 0 and token.text in _STARTS:
+                return
+            if token.kind == "word" and begins and depth == 0:
+                self._names[token.text] = None
+            begins = sign == ","
+        self._dynamic |= at + _FAR < len(self._found)
+
+    # -- CommonJS ---------------------------------------------------------------------------------
+
+    def _common_js(self, at: int) -> None:
+        """`exports.x = …`; if exports are handed on to somebody, all may come of it."""
+        if self._found[at].text == "exports":
+            self._common = True
+            self._member(at + 1)
+        elif not self._is_es and self._text(at + 1) != ".":
+            self._dynamic = True
+
+    def _of_module(self, at: int) -> None:
+        """`module.exports = {…}`, `module.exports.x = …`."""
+        if self._text(at - 2) != "module":
+            return
+        self._common = True
+        if self._text(at + 1) != "=":
+            self._member(at + 1)
+        elif self._text(at + 2) == "{":
+            self._object(at + 2)
+        else:
+            self._dynamic = True
+
+    def _member(self, at: int) -> None:
+        if self._text(at) == "." and at + 1 < len(self._found):
+            self._names[self._found[at + 1].text] = None
+        elif self._text(at) != "=" or self._text(at + 1) != "module":
+            self._dynamic = True  # handed on, or by a name that is not written here
+
+    def _object(self, at: int) -> None:
+        for part in parts(self._found, at):
+            if not part or part[0].kind not in ("word", "quoted"):
+                self._dynamic = True
+                continue
+            word = part[0].text
+            if word in ("async", "get", "set") and len(part) > 1 and part[1].kind == "word":
+                word = part[1].text
+            self._names[word] = None
+        # What stands behind the object (`|| other`) may have more.
+        after = self._text(self._closing(at) + 1)
+        self._dynamic |= after in ("||", "&&", "??", ".", "[", "?")

@@ -1,0 +1,71 @@
+"""Where a name comes from, in one version of a repository with JavaScript or TypeScript. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import cached_property
+from posixpath import dirname, join, normpath
+from typing import NamedTuple
+
+from fanwise.plan.merge.symbols.javascript.facts import DEFAULT, Module
+from fanwise.plan.merge.symbols.javascript.uses import Use
+from fanwise.plan.split.imports.javascript import SUFFIXES, candidates
+
+_DEEP = 20
+
+
+class Found(NamedTuple):
+    """The file that makes a name, and the name there; None: the file itself is meant."""
+
+    path: str
+    name: str | None
+
+
+class Version:
+    """All files of a commit, and what those in these languages export.
+
+    `known`: files that there were. What is neither here nor was there may be made by a build.
+    """
+
+    def __init__(
+        self, paths: Collection[str], known: Collection[str], read: Callable[[str], Module]
+    ) -> None:
+        self._paths = paths
+        self._known = known
+        self._read = read
+
+    def where(self, path: str, use: Use, deep: int = _DEEP) -> Found | bool:
+        """Find what a file means by a use. True: it may be there; False: it is not."""
+        if use.path[:1] != "." or deep == 0:
+            return True
+        base = normpath(join(dirname(path), use.path))
+        files = [each for each in candidates(base) if each in self._paths]
+        if not files:
+            was = any(each in self._known for each in candidates(base))
+            return not was or base in self._stems
+        if use.name is None:
+            return Found(files[0], None)
+        if not all(each.endswith(SUFFIXES) for each in files):
+            return True
+        answers = [self._in(each, use.name, deep) for each in files]
+        named = [each for each in answers if isinstance(each, Found)]
+        return named[0] if named else any(answers)
+
+    def _in(self, path: str, name: str, deep: int) -> Found | bool:
+        module = self._read(path)
+        if name in module.names:
+            origin = module.names[name]
+            if origin is None:
+                return Found(path, name)
+            return self.where(path, Use(*origin), deep - 1)
+        if module.dynamic or (name == DEFAULT and module.common):
+            return True
+        stars = () if name == DEFAULT else module.stars
+        answers = [self.where(path, Use(each, name), deep - 1) for each in stars]
+        named = [each for each in answers if isinstance(each, Found)]
+        return named[0] if named else any(answers)
+
+    @cached_property
+    def _stems(self) -> set[str]:
+        """Without what is behind the dot: a bundler may take a file in another language for it."""
+        return {path.rpartition(".")[0] for path in self._paths}
