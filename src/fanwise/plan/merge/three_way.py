@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fanwise.errors import GitFailed
 from fanwise.plan.change import Blob
-from fanwise.plan.merge.trees import Planned, Step, files_at, write
+from fanwise.plan.merge.trees import Planned, Step, blobs_at, write
 from fanwise.workspaces.git import Git
 
 BASE, MERGED, LEAF = "base", "merged", "leaf"
@@ -52,7 +52,7 @@ def together(
     if code not in (0, 1):
         raise GitFailed("git merge-tree", said)
     tree, _, rest = out.partition(b"\0")
-    files = files_at(git, tree.decode())
+    files = blobs_at(git, tree.decode())
     if code == 0:
         return Together(files, ())
     found = tuple(_conflicts([os.fsdecode(word) for word in rest.split(b"\0")]))
