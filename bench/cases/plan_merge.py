@@ -21,7 +21,7 @@ from typing import TypeVar
 from bench.harness import Row
 from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.step import Signed, merge_step
-from fanwise.plan.merge.trees import commit_with, files_at
+from fanwise.plan.merge.trees import blobs_at, commit_with
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.git import Git
 
@@ -120,7 +120,7 @@ def _opened(repo: Path, sparse: tuple[str, ...]) -> float:
 
 def _changes(git: Git) -> list[Change]:
     """Each leaf adds a line to its files."""
-    paths = sorted(files_at(git, "HEAD"))[: LEAVES * EACH]
+    paths = sorted(blobs_at(git, "HEAD"))[: LEAVES * EACH]
     with tempfile.TemporaryDirectory() as folder:
         copies = [Path(folder) / str(number) for number in range(len(paths))]
         for copy, path in zip(copies, paths, strict=True):

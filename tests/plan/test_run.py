@@ -377,6 +377,28 @@ def test_files_may_be_called_anything_in_a_folder_inside_a_repository(tmp_path: 
     assert sorted(changed.rstrip("\0").split("\0")) == sorted(f"in side/{name}" for name in ODD)
 
 
+def test_sparse_workspaces_have_the_tests_of_a_folder_inside_a_repository(tmp_path: Path) -> None:
+    files = {"lib/a.py": "A = 1\n", "judges/a.py": "from lib.a import A\n", "far/b.py": "B = 1\n"}
+    repo = make_repo(tmp_path / "repo", {f"inner/{name}": text for name, text in files.items()})
+    seen: dict[str, list[str]] = {}
+
+    def work(work: Work) -> None:
+        seen[work.files[0]] = sorted(path.name for path in work.root.iterdir())
+        edit(work)
+
+    found = done(
+        repo / "inner", work, files="**/*.py", verify="cat {tests}",
+        split={**SPLIT, "mode": "independent", "max_files": 1, "min_files": 1},
+        fields={"sparse": True, "tests": ["judges/*.py"], "sandbox": False},
+    )  # fmt: skip
+    assert found.good, found.notes
+    assert seen == {
+        "lib/a.py": ["judges", "lib"],
+        "judges/a.py": ["judges", "lib"],
+        "far/b.py": ["far"],
+    }
+
+
 def test_sparse_workspaces_have_what_a_sub_plan_needs_and_the_check_has_all(
     tmp_path: Path,
 ) -> None:

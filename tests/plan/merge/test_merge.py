@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.plan.change import Change
+from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merge import merge
 from fanwise.plan.merge.merged import Merged, Strategy, Taken
 from fanwise.workspaces.git import Git
@@ -294,6 +294,28 @@ def test_links_are_merged_as_what_they_are(shared: Git) -> None:
     assert not merged(shared, {"link": one}, {"link": one}).conflicts
     found = merged(shared, {"link": one}, {"link": two})
     assert [(each.kind, each.paths) for each in found.conflicts] == [("add/add", ("link",))]
+
+
+def test_of_a_link_and_a_text_only_the_real_name_is_told(shared: Git) -> None:
+    link = blob(shared, "pkg/one.py", "120000")
+    found = merged(shared, {"run.sh": link}, {"run.sh": "exit 1\n"})
+    assert [each.paths for each in found.conflicts] == [("run.sh",)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_submodules_at_two_commits_are_a_conflict(shared: Git, strategy: Strategy) -> None:
+    one, two = (Blob("160000", name * 40) for name in "12")
+    found = merged(shared, {"sub": one}, {"sub": two}, strategy=strategy)
+    if strategy == "ours_last":
+        assert [each.path for each in found.taken] == ["sub"]
+    else:
+        assert [(each.paths, each.others) for each in found.conflicts] == [(("sub",), ("A",))]
+
+
+def test_in_a_sequence_a_file_whose_mode_was_changed_is_not_just_deleted(shared: Git) -> None:
+    runs = blob(shared, FILES["run.sh"], "100755")
+    found = merged(shared, {"run.sh": runs}, {"run.sh": None}, strategy="sequential")
+    assert [(each.kind, each.paths) for each in found.conflicts] == [("patch", ("run.sh",))]
 
 
 @pytest.mark.parametrize("name", ['q"uo te\n.py', "-dash", "ü/é.py"])

@@ -14,7 +14,7 @@ from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merge import merge
 from fanwise.plan.merge.merged import Merged, Strategy
 from fanwise.plan.merge.symbols.texts import Texts
-from fanwise.plan.merge.trees import commit_with, files_at
+from fanwise.plan.merge.trees import blobs_at, commit_with
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import blob, lines, repository
 from tests.workspaces.support import everything
@@ -111,7 +111,7 @@ def check_lines(user: Git, merged: Merged, edits: list[dict[str, str | None]]) -
 
     And what it deleted is gone, or told of.
     """
-    files = files_at(user, merged.tree)
+    files = blobs_at(user, merged.tree)
     contents = Texts(user)
     contents.read(files.values())
     texts = {path: contents.text(each) for path, each in files.items()}
@@ -136,5 +136,5 @@ def test_disjoint_leaves_make_the_tree_of_all_their_files(user: Git) -> None:
     for strategy in STRATEGIES:
         merged = merge(user, "HEAD", changes, strategy)
         assert merged.tree == user("rev-parse", f"{commit}^{{tree}}")
-    assert files_at(user, commit).keys() == FILES.keys()
-    assert isinstance(files_at(user, commit)[PATHS[0]], Blob)
+    assert blobs_at(user, commit).keys() == FILES.keys()
+    assert isinstance(blobs_at(user, commit)[PATHS[0]], Blob)

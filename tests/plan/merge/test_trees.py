@@ -9,7 +9,7 @@ import pytest
 
 from fanwise.errors import GitFailed
 from fanwise.plan.change import Blob, Change
-from fanwise.plan.merge.trees import Step, chain, change_of, commit_with, files_at
+from fanwise.plan.merge.trees import Step, blobs_at, chain, change_of, commit_with
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import blob, change, names, read, repository
@@ -83,7 +83,7 @@ def test_modes_and_links_stay_what_they_are(tmp_path: Path) -> None:
     user = repository(tmp_path / "r", FILES)
     run, link = blob(user, "#!/bin/sh\n", "100755"), blob(user, "a.py", "120000")
     made = commit_with(user, "HEAD", [change(user, "one", {"run": run, "link": link})], "modes")
-    found = files_at(user, made)
+    found = blobs_at(user, made)
     assert (found["run"], found["link"]) == (run, link)
 
 

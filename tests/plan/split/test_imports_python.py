@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fanwise.plan.split.imports.graph import graph_of
 from fanwise.plan.split.imports.parsing import looks_wrong, why_unparsed
-from fanwise.plan.split.imports.python import Import, python_imports
+from fanwise.plan.split.imports.python import Import, Modules, python_imports
 from tests.plan.split.support import made
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -188,3 +188,10 @@ def test_a_file_that_does_not_parse_is_said_and_looks_wrong(text: str) -> None:
 def test_doubt_alone_is_no_verdict() -> None:
     text = 'x = \'(\'\ny = """{% if %}\n{% end %}"""\n'
     assert graph_of(made({"a.py": text})).unparsed == ()
+
+
+def test_packages_without_init_in_a_folder_inside_a_repository_are_found() -> None:
+    modules = Modules(["in/ner/lib/a.py", "in/ner/judges/a.py", "in/ner/__main__.py"])
+    found = modules.imported_by("in/ner/judges/a.py", "from lib.a import A\nimport ner.judges.b\n")
+    assert found == {"in/ner/lib/a.py": False}
+    assert Modules([]).imported_by("a.py", "import b\n") == {}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ var other = 1
 def test_what_python_declares() -> None:
     assert signatures("a.py", PYTHON) == [
         "LIMIT: int",
-        "NAMES = ('a', 'b')",
+        "NAMES = …",
         "def plain(a, /, b: int=1, *rest: str, key=None, **more) -> list[str]:  # Do it.",
         "async def waits():",
         "class Box(Base, metaclass=Meta):  # Holds things.",
@@ -93,6 +94,78 @@ def test_what_scripts_and_go_export() -> None:
         "type Box struct",
         "const Limit = 3",
     ]
+
+
+VALUES = {
+    'KEY = "sk-12"': "KEY = …",
+    "KEY = b'sk-12'": "KEY = …",
+    'KEY = f"sk-{1}2"': "KEY = …",
+    'KEY = "sk" + "-12"': "KEY = …",
+    'KEYS = {"a": "sk-12"}': "KEYS = …",
+    'KEYS["a"] = "sk-12"': None,
+    'KEY = load("sk-12").value': "KEY = …",
+    'KEY = load("sk-12")': "KEY = load(…)",
+    'KEY = settings["sk-12"]': "KEY = …",
+    'KEY = load("sk-12") or None': "KEY = …",
+    "LIMIT = -3": "LIMIT = -3",
+    "DAY = 24 * HOUR": "DAY = 24 * HOUR",
+    "NOTHING = None": "NOTHING = None",
+    "CACHE = {}": "CACHE = {}",
+    "Pair = tuple[int, other.Name]": "Pair = tuple[int, other.Name]",
+    f"HUGE = 0x{'f' * 5000}": "HUGE = …",
+    'KEY: Annotated[str, "sk-12 and twenty more of them"] = 1': "KEY: Annotated[str, …]",
+    "def f(mode='r', key='sk-12 and twenty more of them', *, of=()): ...":
+        "def f(mode='r', key=…, *, of=()):",
+    "def f(*, key: Literal['sk-12 and twenty more of them'] = f'sk-12', to): ...":
+        "def f(*, key: Literal[…]=…, to):",
+    "class A(B, key='sk-12 and twenty more of them', **C): ...": "class A(B, key=…, **C):",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_values_that_may_be_secrets_are_not_told(text: str) -> None:
+    told = VALUES[text]
+    assert signatures("a.py", text) == ([] if told is None else [told])
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        ("a.ts", 'export const KEY = "sk-12";', "export const KEY = …"),
+        ("a.ts", "export const KEY: string = `sk-12", "export const KEY: string = …"),
+        ("a.js", 'export const KEYS = {a: "sk-12"};', "export const KEYS = …"),
+        ("a.js", "export const KEYS = {", "export const KEYS = …"),
+        ("a.js", 'export let made = make("sk-12");', "export let made = make(…)"),
+        ("a.js", "export const f = (a) => {", "export const f = (a) =>"),
+        ("a.js", 'export default "sk-12 and twenty more of them"', "export default …"),
+        ("a.ts", 'export type Kind = "a" | "b";', 'export type Kind = "a" | "b";'),
+        ("a.go", 'const Key = "sk-12"', "const Key = …"),
+        ("a.go", "var Keys = []string{`sk-12`}", "var Keys = …"),
+        ("a.go", "var Other = other.Name", "var Other = other.Name"),
+    ],
+)
+def test_values_in_scripts_and_go_neither(path: str, text: str, told: str) -> None:
+    assert signatures(path, text) == [told]
+
+
+def test_what_is_huge_is_not_written_out_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    unparse = ast.unparse
+
+    def watched(node: ast.AST) -> str:
+        written.append(len(unparse(node)))
+        return unparse(node)
+
+    monkeypatch.setattr(ast, "unparse", watched)
+    many = ", ".join(map(str, range(20_000)))
+    text = (
+        f"A = [{many}]\nB = '{many}'\nC = f({many})\nD: X[{many}]\nE = X[{many}]\n"
+        f"def f(a: X[{many}] = [{many}], b='{many}') -> X[{many}]: ...\nclass G(X[{many}]): ...\n"
+    )
+    assert signatures("a.py", text) == [
+        "A = …", "B = …", "C = f(…)", "D: …", "E = …", "def f(a: …=…, b=…) -> …:", "class G(…):",
+    ]  # fmt: skip
+    assert sum(written) < 100
 
 
 @pytest.mark.parametrize("text", ["def (", "\0", "(" * 5000, "x = " + "-" * 50_000 + "1"])

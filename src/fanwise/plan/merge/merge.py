@@ -16,7 +16,7 @@ from fanwise.plan.change import Change
 from fanwise.plan.merge.merged import Conflict, Merged, Moved, Strategy, Taken
 from fanwise.plan.merge.overlapping import Bringing, Outcome
 from fanwise.plan.merge.so_far import SoFar
-from fanwise.plan.merge.trees import Files, Step, chain, files_at, tree_of
+from fanwise.plan.merge.trees import Files, Step, blobs_at, chain, tree_of
 from fanwise.workspaces.apart import apart
 from fanwise.workspaces.git import Git
 
@@ -58,7 +58,7 @@ def merged_of(found: Found, tree: str) -> Merged:
 
 def lay(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> Found:
     """Find what each leaf does to the tree. Only blobs are written."""
-    at_base = files_at(git, base)
+    at_base = blobs_at(git, base)
     real = [_without_same(change, at_base) for change in changes]
     so_far = SoFar(at_base)
     if strategy == "fail_on_conflict":

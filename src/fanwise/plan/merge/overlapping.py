@@ -201,8 +201,11 @@ def _is_moved(path: str, sides: Sides) -> bool:
 
 
 def _whole(paths: Iterable[str], sides: Sides) -> list[str]:
-    """The paths of a conflict; of a file that was renamed, those that it may have had before."""
-    found = list(paths)
+    """The paths of a conflict; of a file that was renamed, those that it may have had before.
+
+    Names that git has made up, to keep a file beside a link, are nobody's.
+    """
+    found = [path for path in paths if path in sides.paths]
     if any(_is_moved(path, sides) for path in found):
         found += [path for path in sides.base if path not in sides.ours or path not in sides.theirs]
     return list(dict.fromkeys(found))

@@ -35,6 +35,9 @@ def patched(
     for path in sorted(base.keys() | theirs.keys()):
         if base.get(path) == theirs.get(path):
             continue
+        if path not in theirs and ours.get(path) != base[path]:  # of a mode, git would only warn
+            failed[path] = "it is to be deleted, and was changed"
+            continue
         patch = git.raw(*_PATCH, BASE, LEAF, "--", path, env=env)
         code, _, said = git.run("apply", "--cached", "-", stdin=patch, env=env)
         if code != 0:

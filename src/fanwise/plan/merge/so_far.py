@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from fanwise.plan.change import Blob
 from fanwise.plan.merge.trees import Files
+from fanwise.plan.paths import above
 
 
 class SoFar:
@@ -18,7 +19,7 @@ class SoFar:
         self.owners: dict[str, list[str]] = {}
         """The leaves that changed a path, in order; those that wanted the same too."""
         self._added: dict[str, list[str]] = {}
-        self._folders = Counter(folder for path in base for folder in _above(path))
+        self._folders = Counter(folder for path in base for folder in above(path))
 
     def differing(self, files: Files) -> list[str]:
         """Return the paths that somebody has changed, and not to the same."""
@@ -46,12 +47,12 @@ class SoFar:
         With each, the paths that are in its way when all else of `files` is done.
         """
         gone = [path for path, blob in files.items() if blob is None and path in self.files]
-        folders = Counter(folder for path in gone for folder in _above(path))
+        folders = Counter(folder for path in gone for folder in above(path))
         found: dict[str, tuple[str, ...]] = {}
         for path, blob in files.items():
             if blob is None:
                 continue
-            ways = [each for each in _above(path) if each in self.files]
+            ways = [each for each in above(path) if each in self.files]
             if self._folders[path] > folders[path]:
                 ways += [each for each in self.files if each.startswith(f"{path}/")]
             stay = sorted(each for each in ways if each not in files or files[each] is not None)
@@ -82,13 +83,5 @@ class SoFar:
             self.files[path] = blob
         step = (blob is not None) - there
         if step:
-            for folder in _above(path):
+            for folder in above(path):
                 self._folders[folder] += step
-
-
-def _above(path: str) -> Iterator[str]:
-    """The folders that a path is in."""
-    end = path.find("/")
-    while end >= 0:
-        yield path[:end]
-        end = path.find("/", end + 1)

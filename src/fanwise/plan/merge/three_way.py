@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fanwise.errors import GitFailed
 from fanwise.plan.change import Blob
-from fanwise.plan.merge.trees import Planned, Step, files_at, write
+from fanwise.plan.merge.trees import Planned, Step, blobs_at, write
 from fanwise.workspaces.git import Git
 
 BASE, MERGED, LEAF = "base", "merged", "leaf"
@@ -21,6 +21,7 @@ BASE, MERGED, LEAF = "base", "merged", "leaf"
 
 _RENAMES = ("merge.renames=true", "merge.directoryRenames=false", "merge.conflictStyle=merge")
 _MOST_MARKS = 2_000
+SUBMODULE = "160000"
 
 
 class Said(NamedTuple):
@@ -51,7 +52,7 @@ def together(
     if code not in (0, 1):
         raise GitFailed("git merge-tree", said)
     tree, _, rest = out.partition(b"\0")
-    files = files_at(git, tree.decode())
+    files = blobs_at(git, tree.decode())
     if code == 0:
         return Together(files, ())
     found = tuple(_conflicts([os.fsdecode(word) for word in rest.split(b"\0")]))
@@ -91,10 +92,10 @@ def _step(files: Mapping[str, Blob], base: Mapping[str, Blob]) -> Step:
 def _conflicts(words: list[str]) -> Iterable[Said]:
     """Read what follows the tree: names, an empty word, then messages.
 
-    A message is a count, so many paths, a type, and a text.
+    A message is a count, so many paths, a type, and a text. What comes after them is advice.
     """
     at = words.index("") + 1
-    while at < len(words) and words[at]:
+    while at < len(words) and words[at].isdigit():
         count = int(words[at])
         paths, kind = words[at + 1 : at + 1 + count], words[at + 1 + count]
         if kind.startswith("CONFLICT (") and kind != "CONFLICT (binary)":
@@ -106,6 +107,8 @@ def _marks(git: Git, files: Mapping[str, Blob]) -> str:
     """The parts of files between marks of a conflict, so many as people read."""
     found: list[str] = []
     for path, blob in files.items():
+        if blob.mode == SUBMODULE:
+            continue
         content = git.raw("cat-file", "blob", blob.name)
         inside = False
         for line in content.decode("utf-8", "replace").splitlines():

@@ -83,7 +83,7 @@ def change_of(workspace: Workspace, leaf: str, title: str) -> Change:
     return Change(leaf=leaf, title=title, files=files)
 
 
-def files_at(git: Git, commit: str) -> dict[str, Blob]:
+def blobs_at(git: Git, commit: str) -> dict[str, Blob]:
     """Return every file of a commit or tree."""
     found = {}
     for row in git.raw("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):

@@ -50,8 +50,10 @@ class Chains:
             one, other = other, one
         head, tail = self._head[other], self._tail[one]
         if one in self.before[other]:  # what stands between their ends is their own work
-            head = self._longest(self.before[other] - {one}, self._head)
-            tail = self._longest(self.after[one] - {other}, self._tail)
+            if head <= self._head[one] + self.work[one]:
+                head = self._longest(self.before[other] - {one}, self._head)
+            if tail <= self._tail[other] + self.work[other]:
+                tail = self._longest(self.after[one] - {other}, self._tail)
         after = max(self._tail[other], tail, self._waiting[one], self._waiting[other])
         return max(self._head[one], head) + self.work[one] + self.work[other] + after
 
@@ -138,7 +140,7 @@ class Chains:
                     left.append(each)
 
     def _longest(self, places: Collection[int], lengths: Sequence[int]) -> int:
-        return max((lengths[each] + self.work[each] for each in places), default=0)
+        return max([lengths[each] + self.work[each] for each in places], default=0)
 
 
 def befores(

@@ -9,9 +9,10 @@ difference between `Readme` and `README`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from fanwise.plan.paths import above
 from fanwise.plan.split.patterns import Patterns
 
 
@@ -62,17 +63,11 @@ class _Others:
         self._folders: set[str] = set()
         for path in paths:
             self._files.add(path.casefold())
-            self._folders.update(_above(path.casefold()))
+            self._folders.update(above(path.casefold()))
 
     def in_the_way_of(self, path: str) -> bool:
         """Whether a new file cannot be there beside them."""
         plain = path.casefold()
         if plain in self._files or plain in self._folders:
             return True
-        return any(folder in self._files for folder in _above(plain))
-
-
-def _above(path: str) -> Iterator[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
+        return any(folder in self._files for folder in above(plain))

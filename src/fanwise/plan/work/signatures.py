@@ -1,7 +1,8 @@
 """What a file declares, in a few lines. Pure: the text of any file goes in, and nothing is run.
 
 Python is parsed: functions and classes with the first line of what they say of themselves. Of
-JavaScript, TypeScript and Go, the lines that export something. Of other files, nothing.
+JavaScript, TypeScript and Go, the lines that export something. Of other files, nothing. Which
+values are told, and which are not: `values`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 
 from fanwise.kernel.parsing import parse
+from fanwise.plan.work.values import annotation_of, arguments_of, line_of, value_of
 
 MOST_LINE = 200
 _SCRIPT = re.compile(r"^export\s+(?!\{|\*)[^\n]+", re.MULTILINE)
@@ -40,7 +42,7 @@ def signatures(path: str, text: str) -> list[str]:
         return [_cut(line) for line in _python(text)]
     if language:
         lines = (_SCRIPT if language == "typescript" else _GO).findall(text)
-        return [_cut(re.sub(r"\s*(\{|=>)\s*$", "", line.rstrip())) for line in lines]
+        return [_cut(re.sub(r"\s*(\{|=>)\s*$", "", line_of(line).rstrip())) for line in lines]
     return []
 
 
@@ -56,21 +58,28 @@ def _declared(node: ast.stmt, indent: str) -> Iterator[str]:
     if isinstance(node, _Function):
         if _is_public(node.name):
             word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-            returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-            yield f"{indent}{word} {node.name}({ast.unparse(node.args)}){returns}:{_says(node)}"
+            returns = f" -> {annotation_of(node.returns)}" if node.returns else ""
+            yield f"{indent}{word} {node.name}({arguments_of(node.args)}){returns}:{_says(node)}"
     elif isinstance(node, ast.ClassDef):
         if _is_public(node.name):
-            bases = ", ".join(map(ast.unparse, [*node.bases, *node.keywords]))
+            bases = ", ".join(_bases(node))
             yield f"{indent}class {node.name}{f'({bases})' if bases else ''}:{_says(node)}"
             for each in node.body:
                 yield from _declared(each, f"{indent}    ")
     elif isinstance(node, ast.AnnAssign):
         if isinstance(node.target, ast.Name) and _is_public(node.target.id):
-            yield f"{indent}{node.target.id}: {ast.unparse(node.annotation)}"
+            yield f"{indent}{node.target.id}: {annotation_of(node.annotation)}"
     elif isinstance(node, ast.Assign):
         target = node.targets[0]
         if isinstance(target, ast.Name) and _is_public(target.id):
-            yield f"{indent}{target.id} = {ast.unparse(node.value)}"
+            yield f"{indent}{target.id} = {value_of(node.value)}"
+
+
+def _bases(node: ast.ClassDef) -> Iterator[str]:
+    yield from map(annotation_of, node.bases)
+    for each in node.keywords:
+        told = annotation_of(each.value)
+        yield f"{each.arg}={told}" if each.arg else f"**{told}"
 
 
 def _is_public(name: str) -> bool:

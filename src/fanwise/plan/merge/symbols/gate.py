@@ -18,7 +18,7 @@ from fanwise.plan.merge.symbols.renamed import new_name, new_path
 from fanwise.plan.merge.symbols.resolve import Elsewhere, Missing, Origin, Version
 from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.symbols.uses import Use, uses_in
-from fanwise.plan.merge.trees import Files, files_at
+from fanwise.plan.merge.trees import Files, blobs_at
 from fanwise.plan.split.imports.javascript import SUFFIXES
 from fanwise.workspaces.git import Git
 
@@ -30,7 +30,7 @@ def broken(git: Git, base: str, tree: str, changes: Sequence[Change]) -> tuple[B
     changed = {path for change in changes for path in change.files}
     if not any(path.endswith((".py", *SUFFIXES)) for path in changed):
         return ()
-    before, after = _regular(files_at(git, base)), _regular(files_at(git, tree))
+    before, after = _regular(blobs_at(git, base)), _regular(blobs_at(git, tree))
     texts = Texts(git)
     found = (
         *_in_python(texts, before, after, changes),

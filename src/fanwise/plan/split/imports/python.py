@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from posixpath import commonpath, dirname
 from typing import NamedTuple
 
 from fanwise.plan.split.imports.paths import shared
@@ -138,11 +139,14 @@ class Modules:
     """The modules that the files of a plan are, by their names.
 
     A file has several: from the folder above its outermost package on (`src` layouts), and from
-    the top of the code base on (packages without `__init__`).
+    the top of the code base on (packages without `__init__`): of the repository, or of a folder
+    that all files are in.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(paths)
+        top = commonpath(map(dirname, self._paths)) if self._paths else ""
+        self._tops = range(len(top.split("/")) + 1 if top else 1)
         self._named: dict[str, list[str]] = {}
         for path in sorted(self._paths):
             if path.endswith((".py", ".pyi")):
@@ -156,7 +160,7 @@ class Modules:
             top -= 1
         if parts[-1] == "__init__":
             parts = parts[:-1]
-        starts = {0, min(top, len(parts))}
+        starts = {*self._tops, min(top, len(parts))}
         return {".".join(parts[start:]) for start in starts if parts[start:]}
 
     def _is_package(self, folder: str) -> bool:

@@ -19,7 +19,7 @@ _MADE = {"function", "class", "interface", "enum", "namespace", "module", "type"
 _BEFORE = {"async", "abstract", "declare", "const", "import"}
 _STARTS = {"export", "import", "function", "class", *_VALUES}
 _OPEN, _CLOSE = "([{", ")]}"
-_FAR = 5_000
+_FAR = 2_000
 """Words and signs after which nobody looks for the end any more."""
 
 
@@ -102,11 +102,15 @@ class _Reader:
         self._names: dict[str, Origin | None] = {}
         self._stars: list[str] = []
         self._dynamic = False
+        self._lost = False
+        """A bracket has no end that is near."""
         self._common = False
         self._is_es = any(each[:2] == ("word", "export") for each in found)
 
     def module(self) -> Module:
         for at, token in enumerate(self._found):
+            if self._lost:
+                break  # nothing can be missed here any more
             if token.kind == "word" and self._text(at - 1) not in (".", "?."):
                 if token.text == "export":
                     self._export(at + 1)
@@ -125,7 +129,8 @@ class _Reader:
 
     def _closing(self, at: int) -> int:
         end = closing(self._found, at)
-        self._dynamic |= end == len(self._found)
+        self._lost |= end == len(self._found)
+        self._dynamic |= self._lost
         return end
 
     def _from(self, at: int) -> str | None:

@@ -24,7 +24,7 @@ _ENDS_A_VALUE = (")", "]", "}", "<")
 _NOT_VALUES = {"return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do",
                "else", "await", "yield"}  # fmt: skip
 
-MOST = 1_000_000
+MOST = 200_000
 """Characters of a file that is looked at."""
 
 

@@ -1,0 +1,13 @@
+"""Paths inside of a repository, as text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def above(path: str) -> Iterator[str]:
+    """The folders that a path is in, the outermost first."""
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find("/", end + 1)
