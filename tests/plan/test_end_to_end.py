@@ -161,7 +161,7 @@ def test_a_budget_is_not_overspent_and_what_has_no_room_fails(tmp_path: Path, wh
     else:
         each["budget"] = {"tokens": 5}
     found = plan_sync(
-        "spend", each, repo=repo, fields=fields, max_parallel=1,
+        "spend", each, repo=repo, fields=fields, max_parallel=3,
         split={"mode": "directory", "max_files": 1, "min_files": 1},
     )  # fmt: skip
     failed = [leaf for leaf in found.leaves if leaf.state == "failed"]

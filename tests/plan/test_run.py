@@ -74,19 +74,11 @@ def test_fifteen_sub_plans_are_ten_at_once_and_all_are_done(fifteen: Path) -> No
 
 def test_sixty_sub_plans_are_queued_and_not_refused(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", packages(60))
-    lock, now, peak = threading.Lock(), [0], [0]
-
-    def work(work: Work) -> None:
-        with lock:
-            now[0] += 1
-            peak[0] = max(peak[0], now[0])
-        edit(work)
-        with lock:
-            now[0] -= 1
-
-    found = done(repo, work, max_parallel=4)
-    assert found.summary.count("done") == 60
-    assert peak[0] <= 4
+    party = Party(4)
+    party.__qualname__ = "party"  # type: ignore[attr-defined]
+    found = done(repo, party, max_parallel=4)
+    assert found.summary.count("done") == len(found.leaves) == 60
+    assert party.peak == 4
     assert found.good
 
 
