@@ -228,10 +228,11 @@ def test_what_may_have_run_twice_is_named_once(place: Place, cache: Path) -> Non
 
 
 def test_a_step_of_a_workflow_goes_on_with_its_sub_plans(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The first time one fails; the resume does that one again, and no other."""
     repo = make_repo(tmp_path / "repo", packages(3, files=1))
+    write(repo / "odd.txt", "not committed\n")
     log = tmp_path / "log"
     write_plan(
         tmp_path, split={**SPLIT, "max_files": 1}, retry=0, sandbox=False,
@@ -246,6 +247,8 @@ def test_a_step_of_a_workflow_goes_on_with_its_sub_plans(
     monkeypatch.chdir(tmp_path)
     assert run_cli("run", "flow.yaml", "--run", "w") == 1
     assert sorted(log.read_text().split()) == ["p00/m0.py", "p01/m0.py", "p02/m0.py"]
+    why = "migrate: 1 given up: p01/m0.py: work failed: the command exited with code 1"
+    assert why in capfd.readouterr().err, "and not that something was not committed"
     write(tmp_path / "fixed", "")
     assert run_cli("resume", "w", "--retry-failed") == 0
     assert log.read_text().split()[3:] == ["p01/m0.py"]

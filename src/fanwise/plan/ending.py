@@ -245,5 +245,5 @@ async def end_of(
     }
     commands = Commands(run)
     output = output_lines(case, found, left, commands)
-    told = [*notes, *note_lines(found, left, commands)]
+    told = [*note_lines(found, left, commands), *notes]  # a failed step has the first as reason
     return End(document, output, told, 0 if found.good and not left.problem else 1)

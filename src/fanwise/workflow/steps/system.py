@@ -86,5 +86,13 @@ def _result(end: End) -> Result:
     if end.exit_code == PAUSED:
         return Result("paused", output)
     if end.exit_code != 0:
-        raise StepFailed(next(iter(end.notes), f"exit code {end.exit_code}"), output)
+        raise StepFailed(_reason(end), output)
     return Result("completed", output)
+
+
+def _reason(end: End) -> str:
+    """The first thing that is said; of a heading, with the first that stands under it."""
+    first, under, *_ = [*end.notes, "", ""]
+    if first.endswith(":") and under.startswith(" "):
+        return f"{first} {under.strip()}"
+    return first or f"exit code {end.exit_code}"
