@@ -242,7 +242,8 @@ def test_a_step_of_a_workflow_goes_on_with_its_sub_plans(
         },
     )  # fmt: skip
     step = {"id": "migrate", "type": "plan", "file": "plan.json"}
-    flow = {"workflow": {"id": "w", "name": "w"}, "steps": [step]}
+    said = {"id": "say", "type": "shell", "run": "echo {{ steps.migrate.output.stdout }} > said"}
+    flow = {"workflow": {"id": "w", "name": "w"}, "steps": [step, said]}
     write(tmp_path / "flow.yaml", json.dumps(flow))
     monkeypatch.chdir(tmp_path)
     assert run_cli("run", "flow.yaml", "--run", "w") == 1
@@ -253,3 +254,6 @@ def test_a_step_of_a_workflow_goes_on_with_its_sub_plans(
     assert run_cli("resume", "w", "--retry-failed") == 0
     assert log.read_text().split()[3:] == ["p01/m0.py"]
     assert git(repo, "for-each-ref", "--format=%(refname)", "refs/heads/fanwise")
+    told = (tmp_path / "said").read_text()
+    assert "the result: branch fanwise/plan-" in told
+    assert "fanwise resume" not in told, "a workflow knows no --apply"
