@@ -10,6 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
+
+_WORD = r"(?<![^/])\*\*/|/\*\*\Z|\*\*|\*|\?"
+_STARS = re.compile(rf"{_WORD}|[^*?/]+|/")
+_WITH_BRACKETS = re.compile(rf"{_WORD}|\[!?\]?[^\]]*\]|[^*?/\[]+|/")
+_SIGNS = re.compile(r"[\\\[&|~]")
+"""Those that mean something in brackets of an expression only."""
 
 
 class Patterns:
@@ -25,7 +32,7 @@ class Patterns:
         """Whether a file is chosen."""
         chosen = self._all
         for expression, adds, _ in self._rules:
-            if chosen != adds and expression.fullmatch(path):
+            if chosen != adds and expression.match(path):
                 chosen = adds
         return chosen
 
@@ -33,44 +40,74 @@ class Patterns:
         """Those patterns that match no file: somebody mistyped them."""
         known = list(paths)
         return [
-            given
-            for expression, _, given in self._rules
-            if not any(map(expression.fullmatch, known))
+            given for expression, _, given in self._rules if not any(map(expression.match, known))
         ]
 
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
+    """An expression that matches the begin of a path, up to the end of a name.
+
+    It never goes back over a star: what follows a star is taken where it is found first, for
+    there more is left for the rest. Only what ends the pattern has to be at the end of a name.
+    """
     pattern = pattern.removeprefix("./").rstrip("/") or "**"
     anywhere = "/" not in pattern
-    pattern = pattern.lstrip("/")
-    words = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?|\[!?\]?[^\]]*\])", pattern)
-    body = "".join(map(_expression, words))
-    start = "(?:.*/)?" if anywhere else ""
-    return re.compile(f"{start}{body}(?:/.*)?", re.DOTALL)
+    *pieces, last = _pieces(["**/"] * anywhere + _words(pattern.lstrip("/")))
+    body = "".join(f"(?>{each.gap}{_runs(each.runs)})" for each in pieces)
+    body += f"{last.gap}{_runs(last.runs[:-1])}"
+    body += f"[^/]*{last.runs[-1]}" if len(last.runs) > 1 else last.runs[0]
+    return re.compile(rf"{body}(?=/|\Z)", re.DOTALL)
+
+
+def _words(pattern: str) -> list[str]:
+    """The stars, the letters in brackets, and what is between them."""
+    brackets = pattern.rfind("]") + 1  # behind them none is closed
+    return _WITH_BRACKETS.findall(pattern, 0, brackets) + _STARS.findall(pattern, brackets)
+
+
+class _Piece(NamedTuple):
+    """What stands between stars that go over folders."""
+
+    gap: str
+    """What such a star before it may skip, as little as can be."""
+    runs: list[str]
+    """Expressions of fixed length, with a `*` between each two."""
+
+
+def _pieces(words: Iterable[str]) -> list[_Piece]:
+    pieces = [_Piece("", [""])]
+    for word in words:
+        runs = pieces[-1].runs
+        if word == "**/":
+            pieces.append(_Piece("(?:.*?/)??", [""]))
+        elif word in ("**", "/**"):
+            runs[-1] += word.removesuffix("**")
+            pieces.append(_Piece(".*?", [""]))
+        elif word == "*":
+            runs.append("")
+        else:
+            runs[-1] += _expression(word)
+    return pieces
+
+
+def _runs(runs: Sequence[str]) -> str:
+    return "".join([*runs[:1], *(f"(?>[^/]*?{run})" for run in runs[1:])])
 
 
 def _expression(word: str) -> str:
-    if word == "**/":
-        return "(?:.*/)?"
-    if word == "/**":
-        return "/.*"
-    if word == "**":
-        return ".*"
-    if word == "*":
-        return "[^/]*"
     if word == "?":
         return "[^/]"
     if len(word) > 2 and word.startswith("[") and word.endswith("]"):
-        inside = word[1:-1].replace("\\", r"\\").replace("[", r"\[")
+        inside = _SIGNS.sub(r"\\\g<0>", word[1:-1])
         return _of(f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]")
     return re.escape(word)
 
 
 def _of(letters: str) -> str:
-    """One of these letters; nothing at all, if they are none: `[z-a]`. So does git."""
+    """One of these letters, but no slash; nothing at all, if they are none: `[z-a]`. So does git."""
     try:
         re.compile(letters)
     except re.error:
         return "(?!)"
-    return letters
+    return f"(?!/){letters}"

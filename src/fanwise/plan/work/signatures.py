@@ -43,7 +43,15 @@ def signatures(path: str, text: str) -> list[str]:
     if language:
         lines = (_SCRIPT if language == "typescript" else _GO).findall(text)
         return [_cut(re.sub(r"\s*(\{|=>)\s*$", "", line_of(line).rstrip())) for line in lines]
+        return [_cut(_without_body(line.rstrip())) for line in lines]
     return []
+
+
+def _without_body(line: str) -> str:
+    for sign in ("{", "=>"):
+        if line.endswith(sign):
+            return line.removesuffix(sign).rstrip()
+    return line
 
 
 def _python(text: str) -> list[str]:

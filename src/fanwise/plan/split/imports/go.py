@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from posixpath import basename, dirname
 
 _SKIPPED = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
-_BLOCK = re.compile(r"^import\b[ \t]*(?:\((?P<block>[^)]*)\)|(?P<one>[^\n]*))", re.MULTILINE)
+_BLOCK = re.compile(r"^import\b[ \t]*(?:\((?P<block>[^)]*)(?:\)|\Z)|(?P<one>[^\n]*))", re.MULTILINE)
 _PATH = re.compile(r"[\"`]([^\"`\n]+)[\"`]")
 _MODULE = re.compile(r"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
 

@@ -8,26 +8,32 @@ compares both on real code.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from posixpath import commonpath, dirname
 from typing import NamedTuple
 
-from fanwise.plan.split.imports.paths import shared
+from fanwise.plan.split.imports.paths import first_below, nearest
 
 _WORD = re.compile(r"import\b")
 _SKIPPED = re.compile(
     r"#[^\n]*"
-    r'|"""(?:[^"\\]|\\.|"(?!""))*(?:"""|\Z)'
-    r"|'''(?:[^'\\]|\\.|'(?!''))*(?:'''|\Z)"
-    r'|"(?:[^"\\\n]|\\\r\n|\\.)*(?:"|$)'
-    r"|'(?:[^'\\\n]|\\\r\n|\\.)*(?:'|$)",
+    r'|"""(?:[^"\\]|\\.|"(?!""))*(?:"""|\\?\Z)'
+    r"|'''(?:[^'\\]|\\.|'(?!''))*(?:'''|\\?\Z)"
+    r'|"(?:[^"\\\n]|\\\r\n|\\.)*(?:"|\\?$)'
+    r"|'(?:[^'\\\n]|\\\r\n|\\.)*(?:'|\\?$)",
     re.DOTALL | re.MULTILINE,
 )
 _NOTHING = '""'
 """What stands for a string or a comment."""
 _FROM = re.compile(r"(?:^|[;:\s])from\b\s*(\.[.\s]*)?([\w.\s]*)$")
-
-
+_MODULE = re.compile(r"[\w.\s]*")
+"""All that can stand between `from` and `import`."""
+_BLANK = re.compile(r"[ \t]*")
+_INDENT = re.compile(r"[ \t\f]*")
+_LINE = re.compile(r"^[ \t\f]*(?=[^ \t\f\r\n)\]}])", re.MULTILINE)
+"""A line that may begin a block, up to its first word."""
 _LATER = re.compile(r"(?:async\s+)?def\b|(?:el)?if\s+(?:\w+\.)?TYPE_CHECKING\b")
 
 
@@ -43,6 +49,18 @@ class Import(NamedTuple):
     """It stands in a function or is for type checkers only: the module loads without it."""
 
 
+class _Word(NamedTuple):
+    """Where a word `import` stands."""
+
+    line: int
+    """Where its line begins."""
+    begin: int
+    """Where its statement can begin: its line, or the end of another `import` there."""
+    start: int
+    until: int
+    """Where the next `import` stands: no statement has two."""
+
+
 def python_imports(text: str) -> Iterator[Import]:
     """Every import of a file, wherever it stands: at the top, in a function, in a branch."""
     last = text.rfind("import")
@@ -51,8 +69,9 @@ def python_imports(text: str) -> Iterator[Import]:
     code = without_strings(text[: _end(text, last)])
     if "\\" in code:
         code = code.replace("\\\r\n", " ").replace("\\\n", " ")
-    for found in _WORD.finditer(code):
-        yield from _statement(code, found.start(), found.end())
+    blocks = _Blocks(code)
+    for word in _statements(code):
+        yield from _statement(code, word, blocks)
 
 
 def _end(text: str, last: int) -> int:
@@ -72,58 +91,78 @@ def without_strings(code: str) -> str:
     return code
 
 
-def _statement(code: str, start: int, end: int) -> Iterator[Import]:
+def _statements(code: str) -> Iterator[_Word]:
+    """Every word `import`, with how far the statement around it can go: to the others of it."""
+    found = (each.start() for each in _WORD.finditer(code))
+    places = [place for place in found if not _goes_on(code[place - 1 : place])]
+    line = end = 0
+    for place, until in pairwise([*places, len(code)]):
+        line = code.rfind("\n", end, place) + 1 or line
+        yield _Word(line, max(line, end), place, until)
+        end = place + len("import")
+
+
+def _goes_on(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
+
+
+def _statement(code: str, word: _Word, blocks: _Blocks) -> Iterator[Import]:
     """The statement around the word `import`, if it is one."""
-    line = code.rfind("\n", 0, start) + 1
-    before = code[line:start]
-    if before and (before[-1].isalnum() or before[-1] == "_"):
-        return
-    names = _names(code, end)
+    before = code[word.begin : word.start]
     bare = before.rstrip(" \t\f\ufeff")
-    if not bare or bare[-1] in ";:":
-        for name in names:
-            yield Import(0, name, (), _deferred(code, line))
+    if bare[-1] in ";:" if bare else word.begin == word.line:
+        deferred = blocks.defer(word.line)
+        for name in _names(code, word):
+            yield Import(0, name, (), deferred)
         return
-    found = _FROM.search(before)
+    other = _MODULE.match(before[::-1])
+    found = _FROM.search(before, max(0, len(before) - (other.end() if other else 0) - 1))
     if found is not None:
         level = (found[1] or "").count(".")
         module = "".join(found[2].split())
-        yield Import(level, module, tuple(names), _deferred(code, line))
+        yield Import(level, module, tuple(_names(code, word)), blocks.defer(word.line))
 
 
-def _deferred(code: str, line: int) -> bool:
-    """Whether one of the blocks around the line is a function, or for type checkers only."""
-    end = code.find("\n", line)
-    depth = _indent(code[line : end if end >= 0 else len(code)])
-    if _LATER.match(code, line + depth):
-        return True
-    while depth and line:
-        start = code.rfind("\n", 0, line - 1) + 1
-        text = code[start : line - 1]
-        here = _indent(text)
-        if here < depth and here < len(text) and text[here] not in ")]}\r":
-            if _LATER.match(text, here):
-                return True
-            depth = here
-        line = start
-    return False
+class _Blocks:
+    """The blocks that are open at a line. Lines are asked for in their order."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+        self._lines = _LINE.finditer(code)
+        self._next = next(self._lines, None)
+        self._indents: list[int] = []
+        """Of the blocks, from the outermost on."""
+        self._later: list[bool] = []
+        """Whether one of the blocks up to this is a function, or for type checkers only."""
+
+    def defer(self, line: int) -> bool:
+        """Whether it stands in such a block."""
+        depth = _INDENT.match(self._code, line).end() - line  # type: ignore[union-attr]
+        if _LATER.match(self._code, line + depth):
+            return True
+        if not depth:
+            return False
+        while self._next is not None and self._next.start() < line:
+            self._open(self._next.start(), self._next.end())
+            self._next = next(self._lines, None)
+        around = bisect_left(self._indents, depth)
+        return around > 0 and self._later[around - 1]
+
+    def _open(self, start: int, end: int) -> None:
+        around = bisect_left(self._indents, end - start)
+        later = around > 0 and self._later[around - 1]
+        self._indents[around:] = [end - start]
+        self._later[around:] = [later or _LATER.match(self._code, end) is not None]
 
 
-def _indent(text: str) -> int:
-    return len(text) - len(text.lstrip(" \t\f"))
-
-
-def _names(code: str, end: int) -> list[str]:
-    rest = code[end : end + 1]
-    while rest and rest in " \t":
-        end += 1
-        rest = code[end : end + 1]
-    if rest == "(":
-        stop = code.find(")", end)
-        inside = code[end + 1 : stop if stop >= 0 else len(code)]
+def _names(code: str, word: _Word) -> list[str]:
+    end = _BLANK.match(code, word.start + len("import")).end()  # type: ignore[union-attr]
+    if code[end : end + 1] == "(":
+        stop = code.find(")", end, word.until)
+        inside = code[end + 1 : stop if stop >= 0 else word.until]
     else:
-        stop = code.find("\n", end)
-        inside = code[end : stop if stop >= 0 else len(code)].partition(";")[0]
+        stop = code.find("\n", end, word.until)
+        inside = code[end : stop if stop >= 0 else word.until].partition(";")[0]
     words = (part.replace(_NOTHING, " ").split() for part in inside.split(","))
     return [_dotted(each) for each in words if each]
 
@@ -148,6 +187,8 @@ class Modules:
         top = commonpath(map(dirname, self._paths)) if self._paths else ""
         self._tops = range(len(top.split("/")) + 1 if top else 1)
         self._named: dict[str, list[str]] = {}
+        self._near: dict[str, dict[str, str]] = {}
+        """Of a name that several files have, the first of them below each folder."""
         for path in sorted(self._paths):
             if path.endswith((".py", ".pyi")):
                 for name in self._names(path):
@@ -216,4 +257,6 @@ class Modules:
             return None
         if len(found) == 1:
             return found[0]
-        return min(found, key=lambda each: (-shared(each, path), each))
+        if name not in self._near:
+            self._near[name] = first_below(found)
+        return nearest(path, self._near[name])
