@@ -217,8 +217,6 @@ def read_raw(git: Git, found: Merged, path: str) -> str | bytes:
 @pytest.mark.parametrize("case", CASES)
 def test_failing_on_conflict_merges_nothing_and_names_all(shared: Git, case: str) -> None:
     _, paths, ours, theirs = CASES[case]
-    if case in ("renamed twice", "renamed and deleted"):
-        return  # they want the same of the one path that both touch
     found = merged(
         shared, ours, theirs, {"other.py": "1\n"}, {"other.py": "2\n"}, strategy="fail_on_conflict"
     )
@@ -229,6 +227,29 @@ def test_failing_on_conflict_merges_nothing_and_names_all(shared: Git, case: str
         ("overlap", "D", ("C",)),
     ]
     assert set(found.conflicts[0].paths) & set(paths)
+
+
+@pytest.mark.parametrize("case", ["renamed twice", "renamed and deleted"])
+def test_in_a_sequence_too_a_file_cannot_go_two_ways(shared: Git, case: str) -> None:
+    """Path by path both want the same: it is no patch that does not apply."""
+    kind, paths, ours, theirs = CASES[case]
+    for first, second in ((ours, theirs), (theirs, ours)):
+        found = merged(shared, first, {"n.py": "n\n"}, second, strategy="sequential")
+        assert found.leaves == ("A", "B")
+        assert [(each.kind, each.paths, each.leaf, each.others) for each in found.conflicts] == [
+            (kind, paths, "C", ("A",))
+        ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_two_that_delete_the_same_and_make_others_are_in(shared: Git, strategy: Strategy) -> None:
+    found = merged(
+        shared,
+        {"shared.py": None, "a.py": "nothing\nof it\n"},
+        {"shared.py": None, "b.py": "something\nelse\n"},
+        strategy=strategy,
+    )
+    assert found.leaves == ("A", "B")
 
 
 def test_a_sequence_of_patches_is_exact(shared: Git) -> None:
