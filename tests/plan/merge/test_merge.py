@@ -147,6 +147,19 @@ CASES: dict[str, tuple[str, tuple[str, ...], dict[str, Content], dict[str, Conte
         "modify/delete", ("shared.py",),
         {"shared.py": lines(l3="a")}, {"shared.py": None, "shared.py/x.py": "x\n"},
     ),
+    "a name in other letters": (
+        "add/add", ("docs/readme", "Docs/README"), {"Docs/README": "a\n"}, {"docs/readme": "b\n"},
+    ),
+    "a file where a folder in other letters is": (
+        "file/folder", ("new", "New/x.py"), {"New/x.py": "a\n"}, {"new": "b\n"},
+    ),
+    "a folder where a file in other letters is": (
+        "file/folder", ("new/x.py", "New"), {"New": "a\n"}, {"new/x.py": "b\n"},
+    ),
+    "beside a file that another changed": (
+        "add/add", ("Shared.py", "shared.py"),
+        {"shared.py": lines(l3="a")}, {"Shared.py": "b\n"},
+    ),
     "renamed twice": (
         "rename", ("a.py", "b.py", "shared.py"),
         {"shared.py": None, "a.py": lines()}, {"shared.py": None, "b.py": lines()},
@@ -250,6 +263,33 @@ def test_two_that_delete_the_same_and_make_others_are_in(shared: Git, strategy: 
         strategy=strategy,
     )
     assert found.leaves == ("A", "B")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_other_letters_are_no_conflict_where_only_one_leaf_writes_them(
+    shared: Git, strategy: Strategy
+) -> None:
+    """One renames its file, another uses a folder that is there, two do the very same."""
+    found = merged(
+        shared,
+        {"shared.py": None, "Shared.py": lines(), "made.py": "1\n", "Made.py": "2\n"},
+        {"PKG/four.py": "4\n", "both": "b\n"},
+        {"pkg/two.py": "2\n", "Pkg/five.py": "5\n", "both": "b\n"},
+        {"pkg/Two.py.old": "2\n", "other.py": None, "OTHER.py": lines(40)},
+        strategy=strategy,
+    )
+    assert not found.conflicts
+    assert not found.taken
+    assert found.leaves == ("A", "B", "C", "D")
+
+
+def test_changes_follow_a_file_whose_letters_another_leaf_changed(shared: Git) -> None:
+    rename: dict[str, Content] = {"shared.py": None, "Shared.py": lines(l3="A")}
+    for first, second in ((rename, {"shared.py": lines(l20="B")}),
+                          ({"shared.py": lines(l20="B")}, rename)):  # fmt: skip
+        found = merged(shared, first, second)
+        assert found.leaves == ("A", "B")
+        assert read(shared, found.tree, "Shared.py") == lines(l3="A", l20="B")
 
 
 def test_a_sequence_of_patches_is_exact(shared: Git) -> None:

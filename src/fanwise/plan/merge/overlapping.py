@@ -185,7 +185,10 @@ class Bringing:
 
     def _clash(self, change: Change, path: str, ways: Sequence[str]) -> Conflict:
         others = self._so_far.who(ways)
-        return self._conflict("file/folder", [path, *ways], change, others, "")
+        alike = any(each.casefold() == path.casefold() for each in ways)
+        kind: Kind = "add/add" if alike else "file/folder"
+        more = "some disks see no difference between these names" if alike else ""
+        return self._conflict(kind, [path, *ways], change, others, more)
 
     def _conflict(
         self, kind: Kind, paths: Sequence[str], change: Change, others: tuple[str, ...], more: str
