@@ -285,8 +285,8 @@ def test_other_letters_are_no_conflict_where_only_one_leaf_writes_them(
 
 def test_changes_follow_a_file_whose_letters_another_leaf_changed(shared: Git) -> None:
     rename: dict[str, Content] = {"shared.py": None, "Shared.py": lines(l3="A")}
-    for first, second in ((rename, {"shared.py": lines(l20="B")}),
-                          ({"shared.py": lines(l20="B")}, rename)):  # fmt: skip
+    edit: dict[str, Content] = {"shared.py": lines(l20="B")}
+    for first, second in ((rename, edit), (edit, rename)):
         found = merged(shared, first, second)
         assert found.leaves == ("A", "B")
         assert read(shared, found.tree, "Shared.py") == lines(l3="A", l20="B")
