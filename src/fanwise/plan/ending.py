@@ -67,6 +67,7 @@ def note_lines(found: Summary, left: Left, run_id: str) -> list[str]:
         _halted(found, run_id),
         _leaves(found, "failed", "given up"),
         _leaves(found, "skipped", "skipped"),
+        _in_vain(found),
         _conflicts(found),
         _leaves(found, "left out", "left out, for the check fails with them"),
         _moved(found),
@@ -94,6 +95,12 @@ def _leaves(found: Summary, state: State, word: str) -> Iterator[str]:
     yield from _few(
         word, [f"{each.title}: {_why(each)}" for each in found.leaves if each.state == state]
     )
+
+
+def _in_vain(found: Summary) -> Iterator[str]:
+    """They count as done, and not like those that had nothing to do."""
+    tried = [each for each in found.leaves if each.state == "unchanged" and each.reason]
+    yield from _few("unchanged, not for want of trying", [f"{e.title}: {e.reason}" for e in tried])
 
 
 def _why(leaf: LeafSummary) -> str:

@@ -25,7 +25,7 @@ class LeafSummary(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     files: tuple[str, ...]
     reason: str = ""
-    """Why it was given up, skipped or left out."""
+    """Why it was given up, skipped or left out; of one that is unchanged, that it tried."""
     changed: tuple[str, ...] = ()
     """The files that it changed."""
     tries: tuple[Try, ...] = ()
@@ -116,7 +116,7 @@ def _leaf(node: Node, board: Board, errors: Mapping[str, BaseException]) -> Leaf
         title=node.title,
         state=state_of(entry, board),
         files=node.files or entry.node.files,
-        reason=entry.why_not_in(board.entries) or "",
+        reason=entry.why_not_in(board.entries) or ("" if last is None else last.in_vain),
         changed=() if change is None else tuple(sorted(change.files)),
         tries=tries,
         requests=() if last is None else last.requests,
