@@ -211,6 +211,22 @@ def test_killed_at_every_stage_it_goes_on_and_comes_to_the_same(place: Place, ca
     assert git(repo, "worktree", "list").count("\n") == 0
 
 
+def test_what_may_have_run_twice_is_named_once(place: Place, cache: Path) -> None:
+    make_repo(place.path / "repo", packages(3))
+    each = {"command": "for f in {files}; do echo more >> $f; done"}
+    write_plan(place.path, each=each, split=SPLIT, max_parallel=1)
+    env = {"FANWISE_CACHE": str(cache.parent)}
+    words = ("run", "plan.json", "--yes")
+    killed = place.run(*words, given=b"", **env, FANWISE_CRASH_AT="item.worked:2")
+    assert killed.returncode == -9, killed.stderr
+    first = place.run("resume", "plan", given=b"", **env)
+    assert first.returncode == 0
+    assert first.stderr.decode().endswith(
+        "1 had been started before and not finished; it may have run twice:\n  p01\n"
+    )
+    assert b"twice" not in place.run("resume", "plan", given=b"", **env).stderr
+
+
 def test_a_step_of_a_workflow_goes_on_with_its_sub_plans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -247,7 +247,7 @@ def test_what_is_not_as_it_was_is_not_written_over(
     write(repo / "p01/m0.py", "MINE = 1\n")
     assert run_cli("run", "plan.json", "--yes", "--apply") == 1
     told = capfd.readouterr().err
-    assert "1 file is not committed: left out; --dirty includes them" in told
+    assert "1 file is not committed: left out; --dirty includes it" in told
     assert "the result was not applied: not as in the commit" in told
     assert "p01/m0.py" in told
     assert git(repo, "status", "--porcelain") == "M p01/m0.py", "all of it, or nothing"

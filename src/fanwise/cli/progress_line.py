@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fanwise.cli.say import harmless
@@ -113,7 +114,8 @@ class ProgressLine:
 
     def _shown(self, console: Console) -> list[Rendered]:
         now = self._loop.time()
-        rows, width = max(0, console.height - SPARE), max(1, console.width - 1)
+        columns, height = _size(console)
+        rows, width = max(0, height - SPARE), max(1, columns - 1)
         above = [] if self._drawing is None else self._drawing.lines(now, rows, width)[:rows]
         before, self._known = self._known, {}
         for pieces in map(tuple, above):  # of many lines few change from one time to the next
@@ -127,7 +129,7 @@ class ProgressLine:
         """To the beginning of what stands there. A terminal that became narrower has wrapped it."""
         if not self._drawn or self._console is None:
             return "\r"
-        width = max(1, self._console.width)
+        width = max(1, _size(self._console)[0])
         rows = sum(max(1, -(-cells // width)) for cells in self._widths)
         return f"\r\x1b[{rows - 1}A" if rows > 1 else "\r"
 
@@ -136,6 +138,15 @@ class ProgressLine:
             below = ERASE_BELOW if len(self._drawn) > 1 else ""
             write_stderr(f"{self._back()}{ERASE_LINE}{below}")
             self._drawn = []
+
+
+def _size(console: Console) -> tuple[int, int]:
+    """Columns and rows of the terminal itself: what its cursor does is not up to variables."""
+    with suppress(OSError):
+        size = os.get_terminal_size(2)
+        if size.columns > 0 and size.lines > 0:
+            return size
+    return console.size
 
 
 def _text_of(pieces: Sequence[Piece]) -> Text:

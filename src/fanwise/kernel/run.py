@@ -199,6 +199,11 @@ class Run:
         """Where it is recorded; None: in memory."""
         return self._journal
 
+    @property
+    def given_journal(self) -> str | os.PathLike[str] | None:
+        """The path or URL that was given for it; None: the usual one, or no name at all."""
+        return self._given if isinstance(self._given, str | os.PathLike) else None
+
     def recorder(
         self, path: str, cap: int, halt: str, codec: Codec, *, again: bool
     ) -> Recorder | None:

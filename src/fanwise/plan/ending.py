@@ -9,6 +9,7 @@ import msgspec
 from fanwise.kernel.run import Run
 from fanwise.plan.asked import Asked
 from fanwise.plan.case import Case
+from fanwise.plan.commands import Commands
 from fanwise.plan.driver.execution import execute
 from fanwise.plan.estimate import number
 from fanwise.plan.leaving import Left, leave
@@ -38,7 +39,7 @@ def counted(found: Summary) -> str:
     return ", ".join(f"{count:,} {word}" for count, word in counts if count)
 
 
-def output_lines(case: Case, found: Summary, left: Left, run_id: str) -> list[str]:
+def output_lines(case: Case, found: Summary, left: Left, commands: Commands) -> list[str]:
     """What the person asked for."""
     lines = [f"{number(len(found.leaves), 'sub-plan')}: {counted(found)}"]
     result = found.result
@@ -53,18 +54,21 @@ def output_lines(case: Case, found: Summary, left: Left, run_id: str) -> list[st
     if left.patch is not None:
         lines.append(f"the result: {left.patch} ({what})" if result.branch is None
                      else f"  as a patch: {left.patch}")  # fmt: skip
-    if left.applied:
-        lines.append(f"applied to {number(len(left.applied), 'file')} of the work tree")
-        lines.append(f"  undo it: fanwise resume {run_id} --rollback")
+    if left.is_there:
+        files_now = f"applied to {number(len(left.applied), 'file')} of the work tree"
+        lines.append(files_now if left.applied else "the work tree has all of it already")
+        lines += commands.line("undo it", "resume", "--rollback")
     elif not left.problem:
-        lines.append(f"  write it to the work tree: fanwise resume {run_id} --apply")
+        # Without it the check would have failed, and there would be nothing to apply.
+        bisected = ("--bisect",) if found.count("left out") else ()
+        lines += commands.line("write it to the work tree", "resume", *bisected, "--apply")
     return lines
 
 
-def note_lines(found: Summary, left: Left, run_id: str) -> list[str]:
+def note_lines(found: Summary, left: Left, commands: Commands) -> list[str]:
     """What the person should know."""
     parts = (
-        _halted(found, run_id),
+        _halted(found, commands),
         _leaves(found, "failed", "given up"),
         _leaves(found, "skipped", "skipped"),
         _in_vain(found),
@@ -72,9 +76,11 @@ def note_lines(found: Summary, left: Left, run_id: str) -> list[str]:
         _leaves(found, "left out", "left out, for the check fails with them"),
         _moved(found),
         _broken(found),
-        _requests(found, run_id),
-        _checked(found, run_id),
+        _requests(found, commands),
+        _deleted(found),
+        _checked(found, commands),
         _nothing(found),
+        _twice(found),
         [f"the result was not applied: {left.problem}"] if left.problem else [],
     )
     return [_one_line(line) for part in parts for line in part]
@@ -85,10 +91,10 @@ def _one_line(line: str) -> str:
     return " ".join(line.splitlines())
 
 
-def _halted(found: Summary, run_id: str) -> Iterator[str]:
+def _halted(found: Summary, commands: Commands) -> Iterator[str]:
     if found.halted is not None:
         yield f"halted at {found.title(found.halted)} (fail_fast); nothing was merged"
-        yield f"  to go on: fanwise resume {run_id} --retry-failed"
+        yield from commands.line("to go on", "resume", "--retry-failed")
 
 
 def _leaves(found: Summary, state: State, word: str) -> Iterator[str]:
@@ -159,7 +165,7 @@ def _broken(found: Summary) -> Iterator[str]:
     yield from _few(word, lines)
 
 
-def _requests(found: Summary, run_id: str) -> Iterator[str]:
+def _requests(found: Summary, commands: Commands) -> Iterator[str]:
     lines = []
     for leaf in found.leaves:
         for each in leaf.requests:
@@ -167,11 +173,24 @@ def _requests(found: Summary, run_id: str) -> Iterator[str]:
             more = f" and {each.more} more" if each.more else ""
             lines.append(f"{leaf.title} wants to change {each.path}{more} ({owner})")
     if lines:
-        yield from _few("edits outside of a sub-plan's own files were kept aside", lines[:])
-        yield f"  with their patches: fanwise show {run_id} --items"
+        edits = "edits" if lines[1:] else "edit"
+        was = "were" if lines[1:] else "was"
+        yield from _few(f"{edits} outside of a sub-plan's own files {was} kept aside", lines)
+        yield from commands.line("with their patches", "show", "--items")
 
 
-def _checked(found: Summary, run_id: str) -> Iterator[str]:
+def _deleted(found: Summary) -> Iterator[str]:
+    """Nobody forbids it, and hardly anybody means it."""
+    lines = [
+        f"{each.title}: {number(len(each.files), 'file')}"
+        for each in found.leaves
+        if each.state == "done" and each.files and set(each.files) <= set(each.deleted)
+    ]
+    whose = "their" if lines[1:] else "its"
+    yield from _few(f"deleted all of {whose} files", lines)
+
+
+def _checked(found: Summary, commands: Commands) -> Iterator[str]:
     if not found.checks or (found.result is not None and not found.count("left out")):
         return
     if found.result is None:
@@ -179,7 +198,8 @@ def _checked(found: Summary, run_id: str) -> Iterator[str]:
         yield from (f"  {line}" for line in found.checks[0].said.splitlines()[-MOST:])
         yield f"  look at what was merged: git switch --detach {found.merged}"
         if len(found.checks) == 1:
-            yield f"  to find the sub-plans that it fails with: fanwise resume {run_id} --bisect"
+            what = "to find the sub-plans that it fails with"
+            yield from commands.line(what, "resume", "--bisect")
 
 
 def _nothing(found: Summary) -> Iterator[str]:
@@ -187,12 +207,19 @@ def _nothing(found: Summary) -> Iterator[str]:
         yield "nothing was changed, so there is no branch"
 
 
+def _twice(found: Summary) -> Iterator[str]:
+    titles = found.may_have_run_twice
+    it = "they" if titles[1:] else "it"
+    word = f"had been started before and not finished; {it} may have run twice"
+    yield from _few(word, titles)
+
+
 async def ended(
     case: Case, asked: Asked, run: Run, grew: Callable[[Tree], None] = lambda tree: None
 ) -> tuple[Summary, Left, Sequence[str]]:
     """Do it, and write what was asked for; what there is to say beside that."""
     done = await execute(case, run, bisect=asked.bisect, grew=grew)
-    found = summary_of(done.board, done.errors, complete=done.complete)
+    found = summary_of(done.board, done.errors, done.twice, complete=done.complete)
     return found, await leave(case, found, asked, run), done.notes
 
 
@@ -212,6 +239,7 @@ async def end_of(
         **msgspec.to_builtins(found),
         **msgspec.to_builtins(left),
     }
-    output = output_lines(case, found, left, run.id)
-    told = [*notes, *note_lines(found, left, run.id)]
+    commands = Commands(run)
+    output = output_lines(case, found, left, commands)
+    told = [*notes, *note_lines(found, left, commands)]
     return End(document, output, told, 0 if found.good and not left.problem else 1)

@@ -29,6 +29,8 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     """The path of its file."""
     applied: Sequence[str] = ()
     """Files of the work tree that were changed."""
+    is_there: bool = False
+    """The work tree has all of it, by now or since before."""
     problem: str = ""
     """Why it was not applied."""
 
@@ -47,7 +49,7 @@ async def leave(case: Case, found: Summary, asked: Asked, run: Run) -> Left:
         files = await in_thread(apply, case.repo, case.base.commit, result.commit)
     except FanwiseError as error:
         return Left(patch=patch, problem=str(error))
-    return Left(patch=patch, applied=files)
+    return Left(patch=patch, applied=files, is_there=True)
 
 
 async def undone(case: Case, run: Run) -> End:

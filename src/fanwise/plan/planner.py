@@ -15,6 +15,7 @@ from fanwise.kernel.events import Subscriber
 from fanwise.kernel.fan_out import run_sync
 from fanwise.kernel.run import MEMORY, open_run
 from fanwise.plan.asked import Asked
+from fanwise.plan.commands import Commands
 from fanwise.plan.ending import ended, note_lines, output_lines
 from fanwise.plan.leaving import Left
 from fanwise.plan.summary import LeafSummary, Summary
@@ -156,13 +157,14 @@ async def plan(
         if durable:
             found.note("environment", environment(made.folder))
         summary, left, notes = await ended(made.case, asked, found)
+        commands = Commands(found)
         return PlanResult(
             run_id=found.id,
             summary=summary,
             left=left,
             base=made.case.base.commit,
-            notes=[*notes, *note_lines(summary, left, found.id)],
-            output=output_lines(made.case, summary, left, found.id),
+            notes=[*notes, *note_lines(summary, left, commands)],
+            output=output_lines(made.case, summary, left, commands),
         )
 
 

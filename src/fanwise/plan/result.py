@@ -91,11 +91,15 @@ def rollback(repo: Path, base: str, result: Result) -> Undone:
     now = between(repo, base, result.commit)
     files: list[str] = []
     if now.at_end or not now.at_start:
-        files = move_tree(repo, result.commit, base, state="as the plan left them")
+        how = "Put these files back, or undo the rest yourself: git apply --reverse --3way FILE"
+        files = move_tree(repo, result.commit, base, state="as the plan left them", next_step=how)
     if result.branch is None:
         return Undone(files=tuple(files))
-    kept = _remove(_git(repo), result.branch, result.commit)
-    return Undone(files=tuple(files), branch=None if kept else result.branch, kept=kept)
+    git = _git(repo)
+    was_there = result.branch in branches(git)
+    kept = _remove(git, result.branch, result.commit)
+    removed = result.branch if was_there and not kept else None
+    return Undone(files=tuple(files), branch=removed, kept=kept)
 
 
 def _branch(git: Git, name: str, commit: str) -> str:

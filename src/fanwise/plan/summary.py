@@ -28,6 +28,8 @@ class LeafSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was given up, skipped or left out; of one that is unchanged, that it tried."""
     changed: tuple[str, ...] = ()
     """The files that it changed."""
+    deleted: tuple[str, ...] = ()
+    """Those of them that are no more."""
     tries: tuple[Try, ...] = ()
     """Those that did not do."""
     requests: tuple[Request, ...] = ()
@@ -54,6 +56,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     merged: str | None = None
     """The commit with all that goes together, whether it was checked or not."""
     result: Result | None = None
+    may_have_run_twice: tuple[str, ...] = ()
+    """Titles of what ran when an earlier execution was killed, and was done anew."""
     complete: bool = True
     """It came to its end; nobody halted it from outside."""
 
@@ -81,13 +85,22 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return next((each.title for each in self.leaves if each.id == leaf), leaf)
 
 
-def summary_of(board: Board, errors: Mapping[str, BaseException], *, complete: bool) -> Summary:
+def summary_of(
+    board: Board,
+    errors: Mapping[str, BaseException],
+    twice: Sequence[str] = (),
+    *,
+    complete: bool,
+) -> Summary:
     """What a board has come to."""
     joining = board.joining
-    nodes = [node for node in board.tree.nodes if node.id in board.entries]
-    leaves = tuple(_leaf(node, board, errors) for node in nodes)
+    entries = _that_count(board)
+    nodes = [node for node in board.tree.nodes if node.id in entries]
+    leaves = tuple(_leaf(node, entries, errors) for node in nodes)
     if joining is None:
-        return Summary(leaves=leaves, halted=board.halted, complete=complete)
+        return Summary(
+            leaves=leaves, halted=board.halted, may_have_run_twice=tuple(twice), complete=complete
+        )
     first = joining.steps[0].merged if joining.steps else None
     return Summary(
         leaves=leaves,
@@ -100,24 +113,42 @@ def summary_of(board: Board, errors: Mapping[str, BaseException], *, complete: b
         innocent=joining.innocent,
         merged=None if joining.step is None else joining.step.commit,
         result=joining.result,
+        may_have_run_twice=tuple(twice),
         complete=complete,
     )
 
 
-def _leaf(node: Node, board: Board, errors: Mapping[str, BaseException]) -> LeafSummary:
-    entry = board.entries[node.id]
-    error = errors.get(f"again:{node.id}") or errors.get(f"leaf:{node.id}")
+def _that_count(board: Board) -> Mapping[str, Entry]:
+    """After a halt, what was done beyond it does not count: who was quicker decides nothing."""
+    if board.joining is not None or board.halted is None:
+        return board.entries
+    before = {leaf.id for leaf in board.sequence()}
+    beyond = [leaf for leaf in board.tree.leaves if leaf.id not in before]
+    skipped = (leaf for leaf in beyond if board.entries[leaf.id].skipped_by in before)
+    kept = before | {leaf.id for leaf in skipped}
+    return board.entries | {leaf.id: Entry(leaf) for leaf in beyond if leaf.id not in kept}
+
+
+def _leaf(
+    node: Node, entries: Mapping[str, Entry], errors: Mapping[str, BaseException]
+) -> LeafSummary:
+    entry = entries[node.id]
+    error = None
+    if entry.begun:
+        error = errors.get(f"again:{node.id}") or errors.get(f"leaf:{node.id}")
     last = entry.again or entry.ended
     change = None if last is None else last.change
+    files = {} if change is None else change.files
     failed = _fields(error)
     tries = (*(() if last is None else last.tries), *_tries(failed.get("tries", ())))
     return LeafSummary(
         id=node.id,
         title=node.title,
-        state=state_of(entry, board),
+        state=state_of(entry),
         files=node.files or entry.node.files,
-        reason=entry.why_not_in(board.entries) or ("" if last is None else last.in_vain),
-        changed=() if change is None else tuple(sorted(change.files)),
+        reason=entry.why_not_in(entries) or ("" if last is None else last.in_vain),
+        changed=tuple(sorted(files)),
+        deleted=tuple(sorted(path for path, blob in files.items() if blob is None)),
         tries=tries,
         requests=() if last is None else last.requests,
         verified="" if last is None else last.verified,
@@ -127,7 +158,7 @@ def _leaf(node: Node, board: Board, errors: Mapping[str, BaseException]) -> Leaf
     )
 
 
-def state_of(entry: Entry, board: Board) -> State:
+def state_of(entry: Entry) -> State:
     """In one word."""
     if entry.error is not None:
         return "failed"

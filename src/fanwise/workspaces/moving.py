@@ -15,6 +15,7 @@ from fanwise.workspaces.git import Git
 from fanwise.workspaces.results import apply_to_tree, changed_files, index_of, parts
 from fanwise.workspaces.source import find
 
+BY_HAND = "Put these files back, or use the patch file yourself: git apply --3way FILE"
 _DIFF = ("--no-renames", "--no-ext-diff", "--no-textconv", "--submodule=short")
 
 
@@ -47,7 +48,9 @@ def between(repo: Path, start: str, end: str) -> Between:
     )
 
 
-def move_tree(repo: Path, start: str, end: str, *, state: str) -> list[str]:
+def move_tree(
+    repo: Path, start: str, end: str, *, state: str, next_step: str = BY_HAND
+) -> list[str]:
     """Change the work tree, and nothing else; return the files. All of it, or `NotApplied`.
 
     `state` says how the files have to be: "not as … : file" is the error.
@@ -56,7 +59,7 @@ def move_tree(repo: Path, start: str, end: str, *, state: str) -> list[str]:
     if found.neither:
         raise NotApplied(
             f"not {state}: {', '.join(found.neither)}",
-            "Put these files back, or use the patch file yourself: git apply --3way FILE",
+            next_step,
             files=found.neither,
         )
     if found.at_start:

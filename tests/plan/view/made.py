@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from msgspec.structs import replace
 from fanwise import Usage, call, fan_out, open_run
 from fanwise.errors import SubPlanFailed
 from fanwise.journal.open import open_journal
-from fanwise.journal.port import Journal, RunRecord
 from fanwise.plan.change import Blob, Change, Request
 from fanwise.plan.ended import Ended, SubPlan, Try
 from fanwise.plan.merge.merged import Broken, Checked, Conflict, Merged, MergeStep, Result
 from fanwise.plan.node import Mode, Node, Said, Scorecard, Split, Tree
+from fanwise.plan.recorded import Recorded, read_run
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.rules import Rules
 
@@ -68,7 +69,7 @@ Happening = tuple[str, Any]
 """The key of an item, and what it gives: a struct, or an error that it raises."""
 
 
-def record(
+def recorded(
     place: Path,
     made: Split,
     happened: Sequence[Happening],
@@ -76,8 +77,8 @@ def record(
     run_id: str = "the-run",
     plan: Mapping[str, Any] | None = None,
     may_change: bool = False,
-) -> tuple[Journal, RunRecord]:
-    """A real run, whose items come to this; in order, one at a time."""
+) -> Recorded:
+    """A real run, whose items come to this, in order, one at a time; as it is read."""
     given = dict(happened)
 
     async def work(key: str) -> Any:
@@ -107,8 +108,8 @@ def record(
                           reuse=lambda key, recorded: not key.startswith(STEPS))  # fmt: skip
 
     asyncio.run(main())
-    journal = open_journal(place / "journal.db", read_only=True)
-    return journal, journal.run(run_id)
+    with closing(open_journal(place / "journal.db", read_only=True)) as journal:
+        return read_run(journal, journal.run(run_id))
 
 
 STEPS = ("merge", "check", "result")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.plan.ended import SubPlan
-from fanwise.plan.recorded import Recorded, read_run
+from fanwise.plan.recorded import Recorded
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.rules import Rules
 from tests.plan.view.made import (
@@ -16,7 +16,7 @@ from tests.plan.view.made import (
     ended,
     leaf,
     merged,
-    record,
+    recorded,
     split_of,
     story,
     tree,
@@ -25,7 +25,7 @@ from tests.plan.view.made import (
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return read_run(*record(tmp_path_factory.mktemp("run"), split_of(STORY), story()))
+    return recorded(tmp_path_factory.mktemp("run"), split_of(STORY), story())
 
 
 def states(found: Recorded) -> dict[str, str]:
@@ -95,7 +95,7 @@ def test_a_run_is_read_as_far_as_it_is(tmp_path: Path) -> None:
     for number in (0, 3, 11, 12, 13, 16):
         place = tmp_path / str(number)
         place.mkdir()
-        found = read_run(*record(place, split_of(STORY), happened[:number]))
+        found = recorded(place, split_of(STORY), happened[:number])
         seen.append([found.leaves[name].state for name in ("src/a", "src/d", "tests/f", "tests/h")])
     assert seen == [
         ["queued", "queued", "queued", "queued"],
@@ -115,22 +115,20 @@ def test_steps_of_an_earlier_execution_do_not_count(tmp_path: Path) -> None:
         ("merge:0", merged(["a"], conflict("b", "a"))), ("again:b", ended("b")),
         ("merge:1", merged(["a", "b"])),
     ]  # fmt: skip
-    record(tmp_path, before, happened)
+    recorded(tmp_path, before, happened)
     after = split_of(tree({"g": ["a", "c"]}))
-    found = read_run(*record(tmp_path, after, [("leaf:a", ended("a"))], may_change=True))
+    found = recorded(tmp_path, after, [("leaf:a", ended("a"))], may_change=True)
     assert states(found) == {"a": "done", "c": "queued"}
     assert found.joined.steps == ()
     more = [("leaf:a", ended("a")), ("leaf:c", ended("c")), ("merge:0", merged(["a", "c"]))]
-    found = read_run(*record(tmp_path, after, more, may_change=True))
+    found = recorded(tmp_path, after, more, may_change=True)
     assert [step.key for step in found.joined.steps] == ["merge:0"]
     assert states(found) == {"a": "done", "c": "done"}
 
 
 def test_only_the_followers_of_a_failure_are_skipped(tmp_path: Path) -> None:
     nodes = [leaf("a"), leaf("b", after=("a",)), leaf("c", after=("b",)), leaf("d")]
-    found = read_run(
-        *record(tmp_path, split_of(tree({"g": nodes})), [("leaf:a", ValueError("no"))])
-    )
+    found = recorded(tmp_path, split_of(tree({"g": nodes})), [("leaf:a", ValueError("no"))])
     assert states(found) == {"a": "failed", "b": "skipped", "c": "skipped", "d": "queued"}
     assert found.leaves["c"].why == "a, which it comes after, failed"
 
@@ -138,9 +136,9 @@ def test_only_the_followers_of_a_failure_are_skipped(tmp_path: Path) -> None:
 def test_what_was_merged_before_a_leaf_ran_again_does_not_count(tmp_path: Path) -> None:
     made = split_of(tree({"g": ["a", "b"]}))
     happened = [("leaf:a", ValueError("no")), ("leaf:b", ended("b")), ("merge:0", merged(["b"]))]
-    found = read_run(*record(tmp_path, made, happened))
+    found = recorded(tmp_path, made, happened)
     assert [step.key for step in found.joined.steps] == ["merge:0"]
-    found = read_run(*record(tmp_path, made, [("leaf:a", ended("a"))], may_change=True))
+    found = recorded(tmp_path, made, [("leaf:a", ended("a"))], may_change=True)
     assert states(found) == {"a": "done", "b": "done"}
     assert found.joined.steps == ()
 
@@ -161,7 +159,7 @@ def test_sub_plans_of_sub_plans_are_in_the_tree(tmp_path: Path) -> None:
         (f"leaf:{one}", ended(one)),
         *((f"leaf:{each}", ended(each)) for each in twice.by_id[two].children),
     ]
-    found = read_run(*record(tmp_path, made, happened))
+    found = recorded(tmp_path, made, happened)
     assert [found.leaves[leaf.id].state for leaf in found.tree.leaves] == ["done"] * 3
     assert [leaf.goal for leaf in found.tree.leaves] == ["b", "a", "one"]
     assert found.leaves[two].state == "split"

@@ -14,7 +14,7 @@ from fanwise.errors import SubPlanFailed
 from fanwise.plan.change import Request
 from fanwise.plan.merge.merged import Broken, Checked, Result, Taken
 from fanwise.plan.node import Hub, Said
-from fanwise.plan.recorded import Recorded, read_run
+from fanwise.plan.recorded import Recorded
 from fanwise.plan.report.page import report
 from tests.plan.view.made import (
     STORY,
@@ -22,7 +22,7 @@ from tests.plan.view.made import (
     ended,
     leaf,
     merged,
-    record,
+    recorded,
     split_of,
     story,
     tree,
@@ -64,7 +64,7 @@ class Seen(HTMLParser):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return read_run(*record(tmp_path_factory.mktemp("run"), split_of(STORY), story()))
+    return recorded(tmp_path_factory.mktemp("run"), split_of(STORY), story())
 
 
 def test_all_that_became_of_the_plan_is_on_the_page(whole: Recorded) -> None:
@@ -102,7 +102,7 @@ def test_a_run_that_has_just_begun_and_one_that_goes_on_have_a_page(tmp_path: Pa
     for number in (0, 1, 9, 12, 14):
         place = tmp_path / str(number)
         place.mkdir()
-        found = read_run(*record(place, split_of(STORY), story()[:number]))
+        found = recorded(place, split_of(STORY), story()[:number])
         seen = Seen(report(found).html)
         assert ("Sub-plans at work" in seen.words) is (number > 0)
         assert "fanwise/plan-abc" not in seen.words
@@ -139,7 +139,7 @@ def hostile(place: Path) -> Recorded:
         ("check:0", Checked(passed=False, said=EVIL)),
         ("result", Result(commit=EVIL, branch=EVIL, patch=EVIL, left_out=(Said("b", EVIL),))),
     ]
-    return read_run(*record(place, made, happened, plan={"goal": EVIL, "verify": EVIL}))
+    return recorded(place, made, happened, plan={"goal": EVIL, "verify": EVIL})
 
 
 def test_what_is_hostile_stays_text(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_is_hostile_stays_text(tmp_path: Path) -> None:
 
 def test_a_name_that_is_not_unicode_has_a_page(tmp_path: Path) -> None:
     odd = leaf("odd", title="caf\udce9", files=("caf\udce9.py",))
-    found = read_run(*record(tmp_path, split_of(tree({"g": [odd]})), [("leaf:odd", ended("odd"))]))
+    found = recorded(tmp_path, split_of(tree({"g": [odd]})), [("leaf:odd", ended("odd"))])
     assert "caf\\udce9.py" in report(found).html.encode().decode()
 
 
@@ -164,7 +164,7 @@ def test_of_many_leaves_only_those_that_somebody_should_look_at_are_unfolded(
     names = [name for members in groups.values() for name in members]
     happened: list[tuple[str, Any]] = [(f"leaf:{name}", ended(name)) for name in names]
     happened[45] = (f"leaf:{names[45]}", ValueError("no"))
-    html = report(read_run(*record(tmp_path, split_of(tree(groups)), happened))).html
+    html = report(recorded(tmp_path, split_of(tree(groups)), happened)).html
     shown = html.partition('id="tree"')[2].partition("</section>")[0]
     assert shown.count("<details open") == 2  # the root, and the group with the failure
     assert "19 others" in shown

@@ -7,16 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fanwise.plan.recorded import Recorded, read_run
+from fanwise.plan.recorded import Recorded
 from fanwise.plan.report.page import report
 from fanwise.plan.rows import COLUMNS, document_of, leaf_table
 from fanwise.plan.telling import told_lines
-from tests.plan.view.made import STORY, ended, leaf, record, split_of, story, tree, tried
+from tests.plan.view.made import STORY, ended, leaf, recorded, split_of, story, tree, tried
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return read_run(*record(tmp_path_factory.mktemp("run"), split_of(STORY), story()))
+    return recorded(tmp_path_factory.mktemp("run"), split_of(STORY), story())
 
 
 def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: Recorded) -> None:
@@ -46,7 +46,7 @@ def test_one_that_tried_and_is_unchanged_is_not_told_as_one_with_nothing_to_do(
         ("leaf:src/a", ended("src/a", "unchanged", tries=(tried(), tried("work", "exit code 1")))),
         ("leaf:src/b", ended("src/b", "unchanged")),
     ]
-    found = read_run(*record(tmp_path, split_of(tree({"src": ["src/a", "src/b"]})), happened))
+    found = recorded(tmp_path, split_of(tree({"src": ["src/a", "src/b"]})), happened)
     why = "after 2 tries that did not do (work failed: exit code 1)"
     line = f"= src/a: unchanged: {why}"
     assert told_lines(found, fully=False) == ["2 sub-plans: 2 unchanged", line]
@@ -70,7 +70,7 @@ def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: Re
 
 
 def test_names_that_are_broken_and_files_that_were_decided_are_told(tmp_path: Path) -> None:
-    found = read_run(*record(tmp_path, split_of(STORY), story()[:12]))
+    found = recorded(tmp_path, split_of(STORY), story()[:12])
     assert (
         "  src.b.total: src/b took it out of src/b.py, now src.b.sum_of; tests/f uses it in "
         "tests/f.py, line 7"
@@ -80,7 +80,7 @@ def test_names_that_are_broken_and_files_that_were_decided_are_told(tmp_path: Pa
 def test_of_many_failures_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
     nodes = [f"n{number:02}" for number in range(14)]
     happened = [(f"leaf:{name}", ValueError("broken")) for name in nodes]
-    found = read_run(*record(tmp_path, split_of(tree({"g": nodes})), happened))
+    found = recorded(tmp_path, split_of(tree({"g": nodes})), happened)
     short = told_lines(found, fully=False)
     assert short[0] == "14 sub-plans: 14 failed"
     assert len(short) == 12
@@ -106,7 +106,7 @@ def test_there_is_a_row_for_each_leaf_and_a_column_for_all_that_it_has(whole: Re
 def test_a_name_that_is_not_unicode_can_be_written(tmp_path: Path) -> None:
     odd = "caf\udce9"
     node = leaf("odd", title=odd, files=(f"{odd}.py",))
-    found = read_run(*record(tmp_path, split_of(tree({"g": [node]})), [("leaf:odd", ended("odd"))]))
+    found = recorded(tmp_path, split_of(tree({"g": [node]})), [("leaf:odd", ended("odd"))])
     for row in leaf_table(found).rows:
         assert rb"caf\\udce9" in msgspec.json.encode(row)
     assert document_of(found)["leaves"][0]["files"] == ["caf\\udce9.py"]

@@ -90,7 +90,8 @@ class Running:
             stdout=theirs,
             stderr=theirs,
             cwd=place,
-            env={**os.environ, "TERM": "xterm", **env},
+            # Variables that say otherwise are of another terminal.
+            env={**os.environ, "TERM": "xterm", "LINES": "50", "COLUMNS": "200", **env},
         )
         os.close(theirs)
 

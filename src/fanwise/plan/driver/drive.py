@@ -60,6 +60,8 @@ class Driver:
         """Whether leaves follow others."""
         self.errors: dict[str, BaseException] = {}
         """Of leaves that failed, by the key of the item."""
+        self.twice: list[str] = []
+        """What ran when an earlier execution was killed, and was done now."""
         self.fatal: BaseException | None = None
         """Why a merge, a check or the result could not be made."""
 
@@ -113,9 +115,17 @@ class Driver:
         async with stream:
             self._add(self._board.begin(), cap)
             async for outcome in stream:
-                self._add(self.take(self._items.pop(outcome.key), outcome), cap)
+                item = self._items.pop(outcome.key)
+                if outcome.may_have_run_twice and not outcome.recorded:
+                    self._note_twice(item)
+                self._add(self.take(item, outcome), cap)
                 if self._board.over and self._items:
                     return  # it was halted: what is in flight is ended
+
+    def _note_twice(self, item: Item) -> None:
+        """What others do, that is: a merge may be made as often as one likes."""
+        if item.leaf is not None or item.kind == "check":
+            self.twice.append("the check" if item.leaf is None else item.leaf.title)
 
     async def _told(self, item: Item) -> Any:
         """Do it; a failure says what it is a failure of."""

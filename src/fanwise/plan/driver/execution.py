@@ -33,6 +33,8 @@ class Executed(msgspec.Struct, frozen=True, kw_only=True):
     board: Board
     errors: Mapping[str, BaseException]
     """Of leaves that failed, by the key of the item."""
+    twice: Sequence[str]
+    """What may have run twice: it ran when an earlier execution was killed."""
     notes: Sequence[str]
     complete: bool
     """Nobody halted or cancelled it from outside."""
@@ -55,7 +57,13 @@ async def execute(
         await driver.run(case.spec.max_parallel, case.caps(len(pool or ()) or case.slots), run)
     if driver.fatal is not None:
         raise driver.fatal
-    return Executed(board=board, errors=driver.errors, notes=_notes(case), complete=board.over)
+    return Executed(
+        board=board,
+        errors=driver.errors,
+        twice=driver.twice,
+        notes=_notes(case),
+        complete=board.over,
+    )
 
 
 def _retries(run: Run) -> bool:
@@ -123,5 +131,5 @@ def _notes(case: Case) -> list[str]:
 
 def uncommitted_text(count: int) -> str:
     """Of a dirty tree."""
-    files = "file is" if count == 1 else "files are"
-    return f"{count} {files} not committed: left out; --dirty includes them"
+    files, them = ("file is", "it") if count == 1 else ("files are", "them")
+    return f"{count} {files} not committed: left out; --dirty includes {them}"

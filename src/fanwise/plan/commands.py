@@ -1,0 +1,23 @@
+"""What somebody types next, as it is for one run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+
+from fanwise.kernel.run import Run
+
+
+class Commands:
+    """Of a run. One in memory has none: nobody could go on with it."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def line(self, what: str, verb: str, *options: str) -> Iterator[str]:
+        """Lines such as `  to go on: fanwise resume RUN`; none where there is no such run."""
+        if self._run.journal is not None:
+            given = self._run.given_journal
+            where = () if given is None else ("--journal", os.fspath(given))
+            yield f"  {what}: {shlex.join(['fanwise', verb, self._run.id, *where, *options])}"
