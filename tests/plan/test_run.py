@@ -319,6 +319,29 @@ def test_nothing_changed_is_no_failure_and_no_branch(tmp_path: Path) -> None:
     assert "nothing was changed, so there is no branch" in found.notes
 
 
+def test_one_that_takes_back_what_did_not_verify_is_not_told_as_one_with_nothing_to_do(
+    tmp_path: Path,
+) -> None:
+    repo = make_repo(tmp_path / "repo", packages(2, files=1))
+
+    at_start = (repo / "p00/m0.py").read_text()
+
+    def back(given: Work) -> None:
+        if given.files[0] == "p00/m0.py":
+            text = at_start if len(given.tries) == 2 else "BAD\n"
+            (given.root / given.files[0]).write_text(text)
+
+    split = {**SPLIT, "max_files": 1}
+    found = done(repo, back, retry=2, verify="! grep BAD {files}", split=split)
+    tried, idle = found.leaves
+    assert (tried.state, len(tried.tries), idle.state) == ("unchanged", 2, "unchanged")
+    why = "after 2 tries that did not do (verify failed: it exited with code 1)"
+    assert (tried.reason, idle.reason) == (why, "")
+    at = found.notes.index("1 unchanged, not for want of trying:")
+    assert found.notes[at + 1] == f"  {tried.title}: {why}"
+    assert found.good
+
+
 def test_one_that_deletes_everything_loses_only_its_own_files(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", {**packages(2), "README": "read\n"})
 

@@ -49,3 +49,12 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """Of all tries, without the waiting for a workspace."""
     of: str = ""
     """A digest of all that it was made from."""
+
+    @property
+    def in_vain(self) -> str:
+        """Of one that is unchanged since none of its tries did: that it tried. Else empty."""
+        if self.status != "unchanged" or not self.tries:
+            return ""
+        last = self.tries[-1]
+        times = "1 try" if len(self.tries) == 1 else f"{len(self.tries):,} tries"
+        return f"after {times} that did not do ({last.stage} failed: {last.reason})"

@@ -71,6 +71,7 @@ def note_lines(found: Summary, left: Left, commands: Commands) -> list[str]:
         _halted(found, commands),
         _leaves(found, "failed", "given up"),
         _leaves(found, "skipped", "skipped"),
+        _in_vain(found),
         _conflicts(found),
         _again(found, commands),
         _leaves(found, "left out", "left out, for the check fails with them"),
@@ -101,6 +102,12 @@ def _leaves(found: Summary, state: State, word: str) -> Iterator[str]:
     yield from _few(
         word, [f"{each.title}: {_why(each)}" for each in found.leaves if each.state == state]
     )
+
+
+def _in_vain(found: Summary) -> Iterator[str]:
+    """They count as done, and not like those that had nothing to do."""
+    tried = [each for each in found.leaves if each.state == "unchanged" and each.reason]
+    yield from _few("unchanged, not for want of trying", [f"{e.title}: {e.reason}" for e in tried])
 
 
 def _why(leaf: LeafSummary) -> str:

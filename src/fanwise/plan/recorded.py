@@ -49,7 +49,8 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     node: Node
     state: State
     why: str = ""
-    """In a line: why it failed, was skipped, was left out or is in conflict."""
+    """In a line: why it failed, was skipped, was left out or is in conflict; of one that is
+    unchanged, that it tried."""
     ended: Ended | None = None
     again: Ended | None = None
     """When it was done once more, on what was merged."""
@@ -248,7 +249,7 @@ class _Reading:
         """Of a leaf that is done: whether its changes came together with those of others."""
         ended = self._done(self._items[f"leaf:{node.id}"])
         if ended is not None and ended.status != "changed":
-            return ("unchanged" if ended.status == "unchanged" else "split"), ""
+            return ("unchanged" if ended.status == "unchanged" else "split"), ended.in_vain
         if again is not None and again.status == "started":
             return ("merging", "") if self._live else ("conflict", CUT_OFF)
         if again is not None and again.status == "failed":

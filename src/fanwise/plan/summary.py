@@ -25,7 +25,7 @@ class LeafSummary(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     files: tuple[str, ...]
     reason: str = ""
-    """Why it was given up, skipped or left out."""
+    """Why it was given up, skipped or left out; of one that is unchanged, that it tried."""
     changed: tuple[str, ...] = ()
     """The files that it changed."""
     deleted: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ def _leaf(
         title=node.title,
         state=state_of(entry),
         files=node.files or entry.node.files,
-        reason=entry.why_not_in(entries) or "",
+        reason=entry.why_not_in(entries) or ("" if last is None else last.in_vain),
         changed=tuple(sorted(files)),
         deleted=tuple(sorted(path for path, blob in files.items() if blob is None)),
         tries=tries,

@@ -38,7 +38,7 @@ def summary_lines(found: Recorded, most: int | None = MOST_NAMED) -> list[str]:
     """What it comes to; of long lists `most` at most."""
     return [
         counted(found),
-        *_few((_wrong_line(each) for each in found.leaves.values() if _is_wrong(each)), most),
+        *_few((_why_line(each) for each in found.leaves.values() if _is_told(each)), most),
         *_titled(
             "conflicts", [conflict_line(each, found) for each in found.joined.conflicts], most
         ),
@@ -161,11 +161,11 @@ def cost_text(leaf: Leaf) -> str:
     return f"{plural(calls.attempts, 'call')}, {tokens} tokens, {cost} dollars"
 
 
-def _is_wrong(leaf: Leaf) -> bool:
-    return leaf.state in WRONG or (leaf.state == "queued" and bool(leaf.why))
+def _is_told(leaf: Leaf) -> bool:
+    return leaf.state in WRONG or (leaf.state in ("queued", "unchanged") and bool(leaf.why))
 
 
-def _wrong_line(leaf: Leaf) -> str:
+def _why_line(leaf: Leaf) -> str:
     return f"{MARKS[leaf.state]} {leaf.node.title}: {leaf.state}: {one_line(leaf.why)}"
 
 

@@ -147,6 +147,19 @@ CASES: dict[str, tuple[str, tuple[str, ...], dict[str, Content], dict[str, Conte
         "modify/delete", ("shared.py",),
         {"shared.py": lines(l3="a")}, {"shared.py": None, "shared.py/x.py": "x\n"},
     ),
+    "a name in other letters": (
+        "add/add", ("docs/readme", "Docs/README"), {"Docs/README": "a\n"}, {"docs/readme": "b\n"},
+    ),
+    "a file where a folder in other letters is": (
+        "file/folder", ("new", "New/x.py"), {"New/x.py": "a\n"}, {"new": "b\n"},
+    ),
+    "a folder where a file in other letters is": (
+        "file/folder", ("new/x.py", "New"), {"New": "a\n"}, {"new/x.py": "b\n"},
+    ),
+    "beside a file that another changed": (
+        "add/add", ("Shared.py", "shared.py"),
+        {"shared.py": lines(l3="a")}, {"Shared.py": "b\n"},
+    ),
     "renamed twice": (
         "rename", ("a.py", "b.py", "shared.py"),
         {"shared.py": None, "a.py": lines()}, {"shared.py": None, "b.py": lines()},
@@ -217,8 +230,6 @@ def read_raw(git: Git, found: Merged, path: str) -> str | bytes:
 @pytest.mark.parametrize("case", CASES)
 def test_failing_on_conflict_merges_nothing_and_names_all(shared: Git, case: str) -> None:
     _, paths, ours, theirs = CASES[case]
-    if case in ("renamed twice", "renamed and deleted"):
-        return  # they want the same of the one path that both touch
     found = merged(
         shared, ours, theirs, {"other.py": "1\n"}, {"other.py": "2\n"}, strategy="fail_on_conflict"
     )
@@ -229,6 +240,56 @@ def test_failing_on_conflict_merges_nothing_and_names_all(shared: Git, case: str
         ("overlap", "D", ("C",)),
     ]
     assert set(found.conflicts[0].paths) & set(paths)
+
+
+@pytest.mark.parametrize("case", ["renamed twice", "renamed and deleted"])
+def test_in_a_sequence_too_a_file_cannot_go_two_ways(shared: Git, case: str) -> None:
+    """Path by path both want the same: it is no patch that does not apply."""
+    kind, paths, ours, theirs = CASES[case]
+    for first, second in ((ours, theirs), (theirs, ours)):
+        found = merged(shared, first, {"n.py": "n\n"}, second, strategy="sequential")
+        assert found.leaves == ("A", "B")
+        assert [(each.kind, each.paths, each.leaf, each.others) for each in found.conflicts] == [
+            (kind, paths, "C", ("A",))
+        ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_two_that_delete_the_same_and_make_others_are_in(shared: Git, strategy: Strategy) -> None:
+    found = merged(
+        shared,
+        {"shared.py": None, "a.py": "nothing\nof it\n"},
+        {"shared.py": None, "b.py": "something\nelse\n"},
+        strategy=strategy,
+    )
+    assert found.leaves == ("A", "B")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_other_letters_are_no_conflict_where_only_one_leaf_writes_them(
+    shared: Git, strategy: Strategy
+) -> None:
+    """One renames its file, another uses a folder that is there, two do the very same."""
+    found = merged(
+        shared,
+        {"shared.py": None, "Shared.py": lines(), "made.py": "1\n", "Made.py": "2\n"},
+        {"PKG/four.py": "4\n", "both": "b\n"},
+        {"pkg/two.py": "2\n", "Pkg/five.py": "5\n", "both": "b\n"},
+        {"pkg/Two.py.old": "2\n", "other.py": None, "OTHER.py": lines(40)},
+        strategy=strategy,
+    )
+    assert not found.conflicts
+    assert not found.taken
+    assert found.leaves == ("A", "B", "C", "D")
+
+
+def test_changes_follow_a_file_whose_letters_another_leaf_changed(shared: Git) -> None:
+    rename: dict[str, Content] = {"shared.py": None, "Shared.py": lines(l3="A")}
+    edit: dict[str, Content] = {"shared.py": lines(l20="B")}
+    for first, second in ((rename, edit), (edit, rename)):
+        found = merged(shared, first, second)
+        assert found.leaves == ("A", "B")
+        assert read(shared, found.tree, "Shared.py") == lines(l3="A", l20="B")
 
 
 def test_a_sequence_of_patches_is_exact(shared: Git) -> None:

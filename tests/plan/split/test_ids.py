@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from fanwise.plan.split import Rules, split
@@ -33,6 +35,46 @@ def test_the_grouping_does_not_move_with_contents_that_change_no_import(mode: st
     after = split(made(changed), rules)
     same = [a.id == b.id for a, b in zip(before.tree.leaves, after.tree.leaves, strict=True)]
     assert same.count(False) == 1
+
+
+def layout(seed: int) -> dict[str, str | int]:
+    """300 files in 20 packages, which import within them, and here and there a neighbour's."""
+    random = Random(seed)
+
+    def imports(package: int, count: int) -> list[str]:
+        found = (random.randrange(15) for _ in range(count))
+        return [f"from p{package % 20:02}.m{number:02} import x" for number in found]
+
+    files: dict[str, str | int] = {}
+    for package in range(20):
+        for number in range(15):
+            own = imports(package, random.randint(1, 3))
+            others = imports(package + random.randint(1, 2), int(random.random() < 0.3))
+            text = "\n".join([*own, *others, f"x = {number}", ""])
+            files[f"p{package:02}/m{number:02}.py"] = text
+    return files
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_most_leaves_keep_their_id_when_a_file_is_added_elsewhere(seed: int) -> None:
+    files = layout(seed)
+    before = set(kept(files))
+    added = {
+        "p07/new.py": "from p07.m01 import x\n",
+        "p12/new.py": "from p12.m03 import x\nfrom p13.m02 import x\n",
+        "p00/aaa.py": "x = 1\n",
+        "new.md": "Hello\n",
+    }
+    assert len(before) > 25
+    for path, text in added.items():
+        after = set(kept({**files, path: text}))
+        assert len(before & after) >= 0.7 * len(before), path
+        assert before != after
+
+
+def kept(files: dict[str, str | int]) -> list[str]:
+    rules = Rules(mode="independent", max_files=10)
+    return [leaf.id for leaf in split(made(files), rules).tree.leaves]
 
 
 def test_goal_rules_paths_and_contents_are_all_in_the_id() -> None:

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from fanwise.plan.recorded import Recorded
+from fanwise.plan.report.page import report
 from fanwise.plan.rows import COLUMNS, document_of, leaf_table
 from fanwise.plan.telling import told_lines
-from tests.plan.view.made import STORY, ended, leaf, recorded, split_of, story, tree
+from tests.plan.view.made import STORY, ended, leaf, recorded, split_of, story, tree, tried
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,23 @@ def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: Reco
         "bisect: 1 more; it passes without tests/h",
         "result: the branch fanwise/plan-abc (dddddddddddd), with the changes of 6 sub-plans",
     ]
+
+
+def test_one_that_tried_and_is_unchanged_is_not_told_as_one_with_nothing_to_do(
+    tmp_path: Path,
+) -> None:
+    happened = [
+        ("leaf:src/a", ended("src/a", "unchanged", tries=(tried(), tried("work", "exit code 1")))),
+        ("leaf:src/b", ended("src/b", "unchanged")),
+    ]
+    found = recorded(tmp_path, split_of(tree({"src": ["src/a", "src/b"]})), happened)
+    why = "after 2 tries that did not do (work failed: exit code 1)"
+    line = f"= src/a: unchanged: {why}"
+    assert told_lines(found, fully=False) == ["2 sub-plans: 2 unchanged", line]
+    told = told_lines(found, fully=True)
+    assert {line, "= src/b: unchanged"} <= set(told)
+    assert why in report(found).html
+    assert [row.get("why") for row in document_of(found)["leaves"]] == [why, None]
 
 
 def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: Recorded) -> None:

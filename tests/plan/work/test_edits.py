@@ -43,6 +43,22 @@ def test_several_parts_of_one_edit() -> None:
     assert answer.edits[0].pairs == (("1\n", "2\n"), ("3\n", "4\n"))
 
 
+@pytest.mark.parametrize("form", ["one block", "many blocks", "json"])
+def test_more_searches_than_anybody_means_are_refused(form: str) -> None:
+    def answer(count: int) -> str:
+        part = "<<<<<<< SEARCH\none\n=======\nuno\n>>>>>>> REPLACE\n"
+        if form == "json":
+            edit = {"path": "a.py", "search": "one", "replace": "uno"}
+            return json.dumps({"edits": [edit] * count})
+        if form == "many blocks":
+            return EDIT * count
+        return f"EDIT: a.py\n```\n{part * count}```\n"
+
+    assert sum(len(each.pairs) for each in read_answer(answer(1_000)).edits) == 1_000
+    with pytest.raises(BadAnswer, match="1,001 searches, and 1,000 is the most: write whole files"):
+        read_answer(answer(1_001))
+
+
 def test_a_longer_fence_holds_a_shorter_one() -> None:
     text = "# Use\n```\nfanwise\n```\n"
 

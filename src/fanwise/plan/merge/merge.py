@@ -61,12 +61,12 @@ def lay(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> F
     at_base = blobs_at(git, base)
     real = [_without_same(change, at_base) for change in changes]
     so_far = SoFar(at_base)
-    if strategy == "fail_on_conflict":
-        overlaps = tuple(_overlaps(so_far, real))
-        laid = () if overlaps else tuple(Laid(each.leaf, each.files) for each in real)
-        return Found(laid, overlaps)
     with apart(git) as own:
         bringing = Bringing(own, so_far, {each.leaf: each for each in real}, strategy)
+        if strategy == "fail_on_conflict":
+            overlaps = tuple(_overlaps(so_far, bringing, real))
+            laid = () if overlaps else tuple(Laid(each.leaf, each.files) for each in real)
+            return Found(laid, overlaps)
         outcomes = [(change.leaf, _outcome(so_far, bringing, change)) for change in real]
     return _found(outcomes)
 
@@ -93,8 +93,11 @@ def _without_same(change: Change, at_base: Files) -> Change:
     return Change(leaf=change.leaf, title=change.title, files=files)
 
 
-def _overlaps(so_far: SoFar, changes: Sequence[Change]) -> list[Conflict]:
-    """Every difference between two leaves about one path, and files where others need folders."""
+def _overlaps(so_far: SoFar, bringing: Bringing, changes: Sequence[Change]) -> list[Conflict]:
+    """Every difference between two leaves about one path, or about where a file goes.
+
+    And files where others need folders.
+    """
     wanted: dict[str, list[tuple[str, object]]] = {}
     found: list[Conflict] = []
     for change in changes:
@@ -106,6 +109,8 @@ def _overlaps(so_far: SoFar, changes: Sequence[Change]) -> list[Conflict]:
             wanted.setdefault(path, []).append((change.leaf, blob))
         for path, ways in so_far.in_the_way(change.files).items():
             by_others.setdefault(so_far.who(ways), set()).update((path, *ways))
+        for moved in bringing.moved_twice(change):
+            by_others.setdefault(moved.others, set()).update(moved.paths)
         found += [
             Conflict(kind="overlap", paths=tuple(sorted(paths)), leaf=change.leaf, others=others)
             for others, paths in by_others.items()

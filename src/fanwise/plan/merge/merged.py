@@ -19,9 +19,9 @@ Strategy = Literal["three_way", "sequential", "fail_on_conflict", "ours_last"]
 
 Kind = Literal["content", "modify/delete", "add/add", "file/folder", "rename", "overlap", "patch"]
 """What is the matter between leaves: lines of one file; a file that one changes and another
-deletes; one that both make; one's file where another needs a folder; a file that one renames and
-another changes, deletes or renames too; any difference at all (`fail_on_conflict`); a patch that
-does not apply (`sequential`)."""
+deletes; one that both make, be it with capital letters here and small ones there; one's file where
+another needs a folder; a file that one renames and another changes, deletes or renames too; any
+difference at all (`fail_on_conflict`); a patch that does not apply (`sequential`)."""
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):

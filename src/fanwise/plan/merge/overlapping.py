@@ -9,7 +9,7 @@ from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merged import Conflict, Kind, Moved, Strategy, Taken
 from fanwise.plan.merge.patching import patched
 from fanwise.plan.merge.so_far import SoFar
-from fanwise.plan.merge.three_way import Said, lay_attributes, together
+from fanwise.plan.merge.three_way import Said, Together, lay_attributes, together
 from fanwise.plan.merge.trees import Files
 from fanwise.workspaces.git import Git
 
@@ -50,6 +50,8 @@ class Bringing:
         clashes = [self._clash(change, path, each) for path, each in ways.items()]
         if clashes and self._strategy != "ours_last":
             return Outcome({}, tuple(clashes))
+        if self._strategy == "sequential" and (moves := self.moved_twice(change)):
+            return Outcome({}, moves)
         cleared = {path: None for each in ways.values() for path in each}
         twice = [path for path in ways if path in self._so_far.owners]
         taken = tuple(self._taken(change, [*cleared, *twice]))
@@ -60,6 +62,17 @@ class Bringing:
             return Outcome(files, taken=taken)
         met = self._meet(change, differing, decided)
         return met._replace(files={**files, **met.files}, taken=(*taken, *met.taken))
+
+    def moved_twice(self, change: Change) -> tuple[Conflict, ...]:
+        """Name the files that a leaf moves elsewhere than an earlier one, or that one deletes.
+
+        Both delete the path, so path by path they want the same.
+        """
+        if not self._moves(change):
+            return ()
+        sides = self._sides(change, self._so_far.deleted_twice(change.files), ())
+        found = [each for each in self._together(sides).conflicts if "rename" in each.kind]
+        return self._named(change, sides, found, "")
 
     def _differing(self, change: Change) -> list[str]:
         found = self._so_far.differing(change.files)
@@ -72,10 +85,7 @@ class Bringing:
         sides = self._sides(change, differing, decided)
         if self._strategy == "sequential":
             return self._patched(change, sides)
-        if not self._has_attributes:
-            lay_attributes(self._git, self._so_far.base)
-            self._has_attributes = True
-        met = together(self._git, sides.base, sides.ours, sides.theirs)
+        met = self._together(sides)
         files = {path: met.files.get(path) for path in sides.paths}
         if not met.conflicts:
             return Outcome(files, moved=tuple(self._moved(change, differing, sides, files)))
@@ -84,17 +94,25 @@ class Bringing:
             clean = [path for path in differing if path not in last.files]
             moved = tuple(self._moved(change, clean, sides, files))
             return last._replace(files={**files, **last.files}, moved=moved)
+        return Outcome({}, self._named(change, sides, met.conflicts, met.marks))
+
+    def _together(self, sides: Sides) -> Together:
+        if not self._has_attributes:
+            lay_attributes(self._git, self._so_far.base)
+            self._has_attributes = True
+        return together(self._git, sides.base, sides.ours, sides.theirs)
+
+    def _named(
+        self, change: Change, sides: Sides, conflicts: Iterable[Said], marks: str
+    ) -> tuple[Conflict, ...]:
         found: dict[tuple[Kind, tuple[str, ...]], set[str]] = {}
-        for said in met.conflicts:
+        for said in conflicts:
             paths = _whole(said.paths, sides)
             others = self._others(change, sides, self._so_far.who(paths))
             found.setdefault((_kind(said, sides), others), set()).update(paths)
-        return Outcome(
-            {},
-            tuple(
-                self._conflict(kind, sorted(paths), change, others, met.marks)
-                for (kind, others), paths in found.items()
-            ),
+        return tuple(
+            self._conflict(kind, sorted(paths), change, others, marks)
+            for (kind, others), paths in found.items()
         )
 
     def _sides(self, change: Change, differing: Sequence[str], decided: Collection[str]) -> Sides:
@@ -167,7 +185,10 @@ class Bringing:
 
     def _clash(self, change: Change, path: str, ways: Sequence[str]) -> Conflict:
         others = self._so_far.who(ways)
-        return self._conflict("file/folder", [path, *ways], change, others, "")
+        alike = any(each.casefold() == path.casefold() for each in ways)
+        kind: Kind = "add/add" if alike else "file/folder"
+        more = "some disks see no difference between these names" if alike else ""
+        return self._conflict(kind, [path, *ways], change, others, more)
 
     def _conflict(
         self, kind: Kind, paths: Sequence[str], change: Change, others: tuple[str, ...], more: str

@@ -20,6 +20,8 @@ class SoFar:
         """The leaves that changed a path, in order; those that wanted the same too."""
         self._added: dict[str, list[str]] = {}
         self._folders = Counter(folder for path in base for folder in above(path))
+        self._alike: dict[str, set[str]] = {}
+        """What leaves have changed, by its name and those of its folders, in small letters."""
 
     def differing(self, files: Files) -> list[str]:
         """Return the paths that somebody has changed, and not to the same."""
@@ -44,7 +46,9 @@ class SoFar:
     def in_the_way(self, files: Files) -> dict[str, tuple[str, ...]]:
         """Return the new files that need a folder where a file is, or are where a folder is.
 
-        With each, the paths that are in its way when all else of `files` is done.
+        Or that have the name of another leaf's file in other letters: some disks see no difference,
+        and could not have both. With each, the paths that are in its way when all else of `files`
+        is done.
         """
         gone = [path for path, blob in files.items() if blob is None and path in self.files]
         folders = Counter(folder for path in gone for folder in above(path))
@@ -55,10 +59,21 @@ class SoFar:
             ways = [each for each in above(path) if each in self.files]
             if self._folders[path] > folders[path]:
                 ways += [each for each in self.files if each.startswith(f"{path}/")]
-            stay = sorted(each for each in ways if each not in files or files[each] is not None)
+            ways += self._alike_but_other(path)
+            stay = sorted({each for each in ways if each not in files or files[each] is not None})
             if stay:
                 found[path] = tuple(stay)
         return found
+
+    def _alike_but_other(self, path: str) -> list[str]:
+        """The files of leaves that a new one cannot stand beside where letters are all the same."""
+        if path in self.base or path in self.files:
+            return []
+        plain = path.casefold()
+        found = [each for each in self._alike.get(plain, ()) if each != path]
+        for folder in above(plain):
+            found += (each for each in self._alike.get(folder, ()) if each.casefold() == folder)
+        return [each for each in found if each in self.files]
 
     def who(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Return the leaves that changed any of these, in the order in which they were merged."""
@@ -72,6 +87,8 @@ class SoFar:
         mine = self._added.setdefault(leaf, [])
         for path in dict.fromkeys((*wanted, *files)):
             self.owners.setdefault(path, []).append(leaf)
+            for name in (plain := path.casefold(), *above(plain)):
+                self._alike.setdefault(name, set()).add(path)
             if path not in self.base and path in self.files:
                 mine.append(path)
 

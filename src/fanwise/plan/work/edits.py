@@ -24,6 +24,8 @@ import msgspec
 
 MOST = 4 << 20
 """Characters of an answer."""
+MOST_PAIRS = 1_000
+"""Searches of an answer: each goes over a whole file, and nobody can end that."""
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _HEADER = re.compile(
     r"(?:[#*\s]*)(FILE|EDIT|DELETE|SUBPLANS|NOTHING)\b(?:\*\*)?(:?)(?:\*\*)?[ \t]*(.*)"
@@ -67,6 +69,12 @@ def read_answer(text: str) -> Answer:
     text = _THOUGHTS.sub("", text.replace("\r\n", "\n"))
     found = _as_json(text.strip())
     answer = _of_json(found) if found is not None else _Reading(text).answer()
+    pairs = sum(len(each.pairs) for each in answer.edits)
+    if pairs > MOST_PAIRS:
+        raise BadAnswer(
+            f"it has {pairs:,} searches, and {MOST_PAIRS:,} is the most: write whole files with "
+            "`FILE:`"
+        )
     if answer.subplans and answer.edits:
         raise BadAnswer("it has edits and sub-plans: give one or the other")
     return answer
