@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fanwise.journal.open import open_journal
 from fanwise.plan import PlanResult, Work, plan_sync
+from fanwise.plan.recorded import read_run
 from tests.plan.support import git, make_repo, packages, show, unchanged, write
 
 SPLIT = {"mode": "directory", "max_files": 2, "min_files": 1}
@@ -207,15 +210,22 @@ def test_a_conflict_that_cannot_be_settled_is_given_up_with_files_and_both_leave
         (work.root / "list.txt").write_text(f"{work.title}\n")
 
     options = {"split": {**SPLIT, "max_files": 1}, "files": "**/*.py"}
-    found = done(repo, work, fields={"shared": "list.txt"}, **options)
+    journal = tmp_path / "journal.db"
+    found = done(repo, work, fields={"shared": "list.txt"}, journal=journal, run="r", **options)
     assert not found.good
-    assert found.leaf("p01/m0.py").state == "given up"
+    leaf = found.leaf("p01/m0.py")
+    assert leaf.state == "given up"
+    assert leaf.kept is not None
+    assert "+p01/m0.py\n" in Path(leaf.kept).read_text()  # git may remove what no ref names
+    with closing(open_journal(journal, read_only=True)) as opened:
+        assert read_run(opened, opened.run("r")).leaves[leaf.id].kept == leaf.kept
     assert found.summary.result is not None
     assert [said.why for said in found.summary.result.left_out] == [
         "work failed: ValueError: it cannot be settled"
     ]
     (line,) = [note for note in found.notes if "list.txt" in note]
     assert "list.txt (content): p01/m0.py with p00/m0.py; given up: work failed" in line
+    assert line.endswith(f"(its edits: {leaf.kept})")
 
 
 @pytest.mark.parametrize("strategy", ["fail_on_conflict", "ours_last"])

@@ -111,9 +111,12 @@ def _in_vain(found: Summary) -> Iterator[str]:
 
 
 def _why(leaf: LeafSummary) -> str:
-    kept = f" (its edits: {leaf.kept})" if leaf.kept else ""
     times = f" after {len(leaf.tries)} tries" if leaf.state == "failed" and leaf.tries[1:] else ""
-    return f"{leaf.reason}{times}{kept}"
+    return f"{leaf.reason}{times}{_edits(leaf)}"
+
+
+def _edits(leaf: LeafSummary) -> str:
+    return f" (its edits: {leaf.kept})" if leaf.kept else ""
 
 
 def _few(word: str, lines: Sequence[str]) -> Iterator[str]:
@@ -132,6 +135,7 @@ def _conflicts(found: Summary) -> Iterator[str]:
         leaf = states[each.leaf]
         end = {"done": "settled by a second run", "conflict": "not settled"}.get(leaf.state)
         end = end or f"{leaf.state}: {leaf.reason}"
+        end += _edits(leaf)
         paths = ", ".join(each.paths)
         lines.append(f"{paths} ({each.kind}): {leaf.title} with {others}; {end}")
     yield from _few("conflicts" if lines[1:] else "conflict", lines)
@@ -230,7 +234,7 @@ async def ended(
 ) -> tuple[Summary, Left, Sequence[str]]:
     """Do it, and write what was asked for; what there is to say beside that."""
     done = await execute(case, run, bisect=asked.bisect, grew=grew)
-    found = summary_of(done.board, done.errors, done.twice, complete=done.complete)
+    found = summary_of(done.board, done.errors, done.twice, done.kept, complete=done.complete)
     return found, await leave(case, found, asked, run), done.notes
 
 

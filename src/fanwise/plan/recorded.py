@@ -19,6 +19,7 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import AttemptRecord, CallTotals, ItemRecord, Journal, RunRecord
 from fanwise.kernel.kept_files import kept_beside
 from fanwise.plan.change import Change, Request
+from fanwise.plan.driver.keeping import patch_name
 from fanwise.plan.ended import Ended, Try
 from fanwise.plan.grown import Began, grown
 from fanwise.plan.joined import Joined, joined
@@ -134,7 +135,8 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
     tree = grown(base, _ended(values), spec["data"][KEY])
     attempts = _attempts(journal, run.id)
     live = shown_status(run) == "running"
-    found = _Reading(tree, items, values, attempts, live=live)
+    folder = kept_beside(journal, run.id)
+    found = _Reading(tree, items, values, attempts, folder, live=live)
     return Recorded(
         run=run,
         split=base.split,
@@ -143,7 +145,7 @@ def read_run(journal: Journal, run: RunRecord) -> Recorded:
         leaves={node.id: found.leaf(node) for node in tree.nodes if _worked(node, items)},
         joined=found.joined,
         calls=total(each for made in attempts.values() for each in made),
-        folder=kept_beside(journal, run.id),
+        folder=folder,
         opened_at=next((f.opened_at for f in journal.fan_outs(run.id) if f.path == FAN_OUT), None),
     )
 
@@ -187,9 +189,11 @@ class _Reading:
         items: Mapping[str, ItemRecord],
         values: Mapping[str, Any],
         attempts: Mapping[str, list[AttemptRecord]],
+        folder: Path | None,
         *,
         live: bool,
     ) -> None:
+        self._folder = folder
         self._tree = tree
         self._items = items
         self._values = values
@@ -216,7 +220,8 @@ class _Reading:
             ended=ended,
             again=once_more,
             tries=(*tries, *(t for each in fields for t in _tries(each))),
-            kept=next((str(each["kept"]) for each in fields if each.get("kept")), None),
+            kept=next((str(each["kept"]) for each in fields if each.get("kept")), None)
+            or self._kept(node.id, state),
             conflicts=tuple(each for each in self.joined.conflicts if each.leaf == node.id),
             spans=tuple(_span(each) for each in given if each.started_at is not None),
             queued_s=sum(each.queued_s for each in given),
@@ -224,6 +229,13 @@ class _Reading:
             starts=max((each.starts for each in given), default=0),
             calls=total(a for each in given for a in self._attempts.get(each.key, ())),
         )
+
+    def _kept(self, leaf: str, state: State) -> str | None:
+        """Where a change is that was done and is in no result."""
+        if self._folder is None or state not in ("given up", "left out", "conflict"):
+            return None
+        file = self._folder / patch_name(leaf)
+        return str(file) if file.is_file() else None
 
     def _done(self, item: ItemRecord | None) -> Ended | None:
         value = None if item is None else self._values.get(item.key)

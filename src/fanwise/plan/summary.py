@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -36,7 +37,7 @@ class LeafSummary(msgspec.Struct, frozen=True, kw_only=True):
     verified: str = ""
     said: str = ""
     kept: str | None = None
-    """Where the edits of one that was given up are."""
+    """Where the edits of one are that was given up, set aside or left out."""
     seconds: float = 0.0
 
 
@@ -89,6 +90,7 @@ def summary_of(
     board: Board,
     errors: Mapping[str, BaseException],
     twice: Sequence[str] = (),
+    kept: Mapping[str, str] = MappingProxyType({}),
     *,
     complete: bool,
 ) -> Summary:
@@ -96,7 +98,7 @@ def summary_of(
     joining = board.joining
     entries = _that_count(board)
     nodes = [node for node in board.tree.nodes if node.id in entries]
-    leaves = tuple(_leaf(node, entries, errors) for node in nodes)
+    leaves = tuple(_leaf(node, entries, errors, kept.get(node.id)) for node in nodes)
     if joining is None:
         return Summary(
             leaves=leaves, halted=board.halted, may_have_run_twice=tuple(twice), complete=complete
@@ -130,7 +132,10 @@ def _that_count(board: Board) -> Mapping[str, Entry]:
 
 
 def _leaf(
-    node: Node, entries: Mapping[str, Entry], errors: Mapping[str, BaseException]
+    node: Node,
+    entries: Mapping[str, Entry],
+    errors: Mapping[str, BaseException],
+    kept: str | None,
 ) -> LeafSummary:
     entry = entries[node.id]
     error = None
@@ -153,7 +158,7 @@ def _leaf(
         requests=() if last is None else last.requests,
         verified="" if last is None else last.verified,
         said="" if last is None else last.said,
-        kept=failed.get("kept"),
+        kept=failed.get("kept") or kept,
         seconds=0.0 if last is None else last.seconds,
     )
 

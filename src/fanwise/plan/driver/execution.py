@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 import msgspec
 
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.kept_files import files_of
+from fanwise.kernel.kept_files import files_of, kept_files
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current
 from fanwise.kernel.workspaces import open_workspaces
@@ -17,6 +17,7 @@ from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.cones import NOTHING, is_sparse
 from fanwise.plan.driver.drive import Driver
 from fanwise.plan.driver.earlier import earlier, path_here
+from fanwise.plan.driver.keeping import keep_changes
 from fanwise.plan.driver.replay import replay
 from fanwise.plan.driver.wanted import Wanted
 from fanwise.plan.driver.work import Work
@@ -35,6 +36,8 @@ class Executed(msgspec.Struct, frozen=True, kw_only=True):
     """Of leaves that failed, by the key of the item."""
     twice: Sequence[str]
     """What may have run twice: it ran when an earlier execution was killed."""
+    kept: Mapping[str, str]
+    """Where the changes of leaves are that are in no result."""
     notes: Sequence[str]
     complete: bool
     """Nobody halted or cancelled it from outside."""
@@ -55,12 +58,17 @@ async def execute(
         work = await in_thread(Work, case, pool, folder, tree=lambda: board.tree, grow=grower(case))
         driver = Driver(board, work.perform, lost=before.lost, grew=lambda board: grew(board.tree))
         await driver.run(case.spec.max_parallel, case.caps(len(pool or ()) or case.slots), run)
+        kept: Mapping[str, str] = {}
+        if board.over and kept_files(run) is not None:
+            base = case.base.commit
+            kept = await in_thread(keep_changes, case.git, base, board.entries, folder)
     if driver.fatal is not None:
         raise driver.fatal
     return Executed(
         board=board,
         errors=driver.errors,
         twice=driver.twice,
+        kept=kept,
         notes=_notes(case),
         complete=board.over,
     )

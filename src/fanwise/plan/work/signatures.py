@@ -42,8 +42,7 @@ def signatures(path: str, text: str) -> list[str]:
         return [_cut(line) for line in _python(text)]
     if language:
         lines = (_SCRIPT if language == "typescript" else _GO).findall(text)
-        return [_cut(re.sub(r"\s*(\{|=>)\s*$", "", line_of(line).rstrip())) for line in lines]
-        return [_cut(_without_body(line.rstrip())) for line in lines]
+        return [_cut(_without_body(line_of(line).rstrip())) for line in lines]
     return []
 
 
