@@ -111,10 +111,10 @@ def _what(case: Case) -> Iterator[str]:
 
 def _scored(case: Case) -> Iterator[str]:
     card, split = case.base.split.scorecard, case.base.split
+    uneven = f"; the biggest is {card.balance:.2g} times the mean" if card.balance >= 1.1 else ""
     yield (
         f"{number(card.leaves, 'sub-plan')} of {number(card.files, 'file')} "
-        f"({number(card.tokens, 'token')}), {card.depth} deep, by {split.mode}; "
-        f"the biggest is {card.balance:.3g} times the mean"
+        f"({number(card.tokens, 'token')}), {card.depth} deep, by {split.mode}{uneven}"
     )
     if card.edges and card.cut is not None:
         hubs = (
