@@ -105,7 +105,7 @@ def _expression(word: str) -> str:
 
 
 def _of(letters: str) -> str:
-    """One of these letters, but no slash; nothing at all, if they are none: `[z-a]`. So does git."""
+    """One of these letters, no slash; nothing at all, if they are none: `[z-a]`. So does git."""
     try:
         re.compile(letters)
     except re.error:
