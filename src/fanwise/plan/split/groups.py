@@ -23,6 +23,16 @@ class Groups:
             self.tokens[one] + self.tokens[other],
         )
 
+    def least(self, places: Iterable[int]) -> tuple[int, int]:
+        """The fewest files and the fewest tokens of some."""
+        some = [(len(self.members[place]), self.tokens[place]) for place in places]
+        return min((n for n, _ in some), default=0), min((n for _, n in some), default=0)
+
+    def has_room(self, place: int, least: tuple[int, int]) -> bool:
+        """Whether one can still take others, none of which is less."""
+        files, tokens = least
+        return self._rules.fits(len(self.members[place]) + files, self.tokens[place] + tokens)
+
     def join(self, one: int, other: int) -> None:
         """Make `other` a part of `one`."""
         self.members[one] += self.members[other]

@@ -14,12 +14,16 @@ def pack(groups: Groups) -> None:
     for place in groups.alive():
         home = _home(groups.members[place])
         open_.setdefault(_depth(home), {}).setdefault(home, []).append(place)
+    first = {place: min(groups.members[place]) for place in groups.alive()}  # stays the first
     for depth in range(max(open_, default=0), -1, -1):
+        left = [place for folders in open_.values() for each in folders.values() for place in each]
+        least = groups.least(left)
         folders = open_.pop(depth, {})
         for folder in sorted(folders, reverse=True):
-            kept = _first_fit(groups, sorted(folders[folder], key=lambda n: min(groups.members[n])))
+            some = [place for place in folders[folder] if groups.has_room(place, least)]
+            kept = _first_fit(groups, sorted(some, key=first.__getitem__))
             above = folder.rpartition("/")[0]
-            if folder:
+            if folder and kept:
                 open_.setdefault(_depth(above), {}).setdefault(above, []).extend(kept)
 
 

@@ -56,21 +56,22 @@ class Listed(NamedTuple):
     """Without a value that stands in for it."""
 
 
-def closing(found: list[Token], at: int) -> int:
-    """The place of the bracket that closes the one here; the end of all, if none is near."""
-    depth = 0
-    for number in range(at, min(at + _FAR, len(found))):
-        if found[number].kind == "sign":
-            depth += found[number].text in _OPEN
-            depth -= found[number].text in _CLOSE
-            if depth == 0:
-                return number
-    return len(found)
+def brackets(found: list[Token]) -> dict[int, int]:
+    """Of each bracket that opens, the place of that which closes it, if it is near."""
+    closed, opened = dict[int, int](), list[int]()
+    for number, token in enumerate(found):
+        if token.kind == "sign" and token.text in _OPEN:
+            opened.append(number)
+        elif token.kind == "sign" and token.text in _CLOSE and opened:
+            if number - opened[-1] < _FAR:
+                closed[opened[-1]] = number
+            opened.pop()
+    return closed
 
 
-def listed(found: list[Token], at: int) -> Iterator[Listed]:
+def listed(found: list[Token], at: int, end: int) -> Iterator[Listed]:
     """Read a list in braces: of exports, of imports, or a pattern."""
-    for part in parts(found, at):
+    for part in parts(found, at, end):
         words = [each.text for each in part if each.kind in ("word", "quoted")]
         if words[:1] == ["type"] and len(words) > 1 and words[1] != "as":
             words = words[1:]
@@ -79,9 +80,9 @@ def listed(found: list[Token], at: int) -> Iterator[Listed]:
             yield Listed(words[0], words[-1], sure="=" not in signs)
 
 
-def parts(found: list[Token], at: int) -> Iterator[list[Token]]:
+def parts(found: list[Token], at: int, end: int) -> Iterator[list[Token]]:
     """What stands between the commas of a bracket; if its end is not near, nothing."""
-    end, part, depth = closing(found, at), list[Token](), 0
+    part, depth = list[Token](), 0
     if end == len(found):
         return
     for token in found[at + 1 : end]:
@@ -99,6 +100,9 @@ def parts(found: list[Token], at: int) -> Iterator[list[Token]]:
 class _Reader:
     def __init__(self, found: list[Token]) -> None:
         self._found = found
+        self._brackets = brackets(found)
+        self._inside = 0
+        """Up to here it has been read what is in brackets."""
         self._names: dict[str, Origin | None] = {}
         self._stars: list[str] = []
         self._dynamic = False
@@ -112,7 +116,7 @@ class _Reader:
             if self._lost:
                 break  # nothing can be missed here any more
             if token.kind == "word" and self._text(at - 1) not in (".", "?."):
-                if token.text == "export":
+                if token.text == "export" and at >= self._inside:
                     self._export(at + 1)
                 elif token.text in ("exports", "module"):
                     self._common_js(at)
@@ -128,7 +132,7 @@ class _Reader:
         return self._found[at].text if in_it else ""
 
     def _closing(self, at: int) -> int:
-        end = closing(self._found, at)
+        end = self._brackets.get(at, len(self._found))
         self._lost |= end == len(self._found)
         self._dynamic |= self._lost
         return end
@@ -157,8 +161,9 @@ class _Reader:
             self._declared(at)
 
     def _list(self, at: int) -> None:
-        path = self._from(self._closing(at) + 1)
-        for each in listed(self._found, at):
+        self._inside = end = self._closing(at)
+        path = self._from(end + 1)
+        for each in listed(self._found, at, end):
             self._names[each.local] = None if path is None else Origin(path, each.name)
 
     def _star(self, at: int) -> None:
@@ -189,19 +194,21 @@ class _Reader:
             end = self._closing(at)
             inside = self._found[at : min(end, at + _FAR)]
             self._names |= {each.text: None for each in inside if each.kind == "word"}
-            at = end
-        depth, begins = 0, True
-        for token in self._found[at : at + _FAR]:
+            self._inside = end
+            at = end + 1
+        begins, until = True, at + _FAR
+        while at < min(until, len(self._found)):
+            token = self._found[at]
             sign = token.text if token.kind == "sign" else ""
-            depth += (sign != "" and sign in _OPEN) - (sign != "" and sign in _CLOSE)
-            if depth < 0 or (depth == 0 and sign == ";"):
+            if sign == ";" or (sign != "" and sign in _CLOSE):
                 return
-            if token.kind == "word" and depth == 0 and token.text in _STARTS:
+            if token.kind == "word" and token.text in _STARTS:
                 return
-            if token.kind == "word" and begins and depth == 0:
+            if token.kind == "word" and begins:
                 self._names[token.text] = None
             begins = sign == ","
-        self._dynamic |= at + _FAR < len(self._found)
+            at = 1 + (self._brackets.get(at, until) if sign != "" and sign in _OPEN else at)
+        self._dynamic |= until < max(at, len(self._found))
 
     # -- CommonJS ---------------------------------------------------------------------------------
 
@@ -232,7 +239,12 @@ class _Reader:
             self._dynamic = True  # handed on, or by a name that is not written here
 
     def _object(self, at: int) -> None:
-        for part in parts(self._found, at):
+        end = self._closing(at)
+        if at < self._inside:
+            self._dynamic = True  # in another: nobody writes that
+            return
+        self._inside = end
+        for part in parts(self._found, at, end):
             if not part or part[0].kind not in ("word", "quoted"):
                 self._dynamic = True
                 continue
@@ -241,5 +253,5 @@ class _Reader:
                 word = part[1].text
             self._names[word] = None
         # What stands behind the object (`|| other`) may have more.
-        after = self._text(self._closing(at) + 1)
+        after = self._text(end + 1)
         self._dynamic |= after in ("||", "&&", "??", ".", "[", "?")

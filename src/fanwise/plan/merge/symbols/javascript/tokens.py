@@ -18,7 +18,15 @@ _TOKEN = re.compile(
     r"|(?P<sign>\?\.|=>|===?|!==?|&&|\|\||\?\?|\.\.\.|.)",
     re.DOTALL,
 )
-_REGEX = re.compile(r"/(?![*/>])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,500}\]){1,2000}/\w*")
+_REGEX = re.compile(r"/(?![*/>])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,500}+\]){1,2000}+/\w*")
+_RUNS = {
+    '"': re.compile(r'(?:[^"\\\n]|\\.)*+', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\\n]|\\.)*+", re.DOTALL),
+    "`": re.compile(r"(?:[^`\\]|\\.)*+", re.DOTALL),
+    "/": re.compile(r"(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,500}+\]){0,2000}+"
+                    r"(?:\[(?:[^\]\\\n]|\\.){0,500}+)?"),
+}  # fmt: skip
+"""How far what they open goes, if it has no end."""
 _ENDS_A_VALUE = (")", "]", "}", "<")
 """After these, and after words, a slash divides (or ends a tag)."""
 _NOT_VALUES = {"return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "do",
@@ -43,18 +51,42 @@ def tokens(text: str) -> list[Token]:
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    at, last = 0, Token("sign", ";", 0)
+    at, last, opens = 0, Token("sign", ";", 0), _Opens(text)
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        assert found is not None
-        kind = found.lastgroup or "sign"
-        if kind == "sign" and found[0] == "/" and _begins_a_regex(last):
-            regex = _REGEX.match(text, at)
-            found, kind = (regex, "regex") if regex is not None else (found, kind)
-        at = found.end()
+        found = None if opens.never(at) else _TOKEN.match(text, at)
+        kind = "sign" if found is None else found.lastgroup or "sign"
+        end = at + 1 if found is None else found.end()
+        if found is not None and kind == "sign" and found[0] in _RUNS:
+            regex = _REGEX.match(text, at) if found[0] == "/" and _begins_a_regex(last) else None
+            if regex is not None:
+                kind, end = "regex", regex.end()
+            elif found[0] != "/" or _begins_a_regex(last):
+                opens.note(at)
+        written, at = text[at:end], end
         if kind != "skip":
-            last = Token(kind, found[0][1:-1] if kind == "quoted" else found[0], at)
+            last = Token(kind, written[1:-1] if kind == "quoted" else written, at)
             yield last
+
+
+class _Opens:
+    """Signs that open something without an end: up to there, no other of them has one either."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._until: dict[str, int] = {}
+        self._last = 0
+
+    def never(self, at: int) -> bool:
+        """Whether it is known that the sign here opens nothing."""
+        return at < self._last and at < self._until.get(self._text[at], 0) and (
+            self._text[at] != "/" or self._text[at + 1 : at + 2] not in ("/", "*")
+        )  # fmt: skip
+
+    def note(self, at: int) -> None:
+        """Note that the sign here opens nothing."""
+        run = _RUNS[self._text[at]].match(self._text, at + 1)
+        self._until[self._text[at]] = run.end() if run else 0
+        self._last = max(self._until.values())
 
 
 def _begins_a_regex(last: Token) -> bool:

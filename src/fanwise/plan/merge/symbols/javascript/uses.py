@@ -6,10 +6,11 @@ for before it is taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from bisect import bisect_left
 from typing import NamedTuple
 
-from fanwise.plan.merge.symbols.javascript.facts import DEFAULT, closing, listed
+from fanwise.plan.merge.symbols.javascript.facts import DEFAULT, brackets, listed
 from fanwise.plan.merge.symbols.javascript.tokens import Token, tokens
 
 _PREPARED = ("?", "?.", "&&", "||", "??", "=")
@@ -26,7 +27,8 @@ class Use(NamedTuple):
 def uses_in(text: str) -> dict[Use, int]:
     """Return what a file uses of those that it names by relative paths, with the first lines."""
     found = _Reader(tokens(text)).found
-    return {use: text.count("\n", 0, at) + 1 for use, at in found.items() if use.path[:1] == "."}
+    ends = [each.start() for each in re.finditer("\n", text)]
+    return {use: bisect_left(ends, at) + 1 for use, at in found.items() if use.path[:1] == "."}
 
 
 class _Reader:
@@ -37,11 +39,17 @@ class _Reader:
         """Names that stand for whole files."""
         self._places: dict[str, list[int]] = {}
         """Of each word, where it is no member of another."""
-        self._caught = list(self._tries())
+        self._brackets = brackets(found)
+        self._opened = {end: at for at, end in self._brackets.items()}
+        self._caught = self._tries()
+        self._inside = 0
+        """Up to here it has been read what is in braces."""
         for at, token in enumerate(found):
             if token.kind != "word" or self._sign(at - 1) in _MEMBER:
                 continue
             self._places.setdefault(token.text, []).append(at)
+            if at < self._inside:
+                continue
             if token.text == "import" and self._sign(at + 1) not in ("(", "."):
                 self._import(at)
             elif token.text == "export" and self._sign(at + 1) in ("{", "*", "type"):
@@ -62,10 +70,17 @@ class _Reader:
     def _note(self, path: str, name: str | None, at: int) -> None:
         self.found.setdefault(Use(path, name), self._tokens[at].at)
 
-    def _tries(self) -> Iterator[range]:
+    def _tries(self) -> bytearray:
+        """Of each place whether it is in a `try`."""
+        caught, until = bytearray(len(self._tokens)), 0
         for at, token in enumerate(self._tokens):
             if token[:2] == ("word", "try") and self._sign(at + 1) == "{":
-                yield range(at, closing(self._tokens, at + 1))
+                until = max(until, self._closing(at + 1))
+            caught[at] = at < until
+        return caught
+
+    def _closing(self, at: int) -> int:
+        return self._brackets.get(at, len(self._tokens))
 
     # -- ECMAScript -------------------------------------------------------------------------------
 
@@ -83,7 +98,7 @@ class _Reader:
             local, at = self._sign(at), at + 1
             at += self._sign(at) == ","
         if self._sign(at) == "{":
-            braces, at = at, closing(self._tokens, at) + 1
+            braces, at = at, self._closing(at) + 1
         elif self._sign(at) == "*" and self._sign(at + 1) == "as":
             space, at = self._sign(at + 2), at + 3
         path = self._quoted(at + 1) if self._sign(at) == "from" else None
@@ -98,21 +113,22 @@ class _Reader:
             self._named(path, braces)
 
     def _named(self, path: str, at: int) -> None:
-        end = closing(self._tokens, at)
-        places = {self._tokens[n].text: n for n in range(min(end, len(self._tokens)) - 1, at, -1)}
-        for each in listed(self._tokens, at):
+        self._inside = end = self._closing(at)
+        places = {self._tokens[n].text: n for n in range(end - 1, at, -1)}
+        for each in listed(self._tokens, at, end):
             self._note(path, each.name, places.get(each.name, at))
 
     def _again(self, at: int) -> None:
         """`export {a} from "x"`, `export * from "x"`."""
         at += 1 + (self._sign(at + 1) == "type")
-        end = closing(self._tokens, at) + 1 if self._sign(at) == "{" else at + 1
+        end = self._closing(at) + 1 if self._sign(at) == "{" else at + 1
         end += 2 * (self._sign(end) == "as")
         path = self._quoted(end + 1) if self._sign(end) == "from" else None
         if path is not None:
             self._note(path, None, at)
             if self._sign(at) == "{":
-                for each in listed(self._tokens, at):
+                self._inside = self._closing(at)
+                for each in listed(self._tokens, at, self._inside):
                     self._note(path, each.name, at)
 
     # -- CommonJS ---------------------------------------------------------------------------------
@@ -120,7 +136,7 @@ class _Reader:
     def _call(self, at: int) -> None:
         """`require("x")`: as it is, a part of it, or taken apart."""
         path, end = self._quoted(at + 2), at + 3
-        if path is None or self._sign(end) != ")" or any(at in each for each in self._caught):
+        if path is None or self._sign(end) != ")" or self._caught[at]:
             return
         waits = self._tokens[at].text == "import"
         if waits and self._sign(at - 1) != "await":
@@ -135,11 +151,9 @@ class _Reader:
 
     def _taken(self, path: str, at: int) -> None:
         if self._sign(at) == "}":
-            begin = next(
-                (n for n in range(at, max(-1, at - 1_000), -1) if self._sign(n) == "{"), at
-            )
-            if closing(self._tokens, begin) == at:
-                for each in listed(self._tokens, begin):
+            begin = self._opened.get(at, at)
+            if begin < at and not any(self._sign(n) == "{" for n in range(begin + 1, at)):
+                for each in listed(self._tokens, begin, at):
                     if each.sure:
                         self._note(path, each.name, begin)
         elif self._sign(at - 1) in ("const", "let", "var", "import"):
@@ -169,4 +183,4 @@ class _Reader:
         asked = self._sign(at - 1) in ("typeof", "!", "delete")
         asked = asked or (self._sign(at - 1) == "(" and self._sign(at - 2) in ("if", "while"))
         asked = asked or self._sign(at + 1) == "?." or self._sign(at + 3) in _PREPARED
-        return asked or any(at in each for each in self._caught)
+        return asked or bool(self._caught[at])
