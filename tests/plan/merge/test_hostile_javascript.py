@@ -8,6 +8,7 @@ import pytest
 
 from fanwise.plan.merge.symbols.javascript import facts, uses
 from fanwise.plan.merge.symbols.javascript.tokens import MOST, Token, tokens
+from fanwise.plan.merge.symbols.javascript.version import Version
 
 PIECES = [
     "export {", "import {", "export const (", "export const {", "module.exports = {", "export * ",
@@ -65,3 +66,15 @@ def test_braces_in_braces(begin: str, end: str) -> None:
 def test_a_quote_without_an_end_is_looked_for_once(quote: str) -> None:
     text = quote + f"\\{quote}" * (MOST // 2 - 1)
     assert [each.text for each in tokens(text)][:4] == [quote, "\\", quote, "\\"]
+
+
+def test_files_that_export_all_of_one_another_are_looked_at_once() -> None:
+    read: list[str] = []
+
+    def module(path: str) -> facts.Module:
+        read.append(path)
+        return facts.Module(names={}, stars=("./a", "./b") * 10)
+
+    version = Version(["a.ts", "b.ts"], ["a.ts", "b.ts"], module)
+    assert version.where("c.ts", uses.Use("./a", "x")) is False
+    assert sorted(read) == ["a.ts", "b.ts"]

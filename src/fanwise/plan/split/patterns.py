@@ -105,7 +105,6 @@ def _expression(word: str) -> str:
 
 
 def _of(letters: str) -> str:
-    """One of these letters, but no slash; of `[z-a]`, which are none, nothing. As git has it."""
     """One of these letters, no slash; nothing at all, if they are none: `[z-a]`. So does git."""
     try:
         re.compile(letters)

@@ -34,8 +34,11 @@ class Version:
         self._known = known
         self._read = read
 
-    def where(self, path: str, use: Use, deep: int = _DEEP) -> Found | bool:
+    def where(self, path: str, use: Use) -> Found | bool:
         """Find what a file means by a use. True: it may be there; False: it is not."""
+        return self._where(path, use, _DEEP, set())
+
+    def _where(self, path: str, use: Use, deep: int, seen: set[tuple[str, str]]) -> Found | bool:
         if use.path[:1] != "." or deep == 0:
             return True
         base = normpath(join(dirname(path), use.path))
@@ -47,21 +50,24 @@ class Version:
             return Found(files[0], None)
         if not all(each.endswith(SUFFIXES) for each in files):
             return True
-        answers = [self._in(each, use.name, deep) for each in files]
+        answers = [self._in(each, use.name, deep, seen) for each in files]
         named = [each for each in answers if isinstance(each, Found)]
         return named[0] if named else any(answers)
 
-    def _in(self, path: str, name: str, deep: int) -> Found | bool:
+    def _in(self, path: str, name: str, deep: int, seen: set[tuple[str, str]]) -> Found | bool:
+        if (path, name) in seen:  # files may export one another: who came first has the answer
+            return False
+        seen.add((path, name))
         module = self._read(path)
         if name in module.names:
             origin = module.names[name]
             if origin is None:
                 return Found(path, name)
-            return self.where(path, Use(*origin), deep - 1)
+            return self._where(path, Use(*origin), deep - 1, seen)
         if module.dynamic or (name == DEFAULT and module.common):
             return True
         stars = () if name == DEFAULT else module.stars
-        answers = [self.where(path, Use(each, name), deep - 1) for each in stars]
+        answers = [self._where(path, Use(each, name), deep - 1, seen) for each in stars]
         named = [each for each in answers if isinstance(each, Found)]
         return named[0] if named else any(answers)
 
