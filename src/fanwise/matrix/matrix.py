@@ -31,6 +31,7 @@ from fanwise.matrix.tables import summary_lines
 from fanwise.models.port import Model
 from fanwise.specs import Document, check
 from fanwise.specs.inputs import Inputs
+from fanwise.specs.plain import plain
 
 KEY = "matrix"
 
@@ -60,11 +61,11 @@ class Matrix:
             "name": name,
             "axes": {**axes, "model": _models(axes.get("model", []), objects)},
             "strategies": {key: _strategy(each) for key, each in strategies.items()},
-            "score": [{"call": each} if callable(each) else _plain(each) for each in score],
-            **_plain(fields),
+            "score": [{"call": each} if callable(each) else plain(each) for each in score],
+            **plain(fields),
         }
         self._document = Document(
-            "Matrix(…)", Path(folder).absolute(), {KEY: _plain(data)}, objects=objects
+            "Matrix(…)", Path(folder).absolute(), {KEY: plain(data)}, objects=objects
         )
         where = self._document.at(KEY)
         spec = check(self._document, MatrixSpec, KEY)
@@ -219,10 +220,3 @@ def _strategy(given: Any) -> Any:
     if isinstance(given, str):
         return {"prompt": given}
     return {"call": given} if callable(given) else given
-
-
-def _plain(given: Any) -> Any:
-    """Mappings as dicts and sequences as lists, as a file would have them."""
-    if isinstance(given, Mapping):
-        return {key: _plain(value) for key, value in given.items()}
-    return [_plain(each) for each in given] if isinstance(given, list | tuple) else given

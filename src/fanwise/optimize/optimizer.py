@@ -21,6 +21,7 @@ from fanwise.optimize.system import KEY, OptimizePlan
 from fanwise.optimize.telling import table_lines
 from fanwise.optimize.verdicts import Verdict
 from fanwise.specs import Document
+from fanwise.specs.plain import plain
 
 Candidates = str | Sequence[str] | Mapping[str, Any]
 
@@ -111,7 +112,7 @@ async def optimize(
     memory. What is wrong is a `BadSpec`, before anything is run.
     """
     data: dict[str, Any] = {
-        **_plain(fields or {}),
+        **plain(fields or {}),
         "repo": os.fspath(repo),
         "target": target,
         "candidates": _candidates(candidates),
@@ -121,7 +122,7 @@ async def optimize(
         "copy": list(copy),
     }
     more = {"bench": bench, "rounds": rounds, "accept": accept}
-    data.update((name, _plain(value)) for name, value in more.items() if value is not None)
+    data.update((name, plain(value)) for name, value in more.items() if value is not None)
     asked = Asked(apply, branch)
     plan = _plan(data, folder, asked)
     durable = run is not None or journal is not None
@@ -169,7 +170,7 @@ def _plan(data: dict[str, Any], folder: str | os.PathLike[str], asked: Asked) ->
 
 
 def _candidates(given: Candidates) -> Any:
-    return _plain(given) if isinstance(given, Mapping) else {"files": _plain(given)}
+    return plain(given) if isinstance(given, Mapping) else {"files": plain(given)}
 
 
 def _models(candidates: dict[str, Any]) -> dict[str, Model]:
@@ -182,10 +183,3 @@ def _models(candidates: dict[str, Any]) -> dict[str, Model]:
         return {}
     propose["model"] = model.name
     return {model.name: model}
-
-
-def _plain(given: Any) -> Any:
-    """Mappings as dicts and sequences as lists, as a file would have them."""
-    if isinstance(given, Mapping):
-        return {key: _plain(value) for key, value in given.items()}
-    return [_plain(each) for each in given] if isinstance(given, list | tuple) else given

@@ -21,6 +21,7 @@ from fanwise.plan.leaving import Left
 from fanwise.plan.summary import LeafSummary, Summary
 from fanwise.plan.system import KEY, PlanPlan
 from fanwise.specs import Document
+from fanwise.specs.plain import plain
 
 Each = Mapping[str, Any] | Callable[..., Any]
 
@@ -124,10 +125,10 @@ async def plan(
     all is in memory. What is wrong is a `BadSpec`, before anything is run.
     """
     data: dict[str, Any] = {
-        **_plain(fields or {}),
+        **plain(fields or {}),
         "repo": os.fspath(repo),
         "goal": goal,
-        "files": _plain(files),
+        "files": plain(files),
         "max_parallel": max_parallel,
         "merge": merge,
         "retry": retry,
@@ -135,7 +136,7 @@ async def plan(
         "dirty": dirty,
     }
     more = {"split": split, "verify": verify, "check": check}
-    data.update((name, _plain(value)) for name, value in more.items() if value is not None)
+    data.update((name, plain(value)) for name, value in more.items() if value is not None)
     data["each"], objects = _each(each)
     document = Document("plan(…)", _absolute(folder), {KEY: data}, objects=objects)
     asked = Asked(bisect=bisect, apply=apply)
@@ -178,18 +179,11 @@ def _each(given: Each) -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(given, Mapping):
         name = f"{given.__module__}:{getattr(given, '__qualname__', type(given).__qualname__)}"
         return {"call": name}, {name: given}
-    data = _plain(given)
+    data = plain(given)
     model = data.get("model")
     if model is None or isinstance(model, str | dict):
         return data, {}
     return {**data, "model": model.name}, {model.name: model}
-
-
-def _plain(given: Any) -> Any:
-    """Mappings as dicts and sequences as lists, as a file would have them."""
-    if isinstance(given, Mapping):
-        return {key: _plain(value) for key, value in given.items()}
-    return [_plain(each) for each in given] if isinstance(given, list | tuple) else given
 
 
 def _absolute(folder: str | os.PathLike[str]) -> Path:
