@@ -64,6 +64,7 @@ def test_a_small_file_has_sensible_defaults(repo: Path) -> None:
         ("files: [a.py, ../x.py]", "plan.files[1]", "outside the repository"),
         ("files: /etc/passwd", "plan.files", "outside the repository"),
         ("shared: ['../x']", "plan.shared[0]", "outside the repository"),
+        ("sparse: [nowhere]", "plan.sparse[0]", "there is no 'nowhere' in the commit"),
         ("sparse: [/etc]", "plan.sparse[0]", "outside the repository"),
         ("max_parallel: 0", "plan.max_parallel", "at least 1"),
         ("max_parallel: 257", "plan.max_parallel", "at most 256"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from fanwise.specs import Where
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import Place, Start, find, start_of
+from fanwise.workspaces.sparse import FILES_ONLY
 
 SPARE = 10
 """So many workspaces there may be, although there are fewer leaves: these may return sub-plans."""
@@ -127,6 +128,8 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
     if not listing.files:
         raise where.at("files").bad(_no_files(spec, [each.why for each in listing.left_out]))
     git = Git(place.top, git_dir=place.git_dir)
+    if isinstance(spec.sparse, tuple):
+        _check_folders(git, start.commit, place.inside, spec.sparse, where.at("sparse"))
     commits = where.at("repo").making(lambda: past_commits(repo, start.commit))
     made = where.at("split").making(
         lambda: split(
@@ -148,6 +151,16 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
         unmatched=listing.unmatched,
         workflow=where.at("each", "workflow").making(lambda: workflow_of(spec, where)),
     )
+
+
+def _check_folders(
+    git: Git, commit: str, inside: str, folders: Sequence[str], where: Where
+) -> None:
+    """A folder that is misspelt would be missing in every workspace. `BadSpec`."""
+    for number, folder in enumerate(folders):
+        path = str(PurePosixPath(inside, folder.removesuffix(FILES_ONLY)))
+        if git.run("cat-file", "-e", f"{commit}:{path}")[0] != 0:
+            raise where.at(number).bad(f"there is no {folder!r} in the commit that all starts from")
 
 
 def rules_of(spec: PlanSpec) -> Rules:
