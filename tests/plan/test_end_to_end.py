@@ -193,6 +193,7 @@ def test_the_check_that_fails_leaves_no_branch_and_bisect_finds_whom_to_leave_ou
     found = json.loads(capfd.readouterr().out)["result"]
     left_out = [leaf["title"] for leaf in found["leaves"] if leaf["state"] == "left out"]
     assert left_out == ["p04/m0.py"]
+    assert "+BAD\n" in Path(found["leaves"][4]["kept"]).read_text(), "it is not lost"
     assert log.read_text().count("x") == len(found["checks"]), "no check was made twice"
     names = git(repo, "diff", "--name-only", "main", found["result"]["branch"]).split()
     assert names == [f"p0{n}/m0.py" for n in (0, 1, 2, 3, 5)]

@@ -236,8 +236,12 @@ def test_other_strategies(tmp_path: Path, strategy: str) -> None:
         (work.root / "list.txt").write_text(f"{work.title}\n")
 
     options = {"split": {**SPLIT, "max_files": 1}, "files": "**/*.py", "merge": strategy}
-    found = done(repo, work, fields={"shared": "list.txt"}, **options)
+    journal = tmp_path / "journal.db"
+    found = done(repo, work, fields={"shared": "list.txt"}, journal=journal, run="r", **options)
     if strategy == "fail_on_conflict":
+        kept = found.leaf("p01/m0.py").kept
+        assert kept is not None
+        assert "+p01/m0.py\n" in Path(kept).read_text()
         assert found.commit is None
         assert not found.good
         assert any("p01/m0.py with p00/m0.py; not settled" in note for note in found.notes)

@@ -9,7 +9,7 @@ name of its own: only files that have a word which somebody took away are parsed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merged import Broken
@@ -18,6 +18,7 @@ from fanwise.plan.merge.symbols.renamed import new_name, new_path
 from fanwise.plan.merge.symbols.resolve import Elsewhere, Missing, Origin, Version
 from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.symbols.uses import Use, uses_in
+from fanwise.plan.merge.symbols.who import first_leaf
 from fanwise.plan.merge.trees import Files, blobs_at
 from fanwise.plan.split.imports.javascript import SUFFIXES
 from fanwise.workspaces.git import Git
@@ -99,8 +100,10 @@ class _Gate:
         return origin if lost or isinstance(now, Missing) else None
 
     def _broken(self, path: str, line: int, use: Use, origin: Origin) -> Broken | None:
-        user = self._first(path, lambda blob: use in uses_in(self._texts.text(blob)))
-        remover = self._first(origin.path, lambda blob: self._lacks(blob, origin.names))
+        user = first_leaf(self._changes, path, lambda blob: use in uses_in(self._texts.text(blob)))
+        remover = first_leaf(
+            self._changes, origin.path, lambda blob: self._lacks(blob, origin.names)
+        )
         if user is None or remover is None or user.leaf == remover.leaf:
             return None
         return Broken(
@@ -112,11 +115,6 @@ class _Gate:
             removed_from=origin.path,
             renamed_to=self._renamed(origin, remover),
         )
-
-    def _first(self, path: str, fits: Callable[[Blob | None], bool]) -> Change | None:
-        """The first leaf that has changed a file in such a way."""
-        some = [change for change in self._changes if path in change.files]
-        return next((change for change in some if fits(change.files[path])), None)
 
     def _lacks(self, blob: Blob | None, names: tuple[str, ...]) -> bool:
         if blob is None or not names:

@@ -7,7 +7,7 @@ whatever cannot be told counts as there. Only relative paths are followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merged import Broken
@@ -16,6 +16,7 @@ from fanwise.plan.merge.symbols.javascript.uses import Use, uses_in
 from fanwise.plan.merge.symbols.javascript.version import Found, Version
 from fanwise.plan.merge.symbols.renamed import new_path
 from fanwise.plan.merge.symbols.texts import Texts
+from fanwise.plan.merge.symbols.who import first_leaf
 from fanwise.plan.split.imports.javascript import SUFFIXES
 
 _LINE = re.compile(rb"\bexports?\b|^[ \t]*[\w$]+(?:[ \t]+as[ \t]+[\w$]+)?[ \t]*(?:[,:].*)?$")
@@ -125,7 +126,7 @@ class _Gate:
         return re.search(pattern, self._texts.text(self._after[origin.path])) is not None
 
     def _broken(self, path: str, line: int, use: Use, origin: Found) -> Broken | None:
-        user = self._first(path, lambda blob: use in self._uses(blob))
+        user = first_leaf(self._changes, path, lambda blob: use in self._uses(blob))
         remover = self._remover(origin)
         here = self._old.where(path, Use(use.path, None))
         if remover is None and isinstance(here, Found):  # it re-exported it, and does not now
@@ -146,12 +147,7 @@ class _Gate:
         )
 
     def _remover(self, origin: Found) -> Change | None:
-        return self._first(origin.path, lambda blob: self._lacks(blob, origin.name))
-
-    def _first(self, path: str, fits: Callable[[Blob | None], bool]) -> Change | None:
-        """The first leaf that has changed a file in such a way."""
-        some = [change for change in self._changes if path in change.files]
-        return next((change for change in some if fits(change.files[path])), None)
+        return first_leaf(self._changes, origin.path, lambda blob: self._lacks(blob, origin.name))
 
     def _lacks(self, blob: Blob | None, name: str | None) -> bool:
         if blob is None or name is None:
