@@ -8,7 +8,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 # The tests start many short Python processes: compiled files make that bearable.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test test-all lint types layers unit coverage bench docs format clean
+.PHONY: help setup run test test-all lint types layers unit coverage bench docs format release clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -70,6 +70,9 @@ docs: setup  ## write docs/reference from the docstrings
 format: setup  ## let ruff rewrite what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+release: setup  ## build, check the wheel in an empty environment, cut the changelog, tag: VERSION=0.2.0
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/release.py $(VERSION)
 
 clean:  ## remove the virtual environment and caches
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .import_linter_cache .coverage* dist
