@@ -1,8 +1,10 @@
 """What became of an item.
 
 Outcomes are made by the hundred thousand, so they are msgspec structs (half the size of a
-dataclass, and untracked by the garbage collector), and what can be computed is not stored:
-the seconds of an item are the sums over its attempts.
+dataclass), and what can be computed is not stored: the seconds of an item are the sums over its
+attempts. `gc=False` is only for what holds plain data: an attempt holds an error, whose traceback
+holds whatever was going on. (A struct without an error costs the garbage collector nothing
+anyway: it is tracked only if a field of it is.)
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     """Of the input, those that came from the provider's cache; None: unknown."""
 
 
-class Attempt(msgspec.Struct, frozen=True, gc=False):
+class Attempt(msgspec.Struct, frozen=True):
     """One try at an item, or one try of a `call` inside it.
 
     `queued_s` is the wait for permits, rates and the journal, since the item was pulled (items are

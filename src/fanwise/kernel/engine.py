@@ -362,7 +362,9 @@ class Engine(Generic[I, T]):
         """The outcome is final: keep it, and see what it halts."""
         entry = self._entries.pop(outcome.index, None)
         if entry is not None:
-            entry.task = None  # its context holds the entry: a cycle for the garbage collector
+            # Both lead back to the entry: the task by its context, an error by its traceback.
+            entry.task = None
+            entry.attempts = entry.calls = ()
         try:
             decision = self.schedule.ended(outcome.index, outcome)
         except FanwiseError as error:

@@ -40,7 +40,7 @@ def score_of(outcome: Outcome[Any]) -> Score:
     return Score(value["score"], value["reason"])
 
 
-class CellResult(msgspec.Struct, frozen=True, gc=False):
+class CellResult(msgspec.Struct, frozen=True):
     """A cell that was run, or read from the journal."""
 
     id: str

@@ -39,7 +39,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
     """What only this provider knows, by the names of pydantic-ai's settings."""
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that a reply depends on."""
 
     messages: tuple[Message, ...]
