@@ -14,12 +14,12 @@ from alembic.script import ScriptDirectory
 
 from fanwise import Budget, Outcome, Usage, call, fan_out, open_run
 from fanwise.errors import JournalUnreadable
-from fanwise.journal import migrate, schema
-from fanwise.journal.migrate import HISTORY, History
+from fanwise.journal import migrate
+from fanwise.journal.migrate import HEAD, HISTORY, History
 from fanwise.journal.sqlite import ReadOnlyJournal, SqliteJournal
 from tests.journal.conftest import Child, a_run
 
-NEXT = f"{int(schema.HEAD) + 1:04}"
+NEXT = f"{int(HEAD) + 1:04}"
 NEXT_VERSION = f'''
 """A version that is not there yet."""
 
@@ -27,7 +27,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "{NEXT}"
-down_revision = "{schema.HEAD}"
+down_revision = "{HEAD}"
 
 
 def upgrade() -> None:
@@ -81,14 +81,14 @@ def test_the_migrations_make_exactly_the_schema_of_the_metadata(tmp_path: Path) 
     with migrate._connection(migrated, "rwc", 1.0) as connection:
         migrate._migrate(connection, HISTORY)
     assert structure(migrated) == structure(made)
-    assert query(migrated, "SELECT * FROM alembic_version") == [(schema.HEAD,)]
-    assert query(made, "SELECT * FROM alembic_version") == [(schema.HEAD,)]
+    assert query(migrated, "SELECT * FROM alembic_version") == [(HEAD,)]
+    assert query(made, "SELECT * FROM alembic_version") == [(HEAD,)]
 
 
 def test_the_newest_migration_is_the_one_that_new_journals_are_marked_with() -> None:
     config = Config()
     config.set_main_option("script_location", str(HISTORY.migrations))
-    assert ScriptDirectory.from_config(config).get_heads() == [schema.HEAD]
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
 
 
 def test_an_older_journal_is_migrated_and_a_copy_of_it_is_kept(
@@ -104,9 +104,9 @@ def test_an_older_journal_is_migrated_and_a_copy_of_it_is_kept(
     assert query(path, "SELECT id, colour FROM runs") == [("r", "red")]
     assert query(path, "SELECT * FROM alembic_version") == [(NEXT,)]
     assert query(path, "PRAGMA journal_mode") == [("wal",)]
-    kept = Path(f"{path}.version-{schema.HEAD}")
+    kept = Path(f"{path}.version-{HEAD}")
     assert query(kept, "SELECT id FROM runs") == [("r",)]
-    assert query(kept, "SELECT * FROM alembic_version") == [(schema.HEAD,)]
+    assert query(kept, "SELECT * FROM alembic_version") == [(HEAD,)]
 
 
 def test_a_journal_of_the_first_schema_has_the_structure_of_a_new_one_afterwards(
@@ -115,7 +115,7 @@ def test_a_journal_of_the_first_schema_has_the_structure_of_a_new_one_afterwards
     SqliteJournal(first).close()
     SqliteJournal(tmp_path / "new.db").close()
     assert structure(first) == structure(tmp_path / "new.db")
-    assert query(first, "SELECT * FROM alembic_version") == [(schema.HEAD,)]
+    assert query(first, "SELECT * FROM alembic_version") == [(HEAD,)]
     kept = Path(f"{first}.version-0001")
     assert query(kept, "SELECT count(*) FROM attempts") == [(8,)]
     assert query(kept, "SELECT * FROM alembic_version") == [("0001",)]
@@ -163,7 +163,7 @@ def test_a_migration_that_fails_leaves_the_journal_as_it_was(
     with pytest.raises(ZeroDivisionError):
         SqliteJournal(path, history=later)
     assert structure(path) == before
-    assert query(path, "SELECT * FROM alembic_version") == [(schema.HEAD,)]
+    assert query(path, "SELECT * FROM alembic_version") == [(HEAD,)]
 
 
 def test_a_journal_of_the_first_schema_survives_a_migration_that_fails(

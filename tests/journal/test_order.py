@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from fanwise.journal import schema
 from fanwise.journal.batch import write_all
-from fanwise.journal.connect import driver
 from fanwise.journal.port import (
     AttemptEnded,
     EventRecord,
@@ -75,14 +74,14 @@ def everything(journal: Journal) -> list[object]:
 
 def in_one_transaction(journal: SqliteJournal, batch: list[Write]) -> None:
     """Not by `submit`: what makes up a batch would depend on the speed of the disk."""
-    journal._writer.call(lambda connection: write_all(driver(connection).execute, batch))
+    journal._writer.call(lambda connection: write_all(connection.execute, batch))
 
 
 def emptied(journal: SqliteJournal) -> None:
     """As new; making a new file for each example would take most of the time."""
     for table in [*schema.metadata.tables, "sqlite_sequence"]:
         sql = f"DELETE FROM {table}"
-        journal._writer.call(lambda connection, sql=sql: connection.exec_driver_sql(sql).rowcount)  # type: ignore[misc]
+        journal._writer.call(lambda connection, sql=sql: connection.execute(sql).rowcount)  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")

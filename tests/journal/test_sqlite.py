@@ -39,13 +39,13 @@ def start(n: int, size: int = 1) -> ItemStarted:
 
 
 def test_every_connection_syncs_each_commit_to_a_write_ahead_log(on_disk: SqliteJournal) -> None:
-    def settings(connection: object) -> list[object]:
-        ask = connection.exec_driver_sql  # type: ignore[attr-defined]
-        return [ask(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+    def settings(connection: sqlite3.Connection) -> list[object]:
+        names = ("journal_mode", "synchronous")
+        return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
     full = 2
     assert on_disk._writer.call(settings) == ["wal", full]
-    with on_disk._engine.connect() as connection:
+    with on_disk._connections.one() as connection:
         assert settings(connection) == ["wal", full]
 
 
@@ -123,7 +123,7 @@ def check_failed_for_good(told: list[BaseException | None], journal: Journal) ->
 def test_a_full_database_fails_for_good_and_keeps_what_was_acknowledged(
     on_disk: SqliteJournal,
 ) -> None:
-    on_disk._writer.call(lambda c: c.exec_driver_sql("PRAGMA max_page_count = 60").scalar())
+    on_disk._writer.call(lambda c: c.execute("PRAGMA max_page_count = 60").fetchone())
     told = fail_to_write(on_disk)
     check_failed_for_good(told, on_disk)
     assert "full" in str(told[-1])
@@ -231,7 +231,6 @@ def test_a_write_that_races_with_closing_is_acknowledged_or_refused_but_never_lo
         thread.join()
         assert len(told) == 500
         assert len(list(journal.items(1))) == told.count(None)
-        journal._engine.dispose()
 
 
 def test_a_write_that_is_taken_together_with_the_stop_before_it_is_told_too(path: Path) -> None:
@@ -305,7 +304,7 @@ def test_a_journal_in_a_read_only_directory_can_be_read_but_not_written(
 import os, sys
 from fanwise.errors import JournalNotWritable
 from fanwise.journal.open import open_journal
-import fanwise.journal.sqlite, sqlalchemy.dialects.sqlite
+import fanwise.journal.sqlite
 if os.getuid() == 0:
     os.setuid(65534)  # for root nothing is read-only
 assert not os.access(sys.argv[1], os.W_OK)

@@ -6,9 +6,9 @@ import os
 import subprocess
 import threading
 from pathlib import Path
+from sqlite3 import Connection
 
 import pytest
-from sqlalchemy import Connection
 
 from fanwise.errors import JournalNotWritable
 from fanwise.journal import runs

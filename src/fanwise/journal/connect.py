@@ -2,7 +2,7 @@
 
 Transactions are ours (`BEGIN IMMEDIATE` … `COMMIT`), not the driver's: a transaction that begins
 by reading and writes later can fail in the middle with "locked", one that begins as a writer
-cannot. So the engine is in autocommit mode, and a read is one statement with one snapshot.
+cannot. So connections are in autocommit mode, and a read is one statement with one snapshot.
 
 Nothing here opens the file itself, not even to look at its header: closing any descriptor of a
 file drops all POSIX locks that the process has on it, SQLite's included.
@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
-
-from sqlalchemy import Connection, Engine, QueuePool, create_engine
-from sqlalchemy.exc import DBAPIError
 
 from fanwise.errors import JournalError, JournalNotWritable, JournalUnreadable
 
@@ -35,52 +32,68 @@ REFUSED = {
 }
 
 
-def connect(path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> Engine:
-    """An engine for the file. `mode`: rw, rwc (make it if it is not there), ro or immutable."""
+def connect(path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> sqlite3.Connection:
+    """Open the file. `mode`: rw, rwc (make it if it is not there), ro or immutable."""
     query = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
     uri = f"file:{quote(str(path))}?{query}"
-
-    def open_file() -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
-        )
-        try:
-            # For each connection; that the file is in WAL mode is remembered in the file.
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA fullfsync = ON")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    return create_engine(
-        "sqlite://",
-        creator=open_file,
-        poolclass=QueuePool,
-        max_overflow=-1,
-        isolation_level="AUTOCOMMIT",
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
+    try:
+        # For each connection; that the file is in WAL mode is remembered in the file.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def driver(connection: Connection) -> sqlite3.Connection:
-    """The driver's own connection: where many small batches are written, SQLAlchemy's 20 µs for
-    each statement would be most of the work."""
-    own = connection.connection.driver_connection
-    assert isinstance(own, sqlite3.Connection)
-    return own
+class Connections:
+    """As many connections to one file as are in use at once, from any thread."""
+
+    def __init__(self, path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> None:
+        self._path = path
+        self._mode = mode
+        self._patience = patience
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+
+    @contextmanager
+    def one(self) -> Iterator[sqlite3.Connection]:
+        """A connection that nobody else uses meanwhile."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = connect(self._path, mode=self._mode, patience=self._patience)
+        try:
+            yield connection
+        except BaseException:  # An iterator that is left early still has its snapshot.
+            with suppress(sqlite3.Error):
+                connection.close()
+            raise
+        self._idle.append(connection)
+        if self._closed:
+            self.close()
+
+    def close(self) -> None:
+        """Close those that are idle now, and the others after their use."""
+        self._closed = True
+        while self._idle:
+            with suppress(IndexError):  # another thread was faster
+                self._idle.pop().close()
 
 
 @contextmanager
-def transaction(connection: Connection) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Everything inside, or nothing; nobody else writes meanwhile."""
-    own = driver(connection)
-    own.execute("BEGIN IMMEDIATE")
+    connection.execute("BEGIN IMMEDIATE")
     try:
         yield
-        own.execute("COMMIT")
+        connection.execute("COMMIT")
     except BaseException:
-        if own.in_transaction:  # SQLite has ended it already if the disk is full
-            own.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite has ended it already if the disk is full
+            connection.execute("ROLLBACK")
         raise
 
 
@@ -89,16 +102,15 @@ def journal_errors(path: Path, *, opening: bool = False) -> Iterator[None]:
     """SQLite's errors as ours. `opening`: for writing, which is yet to begin."""
     try:
         yield
-    except (DBAPIError, sqlite3.Error) as error:
+    except sqlite3.Error as error:
         raise explain(path, error, opening=opening) from error
 
 
 def explain(path: Path, error: BaseException, *, opening: bool = False) -> JournalError:
     """What a driver's error means for the journal."""
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
-    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     # An I/O error may come from a disk that cannot be read, or from one that takes no more.
     if code in REFUSED or (opening and code == sqlite3.SQLITE_IOERR):
-        return JournalNotWritable(str(path), str(cause), opening=opening)
+        return JournalNotWritable(str(path), str(error), opening=opening)
     problem = "it is damaged" if code in DAMAGED else "it cannot be read"
-    return JournalUnreadable(str(path), f"{problem} ({cause})")
+    return JournalUnreadable(str(path), f"{problem} ({error})")

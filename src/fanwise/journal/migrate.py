@@ -1,7 +1,7 @@
 """Bringing a journal file to the schema that this fanwise knows.
 
-The usual case, a file that is up to date, costs one query. A new file gets the tables from the
-metadata. Only an older file needs Alembic, whose import alone is slower than both.
+The usual case, a file that is up to date, costs two queries. A new file gets the tables from the
+metadata, which needs SQLAlchemy; only an older file needs Alembic too. Both are slow to import.
 
 Files are made and migrated under a lock file, for two processes may open a journal at the same
 moment; switching a file to WAL in particular does not wait for others, it fails.
@@ -15,15 +15,21 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO
+from sqlite3 import Connection
+from typing import IO, TYPE_CHECKING
 
 import msgspec
-from sqlalchemy import Connection, Engine
 
 from fanwise.errors import JournalNotWritable, JournalTooNew, JournalUnreadable
-from fanwise.journal.connect import connect, driver, journal_errors, transaction
-from fanwise.journal.schema import HEAD, metadata
+from fanwise.journal import queries
+from fanwise.journal.connect import connect, journal_errors, transaction
 from fanwise.journal.views import drop_views, make_views
+
+if TYPE_CHECKING:
+    import sqlalchemy
+
+HEAD = "0003"
+"""The newest schema version. Versions are counted, so that older and newer can be told apart."""
 
 NO_TABLES = ""
 """The version of a file in which nothing is yet."""
@@ -54,10 +60,9 @@ def prepare(path: Path, *, patience: float, history: History = HISTORY) -> None:
                 raise
 
 
-def check_readable(engine: Engine, path: Path, history: History = HISTORY) -> None:
+def check_readable(connection: Connection, path: Path, history: History = HISTORY) -> None:
     """Raise unless the file, as it is, can be read by this fanwise."""
-    with engine.connect() as connection:
-        version = _version(connection, path)
+    version = _version(connection, path)
     if version == NO_TABLES:
         raise JournalUnreadable(str(path), "nothing has been written to it")
     if _is_older(path, version, history):
@@ -94,15 +99,17 @@ def _make_or_migrate(path: Path, patience: float, history: History) -> None:
 
 
 def _make(connection: Connection, history: History) -> None:
-    connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-    with transaction(connection):
-        metadata.create_all(connection, checkfirst=False)
+    from fanwise.journal.schema import metadata
+
+    connection.execute("PRAGMA journal_mode = WAL")
+    with _sqlalchemy(connection) as core, transaction(connection):
+        metadata.create_all(core, checkfirst=False)
         make_views(connection)
-        connection.exec_driver_sql(
+        connection.execute(
             "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
             "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
         )
-        connection.exec_driver_sql("INSERT INTO alembic_version VALUES (?)", (history.head,))
+        connection.execute("INSERT INTO alembic_version VALUES (?)", (history.head,))
 
 
 def _migrate(connection: Connection, history: History) -> None:
@@ -111,28 +118,48 @@ def _migrate(connection: Connection, history: History) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(history.migrations).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    with transaction(connection):
-        if not connection.in_transaction():
-            connection.begin()  # or Alembic would begin, and so commit, one of its own
+    with _sqlalchemy(connection) as core, transaction(connection):
+        config.attributes["connection"] = core
+        core.begin()  # or Alembic would begin, and so commit, one of its own
         drop_views(connection)
         command.upgrade(config, history.head)
         make_views(connection)
 
 
+@contextmanager
+def _sqlalchemy(connection: Connection) -> Iterator[sqlalchemy.Connection]:
+    """The same connection, as SQLAlchemy's; transactions stay ours."""
+    from sqlalchemy import StaticPool, create_engine
+    from sqlalchemy.exc import DBAPIError
+
+    engine = create_engine(
+        "sqlite://",
+        creator=lambda: connection,
+        poolclass=StaticPool,
+        pool_reset_on_return=None,
+        isolation_level="AUTOCOMMIT",
+    )
+    try:
+        with engine.connect() as core:
+            yield core
+    except DBAPIError as error:
+        raise (error.orig or error) from error
+
+
 def _back_up(connection: Connection, path: Path, version: str) -> None:
     """Copy the file as it was, beside it: a migration cannot be undone."""
     with closing(sqlite3.connect(f"{path}.version-{version}")) as copy:
-        driver(connection).backup(copy)
+        connection.backup(copy)
 
 
 def _version(connection: Connection, path: Path) -> str:
-    tables = connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars().all()
+    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
     if not tables:
         return NO_TABLES
     if "alembic_version" not in tables or "runs" not in tables:
         raise JournalUnreadable(str(path), "it is the database of another program")
-    version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    row = connection.execute(queries.VERSION).fetchone()
+    version = None if row is None else row[0]
     if not isinstance(version, str) or not version.isdecimal():
         raise JournalUnreadable(str(path), f"its schema version is {version!r}")
     return version
@@ -146,12 +173,11 @@ def _is_older(path: Path, version: str, history: History) -> bool:
 
 @contextmanager
 def _connection(path: Path, mode: str, patience: float) -> Iterator[Connection]:
-    engine = connect(path, mode=mode, patience=patience)
-    try:
-        with journal_errors(path, opening=True), engine.connect() as connection:
-            yield connection
-    finally:
-        engine.dispose()
+    with (
+        journal_errors(path, opening=True),
+        closing(connect(path, mode=mode, patience=patience)) as connection,
+    ):
+        yield connection
 
 
 @contextmanager

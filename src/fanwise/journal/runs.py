@@ -6,18 +6,15 @@ at the same moment the second one sees what the first one did.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from sqlite3 import Connection
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, insert, select, update
 
 from fanwise.errors import RunExists, RunNotFound
-from fanwise.journal import schema
+from fanwise.journal import queries
 from fanwise.journal.owner import reclaimed, refuse_if_live
 from fanwise.journal.port import Owner, RunRecord, Spec
-
-COLUMNS = [schema.runs.c[name] for name in RunRecord.__struct_fields__]
 
 
 def create(connection: Connection, run: RunRecord) -> RunRecord:
@@ -26,9 +23,9 @@ def create(connection: Connection, run: RunRecord) -> RunRecord:
         raise RunExists(run.id)
     fields = msgspec.structs.asdict(run) | {"owner": _owner_text(run.owner)}
     del fields["number"]
-    key = connection.execute(insert(schema.runs).values(fields)).inserted_primary_key
-    assert key is not None
-    return msgspec.structs.replace(run, number=key[0])
+    number = connection.execute(queries.CREATE_RUN, tuple(fields.values())).lastrowid
+    assert number is not None
+    return msgspec.structs.replace(run, number=number)
 
 
 def claim(
@@ -40,61 +37,43 @@ def claim(
     claimed = reclaimed(run, owner)
     if spec is not None:
         claimed = msgspec.structs.replace(claimed, spec=spec.text, digest=spec.digest)
-    connection.execute(
-        update(schema.runs)
-        .where(schema.runs.c.id == run_id)
-        .values(
-            status=claimed.status,
-            spec=claimed.spec,
-            digest=claimed.digest,
-            owner=_owner_text(owner),
-            ended_at=None,
-            error=None,
-            cancel_requested=False,
-        )
-    )
+    values = (claimed.spec, claimed.digest, _owner_text(owner), False, run_id)
+    connection.execute(queries.CLAIM_RUN, values)
     return claimed
 
 
 def request_cancel(connection: Connection, run_id: str) -> None:
     """Leave a note for whoever executes the run."""
     get(connection, run_id)
-    connection.execute(
-        update(schema.runs).where(schema.runs.c.id == run_id).values(cancel_requested=True)
-    )
+    connection.execute(queries.REQUEST_CANCEL, (True, run_id))
 
 
 def get(connection: Connection, run_id: str) -> RunRecord:
     """The run; `RunNotFound` suggests one that is spelt like it."""
     run = _find(connection, run_id)
     if run is None:
-        raise RunNotFound(run_id, _ids(connection))
+        raise RunNotFound(run_id, [row[0] for row in connection.execute(queries.RUN_IDS)])
     return run
 
 
 def newest_first(connection: Connection) -> list[RunRecord]:
     """All runs."""
-    rows = connection.execute(select(*COLUMNS).order_by(schema.runs.c.number.desc()))
-    return [_record(row) for row in rows]
+    return [_record(row) for row in connection.execute(queries.RUNS)]
 
 
 def cancel_requests(connection: Connection) -> list[str]:
     """The ids of the runs that somebody wants cancelled."""
-    asked = select(schema.runs.c.id).where(schema.runs.c.cancel_requested)
-    return list(connection.execute(asked).scalars())
+    return [row[0] for row in connection.execute(queries.CANCEL_REQUESTS)]
 
 
 def _find(connection: Connection, run_id: str) -> RunRecord | None:
-    row = connection.execute(select(*COLUMNS).where(schema.runs.c.id == run_id)).first()
+    row = connection.execute(queries.RUN, (run_id,)).fetchone()
     return None if row is None else _record(row)
 
 
-def _ids(connection: Connection) -> Sequence[str]:
-    return connection.execute(select(schema.runs.c.id)).scalars().all()
-
-
-def _record(row: Row[Any]) -> RunRecord:
-    fields = row._asdict()
+def _record(row: tuple[Any, ...]) -> RunRecord:
+    fields = dict(zip(queries.RUN_COLUMNS, row, strict=True))
+    fields["cancel_requested"] = bool(fields["cancel_requested"])
     if fields["owner"] is not None:
         fields["owner"] = msgspec.json.decode(fields["owner"], type=Owner)
     return RunRecord(**fields)

@@ -12,7 +12,8 @@ What was decided for speed:
 - There are no foreign keys: writes are committed in the order in which they were submitted, so
   a parent is always there before its children, and nothing is ever deleted by fanwise.
 
-A change here needs a migration in `migrations/versions`; a test compares the two.
+A change here needs a migration in `migrations/versions`; a test compares the two. Importing
+SQLAlchemy takes longer than most reads, so only what makes or migrates a file imports this.
 """
 
 from __future__ import annotations
@@ -29,9 +30,6 @@ from sqlalchemy import (
     Text,
     text,
 )
-
-HEAD = "0003"
-"""The newest schema version. Versions are counted, so that older and newer can be told apart."""
 
 metadata = MetaData(
     naming_convention={

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fanwise.errors import JournalNotWritable, JournalUnreadable
 from fanwise.journal import runs
-from fanwise.journal.connect import PATIENCE_S, connect, journal_errors
+from fanwise.journal.connect import PATIENCE_S, Connections, connect, journal_errors
 from fanwise.journal.migrate import HISTORY, History, check_readable, prepare
 from fanwise.journal.port import Owner, RunRecord, Spec, Then, Write
 from fanwise.journal.reads import Reads
@@ -29,11 +29,11 @@ class SqliteJournal(Reads):
         self, path: Path, *, patience: float = PATIENCE_S, history: History = HISTORY
     ) -> None:
         prepare(path, patience=patience, history=history)
-        super().__init__(connect(path, patience=patience), path)
+        super().__init__(Connections(path, patience=patience), path)
         with journal_errors(path, opening=True):
-            self._writer = Writer(self._engine, path)
+            self._writer = Writer(connect(path, patience=patience), path)
         # Also at exit; it must not hold the journal, or that would never be collected.
-        self._close = weakref.finalize(self, _close, self._writer, self._engine.dispose)
+        self._close = weakref.finalize(self, _close, self._writer, self._connections)
 
     def create_run(self, run: RunRecord) -> RunRecord:
         """Record a new run."""
@@ -73,7 +73,7 @@ class ReadOnlyJournal(Reads):
     def __init__(self, path: Path, *, patience: float = PATIENCE_S) -> None:
         if not path.is_file():
             raise JournalUnreadable(str(path), "there is no journal")
-        super().__init__(connect(path, mode="ro", patience=patience), path)
+        super().__init__(Connections(path, mode="ro", patience=patience), path)
         try:
             self._check_readable()
         except BaseException:  # Nobody gets this journal, so nobody will close it.
@@ -82,21 +82,23 @@ class ReadOnlyJournal(Reads):
 
     def _check_readable(self) -> None:
         try:
-            with journal_errors(self._path):
-                check_readable(self._engine, self._path)
+            self._check_version()
         except JournalNotWritable:
             self._read_without_locks()
 
     def _read_without_locks(self) -> None:
         """In a directory where SQLite cannot make its own files beside the journal."""
-        self._engine.dispose()
+        self._connections.close()
         wal = Path(f"{self._path}-wal")
         if wal.exists() and wal.stat().st_size:
             problem = f"its latest writes are in {wal.name}, and its directory is not writable"
             raise JournalUnreadable(self.location, problem)
-        self._engine = connect(self._path, mode="immutable")
-        with journal_errors(self._path):
-            check_readable(self._engine, self._path)
+        self._connections = Connections(self._path, mode="immutable")
+        self._check_version()
+
+    def _check_version(self) -> None:
+        with journal_errors(self._path), self._connections.one() as connection:
+            check_readable(connection, self._path)
 
     def create_run(self, run: RunRecord) -> RunRecord:
         """Refused."""
@@ -124,14 +126,14 @@ class ReadOnlyJournal(Reads):
 
     def close(self) -> None:
         """Let go of the file."""
-        self._engine.dispose()
+        self._connections.close()
 
     def _refusal(self) -> JournalNotWritable:
         return JournalNotWritable(self.location, "it was opened for reading only")
 
 
-def _close(writer: Writer, dispose: Callable[[], None]) -> None:
+def _close(writer: Writer, connections: Connections) -> None:
     try:
         writer.stop()
     finally:
-        dispose()
+        connections.close()

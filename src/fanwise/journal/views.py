@@ -8,7 +8,7 @@ and are no part of one. `->>` is left out: it is newer than the SQLites that peo
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from sqlite3 import Connection
 
 
 def _first_word(text: str) -> str:
@@ -98,10 +98,10 @@ VIEWS = {"calls": _CALLS, "cells": _CELLS, "scores": _SCORES}
 def drop_views(connection: Connection) -> None:
     """Before the tables change: SQLite refuses to rename what a view reads."""
     for name in VIEWS:
-        connection.exec_driver_sql(f"DROP VIEW IF EXISTS {name}")
+        connection.execute(f"DROP VIEW IF EXISTS {name}")
 
 
 def make_views(connection: Connection) -> None:
     """In a file that has none."""
     for name, query in VIEWS.items():
-        connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")
+        connection.execute(f"CREATE VIEW {name} AS {query}")

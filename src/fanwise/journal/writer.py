@@ -19,14 +19,13 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from sqlite3 import Connection
 from typing import Any, TypeVar
-
-from sqlalchemy import Connection, Engine
 
 from fanwise.crashpoint import crash_point
 from fanwise.errors import FanwiseError, JournalError, JournalNotWritable
 from fanwise.journal.batch import write_all
-from fanwise.journal.connect import driver, explain, transaction
+from fanwise.journal.connect import explain, transaction
 from fanwise.journal.port import Then, Write
 from fanwise.journal.runs import cancel_requests
 from fanwise.journal.tell import tell, tell_written
@@ -64,16 +63,13 @@ Entry = tuple[Write | _Order, Then | None]
 class Writer:
     """Owns the connection that writes, and the thread that uses it."""
 
-    def __init__(self, engine: Engine, path: Path) -> None:
+    def __init__(self, connection: Connection, path: Path) -> None:
         self._path = path
         self._queue: SimpleQueue[Entry] = SimpleQueue()
         self._refusal: JournalError | None = None
         self._untold: JournalError | None = None
         self._ended = False
-        self._connection = engine.connect()
-        # The driver itself for the hot path: SQLAlchemy makes a cursor and a result of each
-        # statement, while holding the GIL that the event loop wants.
-        self._execute = driver(self._connection).execute
+        self._connection = connection
         self.watches = Watches()
         self._thread = threading.Thread(target=self._loop, name="fanwise-journal", daemon=True)
         self._thread.start()
@@ -166,7 +162,7 @@ class Writer:
 
     def _commit(self, writes: list[Write]) -> None:
         with transaction(self._connection):
-            write_all(self._execute, writes)
+            write_all(self._connection.execute, writes)
             crash_point("journal.before_commit")
         crash_point("journal.after_commit")
 
@@ -187,7 +183,7 @@ class Writer:
 
     def _look(self) -> None:
         try:
-            version = self._connection.exec_driver_sql("PRAGMA data_version").scalar_one()
+            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if self.watches.is_news(version):
                 self.watches.fire(cancel_requests(self._connection))
         except Exception as error:
@@ -197,7 +193,7 @@ class Writer:
         """From now on nothing is written: what follows a write that failed must not exist."""
         problem = explain(self._path, error)
         if not isinstance(problem, JournalNotWritable):
-            problem = JournalNotWritable(str(self._path), str(getattr(error, "orig", error)))
+            problem = JournalNotWritable(str(self._path), str(error))
         problem.__cause__ = error
         self._refusal = problem
 

@@ -1,0 +1,77 @@
+"""The queries of a journal, as text.
+
+Readers run them on the driver itself: importing SQLAlchemy takes longer than `fanwise runs` may
+take as a whole, and building a query with it costs more than running a small one. The tables and
+their migrations stay with SQLAlchemy (`schema.py`), and a test checks every query here against
+them. The columns of a record come from its fields, so the two cannot drift apart.
+
+Every query is here, or in `statements.py` if it writes batches. Write SQL that PostgreSQL takes
+too, with `?` for each parameter.
+"""
+
+from __future__ import annotations
+
+from fanwise.journal.call_totals import SUMS
+from fanwise.journal.port import (
+    AttemptRecord,
+    EventRecord,
+    FanOutRecord,
+    InputRecord,
+    ItemRecord,
+    RunRecord,
+)
+
+RUN_COLUMNS = RunRecord.__struct_fields__
+
+
+def _columns(record: type, table: str = "", **renamed: str) -> str:
+    """The columns of a record, in the order of its fields."""
+    fields: tuple[str, ...] = record.__struct_fields__  # type: ignore[attr-defined]
+    return ", ".join(table + renamed.get(field, field) for field in fields)
+
+
+VERSION = "SELECT version_num FROM alembic_version"
+
+RUNS = f"SELECT {_columns(RunRecord)} FROM runs ORDER BY number DESC"
+RUN = f"SELECT {_columns(RunRecord)} FROM runs WHERE id = ?"
+RUN_IDS = "SELECT id FROM runs"
+CREATE_RUN = f"""INSERT INTO runs ({", ".join(name for name in RUN_COLUMNS if name != "number")})
+    VALUES ({", ".join("?" for name in RUN_COLUMNS if name != "number")})"""
+CLAIM_RUN = """UPDATE runs SET status = 'running', spec = ?, digest = ?, owner = ?,
+    ended_at = NULL, error = NULL, cancel_requested = ? WHERE id = ?"""
+REQUEST_CANCEL = "UPDATE runs SET cancel_requested = ? WHERE id = ?"
+CANCEL_REQUESTS = "SELECT id FROM runs WHERE cancel_requested"
+
+FAN_OUTS = f"SELECT {_columns(FanOutRecord)} FROM fan_outs WHERE run_id = ? ORDER BY seq"
+EVENTS = f"SELECT {_columns(EventRecord)} FROM events WHERE run_id = ? ORDER BY seq"
+INPUTS = f"""SELECT {_columns(InputRecord, index="input_index")} FROM inputs
+    WHERE run_id = ? AND input_index >= ? ORDER BY input_index"""
+
+STATUSES = "SELECT key, status FROM items WHERE fan_out = ? ORDER BY item_index, key"
+COUNTS = "SELECT status, count(*) FROM items WHERE fan_out = ? GROUP BY status"
+
+
+def items(keys: int | None = None) -> str:
+    """The items of a fan-out in item order; all, or those with so many keys."""
+    return f"""SELECT {_columns(ItemRecord, index="item_index")} FROM items
+        WHERE fan_out = ? {_key_in("key", keys)} ORDER BY item_index, key"""
+
+
+def attempts(keys: int | None = None) -> str:
+    """The attempts of a fan-out by item, then number; all, or of so many keys."""
+    return f"""SELECT {_columns(AttemptRecord, "a.")} FROM attempts a
+        LEFT JOIN items i ON i.fan_out = a.fan_out AND i.key = a.key
+        WHERE a.fan_out = ? {_key_in("a.key", keys)} ORDER BY i.item_index, a.key, a.number"""
+
+
+def _key_in(column: str, keys: int | None) -> str:
+    return "" if keys is None else f"AND {column} IN ({', '.join('?' * keys)})"
+
+
+_OF_CALLS = """FROM fan_outs f JOIN attempts a ON a.fan_out = f.id
+    WHERE f.run_id = ? AND a.call IS NOT NULL"""
+CALL_TOTALS = f"""SELECT count(*), count(a.error), count(a.first_token_s),
+    {", ".join(f"count(a.{name})" for name in SUMS)},
+    {", ".join(f"coalesce(sum(a.{name}), 0)" for name in SUMS)} {_OF_CALLS}"""
+FIRST_TOKEN = f"""SELECT a.first_token_s {_OF_CALLS} AND a.first_token_s IS NOT NULL
+    ORDER BY a.first_token_s LIMIT 1 OFFSET ?"""
