@@ -14,8 +14,8 @@ from fanwise.cli.map_run import MapPlan, execute
 from fanwise.cli.map_spec import MapSpec
 from fanwise.cli.options import JournalOption, JsonOption
 from fanwise.cli.say import say
+from fanwise.core.run_id import check_run_id
 from fanwise.errors import UsageError
-from fanwise.kernel.run import check_run_id
 
 HELP = """Run CMD once for each line of stdin, at most --cap at once.
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from fanwise.cli.options import ApplyOption, BranchOption, JournalOption, JsonOption, given
+from fanwise.core.run_id import check_run_id
 from fanwise.errors import UsageError
-from fanwise.kernel.run import check_run_id
 
 RECORDED = "recorded"
 HELP = """Judge candidates for a faster function, and name the one that is proven faster.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fanwise.core.run_id import check_run_id
 from fanwise.errors import RunNotFound
 from fanwise.journal.open import journal_path, open_journal
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.kernel.run import check_run_id
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from fanwise.cli.options import (
     TrustOption,
     given,
 )
-from fanwise.kernel.run import check_run_id
+from fanwise.core.run_id import check_run_id
 
 HELP = """Run a file: its top-level key says which system it is for.
 

@@ -11,8 +11,8 @@ import typer
 
 from fanwise.cli.options import JournalOption, JsonOption
 from fanwise.core.caps import whole
+from fanwise.core.run_id import check_run_id
 from fanwise.errors import UsageError
-from fanwise.kernel.run import check_run_id
 
 MOST_TITLE = 60
 HELP = """Ask a model until its answer meets all requirements, and print it.

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fanwise.cli.say import harmless
+from fanwise.core.paths import is_top
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
-from fanwise.kernel.scope import is_top
 
 if TYPE_CHECKING:
     from fanwise.specs.system import System, Tell, Told

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fanwise.core.paths import path_part
 from fanwise.journal.port import Journal
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current, path_part
+from fanwise.kernel.scope import current
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import hashlib
 import os
-import re
 import time
 from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
@@ -22,8 +21,9 @@ import msgspec
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Usage
+from fanwise.core.run_id import check_run_id
 from fanwise.crashpoint import crash_point
-from fanwise.errors import BadRunId, RunExists, RunNotFound, SpecChanged, UsageError
+from fanwise.errors import RunExists, RunNotFound, SpecChanged, UsageError
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 MEMORY = ":memory:"
 """As a journal: none. The run has subscribers, caps and a budget, and nothing on disk."""
-
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def open_run(
@@ -86,13 +84,6 @@ def open_run(
         budget=budget,
         subscribers=subscribers,
     )
-
-
-def check_run_id(run_id: str) -> str:
-    """The id itself, or `BadRunId`."""
-    if not isinstance(run_id, str) or not _ID.fullmatch(run_id):
-        raise BadRunId(str(run_id))
-    return run_id
 
 
 def new_run_id() -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanwise.core.budget import Budgets
 from fanwise.core.ledger import Ledger
+from fanwise.core.paths import path_part
 from fanwise.core.waiting import Ticket
 from fanwise.errors import DuplicateName, UsageError
 from fanwise.kernel.events import CapMoved, Subscribers
@@ -83,16 +84,6 @@ class FanOutScope:
                 self.run.note("cap", {"name": name, **data})
             if self.subscribers:
                 self.subscribers.emit(CapMoved(at=self.loop.time(), name=name, **data))
-
-
-def path_part(text: str) -> str:
-    """A key or a name as one part of a path: its own slashes do not make it two."""
-    return text.replace("%", "%25").replace("/", "%2F") if "/" in text or "%" in text else text
-
-
-def is_top(path: str) -> bool:
-    """Whether the fan-out at this path stands in no item."""
-    return "/" not in path
 
 
 class Places:

@@ -13,8 +13,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from fanwise.core.outcome import Attempt
+from fanwise.core.paths import path_part
 from fanwise.kernel import events
-from fanwise.kernel.scope import path_part
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer

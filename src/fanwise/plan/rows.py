@@ -11,8 +11,8 @@ import msgspec
 from fanwise.plan.recorded import Leaf, Recorded
 from fanwise.view.calls import COLUMNS as CALL_COLUMNS
 from fanwise.view.calls import call_columns
-from fanwise.view.item_rows import moment
 from fanwise.view.table import Kind, Row, Table
+from fanwise.view.times import moment
 
 COLUMNS: dict[str, Kind] = {
     "id": "text", "title": "text", "goal": "text", "parent": "text", "depth": "integer",

@@ -8,7 +8,6 @@ has what they came to, over all its attempts and executions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import islice
 
 from fanwise.journal.call_totals import total
@@ -19,6 +18,7 @@ from fanwise.processes.result import bytes_to_json
 from fanwise.view.calls import COLUMNS as CALL_COLUMNS
 from fanwise.view.calls import call_columns
 from fanwise.view.table import Kind, Row, Table
+from fanwise.view.times import moment
 
 PAGE = 500
 """Items whose attempts are read at once."""
@@ -100,11 +100,3 @@ def command_columns(item: ItemRecord) -> Row:
         if capture.path is not None:
             row[f"{name}_path"] = capture.path
     return row
-
-
-def moment(at: float | None) -> str | None:
-    """A time as ISO 8601, in UTC."""
-    if at is None:
-        return None
-    text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from fanwise.journal.port import RunRecord
-from fanwise.view.item_rows import moment
 from fanwise.view.markup import Child, Html, element
 from fanwise.view.run_summary import duration, shown_status
+from fanwise.view.times import moment
 
 GOOD = ("done",)
 

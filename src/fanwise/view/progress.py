@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
+from fanwise.core.paths import is_top
 from fanwise.kernel import events
-from fanwise.kernel.scope import is_top
 
 WINDOW = 500
 """Ends that the rate is taken over: it follows a change of speed, and is not nervous."""

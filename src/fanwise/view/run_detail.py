@@ -14,9 +14,9 @@ from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take import take
 from fanwise.view.calls import call_detail, call_lines, item_calls
 from fanwise.view.inputs import PLANNED
-from fanwise.view.item_rows import moment
 from fanwise.view.run_summary import duration, local_time, one_line, run_summary
 from fanwise.view.table import Row
+from fanwise.view.times import moment
 
 Detail = dict[str, Any]
 

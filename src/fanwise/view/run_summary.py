@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from fanwise.core.paths import is_top
 from fanwise.journal.owner import liveness
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.kernel.scope import is_top
 from fanwise.view.inputs import known_inputs, planned_items
-from fanwise.view.item_rows import moment
+from fanwise.view.times import moment
 
 Summary = dict[str, Any]
 
