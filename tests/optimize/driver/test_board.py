@@ -62,7 +62,7 @@ class World:
     def _perform(self, item: Item) -> list[Item]:
         board = self.board
         if item.key in self.fails:
-            return board.fail(item, "the disk is full")
+            return board.fail(item, OSError("the disk is full"))
         if item.kind == "baseline":
             return board.baseline_done(item)
         if item.kind == "propose":
@@ -187,14 +187,15 @@ def test_equals_of_one_that_could_not_be_judged_could_not_be_judged_either() -> 
         "c1": ("failed", None),
         "c2": ("accepted", None),
     }
-    assert world.board.entries["c1"].error == "the disk is full"
+    assert world.board.entries["c1"].error == "OSError: the disk is full"
 
 
 def test_if_the_original_fails_nothing_is_judged() -> None:
     board = board_of(["accept"])
     (tests, prepare) = board.begin()
-    assert board.fail(tests, "no tests ran") == []
-    assert board.fatal == "no tests ran"
+    error = ValueError("no tests ran")
+    assert board.fail(tests, error) == []
+    assert board.fatal is error
     prepared = Prepared(findings=(Finding(stage="apply", ok=True),), digest="d")
     assert board.prepared(prepare, prepared) == []
     assert board.over
@@ -251,7 +252,7 @@ def test_a_proposal_that_does_not_come_is_told_and_nothing_waits_for_it() -> Non
     world = World(board_of(["accept"], proposals=1))
     world.fails = {"propose:0"}
     assert world.run().verdicts == {"c0": ("accepted", None)}
-    assert world.board.unproposed == [("propose:0", "the disk is full")]
+    assert world.board.unproposed == [("propose:0", "OSError: the disk is full")]
 
 
 @given(st.integers(), st.integers())

@@ -18,7 +18,8 @@ from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.driver.board import Board, Wanted
-from fanwise.optimize.driver.drive import FAN_OUT, Driver
+from fanwise.optimize.driver.drive import FAN_OUT
+from fanwise.optimize.driver.drive import drive as run_board
 from fanwise.optimize.driver.item import Checked, Item, Prepared
 from fanwise.optimize.driver.recorded import claims, read_run
 from fanwise.testing import run_virtual
@@ -97,7 +98,7 @@ def drive(
 ) -> Board:
     board = Board(given, Wanted(baseline=("tests",), **wanted), claimed)
     caps = Caps(workspaces=slots, cpu=Exclusive(slots), propose=8)
-    run_virtual(Driver(board, stages).run(caps, run))
+    run_virtual(run_board(board, stages, caps, run))
     return board
 
 
@@ -169,7 +170,7 @@ def test_if_the_original_cannot_be_tested_nothing_goes_on() -> None:
 
     stages = Broken(lambda _: [candidate("p")])
     board = drive(stages, many(2), proposals=1)
-    assert board.fatal == "RuntimeError: pytest is not installed"
+    assert repr(board.fatal) == "RuntimeError('pytest is not installed')"
     assert not stages.of("check", "propose"), "a proposal that is under way is ended"
 
 
@@ -183,7 +184,7 @@ def durable(journal: Path, stages: Stages, given: Sequence[Candidate], **wanted:
         async with open_run("r", journal=journal, kind="optimize", spec={"candidates": []}) as run:
             claimed = claims(run.journal, "r") if run.journal is not None else {}
             board = Board(given, Wanted(baseline=("tests",), **wanted), claimed)
-            await Driver(board, stages).run(Caps(workspaces=2, cpu=Exclusive(2), propose=8), run)
+            await run_board(board, stages, Caps(workspaces=2, cpu=Exclusive(2), propose=8), run)
             return board
 
     return run_virtual(main())

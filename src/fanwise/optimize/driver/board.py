@@ -14,14 +14,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from fanwise.core.outcome import Outcome
+from fanwise.errors import one_line
 from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.driver import judging
-from fanwise.optimize.driver.item import Checked, Item, Kind, Prepared
+from fanwise.optimize.driver.item import Checked, Item, Kind, Prepared, Proposed
 from fanwise.optimize.verdicts import Verdict
 
 
@@ -60,7 +63,7 @@ class Entry:
 
 
 class Board:
-    """`begin`, then `take` or `fail` for each item that it gave, until it is `over`.
+    """`begin`, then `take` the outcome of each item that it gave, until it is `over`.
 
     `claimed`: of an earlier execution, which candidate was judged for which digest; it stays so.
     """
@@ -82,13 +85,13 @@ class Board:
         self._open: set[str] = set()
         self.unproposed: list[tuple[str, str]] = []
         """Proposals that did not come, and why."""
-        self.fatal: str | None = None
+        self.fatal: BaseException | None = None
         """What is wrong with the original: then nothing can be judged."""
 
     @property
     def over(self) -> bool:
         """Whether nothing is under way and nothing will be."""
-        return not self._open
+        return not self._open or self.fatal is not None
 
     def begin(self) -> list[Item]:
         """What can be done at once."""
@@ -104,6 +107,27 @@ class Board:
         )
 
     # -- what comes back ------------------------------------------------------------------------
+
+    def take(self, item: Item, outcome: Outcome[Any]) -> list[Item]:
+        """What follows from an outcome, new or recorded."""
+        if outcome.error is not None:
+            return self.fail(item, outcome.error)
+        value = outcome.unwrap()
+        match item.kind:
+            case "baseline":
+                return self.baseline_done(item)
+            case "prepare":
+                return self.prepared(item, msgspec.convert(value, Prepared))
+            case "check":
+                return self.checked(item, msgspec.convert(value, Checked))
+            case "benchmark":
+                return self.measured(item, msgspec.convert(value, Speed))
+            case "profile":
+                return self.profiled(item, value)
+            case "propose":
+                return self.proposed(item, msgspec.convert(value, Proposed).candidates)
+            case "verdict":
+                return self.judged(item, msgspec.convert(value["verdict"], Verdict))
 
     def baseline_done(self, item: Item) -> list[Item]:
         """A stage of the original has ended; the next one, and what waited for this one."""
@@ -150,16 +174,17 @@ class Board:
         self._unsorted.extend(fresh)
         return self._out([_item("prepare", entry) for entry in fresh])
 
-    def fail(self, item: Item, error: str) -> list[Item]:
-        """It came to nothing, through no fault of the candidate's."""
+    def fail(self, item: Item, error: BaseException) -> list[Item]:
+        """The stage failed for reasons outside the candidate."""
         self._open.discard(item.key)
         if item.kind == "baseline":
             self.fatal = error
             return []
+        reason = one_line(error)
         if item.candidate is None or item.kind in ("propose", "profile"):
-            self.unproposed.append((item.key, error))
+            self.unproposed.append((item.key, reason))
             return self._out([])
-        return self._out(self._give_up(self.entries[item.candidate.key], error))
+        return self._out(self._give_up(self.entries[item.candidate.key], reason))
 
     # -- inside ---------------------------------------------------------------------------------
 

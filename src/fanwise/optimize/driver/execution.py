@@ -15,7 +15,7 @@ from fanwise.kernel.scope import current
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.optimize.case import Case
 from fanwise.optimize.driver.board import Board
-from fanwise.optimize.driver.drive import FAN_OUT, Driver
+from fanwise.optimize.driver.drive import FAN_OUT, drive
 from fanwise.optimize.driver.lab import Lab
 from fanwise.optimize.driver.recorded import claims
 from fanwise.optimize.driver.work import Work
@@ -62,10 +62,11 @@ async def execute(case: Case, run: Run) -> Executed:
             board = Board(case.given, case.wanted, _claims(run))
             async with Lab(case, pool, folder) as lab:
                 work = Work(case, lab)
-                driver = Driver(board, work.perform, learn=work.learn, kept=work.kept)
-                await driver.run(case.caps(slots), run)
-    if driver.fatal is not None:
-        raise driver.fatal
+                await drive(
+                    board, work.perform, case.caps(slots), run, learn=work.learn, kept=work.kept
+                )
+    if board.fatal is not None:
+        raise board.fatal
     return _executed(board, work, start)
 
 

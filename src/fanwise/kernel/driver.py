@@ -1,0 +1,162 @@
+"""The loop that all systems share: feed items, stream outcomes, ask what follows, stop when over.
+
+A system decides and the driver performs. The system is a `Decider`: a state machine without clock,
+files or tasks, which gives the first items and, for every outcome, those that follow from it. Each
+item is an item of one fan-out, so it is bounded, recorded, resumed and cancelled like any other. On
+a resume the outcomes on disk are taken through the same decisions, and lead to the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
+
+from fanwise.core.budget import Budget
+from fanwise.core.caps import Caps, Needs
+from fanwise.core.outcome import Outcome
+from fanwise.core.ready_queue import QueueLimit, ReadyQueue
+from fanwise.core.retry import Retry
+from fanwise.core.stats import Stats
+from fanwise.errors import UsageError
+from fanwise.kernel.feed import Feed
+from fanwise.kernel.run import Run
+from fanwise.kernel.scope import current
+from fanwise.kernel.stream import Stream, fan_out_stream
+
+
+class Keyed(Protocol):
+    """An item of a driven fan-out."""
+
+    @property
+    def key(self) -> str:
+        """Its identity across resumes. The order in which items are fed depends on timing."""
+
+
+I = TypeVar("I", bound=Keyed)  # noqa: E741
+Reuse = Callable[[I, Outcome[Any]], bool]
+
+
+class Decider(Protocol[I]):
+    """What a system brings: which items there are, and what follows from their outcomes."""
+
+    @property
+    def over(self) -> bool:
+        """Whether everything is decided. What is still in flight then is cancelled."""
+
+    def begin(self) -> Iterable[I]:
+        """The items that can begin at once."""
+
+    def take(self, item: I, outcome: Outcome[Any]) -> Iterable[I]:
+        """The items that follow from an outcome, done or failed, of this execution or recorded.
+
+        Cancelled and skipped items are not taken: the run is being ended, and nothing is known.
+        """
+
+
+class DriverOptions(TypedDict, Generic[I], total=False):
+    """The keyword arguments of `fan_out` that a driver passes on."""
+
+    cap: int
+    caps: Caps | None
+    needs: Callable[[I], Needs] | None
+    retry: Retry
+    timeout: float | None
+    run: Run | None
+    name: str | None
+    budget: Budget | None
+
+
+class Driver(Generic[I]):
+    """One execution: `await Driver(decider, work, name=…).run()`.
+
+    `work` performs one item. `limit`: the queue of an item, and how many of that queue are in the
+    fan-out at once; default: no limit. `rank`: of a queue the lowest goes first. `drop`: asked when
+    the turn of an item comes; True: it does not begin, and the decider has noted that. `after`:
+    awaited when an outcome was taken, before anything that follows from it begins. `reuse`: as for
+    `fan_out`, except that no recorded failure counts where the item around is being retried.
+    """
+
+    def __init__(
+        self,
+        decider: Decider[I],
+        work: Callable[[I], Awaitable[Any]],
+        *,
+        limit: Callable[[I], QueueLimit | None] = lambda item: None,
+        rank: Callable[[I], float] = lambda item: 0.0,
+        drop: Callable[[I], bool] = lambda item: False,
+        after: Callable[[I, Outcome[Any]], Awaitable[None]] | None = None,
+        reuse: Reuse[I] | None = None,
+        **options: Unpack[DriverOptions[I]],
+    ) -> None:
+        self.late: list[tuple[I, Outcome[Any]]] = []
+        """Known when `run` is left, also by an exception: the outcomes that were not taken, because
+        everything was decided before. Those items ended or were cancelled, and may have cost
+        something."""
+        self.stats: Stats | None = None
+        """Known when `run` is left."""
+        self._decider = decider
+        self._work = work
+        self._after = after
+        self._reuse = reuse
+        self._options = options
+        self._feed: Feed[I] = Feed()
+        self._ready = ReadyQueue(limit, rank, drop)
+        self._in_flight: dict[int, tuple[I, QueueLimit | None]] = {}
+        """By index: items that were fed, until their outcomes are taken."""
+        self._fed = 0
+        self._ending = False
+        """Something was cancelled or skipped: the run is being ended from outside."""
+
+    async def run(self) -> None:
+        """Until the decider is over, or the run is halted or cancelled: then it is not over."""
+        stream: Stream[Any] = fan_out_stream(
+            self._work,
+            self._feed,
+            key=lambda item: item.key,
+            reuse=_unless_tried_again(self._reuse),
+            **self._options,
+        )
+        try:
+            async with stream:
+                await self._follow(stream)
+        finally:
+            self.stats = stream.stats
+            self.late = [(self._in_flight.pop(each.index)[0], each) for each in stream.unread]
+
+    async def _follow(self, stream: Stream[Any]) -> None:
+        self._add(self._decider.begin())
+        async for outcome in stream:
+            item, limit = self._in_flight.pop(outcome.index)
+            self._ready.left(limit)
+            if outcome.status in ("cancelled", "skipped"):
+                self._ending = True
+                continue
+            following = self._decider.take(item, outcome)
+            if self._after is not None:
+                await self._after(item, outcome)
+            self._add(following)
+            if self._decider.over and self._in_flight:
+                return  # leaving the stream cancels the rest, and waits for it
+
+    def _add(self, items: Iterable[I]) -> None:
+        self._ready.add(items)
+        fresh = [] if self._decider.over else self._ready.take()
+        for each in fresh:
+            self._in_flight[self._fed] = each
+            self._fed += 1
+        self._feed.add(*(item for item, _ in fresh))
+        if self._decider.over:
+            self._feed.close()
+        elif not self._in_flight and not self._ending:
+            raise UsageError(
+                f"{type(self._decider).__name__} is not over, but nothing is in flight",
+                "Let `take` return what follows, or let `over` be true",
+            )
+
+
+def _unless_tried_again(reuse: Reuse[I] | None) -> Reuse[I] | None:
+    """Asked where the fan-out begins: later the code around is that of another item."""
+    around = current.get()
+    if reuse is None or around is None or not around.again:
+        return reuse  # without `reuse`, the kernel itself sees to it
+    return lambda item, recorded: recorded.ok and reuse(item, recorded)
