@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -54,6 +55,30 @@ def test_a_clean_tree_is_not_dirty(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "clean")
     with WorkspacePool(repo, slots=1, dirty=True) as pool:
         assert pool.base == git(repo, "rev-parse", "HEAD")
+
+
+def edit_as_the_index_is_written(repo: Path, name: str, text: str) -> None:
+    """Leave an edit whose size and times are those that the index has: as if within one tick."""
+    tick = 1_700_000_000
+    old = git(repo, "rev-parse", f":{name}")
+    write(repo / name, text)
+    os.utime(repo / name, (tick, tick))
+    write(repo / ".git/info/attributes", f"{name} filter=old\n")
+    git(repo, "-c", f"filter.old.clean=git cat-file blob {old}", "update-index", name)
+    (repo / ".git/info/attributes").unlink()
+    os.utime(repo / ".git/index", (tick, tick))
+    assert git(repo, "rev-parse", f":{name}") == old
+
+
+def test_an_edit_of_equal_size_in_the_tick_of_the_index_is_part_of_the_dirty_state(
+    tmp_path: Path,
+) -> None:
+    repo = make_repo(tmp_path / "racy")
+    edit_as_the_index_is_written(repo, "a.txt", "b\n")
+    before = everything(repo)
+    with WorkspacePool(repo, slots=1, dirty=True) as pool, pool.workspace() as ws:
+        assert (ws.root / "a.txt").read_text() == "b\n"
+    assert everything(repo) == before
 
 
 def test_without_a_commit_there_is_only_the_dirty_state(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ may have put it there, and what it names would run outside of its sandbox.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -15,6 +16,18 @@ from fanwise.workspaces.git import Git
 
 NOT_INSIDE = "--ignore-submodules=dirty"
 """Of a submodule, only which commit it is at."""
+
+
+def copy_index(source: Path, target: Path) -> None:
+    """Copy an index with its modification time.
+
+    git compares a file's content only if the file is not older than the index. In a copy with a
+    newer time, an edit of equal size made right after the index was written looks unchanged. The
+    time is read first: if the index is replaced meanwhile, it is too old, which is safe.
+    """
+    stat = source.stat()
+    shutil.copyfile(source, target)
+    os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 def stage_all(

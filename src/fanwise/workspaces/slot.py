@@ -10,12 +10,12 @@ folders of it.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from fanwise.errors import GitFailed, UsageError
 from fanwise.workspaces import sparse as sparse_checkout
+from fanwise.workspaces.changes import copy_index
 from fanwise.workspaces.copies import copy_all
 from fanwise.workspaces.folders import alone, make_writable, remove_tree, write_anew
 from fanwise.workspaces.git import Git
@@ -61,7 +61,7 @@ class Slot:
         self._submodules = check_out(
             self.source.place.top, git, self.modules, now=held, later=self._held
         )
-        shutil.copy2(self._admin / "index", self.index)
+        copy_index(self._admin / "index", self.index)
         copy_all(self.source.place.top, self.copies, self.path)
 
     def is_at(self, base: str, cone: str) -> bool:
@@ -109,7 +109,7 @@ class Slot:
             raise NotADirectoryError(str(self.path))
         self._put_back_notes()
         self.git("reset", "--quiet", "--hard", self.base)
-        shutil.copy2(self._admin / "index", self.index)  # it knows the files that were put back
+        copy_index(self._admin / "index", self.index)  # it knows the files that were put back
         self.git("clean", "--quiet", "-ffdx")
         for submodule in self._submodules:
             submodule.reset()
@@ -118,9 +118,7 @@ class Slot:
     def _put_back_notes(self) -> None:
         (self._admin / "HEAD").write_text(f"{self.base}\n")
         self._note_cone()
-        # With its time: git tells a file that was changed within the second in which the index
-        # was written, and has its old size, only by looking at that.
-        shutil.copy2(self.index, self._admin / "index")
+        copy_index(self.index, self._admin / "index")
         for lock in self._admin.glob("*.lock"):
             lock.unlink()
         write_anew(self.path / ".git", f"gitdir: {self._admin}\n")

@@ -6,7 +6,6 @@ folder that is no repository gets one of its own, in the pool's folder, so that 
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fanwise.errors import GitFailed, UsageError, WorkspaceError
-from fanwise.workspaces.changes import stage_all
+from fanwise.workspaces.changes import copy_index, stage_all
 from fanwise.workspaces.git import NOBODY, Git
 
 _MESSAGE = "The state that fanwise started from"
@@ -103,7 +102,7 @@ def commit_of(
         return Source(place, place.common, head)
     index = scratch / "index"
     if (place.git_dir / "index").exists():
-        shutil.copyfile(place.git_dir / "index", index)
+        copy_index(place.git_dir / "index", index)
     return Source(place, place.common, _commit_all(git, index, head))
 
 

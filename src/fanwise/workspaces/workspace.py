@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from fanwise.errors import GitFailed, PatchFailed, WorkspaceError
-from fanwise.workspaces.changes import NOT_INSIDE, nested, note_new, stage_all
+from fanwise.workspaces.changes import NOT_INSIDE, copy_index, nested, note_new, stage_all
 from fanwise.workspaces.git import NOBODY, Git
 from fanwise.workspaces.slot import Slot, inside
 
@@ -218,7 +217,7 @@ class Workspace:
         which are not checked out were deleted.
         """
         index = self._own.path.with_name(f"{self._own.path.name}.own")
-        shutil.copy2(self._slot.index, index)  # with its time, by which git knows whom to trust
+        copy_index(self._slot.index, index)
         try:
             yield {"GIT_INDEX_FILE": str(index)}
         finally:
