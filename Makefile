@@ -8,7 +8,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 # The tests start many short Python processes: compiled files make that bearable.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test test-all lint types layers unit coverage bench docs format release clean
+.PHONY: help setup run test test-all lint types layers unit coverage fuzz bench docs format release clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -60,6 +60,12 @@ unit-%: setup
 	test -x .venv-$*/bin/python || $(BIN)/uv venv --quiet --python "$$python" .venv-$*; \
 	$(BIN)/uv sync --frozen --quiet; \
 	.venv-$*/bin/python -m pytest -n 2 --dist worksteal $(TESTS)
+
+# A seed of your own: make fuzz SEED=1. Some of the tests: make fuzz TESTS=tests/kernel.
+fuzz: SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+fuzz: setup  ## the property tests, long and with a fresh seed, which is printed
+	$(BIN)/pytest -n auto --dist worksteal -m hypothesis -o faulthandler_timeout=0 \
+	  --hypothesis-profile=fuzz --hypothesis-seed=$(SEED) $(TESTS)
 
 bench: setup  ## the benchmarks: ratios side by side, see bench/README.md
 	$(BIN)/python -m bench

@@ -1,8 +1,12 @@
-"""What tests of several parts share: a real language model."""
+"""What all tests share: the profiles of hypothesis, and a real language model."""
 
 from __future__ import annotations
 
 import pytest
+
+from tests import profiles
+
+profiles.register()
 
 
 @pytest.fixture(scope="session")

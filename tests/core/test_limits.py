@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise import Adaptive, Budget, Caps, Rate, Retry, Usage
@@ -24,6 +24,7 @@ from fanwise.errors import (
     UnknownCap,
     UsageError,
 )
+from tests.profiles import examples
 
 
 def ticket(
@@ -118,7 +119,7 @@ def test_two_caps_nested_in_both_orders_are_an_error_before_they_can_deadlock() 
 # -- rates ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(
     n=st.integers(1, 200),
     gaps=st.lists(st.floats(0, 20), min_size=1, max_size=150),
@@ -332,7 +333,7 @@ def test_a_retry_that_makes_no_sense_is_refused(bad: dict[str, Any]) -> None:
 # -- budget --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@examples(2)
 @given(
     limit=st.integers(1, 50),
     wishes=st.lists(st.tuples(st.integers(0, 20), st.floats(0, 1), st.integers(0, 3)), max_size=40),
@@ -370,7 +371,7 @@ def test_a_budget_is_never_overspent_and_refuses_only_what_can_never_fit(
     assert budget.reserved["tokens"] == pytest.approx(0)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(2)
 @given(
     limits=st.tuples(st.integers(1, 50), st.integers(1, 50)),
     wishes=st.lists(

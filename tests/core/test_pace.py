@@ -9,13 +9,14 @@ from itertools import count
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise import Adaptive, Caps
 from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Pace
 from fanwise.core.waiting import Ticket
+from tests.profiles import examples
 
 RTT_S = 0.004
 
@@ -201,7 +202,7 @@ servers = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1)
 @given(servers, st.sampled_from([0.01, 0.2, 1.0, 3.0]))
 def test_few_are_refused_by_any_server_that_limits_a_rate(server: Server, latency: float) -> None:
     log = played(server, 300, latency)
@@ -210,7 +211,7 @@ def test_few_are_refused_by_any_server_that_limits_a_rate(server: Server, latenc
     assert len(log) <= 1.25 * 300
 
 
-@settings(max_examples=100, deadline=None)
+@examples(1)
 @given(servers)
 def test_the_rate_of_a_server_that_says_exactly_how_long_is_used(server: Server) -> None:
     server.whole = False

@@ -6,13 +6,14 @@ import heapq
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from fanwise.core.caps import Caps
 from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome
 from fanwise.core.schedule import Schedule
 from fanwise.core.waiting import Ticket
+from tests.profiles import examples
 from tests.worlds import Planned, World, sequential, worlds
 
 
@@ -125,7 +126,7 @@ class Driver:
         return room and len(self.running) < self.world.cap
 
 
-@settings(max_examples=600, deadline=None)
+@examples(4)
 @given(worlds())
 def test_any_schedule_keeps_its_caps_wastes_no_permit_and_equals_the_sequential_run(
     world: World,
@@ -142,7 +143,7 @@ def test_any_schedule_keeps_its_caps_wastes_no_permit_and_equals_the_sequential_
     assert driver.schedule.in_flight == 0
 
 
-@settings(max_examples=300, deadline=None)
+@examples(2)
 @given(worlds())
 def test_with_fastest_the_winner_is_the_first_success_to_finish_and_nothing_starts_after_it(
     world: World,
@@ -156,7 +157,7 @@ def test_with_fastest_the_winner_is_the_first_success_to_finish_and_nothing_star
     assert all(use == 0 for use in driver.caps.in_use.values())
 
 
-@settings(max_examples=300, deadline=None)
+@examples(2)
 @given(worlds())
 def test_an_order_to_stop_starts_nothing_more_and_lets_the_running_end(world: World) -> None:
     driver = Driver(replace(world, halt="never"))

@@ -6,13 +6,14 @@ import heapq
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise import Caps, Exclusive, Rate
 from fanwise.core.turns import TURN
 from fanwise.core.waiting import Group, Ticket
 from fanwise.errors import UsageError
+from tests.profiles import examples
 
 CPU = 3
 
@@ -117,14 +118,14 @@ def wishes(names: list[str], *, patience: bool) -> st.SearchStrategy[list[Wish]]
     )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(2)
 @given(wishes(["slots"], patience=True))
 def test_whoever_comes_in_whatever_order_goes_and_a_whole_one_is_alone(plan: list[Wish]) -> None:
     """Some need another cap too, some lose patience; permits idle only for a whole one."""
     Ledgered(plan, Caps(cpu=Exclusive(CPU), slots=2)).run()
 
 
-@settings(max_examples=300, deadline=None)
+@examples(2)
 @given(wishes([], patience=False))
 def test_each_side_is_overtaken_by_a_bounded_number_of_the_other(plan: list[Wish]) -> None:
     world = Ledgered(plan, Caps(cpu=Exclusive(CPU)))

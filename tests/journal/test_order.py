@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.journal import schema
@@ -92,7 +92,6 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteJournal]
 
 
 @given(batches=st.lists(st.lists(writes, min_size=1, max_size=30), max_size=4))
-@settings(deadline=None)
 def test_batches_have_the_effect_of_their_writes_one_by_one(
     on_disk: SqliteJournal, batches: list[list[Write]]
 ) -> None:

@@ -7,11 +7,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from fanwise import Caps, Retry, fan_out
 from fanwise.kernel.run import open_run
 from fanwise.testing import MemoryJournal, run_virtual
+from tests.profiles import examples
 from tests.worlds import Planned, World, sequential, worlds
 
 
@@ -96,7 +97,7 @@ def check_times(makespan_s: float, outcomes: Any) -> None:
         assert spent <= makespan_s + 1e-3
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(worlds())
 def test_no_permit_is_idle_while_an_item_waits_that_could_use_it(world: World) -> None:
     """All durations are whole seconds: half a second later everyone who can go has gone."""
@@ -128,13 +129,13 @@ def test_no_permit_is_idle_while_an_item_waits_that_could_use_it(world: World) -
     run_virtual(main())
 
 
-@settings(max_examples=300, deadline=None)
+@examples(2)
 @given(worlds(depth=1))
 def test_outcomes_equal_the_sequential_run_for_leaf_and_for_nested_work(world: World) -> None:
     run_virtual(play(world, Watched(world)))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(1)
 @given(worlds(depth=1))
 def test_the_same_holds_when_every_start_and_outcome_is_recorded(world: World) -> None:
     async def main() -> None:

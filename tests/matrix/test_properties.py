@@ -8,7 +8,7 @@ from itertools import combinations
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fanwise.matrix.compare import compare, holm, newcombe
@@ -19,9 +19,10 @@ from fanwise.matrix.options import AnalysisOptions
 from fanwise.matrix.pass_at_k import pass_at_k, pass_rates
 from fanwise.matrix.summary import summarize
 from tests.matrix.support import places, scored
+from tests.profiles import examples
 
 FAST = AnalysisOptions(resamples=60, flips=99)
-SOME = settings(max_examples=60, deadline=None)
+SOME = examples(0.5)
 
 confidences = st.floats(0.5, 0.999)
 scores = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1, width=32))

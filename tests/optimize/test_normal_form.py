@@ -11,11 +11,12 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.optimize.normal_form import File, identity, normal_form, normalise
 from tests.optimize.support import code
+from tests.profiles import examples
 
 SAME = [
     ("def f(a):\n    x = a\n    return x", "def f(a):\n    y = a  # so\n\n    return (y)"),
@@ -299,7 +300,7 @@ def normalised(source: str) -> str:
 
 
 seeds = st.integers(0, 1 << 32)
-PLENTY = settings(max_examples=30, deadline=None)
+PLENTY = examples(0.25)
 
 
 @PLENTY

@@ -248,7 +248,7 @@ def test_other_strategies(tmp_path: Path, strategy: str) -> None:
     else:
         assert found.commit is not None
         assert show(repo, found.commit, "list.txt") == "p01/m0.py"
-        assert any("what p00/m0.py changed there is lost" in note for note in found.notes)
+        assert any("replaced what p00/m0.py changed there" in note for note in found.notes)
 
 
 def unchanged_but_branches(repo: Path) -> Any:

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import UsageError
 from fanwise.processes import Command, CommandResult, require_success, run_command
 from tests.processes.support import run
+from tests.profiles import examples
 
 HOSTILE = [
     "plain",
@@ -79,7 +80,7 @@ def test_bytes_that_are_not_utf8_arrive_unchanged() -> None:
 
 
 @given(item=st.binary(max_size=30).filter(lambda item: b"\0" not in item))
-@settings(max_examples=300, deadline=None)
+@examples(2)
 def test_any_bytes_make_the_round_trip_into_the_arguments(item: bytes) -> None:
     assert Command("p", "{}").for_item(item).exec_argv() == [b"p", item]
 

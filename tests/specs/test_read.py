@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import BadSpec, UsageError
 from fanwise.specs import Document, parse, read
 from fanwise.specs.read import MOST_BYTES
+from tests.profiles import examples
 from tests.specs.support import HERE, document, refused
 
 
@@ -177,7 +178,7 @@ def test_a_document_that_was_kept_has_the_same_data_and_no_positions() -> None:
 YAML_LIKE = st.text(st.sampled_from(list("ab01:-[]{},&*!|>'\"%@#?<~. \n\t\\\r\0é\u2028\x85")))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(4)
 @given(st.one_of(st.binary(), YAML_LIKE.map(str.encode), st.text().map(str.encode)), st.booleans())
 def test_random_bytes_are_a_document_or_a_bad_spec(data: bytes, as_json: bool) -> None:
     name = "f.json" if as_json else "f.yaml"
@@ -239,7 +240,7 @@ def has_merge(value: Any) -> bool:
     return isinstance(value, list) and any(map(has_merge, value))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(TREES.filter(lambda tree: not has_merge(tree)))
 def test_random_data_comes_back_with_the_place_of_every_value(tree: dict[str, Any]) -> None:
     written = Written(tree)

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fanwise.testing import run_virtual
 from fanwise.workflow.report import Ending
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.port import Place
+from tests.profiles import examples
 
 from .running import World
 
@@ -276,7 +277,7 @@ async def outcome(steps: list[Step], width: int, ask: Ask | None) -> Any:
     return told(await world.first())
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1)
 @given(steps_at(At()), st.integers(2, 6), st.sampled_from([None, answered]))
 def test_any_width_comes_to_what_one_at_a_time_comes_to(
     steps: list[Step], width: int, ask: Ask | None
@@ -286,7 +287,7 @@ def test_any_width_comes_to_what_one_at_a_time_comes_to(
     assert many == one
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.5)
 @given(steps_at(At(tries=False, answers=False, limits=False)), st.integers(1, 4))
 def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
     steps: list[Step], width: int
@@ -308,7 +309,7 @@ def test_a_resume_comes_to_the_same_and_runs_only_what_ended_it(
     run_virtual(twice())
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.5)
 @given(steps_at(At(tries=False, answers=False)), st.integers(1, 4), st.sampled_from([2.1, 6.1]))
 def test_a_resume_of_a_completed_run_begins_nothing_that_was_cut_short(
     steps: list[Step], width: int, limit: float
@@ -372,7 +373,7 @@ BACKING_OFF: Step = {
 left to chance where the order of all that ran is compared."""
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1)
 @example([BACKING_OFF], 1)
 @given(steps_at(At(limits=False)), st.integers(1, 3))
 def test_attempts_at_a_whole_come_to_what_resumes_come_to(steps: list[Step], times: int) -> None:

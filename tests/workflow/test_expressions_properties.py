@@ -13,13 +13,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import BadExpression, FanwiseError
 from fanwise.workflow.expressions import Text, Value, parse, truth
 from fanwise.workflow.expressions.filters import FILTERS
 from fanwise.workflow.expressions.lexer import MOST_NUMBER
+from tests.profiles import examples
 
 ROOTS: dict[str, Any] = {
     "inputs": {"n": 3, "z": 0, "t": "ten", "num": "10\n", "l": [1, "a", None], "flag": True},
@@ -242,7 +243,7 @@ CASES = st.recursive(LEAVES, larger, max_leaves=14)
 
 
 @given(case=CASES)
-@settings(max_examples=1500, deadline=None)
+@examples(10)
 def test_an_expression_has_the_value_that_the_reference_gives_it(case: Case) -> None:
     text = Text.parse("{{ " + case.text + " }}")
     try:
@@ -269,7 +270,7 @@ JSON = st.recursive(
 
 
 @given(noise=NOISE, value=JSON)
-@settings(max_examples=1500, deadline=None)
+@examples(10)
 def test_any_text_is_a_value_or_our_error(noise: str, value: Any) -> None:
     roots = {"inputs": {"n": value}, "steps": ROOTS["steps"]}
     for text in (noise, "{{ " + noise + " }}", "{{ inputs.n | " + noise + " }} x"):
@@ -283,7 +284,7 @@ def test_any_text_is_a_value_or_our_error(noise: str, value: Any) -> None:
 
 
 @given(text=NOISE)
-@settings(max_examples=500, deadline=None)
+@examples(4)
 def test_what_parses_parses_the_same_again_and_errors_say_where(text: str) -> None:
     try:
         tree = parse(text)

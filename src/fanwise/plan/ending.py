@@ -142,7 +142,7 @@ def _conflicts(found: Summary) -> Iterator[str]:
     if found.result is None and found.count("conflict"):
         yield "  nothing was merged"
     lines = [
-        f"{each.path} is as {found.title(each.leaf)} has it; what {others} changed there is lost"
+        f"{each.path}: {found.title(each.leaf)} replaced what {others} changed there"
         for each in found.taken
         for others in [", ".join(map(found.title, each.others))]
     ]

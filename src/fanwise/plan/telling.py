@@ -86,9 +86,9 @@ def settled(leaf: str, found: Recorded) -> str:
 
 
 def taken_line(taken: Taken, found: Recorded) -> str:
-    """Whose version of a file stands."""
+    """Whose version replaced whose changes."""
     lost = ", ".join(map(found.title, taken.others))
-    return f"{taken.path}: that of {found.title(taken.leaf)} was taken; of {lost} is lost"
+    return f"{taken.path}: {found.title(taken.leaf)} replaced what {lost} changed there"
 
 
 def moved_line(moved: Moved, found: Recorded) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import numpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.optimize.benchmark.sequential import FIRST, Accept, Looks
 from fanwise.optimize.benchmark.statistics import interval, median, place
+from tests.profiles import examples
 
 Rng = numpy.random.Generator
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.float64]]
@@ -192,7 +193,7 @@ def test_what_stands_exactly_at_the_border_stays_undecided() -> None:
     assert decisions.count("undecided") >= 180
 
 
-@settings(max_examples=50)
+@examples(0.5)
 @given(st.floats(0.5, 0.999), st.lists(positive, min_size=8, max_size=40))
 def test_all_looks_together_have_no_more_than_the_error_of_one(
     confidence: float, ratios: list[float]

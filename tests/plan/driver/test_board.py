@@ -7,12 +7,13 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.plan.driver.order import one_at_a_time
 from fanwise.plan.node import Node
 from tests.plan.driver.world import Fates, World, leaf
+from tests.profiles import examples
 
 FATES = ("change", "change", "nothing", "fail", "split", "shared")
 Drawn = tuple[list[Node], Fates]
@@ -35,7 +36,7 @@ def plans(draw: st.DrawFn, fates: tuple[str, ...] = FATES, most: int = 7) -> Dra
     return ordered, {name: draw(st.sampled_from(fates)) for name in names}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.5)
 @given(plans(), st.integers(), st.integers(), st.sets(st.sampled_from([f"l{n}" for n in range(7)])))
 def test_what_it_comes_to_does_not_depend_on_who_was_quicker(
     plan: Drawn, one: int, other: int, settles: set[str]
@@ -46,7 +47,7 @@ def test_what_it_comes_to_does_not_depend_on_who_was_quicker(
     assert first.came_to == second.came_to
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.5)
 @given(plans(), st.integers())
 def test_every_leaf_ends_in_one_state_and_its_followers_begin_on_its_change_or_not_at_all(
     plan: Drawn, order: int
@@ -83,7 +84,7 @@ class Watched(World):
         return items
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.5)
 @given(plans(), st.integers())
 def test_a_leaf_begins_at_the_moment_at_which_all_that_it_comes_after_is_done(
     plan: Drawn, order: int
@@ -131,7 +132,7 @@ def test_a_leaf_counts_as_the_same_only_with_the_same_work_and_the_same_beginnin
     assert of("c", fates) != of("c", fates, work="another command")
 
 
-@settings(max_examples=80, deadline=None)
+@examples(0.5)
 @given(plans(), st.integers(), st.integers(1, 4))
 def test_fail_fast_comes_to_what_one_at_a_time_would_have_come_to(
     plan: Drawn, order: int, at_once: int

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise import Caps
@@ -18,6 +18,7 @@ from fanwise.plan.driver.wanted import Wanted
 from fanwise.plan.ended import Ended
 from fanwise.plan.node import Node, Tree
 from fanwise.plan.split.scorecard import makespan
+from tests.profiles import examples
 
 
 @st.composite
@@ -63,7 +64,7 @@ def test_the_start_of_a_long_chain_goes_before_what_nobody_waits_for() -> None:
     assert run_virtual(takes([*alone, *chain], 2)) == predicted
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.5)
 @given(forests(), st.integers(1, 4))
 def test_the_leaves_take_as_long_as_the_scorecard_predicts(
     leaves: list[Node], max_parallel: int

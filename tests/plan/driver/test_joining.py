@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.plan.driver.joining import Joining
 from fanwise.plan.node import Said
 from tests.plan.driver.world import World, leaf
+from tests.profiles import examples
 
 ABCD = [leaf(name) for name in "abcd"]
 
@@ -72,7 +73,7 @@ def test_a_failed_check_leaves_nothing_without_bisect() -> None:
     assert [each.passed for each in found.checks] == [False]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.5)
 @given(st.sets(st.sampled_from("abcdefgh"), min_size=1, max_size=3))
 def test_bisect_leaves_out_those_with_which_the_check_fails(guilty: set[str]) -> None:
     names = "abcdefgh"

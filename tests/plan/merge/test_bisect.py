@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.plan.merge.bisect import Ask, Found, LeftOut, bisect
+from tests.profiles import examples
 
 
 def search(
@@ -105,7 +106,7 @@ def test_a_check_that_passes_leaves_none_out() -> None:
     assert search([], lambda kept: True) == (Found(leaves=()), 1)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(0.5)
 @given(st.data())
 def test_whatever_breaks_the_rest_passes(data: st.DataObject) -> None:
     leaves = names(data.draw(st.integers(1, 24)))
@@ -128,7 +129,7 @@ def test_whatever_breaks_the_rest_passes(data: st.DataObject) -> None:
         assert each.after is None or each.after in culprits
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.5)
 @given(st.integers(1, 12), st.randoms(use_true_random=False))
 def test_even_a_check_without_any_sense_ends_with_what_passed(count: int, random: Random) -> None:
     answers: dict[frozenset[str], bool] = {frozenset(): True}

@@ -342,6 +342,18 @@ def test_changes_follow_a_file_that_was_renamed_and_that_is_said(shared: Git) ->
         )
 
 
+def test_two_edits_follow_each_its_own_file(shared: Git) -> None:
+    found = merged(
+        shared,
+        {"shared.py": None, "a.py": lines(l3="A"), "other.py": None, "b.py": lines(40, l3="A")},
+        {"shared.py": lines(l27="B"), "other.py": lines(40, l27="B")},
+    )
+    assert [(each.path, each.to) for each in found.moved] == [
+        ("shared.py", "a.py"),
+        ("other.py", "b.py"),
+    ]
+
+
 def test_a_mode_and_a_content_come_together(shared: Git) -> None:
     runs = blob(shared, FILES["run.sh"], "100755")
     found = merged(shared, {"run.sh": runs}, {"run.sh": "#!/bin/sh\nexit 1\n"})

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from fanwise.plan.change import Blob, Change
@@ -17,6 +17,7 @@ from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.trees import blobs_at, commit_with
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import blob, lines, repository
+from tests.profiles import NO_SHRINKING, examples
 from tests.workspaces.support import everything
 
 PATHS = [f"{folder}/f{number}.py" for folder in ("a", "a/deep", "b", "c c") for number in range(3)]
@@ -37,12 +38,31 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Git]:
         assert everything(user.cwd) == before
 
 
+Edits = dict[str, str | None]
+"""What a leaf makes of files; every line that it wrote says who did."""
+
+
+def edit(leaf: int, line: int) -> Edits:
+    text = FILES["b/f2.py"].splitlines(keepends=True)
+    text[line] = f"leaf {leaf} in b/f2.py\n"
+    return {"b/f2.py": "".join(text)}
+
+
+def move(leaf: int) -> Edits:
+    return {"b/f2.py": None, f"moved/{leaf}/f2.py": f"{FILES['b/f2.py']}leaf {leaf} moved\n"}
+
+
+MOVED_TWICE = [move(0), {}, edit(2, 3), {}, edit(4, 10), move(5)]
+EDITED_THEN_MOVED_TWICE = [edit(0, 3), move(1), move(2)]
+REPLACED_WHERE_IT_WENT = [edit(0, 3), move(1), {"moved/1/f2.py": "leaf 2 made it\n"}]
+A_FILE_IN_THE_PLACE_OF_ITS_FOLDER = [edit(0, 3), move(1), {"moved/1": "leaf 2 made it\n"}]
+
+
 @st.composite
-def edits(draw: st.DrawFn) -> list[dict[str, str | None]]:
-    """Of each leaf: what stands in files now. Every line that it wrote says who did."""
+def edits(draw: st.DrawFn) -> list[Edits]:
     found = []
     for leaf in range(draw(st.integers(2, 6))):
-        mine: dict[str, str | None] = {}
+        mine: Edits = {}
         for path in draw(st.lists(st.sampled_from(PATHS), max_size=3, unique=True)):
             what = draw(st.sampled_from(["line", "line", "line", "append", "delete", "rename"]))
             text = FILES[path].splitlines(keepends=True)
@@ -62,7 +82,7 @@ def edits(draw: st.DrawFn) -> list[dict[str, str | None]]:
     return found
 
 
-def changes_of(user: Git, edits: list[dict[str, str | None]]) -> list[Change]:
+def changes_of(user: Git, edits: list[Edits]) -> list[Change]:
     made = {text: blob(user, text) for each in edits for text in each.values()}
     return [
         Change(leaf=f"L{n}", title=f"Leaf {n}", files={p: made[t] for p, t in each.items()})
@@ -70,15 +90,14 @@ def changes_of(user: Git, edits: list[dict[str, str | None]]) -> list[Change]:
     ]
 
 
-@settings(
-    max_examples=15,
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # each takes so many runs of git
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@examples(0.2, phases=NO_SHRINKING, suppress=[HealthCheck.function_scoped_fixture])
+@example(edits=MOVED_TWICE, strategy="ours_last", seed=7)
+@example(edits=EDITED_THEN_MOVED_TWICE, strategy="ours_last", seed=0)
+@example(edits=REPLACED_WHERE_IT_WENT, strategy="ours_last", seed=0)
+@example(edits=A_FILE_IN_THE_PLACE_OF_ITS_FOLDER, strategy="ours_last", seed=0)
 @given(edits=edits(), strategy=st.sampled_from(STRATEGIES), seed=st.integers(0, 9))
 def test_any_order_of_ending_makes_the_same_tree_and_nothing_is_lost(
-    user: Git, edits: list[dict[str, str | None]], strategy: Strategy, seed: int
+    user: Git, edits: list[Edits], strategy: Strategy, seed: int
 ) -> None:
     changes = changes_of(user, edits)
     merged = merge(user, "HEAD", changes, strategy)
@@ -106,7 +125,7 @@ def check_whole(user: Git, merged: Merged, changes: list[Change], strategy: Stra
         assert all(known.index(other) < known.index(conflict.leaf) for other in conflict.others)
 
 
-def check_lines(user: Git, merged: Merged, edits: list[dict[str, str | None]]) -> None:
+def check_lines(user: Git, merged: Merged, edits: list[Edits]) -> None:
     """Each line that a leaf wrote stands somewhere, or in a file that is told to be another's.
 
     And what it deleted is gone, or told of.

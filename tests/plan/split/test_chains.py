@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.plan.split.chains import Chains
 from fanwise.plan.split.components import components
 from fanwise.plan.split.dependency import Ordered
 from fanwise.plan.split.rules import Rules
+from tests.profiles import examples
 
 
 def joined(before: dict[int, set[int]], one: int, other: int) -> dict[int, set[int]]:
@@ -35,7 +36,7 @@ def longest(before: dict[int, set[int]], work: dict[int, int]) -> dict[int, int]
     return {node: head[node] + work[node] + tail[node] for node in order}
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1)
 @given(count=st.integers(2, 9), seed=st.integers(0, 10**6))
 def test_joins_are_refused_exactly_where_they_close_a_circle(count: int, seed: int) -> None:
     chance = random.Random(seed)

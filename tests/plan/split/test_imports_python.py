@@ -6,13 +6,14 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.plan.split.imports.graph import graph_of
 from fanwise.plan.split.imports.parsing import looks_wrong, why_unparsed
 from fanwise.plan.split.imports.python import Import, Modules, python_imports
 from tests.plan.split.support import made
+from tests.profiles import examples
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,7 +118,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1)
 @given(lines=st.lists(st.tuples(PIECES, st.integers(0, 2)), max_size=12))
 def test_any_mix_of_forms_is_read_like_the_grammar_reads_it(lines: list[tuple[str, int]]) -> None:
     text = ""

@@ -6,10 +6,11 @@ import re
 from functools import cache
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fanwise.plan.split.patterns import Patterns
+from tests.profiles import examples
 
 
 def by_the_book(pattern: str, path: str) -> bool:
@@ -49,7 +50,7 @@ PATTERN = st.lists(WORDS, max_size=8).map("".join)
 PATH = st.lists(st.sampled_from([*"aaab//"]), max_size=12).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(4)
 @given(pattern=PATTERN, path=PATH)
 @example("**a*b", "a/ab")
 @example("a*b/c", "ab/ab/c")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from fanwise.plan.node import Node, Split, Tree
 from fanwise.plan.split import File, Rules, split
 from fanwise.plan.split.components import components
 from fanwise.plan.split.files import file_of
+from tests.profiles import examples
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = examples(0.5, suppress=[HealthCheck.too_slow])
 NAMES = ("a", "b", "c", "lib", "tests", "ü x")
 
 

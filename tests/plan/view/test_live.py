@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise import Budget, fan_out
@@ -17,6 +17,7 @@ from fanwise.kernel.stages import begin_stage
 from fanwise.plan.live.drawing import LiveTree
 from fanwise.plan.live.following import OF_ITS_OWN
 from tests.plan.view.made import leaf, tree
+from tests.profiles import examples
 
 
 def started(key: str, at: float = 0.0, path: str = "plan") -> events.Event:
@@ -157,7 +158,7 @@ def big(leaves: int, groups: int) -> LiveTree:
 KINDS = st.sampled_from(["start", "verify", "done", "unchanged", "fail", "cancel", "merge"])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.5)
 @given(
     st.lists(st.tuples(KINDS, st.integers(0, 29)), max_size=80),
     st.integers(0, 30),

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.plan.ended import Try
@@ -15,6 +15,7 @@ from fanwise.plan.work.prompt import prompt, quoted
 from fanwise.plan.work.signatures import signatures
 from fanwise.plan.work.verify import judging_tests
 from tests.plan.work.support import FILES, do, how, leaf, make_repository
+from tests.profiles import examples
 
 PYTHON = '''
 """A module."""
@@ -173,7 +174,7 @@ def test_what_does_not_parse_declares_nothing(text: str) -> None:
     assert signatures("a.py", text) == []
 
 
-@settings(max_examples=50, deadline=None)
+@examples(0.5)
 @given(st.sampled_from(["a.py", "b.ts", "c.go", "d.txt", "py"]), st.text(max_size=60))
 def test_no_text_is_a_problem(path: str, text: str) -> None:
     assert all(len(line) <= 200 for line in signatures(path, text))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fanwise.errors import ModelQuota, SubPlanFailed, WorkFailed
@@ -15,6 +15,7 @@ from fanwise.plan.work.names import Names, NotInside
 from fanwise.testing import ScriptedModel
 from fanwise.workspaces import WorkspacePool
 from tests.plan.work.support import blob, do, how, leaf, make_repository, names
+from tests.profiles import examples
 from tests.workspaces.support import files
 
 FILE = "FILE: a.py\n```python\nx = 1\n```\n"
@@ -138,7 +139,7 @@ PIECES = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1)
 @given(text=PIECES)
 @example(text='{"files": {"../../x": "y"}}')
 @example(text='{"files": {"a.py": "\\ud800"}}')

@@ -3,13 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.plan.work.lease import Leased, leased
 from fanwise.plan.work.settle import settle
 from fanwise.workspaces import WorkspacePool
 from tests.plan.work.support import leaf, make_repository
+from tests.profiles import examples
 from tests.workspaces.support import git
 
 NAMES = st.text(st.sampled_from(list("abAB.- \n\"'\\é*[]!$`{}")), min_size=1, max_size=4).filter(
@@ -19,7 +20,7 @@ PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 FILES = st.lists(PATHS, max_size=12, unique=True)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.5)
 @given(changed=FILES, own=FILES, before=FILES, shared=st.lists(PATHS, max_size=2))
 def test_each_change_is_in_exactly_one_place(
     changed: list[str], own: list[str], before: list[str], shared: list[str]
@@ -115,7 +116,7 @@ def act(root: Path, kind: str, name: str) -> None:
         pass
 
 
-@settings(max_examples=25, deadline=None)
+@examples(0.25)
 @given(actions=ACTIONS)
 def test_after_it_is_settled_only_its_own_changes_are_there(
     actions: list[tuple[str, str]], repository: Path

@@ -4,12 +4,13 @@ import shlex
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import UsageError
 from fanwise.plan.work.said import masked
 from fanwise.plan.work.words import VERIFY, WORK, check_line, filled, named
+from tests.profiles import examples
 
 ODD = st.text(st.sampled_from(list("ab $\"'`\\;|&(){}*\n-é")), min_size=1, max_size=8)
 
@@ -26,7 +27,7 @@ def words(line: str, **values: str | list[str]) -> list[str]:
 SHOW = "printf '%s\\0'"
 
 
-@settings(max_examples=20, deadline=None)
+@examples(0.25)
 @given(files=st.lists(ODD, min_size=1, max_size=3), goal=ODD)
 def test_values_are_words_whatever_they_contain(files: list[str], goal: str) -> None:
     line = f"{SHOW} {{files}} {{goal}} \"{{goal}}\" '{{goal}}' --goal={{goal}}"

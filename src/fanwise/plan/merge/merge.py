@@ -75,7 +75,7 @@ def _outcome(so_far: SoFar, bringing: Bringing, change: Change) -> Outcome:
     """What becomes of the next leaf; if it is in, that is noted."""
     outcome = bringing.outcome(change)
     if not outcome.conflicts:
-        so_far.put(change.leaf, change.files, outcome.files)
+        so_far.put(change.leaf, change.files, outcome.files, outcome.moved)
     return outcome
 
 

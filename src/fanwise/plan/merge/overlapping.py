@@ -9,7 +9,15 @@ from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merged import Conflict, Kind, Moved, Strategy, Taken
 from fanwise.plan.merge.patching import patched
 from fanwise.plan.merge.so_far import SoFar
-from fanwise.plan.merge.three_way import Said, Together, lay_attributes, together
+from fanwise.plan.merge.three_way import (
+    LEAF,
+    MERGED,
+    Said,
+    Together,
+    lay_attributes,
+    renames,
+    together,
+)
 from fanwise.plan.merge.trees import Files
 from fanwise.workspaces.git import Git
 
@@ -166,11 +174,19 @@ class Bringing:
         for path in differing:
             if merged[path] is not None or change.files[path] == self._so_far.files.get(path):
                 continue
-            mover = sides.theirs if change.files[path] is None else sides.ours
-            for to in sides.paths:
-                if to not in sides.base and merged[to] not in (None, mover.get(to)):
-                    others = self._so_far.who([path])
-                    yield Moved(path=path, to=to, leaf=change.leaf, others=others)
+            others = self._so_far.who([path])
+            for to in self._new_names(path, sides, merged, by_leaf=change.files[path] is None):
+                yield Moved(path=path, to=to, leaf=change.leaf, others=others)
+
+    def _new_names(self, path: str, sides: Sides, merged: Files, *, by_leaf: bool) -> Sequence[str]:
+        """The new file that an edit went to: the one that it changed, or the one git names."""
+        mover = sides.theirs if by_leaf else sides.ours
+        new = [to for to in sides.paths if to not in sides.base and merged[to] is not None]
+        changed = [to for to in new if merged[to] != mover.get(to)]
+        if len(changed) == 1:
+            return changed
+        named = renames(self._git, LEAF if by_leaf else MERGED).get(path)
+        return [named] if named in new else changed
 
     def _moves(self, change: Change) -> bool:
         """Whether files that two leaves deleted may have been moved by one of them."""
@@ -179,9 +195,18 @@ class Bringing:
         return bool(twice) and (any(_new(change, self._so_far.base)) or any(adders))
 
     def _taken(self, change: Change, paths: Iterable[str]) -> Iterable[Taken]:
-        for path in paths:
+        """Name the paths, and the old name of each renamed one for those who edited that."""
+        lost = list(paths)
+        for path in lost:
             others = tuple(leaf for leaf in self._so_far.who([path]) if leaf != change.leaf)
             yield Taken(path=path, leaf=change.leaf, others=others)
+        edited = {old for path in lost for old in self._so_far.renamed_from.get(path, ())}
+        for path in sorted(edited.difference(lost)):
+            editors = [leaf for leaf in self._so_far.who([path]) if self._edits(leaf, path)]
+            yield Taken(path=path, leaf=change.leaf, others=tuple(editors))
+
+    def _edits(self, leaf: str, path: str) -> bool:
+        return self._changes[leaf].files.get(path) is not None
 
     def _clash(self, change: Change, path: str, ways: Sequence[str]) -> Conflict:
         others = self._so_far.who(ways)

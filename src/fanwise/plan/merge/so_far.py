@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from fanwise.plan.change import Blob
+from fanwise.plan.merge.merged import Moved
 from fanwise.plan.merge.trees import Files
 from fanwise.plan.paths import above
 
@@ -18,6 +19,8 @@ class SoFar:
         self.files = dict(base)
         self.owners: dict[str, list[str]] = {}
         """The leaves that changed a path, in order; those that wanted the same too."""
+        self.renamed_from: dict[str, list[str]] = {}
+        """The old names of files whose edits by other leaves went along with a rename."""
         self._added: dict[str, list[str]] = {}
         self._folders = Counter(folder for path in base for folder in above(path))
         self._alike: dict[str, set[str]] = {}
@@ -80,8 +83,12 @@ class SoFar:
         wanted = {leaf for path in paths for leaf in self.owners.get(path, ())}
         return tuple(leaf for leaf in self._added if leaf in wanted)
 
-    def put(self, leaf: str, wanted: Iterable[str], files: Files) -> None:
+    def put(
+        self, leaf: str, wanted: Iterable[str], files: Files, moved: Iterable[Moved] = ()
+    ) -> None:
         """Take note of what a leaf has done; `wanted` are the paths that it was about."""
+        for each in moved:
+            self.renamed_from.setdefault(each.to, []).append(each.path)
         for path, blob in files.items():
             self._set(path, blob)
         mine = self._added.setdefault(leaf, [])

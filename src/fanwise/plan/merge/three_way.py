@@ -61,6 +61,13 @@ def together(
                                                if path in files}))  # fmt: skip
 
 
+def renames(git: Git, side: str) -> dict[str, str]:
+    """Return the files that a side of the last merge renamed, with their new names."""
+    command = ("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status")
+    words = git.names(*command, BASE, side)
+    return dict(zip(words[1::3], words[2::3], strict=True))
+
+
 def lay_attributes(git: Git, base: Mapping[str, Blob]) -> None:
     """Let git see the `.gitattributes` of the commit that all started from, in its folder.
 
