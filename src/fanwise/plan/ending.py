@@ -234,7 +234,7 @@ async def ended(
 ) -> tuple[Summary, Left, Sequence[str]]:
     """Do it, and write what was asked for; what there is to say beside that."""
     done = await execute(case, run, bisect=asked.bisect, grew=grew)
-    found = summary_of(done.board, done.errors, done.twice, done.kept, complete=done.complete)
+    found = summary_of(done.board, done.kept, complete=done.complete)
     return found, await leave(case, found, asked, run), done.notes
 
 

@@ -87,21 +87,19 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary_of(
-    board: Board,
-    errors: Mapping[str, BaseException],
-    twice: Sequence[str] = (),
-    kept: Mapping[str, str] = MappingProxyType({}),
-    *,
-    complete: bool,
+    board: Board, kept: Mapping[str, str] = MappingProxyType({}), *, complete: bool
 ) -> Summary:
     """What a board has come to."""
     joining = board.joining
     entries = _that_count(board)
     nodes = [node for node in board.tree.nodes if node.id in entries]
-    leaves = tuple(_leaf(node, entries, errors, kept.get(node.id)) for node in nodes)
+    leaves = tuple(_leaf(node, entries, board.errors, kept.get(node.id)) for node in nodes)
     if joining is None:
         return Summary(
-            leaves=leaves, halted=board.halted, may_have_run_twice=tuple(twice), complete=complete
+            leaves=leaves,
+            halted=board.halted,
+            may_have_run_twice=tuple(board.twice),
+            complete=complete,
         )
     first = joining.steps[0].merged if joining.steps else None
     return Summary(
@@ -115,7 +113,7 @@ def summary_of(
         innocent=joining.innocent,
         merged=None if joining.step is None else joining.step.commit,
         result=joining.result,
-        may_have_run_twice=tuple(twice),
+        may_have_run_twice=tuple(board.twice),
         complete=complete,
     )
 

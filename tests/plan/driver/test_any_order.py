@@ -14,7 +14,7 @@ from fanwise import Caps
 from fanwise.kernel.virtual import run_virtual
 from fanwise.plan.change import Change
 from fanwise.plan.driver.board import Board
-from fanwise.plan.driver.drive import Driver
+from fanwise.plan.driver.drive import drive
 from fanwise.plan.driver.item import Item
 from fanwise.plan.driver.wanted import Wanted
 from fanwise.plan.ended import Ended
@@ -81,9 +81,8 @@ async def came_to(git: Git, strategy: Strategy, seconds: dict[str, float]) -> Se
     wanted = Wanted(base=git("rev-parse", "HEAD"), strategy=strategy, check="test",
                     shared=lambda path: path == SHARED)  # fmt: skip
     board = Board(tree(*LEAVES), wanted, grow)
-    driver = Driver(board, perform)
-    await driver.run(5, Caps(workspaces=5), None)
-    assert driver.fatal is None
+    await drive(board, perform, 5, Caps(workspaces=5), None)
+    assert board.fatal is None
     assert board.joining is not None
     return order, board.joining.steps, board.joining.result
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fanwise import Caps
 from fanwise.kernel.virtual import run_virtual
 from fanwise.plan.driver.board import Board
-from fanwise.plan.driver.drive import Driver
+from fanwise.plan.driver.drive import drive
 from fanwise.plan.driver.item import Item
 from fanwise.plan.driver.wanted import Wanted
 from fanwise.plan.ended import Ended
@@ -47,7 +47,7 @@ async def takes(leaves: list[Node], max_parallel: int) -> float:
     board = Board(tree, Wanted(base="base"), grow=lambda tree, leaf, subplans: tree)
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await Driver(board, perform).run(max_parallel, Caps(workspaces=max_parallel), None)
+    await drive(board, perform, max_parallel, Caps(workspaces=max_parallel), None)
     assert all(entry.done for entry in board.entries.values())
     return loop.time() - began
 

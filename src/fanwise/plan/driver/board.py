@@ -14,22 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 import msgspec
 
-from fanwise.errors import FanwiseError
+from fanwise.core.outcome import Outcome
+from fanwise.errors import FanwiseError, RecordedError, one_line
 from fanwise.plan.change import Change
 from fanwise.plan.driver.entry import Entry
-from fanwise.plan.driver.item import Item, digest
+from fanwise.plan.driver.item import SUB_PLANS, Item, digest
 from fanwise.plan.driver.joining import Joining
 from fanwise.plan.driver.line import Line
 from fanwise.plan.driver.wanted import Grow, Wanted
 from fanwise.plan.ended import Ended
+from fanwise.plan.merge.merged import Checked, MergeStep, Result
 from fanwise.plan.node import Node, Tree
 
 
 class Board:
-    """`begin`, then tell what came of each item that it gave, until it is `over`.
+    """`begin`, then `take` the outcome of each item that it gave, until it is `over`.
 
     `failed`: leaves that had failed in an earlier execution, and will be told as failed again.
     """
@@ -42,8 +45,12 @@ class Board:
         """Of every leaf that there is or was, by its id."""
         self.joining: Joining | None = None
         """When all leaves are over."""
-        self.fatal = False
-        """A merge, a check or the result could not be made."""
+        self.errors: dict[str, BaseException] = {}
+        """Of sub-plans that failed, by the key of the item."""
+        self.twice: list[str] = []
+        """What was running when an earlier execution was killed, and has run again now."""
+        self.fatal: BaseException | None = None
+        """Why a merge, a check or the result could not be made."""
         self._halted_by: str | None = None
         self._wanted = wanted
         self._grow = grow
@@ -55,7 +62,7 @@ class Board:
     def over(self) -> bool:
         """Whether nothing is to be done any more."""
         joined = self.joining is not None and self.joining.over
-        return joined or self.fatal or self._halted_by is not None
+        return joined or self.fatal is not None or self._halted_by is not None
 
     @property
     def halted(self) -> str | None:
@@ -65,6 +72,26 @@ class Board:
     def begin(self) -> list[Item]:
         """What can be done at once."""
         return self._go_on()
+
+    def take(self, item: Item, outcome: Outcome[Any]) -> list[Item]:
+        """What follows from an outcome, new or recorded."""
+        if outcome.may_have_run_twice and not outcome.recorded:
+            self._note_twice(item)
+        if outcome.error is not None:
+            return self._take_failure(item, outcome.error)
+        value = outcome.unwrap()
+        if item.kind == "leaf":
+            return self.leaf_done(item, msgspec.convert(value, Ended))
+        assert self.joining is not None
+        match item.kind:
+            case "merge":
+                return self.joining.merged(item, msgspec.convert(value, MergeStep))
+            case "again":
+                return self.joining.again_done(item, msgspec.convert(value, Ended))
+            case "check":
+                return self.joining.checked(item, msgspec.convert(value, Checked))
+            case "result":
+                return self.joining.left(msgspec.convert(value, Result))
 
     def leaf_done(self, item: Item, ended: Ended) -> list[Item]:
         """A sub-plan is done, or has others in its place."""
@@ -81,16 +108,26 @@ class Board:
         self._failed(self._entry(item), error)
         return self._go_on()
 
-    def fail(self) -> list[Item]:
-        """What is no sub-plan could not be done."""
-        self.fatal = True
-        return []
-
     def sequence(self) -> list[Node]:
         """The leaves in the order in which they would be done one at a time; up to the failure."""
         return [*self._line.order[: self._limit()]]
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _take_failure(self, item: Item, error: BaseException) -> list[Item]:
+        if item.kind not in SUB_PLANS:
+            self.fatal = error
+            return []
+        self.errors[item.key] = error
+        if item.kind == "leaf":
+            return self.leaf_failed(item, reason_of(error))
+        assert self.joining is not None
+        return self.joining.again_failed(item, reason_of(error))
+
+    def _note_twice(self, item: Item) -> None:
+        """Only work of others counts: a merge may be made as often as one likes."""
+        if item.leaf is not None or item.kind == "check":
+            self.twice.append("the check" if item.leaf is None else item.leaf.title)
 
     def _entry(self, item: Item) -> Entry:
         self._open.discard(item.key)
@@ -177,3 +214,13 @@ class Board:
             if change is not None:
                 own = {p: b for p, b in change.files.items() if not self._wanted.shared(p)}
                 yield msgspec.structs.replace(change, files=own)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a sub-plan was given up, in a line: its last try, or the kind of error and its text."""
+    fields = error.fields if isinstance(error, RecordedError) else vars(error)
+    tries = fields.get("tries")
+    if tries:
+        last = msgspec.to_builtins(tries[-1])
+        return f"{last['stage']} failed: {last['reason']}"
+    return one_line(error)

@@ -15,7 +15,7 @@ from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.case import Case
 from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.cones import NOTHING, is_sparse
-from fanwise.plan.driver.drive import Driver
+from fanwise.plan.driver.drive import drive
 from fanwise.plan.driver.earlier import earlier, path_here
 from fanwise.plan.driver.keeping import keep_changes
 from fanwise.plan.driver.replay import replay
@@ -32,10 +32,6 @@ class Executed(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it."""
 
     board: Board
-    errors: Mapping[str, BaseException]
-    """Of leaves that failed, by the key of the item."""
-    twice: Sequence[str]
-    """What may have run twice: it ran when an earlier execution was killed."""
     kept: Mapping[str, str]
     """Where the changes of leaves are that are in no result."""
     notes: Sequence[str]
@@ -56,18 +52,18 @@ async def execute(
         if replay(Board(case.tree, wanted, grower(case)), before.records, _retries(run)):
             pool = await stack.enter_async_context(_workspaces(case))
         work = await in_thread(Work, case, pool, folder, tree=lambda: board.tree, grow=grower(case))
-        driver = Driver(board, work.perform, lost=before.lost, grew=lambda board: grew(board.tree))
-        await driver.run(case.spec.max_parallel, case.caps(len(pool or ()) or case.slots), run)
+        caps = case.caps(len(pool or ()) or case.slots)
+        await drive(
+            board, work.perform, case.spec.max_parallel, caps, run, lost=before.lost, grew=grew
+        )
         kept: Mapping[str, str] = {}
         if board.over and kept_files(run) is not None:
             base = case.base.commit
             kept = await in_thread(keep_changes, case.git, base, board.entries, folder)
-    if driver.fatal is not None:
-        raise driver.fatal
+    if board.fatal is not None:
+        raise board.fatal
     return Executed(
         board=board,
-        errors=driver.errors,
-        twice=driver.twice,
         kept=kept,
         notes=_notes(case),
         complete=board.over,

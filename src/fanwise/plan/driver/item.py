@@ -13,6 +13,7 @@ from fanwise.plan.merge.merged import Conflict, MergeStep
 from fanwise.plan.node import Node, Said
 
 Kind = Literal["leaf", "merge", "again", "check", "result"]
+SUB_PLANS: tuple[Kind, ...] = ("leaf", "again")
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
