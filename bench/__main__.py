@@ -16,7 +16,7 @@ CASES = {
     "providers": "five providers, each with its cap",
     "simulate": "a matrix predicted and then run, and how long a prediction takes",
     "memory": "100,000 trivial items in memory",
-    "durable": "50,000 trivial items on disk",
+    "durable": "50,000 trivial items on disk, and a million",
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",
     "sampling-overhead": "the sampling layer alone",

@@ -2,7 +2,7 @@
 
 What ran before leaves its mark on a process: a heap of 100,000 dead tasks slows the next
 contender's garbage collections and hides its memory. So each measurement starts from nothing:
-`python -m bench.child MODULE FUNCTION [NUMBER …]` calls the function and prints what it returned
+`python -m bench.child MODULE FUNCTION [VALUE …]` calls the function and prints what it returned
 (seconds, usually), how much memory the process gained by it at most, and its peak.
 """
 
@@ -16,10 +16,10 @@ from pathlib import Path
 
 
 def main() -> None:
-    module, function, *numbers = sys.argv[1:]
+    module, function, *values = sys.argv[1:]
     work = getattr(importlib.import_module(module), function)
     before = _peak_kb()
-    answer = work(*map(int, numbers))
+    answer = work(*(int(value) if value.isdigit() else value for value in values))
     peak = _peak_kb()
     found = {"answer": answer, "grew_mb": (peak - before) / 1024, "peak_mb": peak / 1024}
     print(json.dumps(found))

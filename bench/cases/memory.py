@@ -103,7 +103,7 @@ def measure() -> list[Row]:
     mine = found["ours"]
     ours_mb, gather_mb = megabytes(mine), megabytes(found["gather"])
     return [
-        _time("Semaphore + gather", mine, found["gather"], 1.0),
+        _time("Semaphore + gather", mine, found["gather"], 0.6),
         _time("aiometer", mine, found["aiometer"], 0.33),
         _time("anyio limiter + task group", mine, found["anyio"], 0.25),
         at_most(
