@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.view.page import is_report
+from fanwise.view.html import is_report
 from tests.cli.support import Place
 from tests.matrix.real_run import RUN, record
 

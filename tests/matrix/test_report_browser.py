@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fanwise.journal.open import open_journal
-from fanwise.matrix.report.page import report
+from fanwise.matrix.views.page import report
 from tests.matrix.real_run import HOSTILE, HOSTILE_NAME, RUN
 
 playwright = pytest.importorskip("playwright.sync_api")

@@ -94,7 +94,7 @@ def _reporting(kind: str, run_id: str) -> ReportingSystem:
 
 def check_target(target: Path) -> None:
     """Refuse a place where something else stands. `UsageError`."""
-    from fanwise.view.page import is_report
+    from fanwise.view.html import is_report
 
     if not target.exists():
         return

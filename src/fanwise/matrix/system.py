@@ -144,7 +144,7 @@ class MatrixSystem:
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""
-        from fanwise.matrix.report.page import report  # only who reads one needs all of it
+        from fanwise.matrix.views.page import report  # only who reads one needs all of it
 
         return report(journal, run)
 

@@ -41,7 +41,7 @@ def page(title: str, header: Child, sections: Sequence[Section], scripts: Sequen
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
         element("title", title),
-        inline("style", asset("fanwise.view", "page.css")),
+        inline("style", asset("fanwise.view", "templates/page.css")),
     ]
     links = [element("a", each.title, href=f"#{each.id}") for each in sections]
     body = [

@@ -14,8 +14,8 @@ import msgspec
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.prompts import Prompts
 from fanwise.matrix.recorded import Recorded
-from fanwise.matrix.report.palette import Palette
 from fanwise.matrix.results import CellResult
+from fanwise.matrix.views.palette import Palette
 
 FIELDS = (
     "id", "model", "strategy", "input", "repeat", "status", "steps", "value", "samples", "scores",

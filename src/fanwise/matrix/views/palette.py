@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fanwise.matrix.cells import NO_MODEL
-from fanwise.view.plots.frame import colour
+from fanwise.view.geometry import colour
 
 NO_MODEL_TEXT = "no model"
 
@@ -32,9 +32,9 @@ class Palette:
         return NO_MODEL_TEXT if model == NO_MODEL else self._texts.get(model, model)
 
     @property
-    def classes(self) -> Mapping[str, str]:
+    def classes(self) -> Iterable[str]:
         """Of the models that have one."""
-        return self._classes
+        return self._classes.values()
 
     @property
     def legend(self) -> list[tuple[str, str]]:

@@ -1,0 +1,1 @@
+"""The report of a matrix. Python computes rows, `templates/` lays them out."""

@@ -1,0 +1,78 @@
+"""The report of a matrix: sections that have nothing to show are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fanwise.journal.codec import JSON
+from fanwise.journal.port import Journal, RunRecord
+from fanwise.matrix.data import axis_values
+from fanwise.matrix.prompts import Prompts
+from fanwise.matrix.recorded import Recorded, read_matrix
+from fanwise.matrix.views.analysis import Analysis, analyse, document_of, lines_of
+from fanwise.matrix.views.cells import cells_data
+from fanwise.matrix.views.header import tiles
+from fanwise.matrix.views.heat import input_map, score_maps
+from fanwise.matrix.views.palette import Palette
+from fanwise.matrix.views.plots import Lanes, caps_of, cost, latency, read_lanes, timeline
+from fanwise.matrix.views.rows import families, forests, pass_tables
+from fanwise.specs.system import Report
+from fanwise.view.geometry import pauses_text, time_axis
+from fanwise.view.html import Section, Templates
+from fanwise.view.in_flight import busy_clock
+from fanwise.view.run_summary import shown_status
+
+MOST_ERRORS = 50
+
+
+def report(journal: Journal, run: RunRecord) -> Report:
+    """As the journal has it now."""
+    found = read_matrix(journal, run.id)
+    analysis = analyse(found)
+    palette = Palette(axis_values(analysis.cells, "model"))
+    templates = Templates("fanwise.matrix.views", palette=palette, scorers=analysis.scorers)
+    sections = _sections(templates, found, analysis, palette, read_lanes(journal, run.id))
+    html = templates.report(found.run, tiles(found, analysis), sections, scripts=["cells.js"])
+    return Report(html, lines_of(found, analysis), document_of(found, analysis))
+
+
+def _sections(
+    templates: Templates, found: Recorded, analysis: Analysis, palette: Palette, lanes: Lanes
+) -> Iterator[Section]:
+    section, spec = templates.section, JSON.decode(found.run.spec)
+    if analysis.cells:
+        yield from _results(templates, analysis, palette)
+    if lanes:
+        clock = busy_clock(span for spans in lanes.values() for span in spans)
+        ticks, unit = time_axis(max(clock.total, 1e-3))
+        drawn = timeline(lanes, caps_of(spec), clock)
+        yield section("timeline", "Timeline", lanes=drawn, ticks=ticks, unit=unit,
+                      pauses=pauses_text(clock))  # fmt: skip
+    yield section("cells", "Cells", data=cells_data(found, Prompts(spec), palette))
+    environment: dict[str, Any] = found.environment or {}
+    yield section("environment", "Environment", run=found.run, status=shown_status(found.run),
+                  environment=environment, packages=environment.get("packages") or {},
+                  git=environment.get("git") or {})  # fmt: skip
+
+
+def _results(templates: Templates, analysis: Analysis, palette: Palette) -> Iterator[Section]:
+    section = templates.section
+    yield section("summary", "Summary", groups=analysis.groups)
+    if analysis.scorers:
+        yield section("scores", "Scores", forests=forests(analysis))
+        strategies = axis_values(analysis.cells, "strategy")
+        yield section("heat", "Heat map", maps=score_maps(analysis, palette), strategies=strategies)
+    if analysis.contrasts:
+        yield section("paired", "Paired", families=families(analysis, palette))
+    if analysis.pass_at_k:
+        yield section("pass", "pass@k", tables=pass_tables(analysis))
+    if analysis.scorers:
+        yield section("inputs", "Inputs", inputs=input_map(analysis))
+    groups = analysis.by("model")
+    yield section("latency", "Latency", plot=latency(analysis, palette), groups=groups)
+    if analysis.scorers:
+        yield section("cost", "Cost", plots=cost(analysis, palette))
+    if analysis.summary.whole.errors:
+        errors = list(analysis.summary.whole.errors.items())[:MOST_ERRORS]
+        yield section("errors", "Errors", errors=errors)

@@ -1,0 +1,255 @@
+"""Where the marks of a plot go. Pure: `templates/plots.html` draws what these functions return.
+
+Plots have no fixed width: a horizontal place is a share of the page's width, a vertical one is in
+pixels. Text keeps its size on a phone and on a wide screen, and nothing has to be drawn again.
+Colours are classes (`c0` to `c7`), which the style sheet defines for light and for dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from fanwise.view.in_flight import BusyClock, Flight
+from fanwise.view.run_summary import duration
+from fanwise.view.scales import Linear, Scale, Tick, spanning, spanning_log
+
+COLOURS = 8
+PATH_WIDTH = 1000.0
+"""Width of the drawing that paths are in; it is stretched to the plot's width."""
+
+Spot = tuple[float, float]
+"""Across from 0 to 1, down in pixels."""
+
+
+class Line(NamedTuple):
+    """A line through points, as the `d` of a path."""
+
+    path: str
+    class_: str
+
+
+class Dot(NamedTuple):
+    """A dot of a scatter plot, and where its name goes."""
+
+    name: str
+    class_: str
+    value: float
+    x: float
+    y: float
+    ends: Spot | None
+    """The ends of its interval, in pixels from the top."""
+    side: Spot
+
+
+class Plot(NamedTuple):
+    """Lines and dots over two axes."""
+
+    height: float
+    x: Sequence[Tick]
+    y: Sequence[Tick]
+    lines: Sequence[Line]
+    dots: Sequence[Dot] = ()
+
+
+def colour(place: int | None) -> str:
+    """The class of a series; None: it belongs to no series."""
+    return "c-none" if place is None else f"c{place % COLOURS}"
+
+
+def number(value: float) -> str:
+    """As short as a drawing needs it."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def down(share: float, height: float) -> float:
+    """A vertical place in pixels; 0 is at the bottom."""
+    return round((1 - share) * height, 2)
+
+
+def path(points: Iterable[Spot], *, closed: bool = False) -> str:
+    """A line through points."""
+    text = "L".join(f"{number(x)} {number(y)}" for x, y in points)
+    return f"M{text}{'Z' if closed else ''}"
+
+
+# -- how many took at most how long ---------------------------------------------------------------
+
+ECDF_HEIGHT = 220.0
+MOST_POINTS = 160
+"""In one line: more than a screen shows."""
+SHARES = [(0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")]
+
+
+def ecdf(series: Mapping[str, Sequence[float]]) -> Plot:
+    """One rising line for each series of values above 0, by class, on a logarithmic axis.
+
+    A histogram needs bins, and two of them cannot be laid over one another; on these lines every
+    percentile can be read.
+    """
+    scale = spanning_log(value for values in series.values() for value in values)
+    lines = [Line(path(_rise(sorted(v), scale)), f"line {c}") for c, v in series.items() if v]
+    return Plot(ECDF_HEIGHT, scale.ticks(), SHARES, lines)
+
+
+def _rise(ordered: Sequence[float], scale: Scale) -> list[Spot]:
+    count = len(ordered)
+    taken = sorted({round(n * (count - 1) / MOST_POINTS) for n in range(MOST_POINTS + 1)})
+    points, height = [(0.0, ECDF_HEIGHT)], ECDF_HEIGHT
+    for place in taken:
+        x = scale.place(ordered[place]) * PATH_WIDTH
+        points.append((x, height))
+        height = down((place + 1) / count, ECDF_HEIGHT)
+        points.append((x, height))
+    return [*points, (PATH_WIDTH, height)]
+
+
+# -- value against cost ---------------------------------------------------------------------------
+
+SCATTER_HEIGHT = 260.0
+SCATTER_WIDTH = 460.0
+LETTER = 6.2
+SIDES: tuple[Spot, ...] = ((7, -5), (-7, -5), (7, 13), (-7, 13), (7, -17), (-7, -17), (7, 25))
+"""How far from its dot a name begins (or, to the left, ends)."""
+
+Box = tuple[float, float, float, float]
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One group of a scatter plot."""
+
+    name: str
+    class_: str
+    cost: float
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def scatter(points: Sequence[Point]) -> Plot:
+    """Cost to the right (logarithmic), value upwards, and a line through those that none beats."""
+    x = spanning_log(point.cost for point in points)
+    ends = [end for p in points for end in (p.value, p.low, p.high) if end is not None]
+    y = spanning(ends, at_least=(0.0, 1.0))
+
+    def level(value: float) -> float:
+        return down(y.place(value), SCATTER_HEIGHT)
+
+    best = [(x.place(p.cost) * PATH_WIDTH, level(p.value)) for p in front(points)]
+    spots = [(x.place(p.cost), level(p.value)) for p in points]
+    sides = label_sides(spots, [len(point.name) for point in points])
+    dots = [
+        Dot(p.name, p.class_, p.value, *spot,
+            None if p.low is None or p.high is None else (level(p.low), level(p.high)), side)
+        for p, spot, side in zip(points, spots, sides, strict=True)
+    ]  # fmt: skip
+    lines = [Line(path(best), "front")] if len(best) > 1 else []
+    return Plot(SCATTER_HEIGHT, x.ticks(), y.ticks(), lines, dots)
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """Those that none beats in both, from the cheapest on."""
+    found: list[Point] = []
+    for point in sorted(points, key=lambda each: (each.cost, -each.value)):
+        if not found or point.value > found[-1].value:
+            found.append(point)
+    return found
+
+
+def label_sides(spots: Sequence[Spot], lengths: Sequence[int]) -> list[Spot]:
+    """Where each name goes so that it covers no other name and no dot, if possible.
+
+    The width of the plot is not known; this assumes `SCATTER_WIDTH`, and letters `LETTER` wide.
+    """
+    taken = [(x * SCATTER_WIDTH - 5, y - 5, x * SCATTER_WIDTH + 5, y + 5) for x, y in spots]
+    sides: list[Spot] = []
+    for spot, length in zip(spots, lengths, strict=True):
+        boxes = [(side, _box(spot, side, length)) for side in SIDES]
+        side, box = min(boxes, key=lambda each: sum(_overlap(each[1], other) for other in taken))
+        taken.append(box)
+        sides.append(side)
+    return sides
+
+
+def _box(spot: Spot, side: Spot, length: int) -> Box:
+    x, y, wide = spot[0] * SCATTER_WIDTH + side[0], spot[1] + side[1], length * LETTER
+    left = x if side[0] > 0 else x - wide
+    return left, y - 9, left + wide, y + 2
+
+
+def _overlap(one: Box, two: Box) -> float:
+    wide = min(one[2], two[2]) - max(one[0], two[0])
+    high = min(one[3], two[3]) - max(one[1], two[1])
+    out = max(0.0, one[2] - SCATTER_WIDTH) + max(0.0, -one[0])
+    return max(0.0, wide) * max(0.0, high) + out
+
+
+# -- what was in flight over time -----------------------------------------------------------------
+
+LANE_HEIGHT = 56.0
+TIME_UNITS = ((7200.0, 3600.0, "hours"), (120.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
+
+
+class Lane(NamedTuple):
+    """The mean in flight as an area, the most as a line."""
+
+    name: str
+    about: str
+    class_: str
+    top: int
+    area: str
+    line: str
+    cap: float | None
+    """Where the cap is, in pixels from the top."""
+    pauses: Sequence[float]
+    """Where long pauses were cut out, from 0 to 1."""
+    failures: Sequence[float]
+    """Where failures were, from 0 to 1; each is `part` wide."""
+    part: float
+
+
+def lane(
+    name: str,
+    about: str,
+    class_: str,
+    flight: Flight,
+    cap: int | None,
+    pauses: Sequence[float] = (),
+) -> Lane:
+    """What was in flight under one cap."""
+    top, parts = max(flight.peak, cap or 0, 1), len(flight.failed)
+    area = [(0.0, LANE_HEIGHT), *_steps(flight.mean, top), (PATH_WIDTH, LANE_HEIGHT)]
+    return Lane(
+        name, about, class_, top, path(area, closed=True), path(_steps(flight.most, top)),
+        None if cap is None else down(cap / top, LANE_HEIGHT), pauses,
+        [place / parts for place, count in enumerate(flight.failed) if count], 1 / parts,
+    )  # fmt: skip
+
+
+def _steps(levels: Sequence[float], top: int) -> list[Spot]:
+    width = PATH_WIDTH / len(levels)
+    points: list[Spot] = []
+    for place, level in enumerate(levels):
+        y = down(level / top, LANE_HEIGHT)
+        if points and points[-1][1] == y:
+            points[-1] = ((place + 1) * width, y)
+        else:
+            points += [(place * width, y), ((place + 1) * width, y)]
+    return points
+
+
+def time_axis(total: float) -> tuple[list[Tick], str]:
+    """The ticks of a time axis, and their unit."""
+    _, size, unit = next(each for each in TIME_UNITS if total >= each[0])
+    return Linear(0.0, total / size).ticks(6), unit
+
+
+def pauses_text(clock: BusyClock) -> str:
+    """Which pauses were cut out; empty: none."""
+    if not clock.pauses:
+        return ""
+    longest = ", ".join(duration(length) for _, length in clock.pauses[:5])
+    many = f"{len(clock.pauses)} idle periods are" if len(clock.pauses) > 1 else "An idle period is"
+    return f"{many} left out ({longest})."
