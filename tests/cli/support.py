@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
 import time
@@ -73,6 +74,41 @@ class Place:
     def fifo(self, name: str) -> Path:
         os.mkfifo(self.path / name)
         return self.path / name
+
+
+def on_a_terminal(
+    place: Place, *args: str, given: bytes | None = b"", answer: bytes = b"", **env: str
+) -> bytes:
+    """What the terminal gets, with stdout and stderr on it.
+
+    `given`: what is on stdin; None: the terminal is, and `answer` is typed into it.
+    """
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *args],
+        stdin=theirs if given is None else subprocess.PIPE,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=place.path,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **env},
+    )
+    os.close(theirs)
+    if process.stdin is not None:
+        process.stdin.write(given or b"")
+        process.stdin.close()
+    os.write(ours, answer)
+    got = b""
+    while True:
+        try:
+            chunk = os.read(ours, 1 << 16)
+        except OSError:  # Linux's end of file on a terminal
+            break
+        if not chunk:
+            break
+        got += chunk
+    os.close(ours)
+    process.wait(DEADLINE_S)
+    return got
 
 
 def end(process: subprocess.Popen[bytes]) -> tuple[int, bytes, bytes]:

@@ -416,7 +416,7 @@ def test_what_a_model_says_does_not_steer_the_terminal(
         shown = os.read(primary, 1 << 16).decode()
         os.close(secondary)
         os.close(primary)
-        assert shown == "a\tb\\x1b]0;title\\x07\\x1b[2J\\x9b31m\\x0d\r\n"
+        assert shown == "a\tb\\x1b]0;title\\x07\\x1b[2J\\u009b31m\r\r\n"
 
     serving(lambda _: said, main, monkeypatch)
 

@@ -2,43 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 
-import pytest
-
-from tests.cli.support import COMMAND, DEADLINE_S, Place, numbers
-
-
-def on_a_terminal(place: Place, *args: str, given: bytes, **env: str) -> bytes:
-    """What the terminal gets, with stdout and stderr on it."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *args],
-        stdin=subprocess.PIPE,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=place.path,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **env},
-    )
-    os.close(theirs)
-    assert process.stdin is not None
-    process.stdin.write(given)
-    process.stdin.close()
-    got = b""
-    while True:
-        try:
-            chunk = os.read(ours, 1 << 16)
-        except OSError:  # Linux's end of file on a terminal
-            break
-        if not chunk:
-            break
-        got += chunk
-    os.close(ours)
-    process.wait(DEADLINE_S)
-    return got
+from tests.cli.support import Place, numbers, on_a_terminal
 
 
 def as_seen(got: bytes) -> list[str]:
@@ -71,9 +37,8 @@ def test_no_color_is_honoured(place: Place) -> None:
     assert not re.search(rb"\x1b\[[0-9;]*3[0-9]m", got)
 
 
-@pytest.mark.parametrize("env", [{"TERM": "dumb"}])
-def test_a_dumb_terminal_gets_no_live_line(place: Place, env: dict[str, str]) -> None:
-    assert b"\x1b" not in on_a_terminal(place, "map", "--", "echo", given=b"a\n", **env)
+def test_a_dumb_terminal_gets_no_live_line(place: Place) -> None:
+    assert b"\x1b" not in on_a_terminal(place, "map", "--", "echo", given=b"a\n", TERM="dumb")
 
 
 def test_without_a_terminal_there_is_no_live_line(place: Place) -> None:

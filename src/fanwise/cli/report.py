@@ -13,7 +13,7 @@ import typer
 
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
-from fanwise.cli.say import harmless, print_json, say
+from fanwise.cli.say import print_json, print_line, say
 from fanwise.cli.streams import cannot_write, text_file
 from fanwise.errors import UsageError
 
@@ -76,7 +76,7 @@ def report(
         print_json({**made.document, "report": str(target)})
         return
     for line in made.lines:
-        sys.stdout.write(f"{harmless(line) if sys.stdout.isatty() else line}\n")
+        print_line(line)
     sys.stdout.flush()
     say(f"the report is in {target}")
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from fanwise.cli.streams import write_stderr
+from fanwise.cli.streams import write_json, write_stderr
 from fanwise.errors import BadSpec, FanwiseError, OutputNotWritable
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All but the tab and the end of a line."""
+from fanwise.view.terminal_text import terminal_safe
 
 
 def say(text: str) -> None:
@@ -24,16 +21,16 @@ def say(text: str) -> None:
 
 def say_lines(lines: list[str]) -> None:
     """Lines for the person; those that are indented belong to the one before."""
-    for line in map(harmless, lines):
+    for line in lines:
         if line.startswith(" "):
             write_stderr(f"{line}\n")
         else:
             say(line)
 
 
-def harmless(text: str) -> str:
-    """Text that others wrote, for a terminal: nothing in it moves the cursor or worse."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+def print_line(text: str) -> None:
+    """A line for the person on stdout; safe wherever it goes, for `| less` shows it too."""
+    sys.stdout.write(f"{terminal_safe(text)}\n")
 
 
 def print_json(document: Any) -> None:
@@ -43,8 +40,8 @@ def print_json(document: Any) -> None:
     except UnicodeEncodeError:  # half of a surrogate pair: JSON can say it, UTF-8 cannot
         data = json.dumps(msgspec.to_builtins(document), indent=2).encode()
     sys.stdout.flush()
-    sys.stdout.buffer.write(data + b"\n")
-    sys.stdout.buffer.flush()
+    write_json(data + b"\n")
+    sys.stdout.flush()
 
 
 def report_error(error: FanwiseError, *, as_json: bool) -> None:

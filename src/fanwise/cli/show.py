@@ -8,6 +8,7 @@ import typer
 
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
+from fanwise.cli.say import print_line
 
 HELP = """Show one run: its status, its fan-outs, what failed and why, what its calls cost.
 
@@ -56,7 +57,7 @@ def show(
             return
         shown = {**detail, "fan_outs": [], "events": []} if tells_all(run) else detail
         for line in detail_lines(shown, list(told_values(found, run, fully=items))):
-            typer.echo(line)
+            print_line(line)
         if items:
             for line in item_lines(item_rows(found, run_id)):
-                typer.echo(line)
+                print_line(line)

@@ -9,7 +9,7 @@ import typer
 
 from fanwise.cli.options import FileArgument, JournalOption, JsonOption
 from fanwise.cli.reading import reading
-from fanwise.cli.say import print_json, say_lines
+from fanwise.cli.say import print_json, print_line, say_lines
 from fanwise.errors import BadSpec, UsageError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def simulate(
         print_json({"file": file, "kind": system.name, "notes": list(end.notes), **end.document})
         return end.exit_code
     for line in end.output:
-        typer.echo(line)
+        print_line(line)
     sys.stdout.flush()
     say_lines(list(end.notes))
     return end.exit_code

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from fanwise.cli.options import JsonOption
-from fanwise.cli.say import harmless, print_json, say
+from fanwise.cli.say import print_json, print_line, say
 from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _tell(found: Split, listing: Listing, *, everything: bool) -> None:
     lines += _some("left out", _pairs(found.left_out), everything)
     lines += _some("match no file", [(each, "") for each in listing.unmatched], True)
     for line in lines:
-        typer.echo(harmless(line).rstrip())
+        print_line(line.rstrip())
 
 
 def _pairs(said: tuple[Said, ...]) -> list[tuple[str, str]]:

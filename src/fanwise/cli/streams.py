@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from fanwise.errors import OutputNotWritable
+from fanwise.view.terminal_text import terminal_safe
 
 STDOUT = "stdout"
 NEXT = "The journal was not changed; free space or permissions, or write elsewhere"
@@ -43,10 +44,19 @@ class _Raw(io.FileIO):
             raise cannot_write(self._what, error) from error
 
 
+class _TerminalText(io.TextIOWrapper):
+    """Text to a terminal, which obeys nothing of it: see `terminal_safe`."""
+
+    def write(self, text: str) -> int:
+        super().write(terminal_safe(text))
+        return len(text)
+
+
 def text_file(file: int | Path, what: str, *, newline: str | None = None) -> IO[str]:
     """UTF-8 to a descriptor or a new file; what cannot be written is an `OutputNotWritable`."""
     raw = _Raw(file, what)
-    return io.TextIOWrapper(
+    kind = _TerminalText if raw.isatty() else io.TextIOWrapper
+    return kind(
         io.BufferedWriter(raw),
         encoding="utf-8",
         errors="backslashreplace",
@@ -67,6 +77,8 @@ def prepare_streams() -> None:
         except OSError:
             os.open(os.devnull, mode)
     sys.stdout = text_file(1, STDOUT)
+    if os.isatty(2):  # logs, warnings and tracebacks go there by themselves
+        sys.stderr = text_file(2, "stderr")
 
 
 def give_up_stdout() -> None:
@@ -74,8 +86,21 @@ def give_up_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
+def write_json(data: bytes) -> None:
+    """A piece of a JSON document to stdout, whose control characters stay JSON on a terminal."""
+    if sys.stdout.isatty():
+        sys.stdout.write(data.decode())
+    else:
+        sys.stdout.buffer.write(data)
+
+
 def write_stderr(text: str) -> None:
     """Words for the person, if there is one: a stderr that takes nothing ends nothing."""
+    draw_stderr(terminal_safe(text))
+
+
+def draw_stderr(text: str) -> None:
+    """Text with escape sequences of our own. Whatever others wrote in it must be safe already."""
     rest = memoryview(text.encode("utf-8", "backslashreplace"))
     try:
         while rest:

@@ -9,7 +9,8 @@ import os
 import shutil
 from collections.abc import Collection, Sequence
 
-import typer
+from fanwise.cli.say import print_line
+from fanwise.view.terminal_text import terminal_line
 
 GAP = "  "
 
@@ -18,13 +19,14 @@ def print_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()
 ) -> None:
     """Print it; `right` has the places of columns of numbers."""
+    rows = [[terminal_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
     limit = shutil.get_terminal_size().columns if os.isatty(1) else None
     if limit is not None:
         _narrow(widths, limit)
     for row in (head, *rows):
         cells = [_cell(row[i], widths[i], right=i in right) for i in range(len(head))]
-        typer.echo(GAP.join(cells).rstrip())
+        print_line(GAP.join(cells).rstrip())
 
 
 def _narrow(widths: list[int], limit: int) -> None:

@@ -11,6 +11,7 @@ from fanwise.errors import RecordedError
 from fanwise.journal.port import Journal
 from fanwise.journal.take import take
 from fanwise.processes import CommandResult
+from fanwise.view.terminal_text import terminal_line
 
 MOST = 10
 """Failures that are told of; `fanwise show` has them all."""
@@ -79,15 +80,9 @@ def why(outcome: Outcome[CommandResult]) -> str:
 
 def _line(journal: Journal, run_id: str, index: int, most: int = 60) -> str:
     for record in take(journal.inputs(run_id, index), 1):
-        text = ascii_if_needed(record.data)
+        text = terminal_line(record.data.decode("utf-8", "backslashreplace"))
         return f"line {index + 1} ({text if len(text) <= most else text[: most - 1] + '…'})"
     return f"line {index + 1}"
-
-
-def ascii_if_needed(line: bytes) -> str:
-    """A line for the eye: nothing in it moves the cursor or breaks the terminal."""
-    text = line.decode("utf-8", "backslashreplace")
-    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def _rest(number: int, run_id: str) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fanwise.cli.say import harmless
 from fanwise.core.paths import is_top
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
@@ -28,7 +27,7 @@ def told_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[st
     told: Told | None = getattr(system, "told", None)
     tell: Tell | None = getattr(system, "tell", None)
     if told is not None:
-        yield from map(harmless, told(journal, run, fully=fully))
+        yield from told(journal, run, fully=fully)
     elif tell is not None:
         yield from _one_by_one(tell, journal, run, fully=fully)
 
@@ -45,7 +44,7 @@ def _one_by_one(tell: Tell, journal: Journal, run: RunRecord, *, fully: bool) ->
             yield f"… and {number - MOST:,} more (all of them: --items)"
             return
         value = JSON.decode(item.value or "null")
-        yield from map(harmless, tell(item.key, value, fully=fully or number == 1))
+        yield from tell(item.key, value, fully=fully or number == 1)
 
 
 def _with_values(journal: Journal, run: RunRecord) -> Iterator[ItemRecord]:

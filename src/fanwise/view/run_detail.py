@@ -14,8 +14,9 @@ from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take import take
 from fanwise.view.calls import call_detail, call_lines, item_calls
 from fanwise.view.inputs import PLANNED
-from fanwise.view.run_summary import duration, local_time, one_line, run_summary
+from fanwise.view.run_summary import duration, local_time, run_summary
 from fanwise.view.table import Row
+from fanwise.view.terminal_text import terminal_line
 from fanwise.view.times import moment
 
 Detail = dict[str, Any]
@@ -61,10 +62,11 @@ def run_detail(journal: Journal, run: RunRecord) -> Detail:
 
 def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     """For a person. `results`: what came of it, in the words of whoever made the run."""
-    yield f"run       {detail['id']}  ({detail['kind']})"
-    yield f"status    {detail['status']}" + (f": {detail['error']}" if detail["error"] else "")
+    yield f"run       {detail['id']}  ({terminal_line(detail['kind'])})"
+    error = f": {terminal_line(detail['error'])}" if detail["error"] else ""
+    yield f"status    {detail['status']}{error}"
     if detail["name"]:
-        yield f"what      {one_line(detail['name'])}"
+        yield f"what      {terminal_line(detail['name'])}"
     took = f", took {duration(detail['took_s'])}" if detail["took_s"] is not None else ""
     yield f"started   {local_time(detail['started_at'])}{took}"
     total = "an unknown number" if detail["total"] is None else detail["total"]
@@ -130,11 +132,11 @@ def _group_line(shape: str, group: list[Detail]) -> str:
     peak = max(
         (each["stats"]["peak"].get("total", 0) for each in group if each["stats"]), default=0
     )
-    return f"fan-outs  {one_line(shape)}: {told}, cap {group[0]['cap']}, peak {peak}"
+    return f"fan-outs  {terminal_line(shape)}: {told}, cap {group[0]['cap']}, peak {peak}"
 
 
 def _fan_out_line(fan_out: Detail) -> str:
-    line = f"fan-out   {one_line(fan_out['path'])}: {fan_out['status']}, cap {fan_out['cap']}"
+    line = f"fan-out   {terminal_line(fan_out['path'])}: {fan_out['status']}, cap {fan_out['cap']}"
     stats = fan_out["stats"]
     if stats is not None:
         line += f", peak {stats['peak'].get('total', 0)}, took {duration(stats['makespan_s'])}"
@@ -161,8 +163,8 @@ def _failure(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: Item
 
 def _name(which: Detail) -> str:
     if "input" in which:
-        return f"line {which['index'] + 1} ({one_line(which['input'])})"
-    return f"{one_line(which['path'])} item {which['index']} (key {one_line(which['key'])})"
+        return f"line {which['index'] + 1} ({terminal_line(which['input'])})"
+    return terminal_line(f"{which['path']} item {which['index']} (key {which['key']})")
 
 
 def _failure_line(failure: Detail) -> str:
@@ -178,13 +180,13 @@ def _event(at: float, kind: str, data: str) -> Detail:
 def _event_line(event: Detail) -> str:
     data = event["data"]
     told = "  ".join(f"{k} {v}" for k, v in data.items() if v is not None)
-    return f"{local_time(event['at'])}  {event['kind']}  {_cut(one_line(told))}"
+    return f"{local_time(event['at'])}  {terminal_line(event['kind'])}  {_cut(terminal_line(told))}"
 
 
 def _spec_lines(spec: Any) -> Iterator[str]:
     if isinstance(spec, dict):
         told = "  ".join(f"{k}={v}" for k, v in spec.items() if k != "argv")
-        yield f"spec      {_cut(one_line(told))}"
+        yield f"spec      {_cut(terminal_line(told))}"
 
 
 def _cut(text: str) -> str:
@@ -200,8 +202,8 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 def _shown_input(row: Row) -> str:
     if "input" in row:
-        return one_line(row["input"])
-    return str(row.get("input_base64", row["key"]))
+        return terminal_line(row["input"])
+    return terminal_line(str(row.get("input_base64", row["key"])))
 
 
 def _safe(value: Any) -> Any:

@@ -59,15 +59,10 @@ def table_row(summary: Summary) -> tuple[str, ...]:
     """As the cells of a table."""
     total = summary["total"]
     return (
-        summary["id"], summary["kind"], one_line(summary["name"]), summary["status"],
+        summary["id"], summary["kind"], summary["name"], summary["status"],
         str(summary["done"]), str(summary["failed"]), "?" if total is None else str(total),
         local_time(summary["started_at"]), duration(summary["took_s"]),
     )  # fmt: skip
-
-
-def one_line(text: str) -> str:
-    """Text that breaks no table and no terminal."""
-    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def local_time(iso: str | None) -> str:

@@ -7,17 +7,16 @@ thread that waits for a key cannot be stopped from outside.
 from __future__ import annotations
 
 import os
-import re
 import select
 import sys
 from collections.abc import Sequence
 
 from fanwise.kernel.scope import current_run
 from fanwise.kernel.threads import cancelled
+from fanwise.view.terminal_text import terminal_safe
 from fanwise.workflow.steps.gate import chosen
 
 LOOK_EVERY_S = 0.1
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def is_interactive() -> bool:
@@ -30,7 +29,7 @@ def ask(message: str, shown: str | None, options: Sequence[str]) -> str | None:
 
     None: they went away instead (Ctrl-C, Ctrl-D, or the terminal is gone).
     """
-    sys.stderr.write("\r\x1b[2K")  # a line of progress may stand there
+    os.write(2, b"\r\x1b[2K")  # a line of progress may stand there
     if shown is not None:
         _write(f"{shown}\n\n")
     _write(f"{message}\n")
@@ -50,8 +49,7 @@ def ask(message: str, shown: str | None, options: Sequence[str]) -> str | None:
 
 
 def _write(text: str) -> None:
-    """What others wrote cannot move the cursor, or worse."""
-    sys.stderr.write(_CONTROL.sub("?", text))
+    sys.stderr.write(terminal_safe(text))
     sys.stderr.flush()
 
 

@@ -14,7 +14,8 @@ import msgspec
 
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import EventRecord, ItemRecord, Journal, RunRecord
-from fanwise.view.run_summary import duration, one_line, shown_status
+from fanwise.view.run_summary import duration, shown_status
+from fanwise.view.terminal_text import terminal_line
 from fanwise.workflow.engine.history import STEP, StepNote
 from fanwise.workflow.engine.result import Record, record_of
 from fanwise.workflow.outline import Outline
@@ -123,5 +124,5 @@ def _told(node: Node) -> str:
     took: Any = ""
     if node.began is not None and node.ended is not None and node.status != "pending":
         took = duration(node.ended - node.began)
-    error = f"  {one_line(node.error)}" if node.error else ""
+    error = f"  {terminal_line(node.error)}" if node.error else ""
     return f"{node.type:<8}  {node.status:<9}  {took}{error}"
