@@ -98,6 +98,8 @@ class Engine(Generic[I, T]):
         self.intake.begin()
         await self.finished()
         if self.fatal is not None:
+            if (beside := self.intake.close_error) not in (None, self.fatal):
+                self.fatal.add_note(f"the items raised {beside!r} when they were closed")
             raise self.fatal
 
     def _decided_before(self) -> None:
@@ -401,7 +403,7 @@ class Engine(Generic[I, T]):
             )
         self._end([self._entries[index] for index in decision.cancel])
         if self.schedule.halted:
-            self.intake.close()
+            self.intake.stop()
 
     def _end(self, entries: list[Entry[I, T]]) -> None:
         """Cancel them, those aside that are being cancelled; tell it, and see that they end."""
@@ -438,7 +440,7 @@ class Engine(Generic[I, T]):
 
     def check_over(self) -> None:
         """Perhaps this was the last."""
-        if self.schedule.over and not self.intake.reading and not self._over.done():
+        if self.schedule.over and self.intake.closed() and not self._over.done():
             if self._insisting is not None:
                 self._insisting.cancel()
             self._over.set_result(None)

@@ -101,8 +101,8 @@ def _assemble(engine: Engine[Any, T], got: dict[int, Outcome[T]], stats: Stats) 
         winner=halting if kind in ("success", "fastest") else None,
         discarded=[outcome for outcome in ordered[cut:] if outcome.status != "skipped"],
     )
-    if engine.intake.error is not None and by is None:
-        raise ItemsError(engine.intake.pulled, outcomes) from engine.intake.error
+    if (problem := engine.intake.problem) is not None:
+        raise ItemsError(engine.intake.pulled, outcomes) from problem
     return outcomes
 
 

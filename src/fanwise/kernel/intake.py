@@ -2,13 +2,17 @@
 
 A plain iterable is read on the spot, and so is a feed, as far as it goes. An async one is read by
 a task of its own, which ends when enough is pulled and is made again when more is wanted.
+
+A generator that was not read to its end is closed, for whoever fans out over one has no other way
+to let go of what it holds. Other iterators (a file, a cursor, a stream) belong to the caller, who
+may want to read on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from typing import Generic, Protocol, TypeVar, cast
 
 from fanwise.core.caps import Needs, parse_needs
@@ -54,12 +58,15 @@ class Intake(Generic[I]):
         self.pulled = 0
         self.error: BaseException | None = None
         """What the source raised: there are no more items, those before it go on."""
+        self.close_error: BaseException | None = None
+        """What a generator raised when it was closed."""
         self.held_back = False
         """Whoever reads the outcomes is slow: pull nothing for the moment."""
         self._source = source
         self._is_async = isinstance(source, AsyncIterator)  # slow to ask
         self._feed = source if isinstance(source, Feed) else None
         self._begun = False
+        self._closed = False
         self._schedule = schedule
         self._taker = taker
         self._ahead = ahead
@@ -73,9 +80,10 @@ class Intake(Generic[I]):
             self._feed.join(self.pump)
 
     @property
-    def reading(self) -> bool:
-        """Whether an async source is being read at this moment."""
-        return self._puller is not None
+    def problem(self) -> BaseException | None:
+        """What the caller has to be told of: not what was pulled in vain, beyond a halt."""
+        halted = self._schedule.halted_by is not None
+        return self.close_error if halted or self.error is None else self.error
 
     def begin(self) -> None:
         """Pull the first items. What was added to a feed before waits for this."""
@@ -100,7 +108,8 @@ class Intake(Generic[I]):
             except BaseException as error:
                 self._no_more(error)
             else:
-                self._admit(item)
+                if not self._schedule.halted:  # as a source may do that knows when it is enough
+                    self._admit(item)
 
     def _pump_feed(self, feed: Feed[I]) -> None:
         if not self._begun:
@@ -111,10 +120,46 @@ class Intake(Generic[I]):
         if feed.over and not self._schedule.exhausted:
             self._no_more(None)
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Nothing more is wanted."""
         if self._puller is not None:
             self._puller.cancel()
+
+    def closed(self) -> bool:
+        """Whether the source is let go of. If that takes time, the taker is told when it is."""
+        if self._puller is None and not self._closed:
+            self._close()
+        return self._closed and self._puller is None
+
+    def _close(self) -> None:
+        source = self._source
+        if getattr(source, "gi_running", False):  # the halt was ordered by the generator itself
+            asyncio.get_running_loop().call_soon(self._taker.check_over)
+            return
+        self._closed = True
+        if self._schedule.exhausted:
+            return
+        if isinstance(source, AsyncGenerator):
+            self._puller = new_task(self._aclose(source), self._context.copy())
+            self._puller.add_done_callback(self._pulled_enough)
+        elif isinstance(source, Generator):
+            try:
+                source.close()
+            except BaseException as error:
+                self._not_closed(error)
+
+    async def _aclose(self, source: AsyncGenerator[I, None]) -> None:
+        try:
+            await source.aclose()
+        except BaseException as error:
+            task = asyncio.current_task()
+            if not isinstance(error, asyncio.CancelledError) or not (task and task.cancelling()):
+                self._not_closed(error)
+
+    def _not_closed(self, error: BaseException) -> None:
+        self.close_error = error
+        if not isinstance(error, Exception | asyncio.CancelledError):
+            self._taker.abort(error)
 
     def _pump_async(self) -> None:
         if self._puller is None and not self.held_back and self._schedule.wants_items():
@@ -133,7 +178,10 @@ class Intake(Generic[I]):
                     raise
                 self._no_more(RuntimeError("the items were cancelled by something else"))
             except BaseException as error:
-                self._no_more(error)
+                if self._schedule.halted:
+                    self._not_closed(error)
+                else:
+                    self._no_more(error)
             else:
                 # A source that swallows its cancellation may still come with an item.
                 if not self._schedule.halted:

@@ -132,11 +132,11 @@ class Stream(Generic[T]):
     def _source_error(self) -> ItemsError | None:
         """What the items raised, unless it was told or a halt came first."""
         assert self._one is not None
-        engine = self._one.engine
-        cause = engine.intake.error
-        if cause is None or self._source_told or engine.schedule.halted_by is not None:
+        intake = self._one.engine.intake
+        cause = intake.problem
+        if cause is None or self._source_told:
             return None
-        problem = ItemsError(engine.intake.pulled, None)
+        problem = ItemsError(intake.pulled, None)
         problem.__cause__ = cause
         return problem
 
