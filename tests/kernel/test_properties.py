@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
+from hypothesis import strategies as st
 
-from fanwise import Caps, Retry, fan_out
+from fanwise import Caps, Retry, fan_out, fan_out_stream
 from fanwise.kernel.run import open_run
 from fanwise.testing import MemoryJournal, run_virtual
 from tests.profiles import examples
@@ -154,5 +155,22 @@ def test_the_same_holds_when_every_start_and_outcome_is_recorded(world: World) -
         )  # fmt: skip
         assert [(o.index, o.status, o.value) for o in outcomes] == sequential(world)
         assert all(o.recorded for o in outcomes), "a recorded outcome ran again"
+
+    run_virtual(main())
+
+
+@examples(1)
+@given(worlds(), st.integers(1, 4))
+def test_an_ordered_stream_that_holds_little_comes_to_its_end(world: World, most: int) -> None:
+    async def main() -> None:
+        stream = fan_out_stream(
+            Watched(world), list(enumerate(world.items)), ordered=True, cap=world.cap,
+            caps=Caps(world.caps), needs=needs, halt=world.rule,
+            retry=Retry(most_attempts(world), base_s=3.0),
+        )  # fmt: skip
+        stream.BUFFER, stream.AHEAD = most, 0
+        async with stream:
+            got = [(o.index, o.status, o.value) async for o in stream]
+        assert got == sequential(world)
 
     run_virtual(main())

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from fanwise import Halt, fan_out_stream
+from fanwise import Caps, Halt, Rate, Retry, fan_out_stream
 from fanwise.errors import ItemsError
 from fanwise.testing import virtual_time
 
@@ -85,6 +85,45 @@ async def test_a_slow_reader_holds_back_an_endless_source() -> None:
             if (read := read + 1) == 3_000:
                 break
     assert read <= pulled <= read + stream.BUFFER + 10
+
+
+@pytest.mark.parametrize(("cap", "most"), [(3, 1_000), (200, 2_000)])
+@pytest.mark.parametrize("slow", ["at work", "backing off", "in need"])
+@virtual_time
+async def test_what_waits_for_its_turn_behind_a_slow_item_is_bounded(
+    slow: str, cap: int, most: int
+) -> None:
+    pulled = waiting = 0
+
+    def endless() -> Iterator[int]:
+        nonlocal pulled
+        while pulled < 10_000:  # else a stream that holds nothing back would never be seen
+            yield pulled
+            pulled += 1
+
+    async def work(item: int) -> int:
+        nonlocal waiting
+        if item:
+            await asyncio.sleep(1)
+        elif slow == "at work":
+            await asyncio.sleep(100_000)
+        elif slow == "backing off" and asyncio.get_running_loop().time() < 100_000:
+            raise OSError
+        waiting = max(waiting, pulled - len(read))
+        return item
+
+    read: list[int] = []
+    caps = Caps(a=Rate(requests=1, per=100_000))
+    async with fan_out_stream(
+        work, endless(), cap=cap, ordered=True, retry=Retry(1_000, base_s=1_000.0, most_s=1_000.0),
+        caps=caps, needs=lambda item: "a" if slow == "in need" and item in (0, 1) else None,
+    ) as stream:  # fmt: skip
+        async for outcome in stream:
+            read.append(outcome.unwrap())
+            if len(read) == 5_000:
+                break
+    assert read == list(range(5_000))
+    assert most <= waiting <= most + cap + 1
 
 
 @virtual_time

@@ -25,6 +25,10 @@ class Stream(Generic[T]):
 
     BUFFER = 1_000
     """Outcomes that wait for the reader before no more items are pulled."""
+    AHEAD = 10
+    """If ordered: this many times the cap, or `BUFFER` if that is more, may wait for the reader or
+    for their turn. The item whose turn it is was pulled before all that wait for it, so it comes
+    to its end though nothing more is pulled."""
 
     def __init__(self, build: Build[T], ordered: bool) -> None:
         self._build = build
@@ -32,6 +36,7 @@ class Stream(Generic[T]):
         self._early: dict[int, Outcome[T]] = {}
         self._ready: deque[Outcome[T]] = deque()
         self._next = 0
+        self._most = self.BUFFER
         self._source_told = False
         self._news = asyncio.Event()
         self._one: FanOut[Any, T] | None = None
@@ -44,6 +49,8 @@ class Stream(Generic[T]):
 
     async def __aenter__(self) -> Stream[T]:
         self._one = self._build(self._deliver)
+        if self._ordered:
+            self._most = max(self.BUFFER, self.AHEAD * self._one.cap)
         self._one.begin()
         self._task = asyncio.create_task(self._drive(self._one.engine))
         return self
@@ -87,10 +94,14 @@ class Stream(Generic[T]):
             await self._news.wait()
         outcome = self._ready.popleft()
         engine = self._one.engine
-        if engine.intake.held_back and len(self._ready) < self.BUFFER // 2:
+        if engine.intake.held_back and len(self._ready) <= self._most // 2 and not self._full:
             engine.intake.held_back = False
             engine.intake.pump()
         return outcome
+
+    @property
+    def _full(self) -> bool:
+        return len(self._ready) + len(self._early) >= self._most
 
     async def _drive(self, engine: Engine[Any, T]) -> None:
         try:
@@ -109,25 +120,25 @@ class Stream(Generic[T]):
         return interrupted
 
     def _deliver(self, outcome: Outcome[T]) -> None:
-        if not self._ordered:
-            self._offer(outcome)
-            return
-        self._early[outcome.index] = outcome
-        while self._next in self._early:
-            self._offer(self._early.pop(self._next))
-            self._next += 1
-
-    def _offer(self, outcome: Outcome[T]) -> None:
         assert self._one is not None
         engine = self._one.engine
+        if not self._ordered:
+            self._offer(outcome, engine)
+        else:
+            self._early[outcome.index] = outcome
+            while self._next in self._early:
+                self._offer(self._early.pop(self._next), engine)
+                self._next += 1
+        if self._full:
+            engine.intake.held_back = True
+
+    def _offer(self, outcome: Outcome[T], engine: Engine[Any, T]) -> None:
         by = engine.schedule.halted_by
         beyond = by is not None and outcome.index > by and engine.schedule.halt.kind != "fastest"
         if beyond:
             return
         self._ready.append(outcome)
         self._news.set()
-        if len(self._ready) >= self.BUFFER:
-            engine.intake.held_back = True
 
     def _source_error(self) -> ItemsError | None:
         """What the items raised, unless it was told or a halt came first."""
@@ -162,7 +173,9 @@ def fan_out_stream(
 ) -> Stream[Any]:
     """Like `fan_out`, giving each outcome as it finishes, or (`ordered`) as its turn comes.
 
-    Leaving the block early cancels and awaits the rest. A slow reader holds the items back.
+    Leaving the block early cancels and awaits the rest. A slow reader holds the items back: none
+    is pulled while 1,000 outcomes wait for it. If `ordered`, so does a slow item: none is pulled
+    while ten times the cap, and at least 1,000, wait for it or for the reader.
     """
 
     def build(deliver: Callable[[Outcome[Any]], None]) -> FanOut[I, Any]:
