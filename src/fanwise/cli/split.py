@@ -108,7 +108,7 @@ def split(
         commits=past_commits(Path(path)), left_out=listing.left_out,
     )  # fmt: skip
     if html is not None:
-        from fanwise.plan.split.picture.page import split_page
+        from fanwise.plan.views.split_page import split_page
 
         write_page(html, split_page(found, Path(path).resolve().name))
     if as_json:
@@ -156,12 +156,12 @@ def _document(found: Split, rules: Rules, listing: Listing, html: Path | None) -
 
 
 def _tell(found: Split, listing: Listing, *, everything: bool) -> None:
-    from fanwise.plan.split.picture.text import bounded
-    from fanwise.plan.split.picture.words import told
+    from fanwise.plan.views.scorecard_text import scorecard_lines
+    from fanwise.plan.views.tree_text import first_tree_lines
 
     width = max(min(shutil.get_terminal_size((100, 24)).columns, 140), 60)
-    lines = [*told(found), ""]
-    lines += bounded(found.tree, None if everything else ROWS, width=width, rest="--all")
+    lines = [*scorecard_lines(found), ""]
+    lines += first_tree_lines(found.tree, None if everything else ROWS, width=width, rest="--all")
     beyond = [leaf for leaf in found.tree.leaves if leaf.irreducible]
     lines += _some("irreducible", [(each.title, each.irreducible) for each in beyond], everything)
     hubs = [(each.path, f"{each.importers} importers") for each in found.hubs]

@@ -171,7 +171,7 @@ class PlanSystem:
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""
         from fanwise.plan.recorded import read_run
-        from fanwise.plan.report.page import report
+        from fanwise.plan.views.page import report
 
         return report(read_run(journal, run))
 

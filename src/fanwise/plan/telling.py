@@ -9,8 +9,8 @@ from fanwise.plan.change import Request
 from fanwise.plan.ended import Try
 from fanwise.plan.merge.merged import Broken, Checked, Conflict, Moved, Taken
 from fanwise.plan.recorded import Leaf, Recorded
-from fanwise.plan.split.picture.text import draw
 from fanwise.plan.states import MARKS, WRONG, State, counts_text
+from fanwise.plan.views.tree_text import tree_lines
 from fanwise.view.calls import dollars
 from fanwise.view.run_summary import duration
 
@@ -26,7 +26,7 @@ def told_lines(found: Recorded, *, fully: bool) -> list[str]:
     if not fully:
         return lines
     states = {name: each.state for name, each in found.leaves.items()}
-    tree = draw(found.tree, states=states)
+    tree = tree_lines(found.tree, states=states)
     return [
         *lines,
         *tree,

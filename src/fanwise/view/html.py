@@ -57,15 +57,15 @@ class Templates:
         self._environment = environment(package)
         self._shared = shared
 
-    def render(self, name: str, **values: object) -> Markup:
+    def render(self, name: str, /, **values: object) -> Markup:
         """Fill in one template."""
         # A file name need not be Unicode, and a page must be.
         text = self._environment.get_template(name).render(**self._shared, **values)
         return Markup(text.encode("utf-8", "backslashreplace").decode())
 
-    def section(self, id_: str, title: str, **values: object) -> Section:
-        """The section that `ID.html` describes."""
-        return Section(id_, title, self.render(f"{id_}.html", **values))
+    def section(self, id_: str, title: str, *, template: str = "", **values: object) -> Section:
+        """A section, from the template `ID.html` or the one given."""
+        return Section(id_, title, self.render(template or f"{id_}.html", **values))
 
     def report(
         self,
@@ -83,15 +83,17 @@ class Templates:
 
     def page(
         self,
-        name: str,
+        template: str,
         title: str,
         sections: Iterable[Section],
         *,
         scripts: Sequence[str] = (),
         **values: object,
     ) -> str:
-        """A whole page; its template extends `fanwise/base.html`."""
-        made = self.render(name, title=title, sections=list(sections), scripts=scripts, **values)
+        """A whole page; `template` extends `fanwise/base.html`."""
+        made = self.render(
+            template, title=title, sections=list(sections), scripts=scripts, **values
+        )
         return str(made)  # plain text: whoever writes the file has no more to escape
 
 

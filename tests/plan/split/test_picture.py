@@ -1,18 +1,25 @@
 from __future__ import annotations
 
-from html import escape
 from xml.etree import ElementTree
 
 import pytest
+from markupsafe import escape
 
 from fanwise.plan.node import Split
 from fanwise.plan.split import Rules, split
-from fanwise.plan.split.picture.page import split_page
-from fanwise.plan.split.picture.svg import graph_svg, tree_svg
-from fanwise.plan.split.picture.text import bounded, draw
+from fanwise.plan.views.split_page import split_page
+from fanwise.plan.views.split_pictures import Picture, graph_picture, tree_picture
+from fanwise.plan.views.tree_text import first_tree_lines, tree_lines
+from fanwise.view.html import Templates
 from tests.plan.split.support import made
 
+TEMPLATES = Templates("fanwise.plan.views")
 HOSTILE = "<script>alert(1)</script>&\"'.py"
+
+
+def svg(picture: Picture) -> ElementTree.Element:
+    found = ElementTree.fromstring(f"<div>{TEMPLATES.render('graph.html', picture=picture)}</div>")
+    return next(found.iter("svg"))
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +33,7 @@ def found() -> Split:
 
 
 def test_the_tree_as_text_has_a_line_for_each_node_within_the_width(found: Split) -> None:
-    lines = draw(found.tree, width=80)
+    lines = tree_lines(found.tree, width=80)
     assert len(lines) == len(found.tree.nodes)
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("all files")
@@ -38,25 +45,27 @@ def test_the_tree_as_text_has_a_line_for_each_node_within_the_width(found: Split
 
 def test_states_are_shown(found: Split) -> None:
     leaf = found.tree.leaves[0]
-    (line,) = [line for line in draw(found.tree, states={leaf.id: "running"}) if "running" in line]
+    (line,) = [
+        line for line in tree_lines(found.tree, states={leaf.id: "running"}) if "running" in line
+    ]
     assert leaf.title[:10] in line
 
 
 def test_a_large_tree_is_cut_and_says_so(found: Split) -> None:
-    lines = bounded(found.tree, 10, rest="--all")
+    lines = first_tree_lines(found.tree, 10, rest="--all")
     assert len(lines) <= 11
     hidden = len(found.tree.nodes) - (len(lines) - 1)
     assert lines[-1] == f"… {hidden} more; --all"
-    assert bounded(found.tree, None) == draw(found.tree)
+    assert first_tree_lines(found.tree, None) == tree_lines(found.tree)
 
 
 def test_the_pictures_are_well_formed_and_harmless(found: Split) -> None:
-    tree = ElementTree.fromstring(tree_svg(found))
-    graph = ElementTree.fromstring(graph_svg(found))
+    tree = svg(tree_picture(found))
+    graph = svg(graph_picture(found))
     assert len(tree.findall("g")) == len(found.tree.nodes) - 1
     assert "<script>" in " ".join(each.text or "" for each in tree.iter("title"))
     assert escape(HOSTILE) in split_page(found, "x")
-    assert "<script>" not in tree_svg(found) + graph_svg(found) + split_page(found, "<script>")
+    assert "<script>" not in split_page(found, "<script>")
     marks = [each for each in graph.iter("rect") if "mark" in (each.get("class") or "")]
     owners = found.tree.owners
     pairs = {(owners[a], owners[b]) for a, others in found.imports.items() for b in others}
@@ -65,12 +74,12 @@ def test_the_pictures_are_well_formed_and_harmless(found: Split) -> None:
 
 def test_one_leaf_alone_can_be_drawn() -> None:
     one = split(made({"a.py": ""}), Rules())
-    assert draw(one.tree)[0].startswith("a.py")
-    ElementTree.fromstring(tree_svg(one))
-    ElementTree.fromstring(graph_svg(one))
+    assert tree_lines(one.tree)[0].startswith("a.py")
+    svg(tree_picture(one))
+    svg(graph_picture(one))
     assert "<h1>x</h1>" in split_page(one, "x")
 
 
 def test_a_name_with_a_line_end_in_it_is_one_line() -> None:
     found = split(made({"a\nb.py": 1, "c.py": 1, "d.py": 1}), Rules(max_files=2, min_files=1))
-    assert not any("\n" in line for line in draw(found.tree))
+    assert not any("\n" in line for line in tree_lines(found.tree))

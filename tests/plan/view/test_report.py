@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from fanwise.plan.change import Request
 from fanwise.plan.merge.merged import Broken, Checked, Result, Taken
 from fanwise.plan.node import Hub, Said
 from fanwise.plan.recorded import Recorded
-from fanwise.plan.report.page import report
+from fanwise.plan.views.page import report
 from tests.plan.view.made import (
     STORY,
     conflict,
@@ -28,38 +26,9 @@ from tests.plan.view.made import (
     tree,
     tried,
 )
+from tests.view.seen import Seen
 
 EVIL = "</pre></script><script>alert(1)</script><img src=x onerror=alert(2)>\"' <!--"
-
-
-class Seen(HTMLParser):
-    """What a browser would make of a page."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.odd: list[str] = []
-        self.ids: list[str] = []
-        self.links: list[str] = []
-        self.text = io.StringIO()
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attrs:
-            if name == "href":
-                self.links.append(value or "")
-            elif name == "id":
-                self.ids.append(value or "")
-            elif name.startswith("on") or name in ("src", "action"):
-                self.odd.append(name)
-
-    def handle_data(self, data: str) -> None:
-        self.text.write(data)
-
-    @property
-    def words(self) -> str:
-        return " ".join(self.text.getvalue().split())
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +49,14 @@ def test_all_that_became_of_the_plan_is_on_the_page(whole: Recorded) -> None:
     ):  # fmt: skip
         assert part in seen.words, part
     assert "script" not in seen.tags
-    assert seen.odd == []
+    assert seen.active == []
 
 
 def test_every_link_leads_somewhere_on_the_page(whole: Recorded) -> None:
     seen = Seen(report(whole).html)
-    assert all(link.startswith("#") for link in seen.links)
-    assert {link[1:] for link in seen.links} <= set(seen.ids)
-    assert len(seen.ids) == len(set(seen.ids))
+    ids = seen.values("id")
+    assert {link.removeprefix("#") for link in seen.values("href")} <= set(ids)
+    assert len(ids) == len(set(ids))
 
 
 def test_the_lines_and_the_document_say_the_same(whole: Recorded) -> None:
@@ -146,7 +115,7 @@ def test_what_is_hostile_stays_text(tmp_path: Path) -> None:
     html = report(hostile(tmp_path)).html
     seen = Seen(html)
     assert not {"script", "img"} & set(seen.tags)
-    assert seen.odd == []
+    assert seen.active == []
     assert "<script" not in html
     assert seen.words.count("alert(1)") > 20
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fanwise.plan.report.page import report
+from fanwise.plan.views.page import report
 from tests.plan.view.test_report import hostile
 
 playwright = pytest.importorskip("playwright.sync_api")

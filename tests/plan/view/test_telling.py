@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from fanwise.plan.recorded import Recorded
-from fanwise.plan.report.page import report
 from fanwise.plan.rows import COLUMNS, document_of, leaf_table
 from fanwise.plan.telling import told_lines
+from fanwise.plan.views.page import report
 from tests.plan.view.made import STORY, ended, leaf, recorded, split_of, story, tree, tried
 
 

@@ -11,7 +11,7 @@ TITLE = 20
 """At least so much of a title is shown, however deep it stands."""
 
 
-def draw(
+def tree_lines(
     tree: Tree,
     *,
     states: Mapping[str, str] | None = None,
@@ -27,18 +27,20 @@ def draw(
     return lines
 
 
-def bounded(tree: Tree, most: int | None, *, width: int = WIDTH, rest: str = "") -> list[str]:
+def first_tree_lines(
+    tree: Tree, most: int | None, *, width: int = WIDTH, rest: str = ""
+) -> list[str]:
     """The tree in at most so many lines: as many levels as fit, at least the first.
 
     What is left away is counted; `rest` says how to see it.
     """
     deepest = max(leaf.depth for leaf in tree.leaves)
     if most is None or len(tree.nodes) <= most:
-        return draw(tree, width=width)
+        return tree_lines(tree, width=width)
     depth = deepest
     while depth > 1 and sum(node.depth <= depth for node in tree.nodes) > most:
         depth -= 1
-    lines = draw(tree, width=width, depth=depth)[:most]
+    lines = tree_lines(tree, width=width, depth=depth)[:most]
     more = len(tree.nodes) - len(lines)
     return [*lines, f"… {more:,} more{f'; {rest}' if rest else ''}"]
 

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fanwise.plan.node import Scorecard, Split
-from fanwise.view.markup import DASH
-
-TREE = (
-    "From left to right: the plan, its parts, and the leaves, which are worked on. A bar is the "
-    "tokens of a leaf, the number beside it its files. Red: beyond the limits; violet: the spine."
-)
-GRAPH = (
-    "A row for each leaf, in the order of the tree, and a column for each: a mark where the row "
-    "imports from the column, the stronger the more. On the diagonal: inside of a leaf. Squares "
-    "are the parts of the tree."
-)
+from fanwise.view.formats import DASH
 
 
 def figures(card: Scorecard) -> Iterator[tuple[str, str, str]]:
@@ -39,7 +29,7 @@ def share(value: float | None) -> str:
     return DASH if value is None else f"{value:.0%}" if value in (0, 1) else f"{value:.1%}"
 
 
-def told(split: Split) -> list[str]:
+def scorecard_lines(split: Split) -> list[str]:
     """The scorecard as lines."""
     rows = list(figures(split.scorecard))
     wide, wider = (max(len(row[n]) for row in rows) for n in (0, 1))

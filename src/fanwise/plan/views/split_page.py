@@ -1,0 +1,44 @@
+"""A split as one page: the scorecard, the tree, the graph between leaves. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fanwise.plan.node import Said, Scorecard, Split
+from fanwise.plan.views.scorecard_text import figures
+from fanwise.plan.views.split_pictures import graph_picture, tree_picture
+from fanwise.view.html import Section, Templates, Tile
+
+
+def split_page(split: Split, name: str) -> str:
+    """The whole document."""
+    templates = Templates("fanwise.plan.views")
+    return templates.page(
+        "split_page.html",
+        f"{name}: sub-plans",
+        _sections(templates, split),
+        name=name,
+        mode=split.mode,
+        tiles=scorecard_tiles(split.scorecard),
+    )
+
+
+def scorecard_tiles(card: Scorecard) -> list[Tile]:
+    """The scorecard."""
+    return [Tile(*each) for each in figures(card)]
+
+
+def _sections(templates: Templates, split: Split) -> Iterator[Section]:
+    section = templates.section
+    yield section("picture", "Sub-plans", picture=tree_picture(split))
+    if split.imports:
+        yield section("graph", "Imports between them", picture=graph_picture(split))
+    yield section("files", "Files of each", leaves=split.tree.leaves)
+    hubs = [Said(hub.path, f"{hub.importers:,} importers") for hub in split.hubs]
+    for id_, title, about, rows in (
+        ("hubs", "Hubs", "Files that very many others import.", hubs),
+        ("unparsed", "Not understood", "", split.unparsed),
+        ("left-out", "Left out", "", split.left_out),
+    ):
+        if rows:
+            yield section(id_, title, template="file_table.html", about=about, rows=rows)

@@ -1,0 +1,180 @@
+"""The tree and the graph between its leaves, as places for `templates/pictures.html`. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from fanwise.plan.node import Node, Split, Tree
+from fanwise.plan.views.tree_text import leaf_count, thousands
+from fanwise.view.formats import cut
+
+WIDTH = 1000.0
+ROW = 17.0
+COLUMN = 150.0
+"""Of the nodes above the leaves, one for each level."""
+BAR = 110.0
+LETTER = 6.1
+"""About the width of a letter."""
+SIDE = 640.0
+"""Of the graph, if there are many leaves."""
+NAMED = 48
+"""With at most so many leaves, their names stand beside the graph."""
+
+
+class Box(NamedTuple):
+    """A rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    class_: str
+    radius: float | None = None
+    opacity: float | None = None
+
+
+class Label(NamedTuple):
+    """A text; `anchor`: on which side of its place it ends."""
+
+    text: str
+    x: float
+    y: float
+    anchor: str | None = None
+    class_: str | None = "node"
+
+
+class Mark(NamedTuple):
+    """A part of a picture, and what it says when pointed at."""
+
+    title: str = ""
+    box: Box | None = None
+    labels: Sequence[Label] = ()
+
+
+class Picture(NamedTuple):
+    """A drawing; `label` says in words what it shows."""
+
+    label: str
+    width: float
+    height: float
+    marks: Sequence[Mark]
+
+
+def tree_picture(split: Split, classes: Mapping[str, str] | None = None) -> Picture:
+    """The tree from left to right; each leaf is a row with its tokens as a bar.
+
+    `classes`: the classes of leaves' colours, by id.
+    """
+    tree = split.tree
+    levels = max(leaf.depth for leaf in tree.leaves)
+    row = {leaf.id: place for place, leaf in enumerate(tree.leaves)}
+    most = max(max(leaf.tokens for leaf in tree.leaves), 1)
+    inner = [each for each in tree.nodes if each.children and each.depth]
+    width = COLUMN if levels <= 4 else COLUMN * 4 / levels
+    marks = [_node(tree, each, row, width) for each in inner]
+    start = width * max(levels - 1, 0)
+    marks += [_leaf(each, row[each.id], start, most, classes or {}) for each in tree.leaves]
+    return Picture(f"The tree of {len(row)} sub-plans", WIDTH, len(row) * ROW + 2, marks)
+
+
+def _node(tree: Tree, node: Node, row: Mapping[str, int], width: float) -> Mark:
+    below = _leaves(tree, node)
+    top, left = row[below[0].id] * ROW, (node.depth - 1) * width
+    leaves, files = leaf_count(tree, node)
+    height, class_ = len(below) * ROW - 2, f"area c{(node.depth - 1) % 8}"
+    return Mark(
+        f"{node.title}: {leaves} leaves, {files} files, {thousands(node.tokens)}",
+        Box(left + 1, top + 1, width - 3, height, class_, 3),
+        [Label(_fitting(node.title, width - 12), left + 6, top + 12.5)],
+    )
+
+
+def _leaf(leaf: Node, place: int, start: float, most: int, classes: Mapping[str, str]) -> Mark:
+    top, wide = place * ROW, max(BAR * leaf.tokens / most, 1.5)
+    colour = classes.get(leaf.id, "c4" if leaf.irreducible else "c3" if leaf.spine else "c0")
+    title = f"{leaf.title}: {len(leaf.files)} files, {thousands(leaf.tokens)}"
+    title += f"; irreducible: {leaf.irreducible}" if leaf.irreducible else ""
+    title += "; spine" if leaf.spine else ""
+    title += f"; after {len(leaf.after)} others" if leaf.after else ""
+    name = _fitting(leaf.title, WIDTH - start - BAR - 46)
+    labels = [
+        Label(f"{len(leaf.files)}", start + BAR + 34, top + 12.5, "end", None),
+        Label(name, start + BAR + 42, top + 12.5),
+    ]
+    return Mark(title, Box(start + 4, top + 3, wide, ROW - 6, f"part {colour}", 2), labels)
+
+
+def graph_picture(split: Split) -> Picture:
+    """Who imports from whom: a row for each leaf, a mark where it imports from another's column.
+
+    The darker, the more imports; those inside one leaf are on the diagonal. Where leaves come
+    after one another, what is above the diagonal goes against the order.
+    """
+    leaves, counts = split.tree.leaves, _between(split)
+    named = len(leaves) <= NAMED
+    cell = ROW if named else max(SIDE / len(leaves), 2.0)
+    left = 330.0 if named else 4.0
+    side = cell * len(leaves)
+    marks = [Mark(box=Box(left, 0.5, side, side, "frame")), *_blocks(split.tree, left, cell)]
+    most = max((count for (a, b), count in counts.items() if a != b), default=1)
+    marks += [_cell(leaves, pair, counts[pair], most, left, cell) for pair in sorted(counts)]
+    if named:
+        names = [_fitting(f"{n}  {leaf.title}", left - 14) for n, leaf in enumerate(leaves, 1)]
+        labels = [Label(t, left - 6, n * cell + 12.5, "end") for n, t in enumerate(names)]
+        marks.append(Mark(labels=labels))
+    label = f"Imports between {len(leaves)} sub-plans"
+    return Picture(label, max(left + side + 4, 400), side + 4, marks)
+
+
+def _blocks(tree: Tree, left: float, cell: float) -> Iterator[Mark]:
+    """The parts of the tree, as squares on the diagonal."""
+    row = {leaf.id: place for place, leaf in enumerate(tree.leaves)}
+    for node in tree.nodes:
+        if node.children and node.depth:
+            below = _leaves(tree, node)
+            place, side = row[below[0].id] * cell, len(below) * cell
+            yield Mark(box=Box(left + place, place + 0.5, side, side, "block"))
+
+
+def _cell(
+    leaves: tuple[Node, ...], pair: tuple[int, int], count: int, most: int, left: float, cell: float
+) -> Mark:
+    here, there = pair
+    if here == there:
+        title, kind, strength = f"{leaves[here].title}: {count} imports inside", "inside", 0.35
+    else:
+        title = f"{leaves[here].title} imports {count} times from {leaves[there].title}"
+        kind, strength = "c0", 0.3 + 0.7 * min(count / min(most, 12), 1.0)
+    if here < there and _ordered(leaves[here], leaves):
+        kind = "c4"
+    side = max(cell - 0.5, 1)
+    place = (left + there * cell, here * cell + 0.5)
+    return Mark(title, Box(*place, side, side, f"mark {kind}", opacity=strength))
+
+
+def _ordered(leaf: Node, leaves: tuple[Node, ...]) -> bool:
+    """Whether leaves come after one another at all."""
+    return any(each.after for each in leaves) and not leaf.spine
+
+
+def _between(split: Split) -> Counter[tuple[int, int]]:
+    place = {leaf.id: n for n, leaf in enumerate(split.tree.leaves)}
+    owners = split.tree.owners
+    return Counter(
+        (place[owners[path]], place[owners[other]])
+        for path, others in split.imports.items()
+        for other in others
+        if path in owners and other in owners
+    )
+
+
+def _leaves(tree: Tree, node: Node) -> list[Node]:
+    if not node.children:
+        return [node]
+    return [leaf for name in node.children for leaf in _leaves(tree, tree.by_id[name])]
+
+
+def _fitting(text: str, width: float) -> str:
+    return cut(text, max(int(width / LETTER), 3))

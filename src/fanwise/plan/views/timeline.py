@@ -1,0 +1,137 @@
+"""Who ran when: how many at once as one line, and each leaf with the time that it waited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fanwise.plan.recorded import Leaf, Recorded
+from fanwise.plan.states import ACTIVE
+from fanwise.view.formats import duration_text
+from fanwise.view.geometry import Lane, lane, pauses_text, time_axis
+from fanwise.view.in_flight import BusyClock, Span, busy_clock, in_flight
+from fanwise.view.scales import Tick
+
+PARTS = 300
+THINNEST = 0.002
+"""Of the width, so that what took no time is seen too."""
+FEW = 60
+"""So many rows are shown unfolded."""
+WAITING = "waiting"
+
+
+class Bar(NamedTuple):
+    """A part of a row, in seconds since 1970."""
+
+    start: float
+    end: float
+    class_: str
+    about: str
+
+
+class Row(NamedTuple):
+    """A leaf, or a step of the plan as a whole (then there is no `leaf`)."""
+
+    name: str
+    leaf: str | None
+    bars: Sequence[Bar]
+
+    @property
+    def about(self) -> str:
+        """In words."""
+        return ", ".join(bar.about for bar in self.bars if bar.class_ != WAITING)
+
+
+class Timeline(NamedTuple):
+    """On one clock, without long pauses."""
+
+    rows: Sequence[Row]
+    lane: Lane
+    clock: BusyClock
+    ticks: Sequence[Tick]
+    unit: str
+    pauses: str
+
+    @property
+    def open(self) -> bool:
+        """Whether the rows are shown at once."""
+        return len(self.rows) <= FEW
+
+    def bars(self, row: Row) -> Iterator[tuple[float, float, str, str]]:
+        """Where each begins and how wide it is, from 0 to 1, with its class and its title."""
+        total = max(self.clock.total, 1e-3)
+        for bar in row.bars:
+            start, end = self.clock.at(bar.start) / total, self.clock.at(bar.end) / total
+            yield start, max(end - start, THINNEST), f"bar {bar.class_}", bar.about
+
+
+def timeline(found: Recorded) -> Timeline | None:
+    """None: nothing has begun."""
+    latest = _latest(found)
+    rows = [*_leaf_rows(found, latest), *_step_rows(found, latest)]
+    worked = [Span(bar.start, bar.end) for row in rows for bar in row.bars if bar.class_ != WAITING]
+    if not worked:
+        return None
+    clock = busy_clock(worked)
+    ticks, unit = time_axis(max(clock.total, 1e-3))
+    return Timeline(rows, _lane(found, clock, latest), clock, ticks, unit, pauses_text(clock))
+
+
+def _latest(found: Recorded) -> float:
+    """The last moment in the journal: what has no end goes on until then."""
+    spans = [span for leaf in found.leaves.values() for span in leaf.spans]
+    known = [moment for span in spans for moment in (span.start, span.end) if moment is not None]
+    steps = [m for step in found.joined.steps for m in (step.start, step.end) if m is not None]
+    return max([*known, *steps, found.run.ended_at or 0.0, found.run.created_at])
+
+
+def _leaf_rows(found: Recorded, latest: float) -> Iterator[Row]:
+    for leaf in found.leaves.values():
+        if leaf.spans:
+            yield Row(leaf.node.title, leaf.node.id, list(_bars(leaf, found, latest)))
+
+
+def _bars(leaf: Leaf, found: Recorded, latest: float) -> Iterator[Bar]:
+    began = leaf.spans[0].start
+    could = _could_begin(leaf, found)
+    if could is not None and could < began:
+        yield Bar(could, began, WAITING, f"waited {duration_text(began - could)}")
+    for span in leaf.spans:
+        end = latest if span.end is None else span.end
+        again = span.key.startswith("again:")
+        last = span is leaf.spans[-1]
+        wrong = last and leaf.state in ("failed", "given up")
+        class_ = "wrong" if wrong else "again" if again else "ran"
+        goes_on = ", and goes on" if span.end is None and leaf.state in ACTIVE else ""
+        yield Bar(span.start, end, class_, f"{duration_text(end - span.start)}{goes_on}")
+
+
+def _could_begin(leaf: Leaf, found: Recorded) -> float | None:
+    """When the last of those before it had ended, or the run had begun."""
+    ends = [
+        before.spans[0].end
+        for before in map(found.leaves.get, leaf.node.after)
+        if before is not None and before.spans
+    ]
+    return max((end for end in ends if end is not None), default=found.opened_at)
+
+
+def _step_rows(found: Recorded, latest: float) -> Iterator[Row]:
+    for step in found.joined.steps:
+        if step.start is not None:
+            end = latest if step.end is None else step.end
+            class_ = "wrong" if step.error else "step"
+            bar = Bar(step.start, end, class_, duration_text(end - step.start))
+            yield Row(step.key.replace(":", " "), None, [bar])
+
+
+def _lane(found: Recorded, clock: BusyClock, latest: float) -> Lane:
+    spans = [
+        Span(span.start, latest if span.end is None else span.end, leaf.state in ("failed",))
+        for leaf in found.leaves.values()
+        for span in leaf.spans
+    ]
+    flight, cap = in_flight(spans, clock, PARTS), found.split.scorecard.max_parallel
+    busy = sum(span.end - span.start for span in spans) / max(clock.total, 1e-3)
+    about = f"peak {flight.peak} of {cap} at once, {busy:.1f} on average"
+    return lane("Sub-plans at work", about, "c0", flight, cap)

@@ -1,0 +1,95 @@
+"""The tree with states. What went well is folded, so that hundreds of leaves can be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Union
+
+from fanwise.plan.node import Node
+from fanwise.plan.recorded import Leaf, Recorded
+from fanwise.plan.states import ACTIVE, WRONG, State
+from fanwise.plan.telling import plural
+from fanwise.view.formats import duration_text
+
+FEW = 30
+"""So many leaves are shown unfolded, whatever their states are."""
+
+Counts = Mapping[str, Counter[State]]
+
+
+class LeafRow(NamedTuple):
+    """A leaf, and what is known about it in a few words."""
+
+    leaf: Leaf
+    about: str
+
+
+class Branch(NamedTuple):
+    """A node with others below it."""
+
+    title: str
+    counts: Mapping[State, int]
+    below: Sequence[Union[Branch, LeafRow]]  # noqa: UP007 - it names itself
+    open: bool = False
+    others: bool = False
+    """The leaves of a group that went well."""
+
+    @property
+    def leaves(self) -> int:
+        """How many there are below it."""
+        return sum(self.counts.values())
+
+
+def tree_rows(found: Recorded) -> Branch | LeafRow:
+    """From the root down."""
+    return _row(found.tree.root, found, count_leaves(found))
+
+
+def count_leaves(found: Recorded) -> Counts:
+    """For each node, how many of the leaves below it are in which state."""
+    counts: dict[str, Counter[State]] = {}
+    for leaf in found.tree.leaves:
+        state = found.leaves[leaf.id].state
+        for node in (leaf, *found.tree.above(leaf)):
+            counts.setdefault(node.id, Counter())[state] += 1
+    return counts
+
+
+def _row(node: Node, found: Recorded, counts: Counts) -> Branch | LeafRow:
+    if not node.children:
+        return LeafRow(found.leaves[node.id], leaf_about(found.leaves[node.id]))
+    few = counts[found.tree.root.id].total() <= FEW
+    below = [found.tree.by_id[child] for child in node.children]
+    rows: list[Branch | LeafRow] = []
+    calm: list[Branch | LeafRow] = []
+    together: Counter[State] = Counter()
+    for each in below:
+        if few or each.children or _calls(counts, each):
+            rows.append(_row(each, found, counts))
+        else:
+            calm.append(_row(each, found, counts))
+            together += counts[each.id]
+    if rows and calm:
+        rows.append(Branch(f"{len(calm):,} others", together, calm, others=True))
+    open_ = node.parent is None or few or _calls(counts, node)
+    return Branch(node.title or "all", counts[node.id], rows or calm, open=open_)
+
+
+def _calls(counts: Counts, node: Node) -> bool:
+    """Whether somebody should look at it."""
+    return any(state in WRONG or state in ACTIVE for state in counts[node.id])
+
+
+def leaf_about(leaf: Leaf) -> str:
+    """Its size, its time and its tries."""
+    about = [plural(len(leaf.node.files), "file")]
+    if leaf.node.spine:
+        about.append("spine")
+    if leaf.node.irreducible:
+        about.append("irreducible")
+    if leaf.ran_s:
+        about.append(duration_text(leaf.ran_s))
+    if leaf.tries:
+        about.append(plural(len(leaf.tries), "failed try", "failed tries"))
+    return ", ".join(about)
