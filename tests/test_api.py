@@ -144,23 +144,6 @@ def test_the_models_package_exports_exactly_this_and_imports_no_sdk() -> None:
     assert done.stdout.strip() == f"{sorted(MODELS)} []"
 
 
-def test_the_help_of_the_command_line_waits_for_nothing_heavy() -> None:
-    heavy = [
-        "sqlalchemy",
-        "alembic",
-        "rich",
-        "opentelemetry",
-        "numpy",
-        "pydantic",
-        "fanwise.models",
-    ]
-    code = f"import fanwise.cli.app, sys; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "[]"
-
-
 def test_importing_fanwise_imports_nothing_heavy() -> None:
     heavy = ["sqlalchemy", "alembic", "rich", "typer", "opentelemetry", "hypothesis", "numpy",
              "pydantic_ai", "openai", "genai_prices", "jsonschema", "pydantic", "yaml", "jinja2",
@@ -186,15 +169,6 @@ SPECS = [
 def test_the_specs_package_exports_exactly_this() -> None:
     assert sorted(fanwise.specs.__all__) == sorted(SPECS)
     assert all(hasattr(fanwise.specs, name) for name in SPECS)
-
-
-def test_the_command_line_imports_what_files_need_only_for_files() -> None:
-    heavy = ["pydantic", "yaml", "jinja2", "fanwise.specs"]
-    code = f"import fanwise.cli.app, sys; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "[]"
 
 
 PLAN = [

@@ -16,7 +16,8 @@ from fanwise import Budget, Outcome, Usage, call, fan_out, open_run
 from fanwise.errors import JournalUnreadable
 from fanwise.journal import migrate
 from fanwise.journal.migrate import HEAD, HISTORY, History
-from fanwise.journal.sqlite import ReadOnlyJournal, SqliteJournal
+from fanwise.journal.read_only import ReadOnlyJournal
+from fanwise.journal.sqlite import SqliteJournal
 from tests.journal.conftest import Child, a_run
 
 NEXT = f"{int(HEAD) + 1:04}"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BadSpec, UsageError
-from fanwise.specs import names, registry, system, system_of
+from fanwise.specs import names, system, system_of
+from fanwise.system_names import BUILT_IN
 from tests.specs.support import document
 
 
@@ -96,5 +97,5 @@ def test_a_name_that_nobody_registers_is_said() -> None:
 def test_a_known_system_that_this_version_does_not_have_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(registry.BUILT_IN, "later", "fanwise.later.system:SYSTEM")
+    monkeypatch.setitem(BUILT_IN, "later", "fanwise.later.system:SYSTEM")
     assert refused("later: {}") == "f.yaml:1:1: later: this fanwise has no system 'later' yet"

@@ -1,35 +1,21 @@
 """`fanwise`: the commands gathered, and the one place where errors become exit codes.
 
 Help is plain text: drawing it with rich would cost a third of the time in which it has to answer.
+A command's file is imported when the command is asked for; only the help needs all of them.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from fanwise import __version__
-from fanwise.cli import (
-    cancel,
-    check,
-    export,
-    map,  # noqa: A004
-    optimize,
-    pull,
-    report,
-    resume,
-    runs,
-    sample,
-    score,
-    show,
-    simulate,
-    split,
-)
-from fanwise.cli import run as run_file
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
+from fanwise.cli.plain_values import take_plain_values_as_they_are
 from fanwise.cli.say import report_error
 from fanwise.cli.streams import give_up_stdout, prepare_streams
 from fanwise.errors import FanwiseError, JournalError, OutputNotWritable, UsageError
@@ -49,15 +35,24 @@ HELP = """Fan work out, within limits, and bring every result back: in order, on
   fanwise resume RUN           go on with a run that was interrupted
 """
 
-app = typer.Typer(
-    name="fanwise",
-    help=HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS = (
+    "map",
+    "run",
+    "check",
+    "simulate",
+    "sample",
+    "optimize",
+    "split",
+    "score",
+    "runs",
+    "show",
+    "resume",
+    "cancel",
+    "export",
+    "report",
+    "pull",
 )
+"""Each is a file in this folder, with a `register`; in the order of the help."""
 
 
 def _version(wanted: bool) -> None:
@@ -66,7 +61,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def fanwise(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -75,24 +69,22 @@ def fanwise(
     """Options that come before the command."""
 
 
-for command in (
-    map,
-    run_file,
-    check,
-    simulate,
-    sample,
-    optimize,
-    split,
-    score,
-    runs,
-    show,
-    resume,
-    cancel,
-    export,
-    report,
-    pull,
-):
-    command.register(app)
+def command_line(arguments: list[str]) -> typer.Typer:
+    """All commands, or the one whose name comes first in the arguments."""
+    app = typer.Typer(
+        name="fanwise",
+        help=HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(fanwise)
+    asked = arguments[0] if arguments else ""
+    for name in (asked,) if asked in COMMANDS else COMMANDS:
+        import_module(f"fanwise.cli.{name}").register(app)
+    return app
 
 
 def run_and_flush(arguments: list[str]) -> int:
@@ -117,8 +109,10 @@ def run_and_flush(arguments: list[str]) -> int:
 
 def run(arguments: list[str]) -> int:
     """Run one command; its exit code."""
+    command = typer.main.get_command(command_line(arguments))
+    take_plain_values_as_they_are(command)
     try:
-        code = app(arguments, standalone_mode=False)
+        code = command(arguments, standalone_mode=False)
     except FanwiseError as error:
         if os.environ.get("FANWISE_DEBUG"):
             raise

@@ -17,6 +17,7 @@ from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json
 from fanwise.cli.streams import text_file
 from fanwise.errors import UsageError
+from fanwise.system_names import homes
 
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord
@@ -91,13 +92,15 @@ def export(
 
 
 def _table(journal: Journal, run: RunRecord, *, items: bool) -> Table:
-    from fanwise.specs import names, system
-    from fanwise.specs.system import ExportingSystem
+    if not items and homes(run.kind):
+        from fanwise.specs import system
+        from fanwise.specs.system import ExportingSystem
+
+        found = system(run.kind)
+        if isinstance(found, ExportingSystem):
+            return found.table(journal, run)
     from fanwise.view.item_rows import item_table
 
-    found = system(run.kind) if not items and run.kind in names() else None
-    if isinstance(found, ExportingSystem):
-        return found.table(journal, run)
     return item_table(journal, run.id)
 
 

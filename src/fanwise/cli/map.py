@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import Annotated, Literal
 
 import typer
 
-from fanwise.cli.input_file import open_input
-from fanwise.cli.map_end import exit_code, tell
-from fanwise.cli.map_run import MapPlan, execute
-from fanwise.cli.map_spec import MapSpec
 from fanwise.cli.options import JournalOption, JsonOption
 from fanwise.cli.say import say
 from fanwise.core.run_id import check_run_id
@@ -83,6 +78,13 @@ def map_lines(
     as_json: JsonOption = False,
 ) -> int:
     """Run a command for each line."""
+    import asyncio
+
+    from fanwise.cli.input_file import open_input
+    from fanwise.cli.map_end import exit_code, tell
+    from fanwise.cli.map_run import MapPlan, execute
+    from fanwise.cli.map_spec import MapSpec
+
     if not command:
         raise UsageError("there is no command", "Write: fanwise map -- CMD {}")
     spec = MapSpec(

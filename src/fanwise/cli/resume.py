@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from fanwise.cli.input_file import open_input
-from fanwise.cli.map_end import exit_code, tell
-from fanwise.cli.map_run import KIND, MapPlan, execute
-from fanwise.cli.map_spec import MapSpec
 from fanwise.cli.options import (
     ApplyOption,
     BisectOption,
@@ -111,6 +106,8 @@ def resume(
     as_json: JsonOption = False,
 ) -> int:
     """Go on with a run."""
+    from fanwise.cli.map_run import KIND
+
     with reading(journal, run_id) as (_, run):
         pass
     options = given(
@@ -156,6 +153,13 @@ def resume_system(run: RunRecord, asked: Resume) -> int:
 
 def resume_map(run: RunRecord, asked: Resume) -> int:
     """Go on with a `fanwise map`."""
+    import asyncio
+
+    from fanwise.cli.input_file import open_input
+    from fanwise.cli.map_end import exit_code, tell
+    from fanwise.cli.map_run import MapPlan, execute
+    from fanwise.cli.map_spec import MapSpec
+
     spec = MapSpec.from_json(run.spec)
     if asked.options:
         names = ", ".join(f"--{name}" for name in asked.options)

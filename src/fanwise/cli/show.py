@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import print_line
+
+if TYPE_CHECKING:
+    from fanwise.journal.port import Journal
+    from fanwise.view.table import Row
 
 HELP = """Show one run: its status, its fan-outs, what failed and why, what its calls cost.
 
@@ -47,17 +52,23 @@ def show(
     """Show one run."""
     from fanwise.cli.json_stream import print_document
     from fanwise.cli.told_values import tells_all, told_values
-    from fanwise.view.item_rows import item_rows
     from fanwise.view.run_detail import detail_lines, item_lines, run_detail
 
     with reading(journal, run_id) as (found, run):
         detail = run_detail(found, run)
+        rows = _item_rows(found, run_id) if items else ()
         if as_json:
-            print_document(detail, "items", item_rows(found, run_id) if items else ())
+            print_document(detail, "items", rows)
             return
         shown = {**detail, "fan_outs": [], "events": []} if tells_all(run) else detail
         for line in detail_lines(shown, list(told_values(found, run, fully=items))):
             print_line(line)
         if items:
-            for line in item_lines(item_rows(found, run_id)):
+            for line in item_lines(rows):
                 print_line(line)
+
+
+def _item_rows(journal: Journal, run_id: str) -> Iterator[Row]:
+    from fanwise.view.item_rows import item_rows
+
+    return item_rows(journal, run_id)

@@ -13,6 +13,7 @@ from fanwise.core.paths import is_top
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
+from fanwise.system_names import homes
 
 if TYPE_CHECKING:
     from fanwise.specs.system import System, Tell, Told
@@ -54,9 +55,11 @@ def _with_values(journal: Journal, run: RunRecord) -> Iterator[ItemRecord]:
 
 
 def _system(kind: str) -> System | None:
+    if not homes(kind):  # a program made the run, or `fanwise map`
+        return None
     from fanwise.specs import registry
 
     try:
         return registry.system(kind)
-    except UsageError:  # the kernel's own kinds are no systems
+    except UsageError:  # it cannot be loaded here
         return None

@@ -1,7 +1,7 @@
 """Finding the journal: the one place that knows where it is when nobody says.
 
-SQLAlchemy is imported here, when a journal is opened, and not before: `fanwise --help` and
-fan-outs in memory do without it.
+What opens it is imported here, when it is opened: `fanwise --help` and fan-outs in memory do
+without SQLite, and `fanwise runs` without the thread that writes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ def open_journal(
     directory. A `read_only` journal is never made, and need not be writable.
     """
     path = journal_path(location)
-    from fanwise.journal.sqlite import ReadOnlyJournal, SqliteJournal
-
     if read_only:
+        from fanwise.journal.read_only import ReadOnlyJournal
+
         return ReadOnlyJournal(path)
+    from fanwise.journal.sqlite import SqliteJournal
+
     _make_directory(path.parent)
     return SqliteJournal(path)
 

@@ -13,27 +13,17 @@ from fanwise.errors import BadSpec, UsageError
 from fanwise.specs.document import Document
 from fanwise.specs.nearest import did_you_mean
 from fanwise.specs.system import System
-
-GROUP = "fanwise.systems"
-"""The group of entry points: the name is the system's, the value `package.module:SYSTEM`."""
-
-BUILT_IN = {
-    "sample": "fanwise.sampling.system:SYSTEM",
-    "matrix": "fanwise.matrix.system:SYSTEM",
-    "workflow": "fanwise.workflow.system:SYSTEM",
-    "plan": "fanwise.plan.system:SYSTEM",
-    "optimize": "fanwise.optimize.system:SYSTEM",
-}
+from fanwise.system_names import BUILT_IN, homes, registered
 
 
 def names() -> list[str]:
     """The names of all systems, whether they can be loaded or not."""
-    return sorted({*BUILT_IN, *_registered()})
+    return sorted({*BUILT_IN, *registered()})
 
 
 def system(name: str) -> System:
     """The system of that name. `UsageError` if there is none, or it cannot be loaded."""
-    values = {BUILT_IN[name]} if name in BUILT_IN else _registered().get(name, set())
+    values = homes(name)
     if not values:
         raise UsageError(f"there is no system {name!r}{did_you_mean(name, names())}")
     if len(values) > 1:
@@ -68,15 +58,6 @@ def _nothing_known(document: Document, known: list[str]) -> BadSpec:
             return BadSpec(document.name, [problem])
     message = f"no top-level key says what to run; known: {', '.join(known)}"
     return BadSpec(document.name, [document.problem((), message)])
-
-
-def _registered() -> dict[str, set[str]]:
-    from importlib.metadata import entry_points
-
-    found: dict[str, set[str]] = {}
-    for point in entry_points(group=GROUP):
-        found.setdefault(point.name, set()).add(point.value)
-    return found
 
 
 def _load(name: str, value: str) -> System:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from fanwise import system_names
 from fanwise.errors import UsageError
 from fanwise.specs import registry
 from fanwise.workflow.step_specs import (
@@ -88,7 +89,7 @@ def unavailable(name: str) -> str | None:
     """Why a type that is known cannot be used here, if so."""
     if name not in BUILT_IN and len(claims().get(name, ())) > 1:
         return f"two packages register this type: {', '.join(claims()[name])}"
-    if BUILT_IN.get(name) is not SystemStep or name not in registry.BUILT_IN:
+    if BUILT_IN.get(name) is not SystemStep or name not in system_names.BUILT_IN:
         return None
     try:
         registry.system(name)

@@ -1,0 +1,80 @@
+"""An SQLite journal for looking only.
+
+Apart from `sqlite.py`, so that whoever only looks does not wait for what writes to be imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fanwise.errors import JournalNotWritable, JournalUnreadable
+from fanwise.journal.connect import PATIENCE_S, Connections, journal_errors
+from fanwise.journal.migrate import check_readable
+from fanwise.journal.port import Owner, RunRecord, Spec, Then, Write
+from fanwise.journal.reads import Reads
+
+
+class ReadOnlyJournal(Reads):
+    """A journal for looking only: also where the file, or its directory, cannot be written."""
+
+    def __init__(self, path: Path, *, patience: float = PATIENCE_S) -> None:
+        if not path.is_file():
+            raise JournalUnreadable(str(path), "there is no journal")
+        super().__init__(Connections(path, mode="ro", patience=patience), path)
+        try:
+            self._check_readable()
+        except BaseException:  # Nobody gets this journal, so nobody will close it.
+            self.close()
+            raise
+
+    def _check_readable(self) -> None:
+        try:
+            self._check_version()
+        except JournalNotWritable:
+            self._read_without_locks()
+
+    def _read_without_locks(self) -> None:
+        """In a directory where SQLite cannot make its own files beside the journal."""
+        self._connections.close()
+        wal = Path(f"{self._path}-wal")
+        if wal.exists() and wal.stat().st_size:
+            problem = f"its latest writes are in {wal.name}, and its directory is not writable"
+            raise JournalUnreadable(self.location, problem)
+        self._connections = Connections(self._path, mode="immutable")
+        self._check_version()
+
+    def _check_version(self) -> None:
+        with journal_errors(self._path), self._connections.one() as connection:
+            check_readable(connection, self._path)
+
+    def create_run(self, run: RunRecord) -> RunRecord:
+        """Refused."""
+        raise self._refusal()
+
+    def claim_run(
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+    ) -> RunRecord:
+        """Refused."""
+        raise self._refusal()
+
+    def submit(self, write: Write, then: Then | None = None) -> None:
+        """Refused."""
+        if then is None:
+            raise self._refusal()
+        then(self._refusal())
+
+    def request_cancel(self, run_id: str) -> None:
+        """Refused."""
+        raise self._refusal()
+
+    def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
+        """Refused."""
+        raise self._refusal()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connections.close()
+
+    def _refusal(self) -> JournalNotWritable:
+        return JournalNotWritable(self.location, "it was opened for reading only")
