@@ -41,6 +41,13 @@ def test_a_whisker_may_have_a_mark_to_reach() -> None:
     assert (lines["zero"], lines["cap"]) == ("50%", "55%")
 
 
+def test_bars_stand_where_they_begin() -> None:
+    made = drawn("bars", [(0.0, 0.125, "a", ""), (0.125, 0.375, "b", "<t>")])
+    parts = [(each.attrib["x"], each.attrib["width"]) for each in made.iter("rect")]
+    assert parts == [("0%", "12.5%"), ("12.5%", "37.5%")]
+    assert [each.text for each in made.iter("title")] == ["<t>"]
+
+
 def test_an_ecdf_rises_from_none_to_all() -> None:
     values = [0.1 * n for n in range(1, 1000)]
     made = drawn("plot", ecdf({"c0": values, "c1": [5.0], "c2": []}), "s", "how long")

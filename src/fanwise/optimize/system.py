@@ -110,13 +110,13 @@ class OptimizeSystem:
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""
-        from fanwise.optimize.report.page import report  # only who reads one needs all of it
+        from fanwise.optimize.views.page import report  # only who reads one needs all of it
 
         return report(read_run(journal, run))
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
         """One row for each candidate."""
-        from fanwise.optimize.report.rows import candidate_table
+        from fanwise.optimize.views.rows import candidate_table
 
         return candidate_table(read_run(journal, run))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import re
 from html import unescape
-from html.parser import HTMLParser
 
 import msgspec
 import pytest
@@ -15,13 +13,15 @@ from fanwise.optimize.benchmark.noise import Noise
 from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.differential.difference import Difference
 from fanwise.optimize.driver.recorded import Recorded
-from fanwise.optimize.report.candidates import speed_scale
-from fanwise.optimize.report.markdown import code, escaped
-from fanwise.optimize.report.page import report
-from fanwise.optimize.report.rows import COLUMNS, candidate_table
 from fanwise.optimize.verdicts import Verdict
+from fanwise.optimize.views.candidates import candidate_rows, speed_scale
+from fanwise.optimize.views.markdown import code, escaped
+from fanwise.optimize.views.page import report
+from fanwise.optimize.views.results import Results
+from fanwise.optimize.views.rows import COLUMNS, candidate_table
 from fanwise.view.scales import Linear, Log
 from tests.optimize.made import candidate, recorded, speed, verdict
+from tests.view.seen import Seen
 
 EVIL = "</pre><script>alert(1)</script><img src=x onerror=alert(2)> `|` **b** [l](http://x)"
 
@@ -30,31 +30,6 @@ NOISE = Noise(
     spread=0.02, smallest_gain=1.04, pairs=12, baseline_s=0.01, pinned=True, spent_s=2.0,
     warnings=("the clock speed changes",),
 )  # fmt: skip
-
-
-class Seen(HTMLParser):
-    """What a browser would make of a page."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.odd: list[str] = []
-        self.text = io.StringIO()
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.odd += [
-            name for name, _ in attrs if name.startswith("on") or name in ("src", "action")
-        ]
-        self.odd += [value or "" for name, value in attrs if name == "href" and value[:1] != "#"]  # type: ignore[index]
-
-    def handle_data(self, data: str) -> None:
-        self.text.write(data)
-
-    @property
-    def words(self) -> str:
-        return " ".join(self.text.getvalue().split())
 
 
 def a_run() -> Recorded:
@@ -114,7 +89,7 @@ def test_every_candidate_is_there_with_its_verdict_interval_and_reason() -> None
         assert part in seen.words, part
     assert "not the winner's" not in seen.words
     assert "script" not in seen.tags
-    assert seen.odd == []
+    assert seen.active == []
 
 
 def test_a_child_stands_below_its_parent_one_step_in() -> None:
@@ -159,7 +134,7 @@ def test_hostile_names_and_contents_stay_text() -> None:
     seen = Seen(made.html)
     assert "script" not in seen.tags
     assert "img" not in seen.tags
-    assert seen.odd == []
+    assert seen.active == []
     assert seen.words.count("onerror=alert(2)") >= 10, "it is all there, as text"
     assert "script-src 'none'" in unescape(made.html)
 
@@ -216,6 +191,22 @@ def test_none_one_and_two_hundred_and_odd_ones_make_a_page(verdicts: list[Verdic
     assert len(made.html) < 2_000_000
     assert len(list(candidate_table(found).rows)) == len(verdicts)
     assert "NaN" not in made.html
+
+
+def test_the_stages_of_a_candidate_are_bars_side_by_side() -> None:
+    rows = candidate_rows(
+        Results(
+            recorded(
+                [
+                    verdict("a", seconds={"apply": 1.0, "test": 0.0, "benchmark": 3.0}),
+                    verdict("longest", seconds={"test": 8.0}),
+                    verdict("none"),
+                ]
+            )
+        )
+    )
+    places = [[(start, width) for start, width, _, _ in row.bars] for row in rows]
+    assert places == [[(0.0, 0.125), (0.125, 0.375)], [(0.0, 1.0)], []]
 
 
 def test_the_scale_has_all_intervals_1_and_what_was_wanted_on_it() -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from fanwise.optimize.report.lineage import Placed
-from fanwise.optimize.report.results import Results, ratio_text, reason
-from fanwise.view.pieces import duration_text
+from fanwise.optimize.views.lineage import Placed
+from fanwise.optimize.views.results import Results, ratio_text, reason
+from fanwise.view.formats import cut, duration_text
 
 HEAD = ("candidate", "verdict", "times as fast", "time", "lines", "reason")
 MOST = 120
@@ -33,7 +33,7 @@ def markdown_lines(results: Results) -> list[str]:
 
 def code(text: str) -> str:
     """As code, in one line."""
-    return f"`{_cut(_plain(text), MOST_NAME).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+    return f"`{cut(_plain(text), MOST_NAME).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 
 def escaped(text: str) -> str:
@@ -66,12 +66,8 @@ def _row(results: Results, placed: Placed) -> tuple[str, ...]:
         ratio_text(verdict),
         ", ".join(f"{escaped(stage)} {duration_text(spent)}" for stage, spent in taken.items()),
         "" if verdict is None or not verdict.patch else str(verdict.diff_lines),
-        escaped(_cut(told, MOST)),
+        escaped(cut(told, MOST)),
     )
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _plain(text: str) -> str:

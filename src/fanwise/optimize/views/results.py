@@ -10,9 +10,9 @@ from typing import Any
 from fanwise.errors import BadSpec
 from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.driver.recorded import Recorded
-from fanwise.optimize.report.lineage import Placed, lineage
 from fanwise.optimize.spec import AcceptSpec, OptimizeSpec
 from fanwise.optimize.verdicts import ORIGINAL, Verdict
+from fanwise.optimize.views.lineage import Placed, lineage
 from fanwise.optimize.winner import winner
 from fanwise.specs import Document, check
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from fanwise.optimize.driver.recorded import Recorded
-from fanwise.optimize.report.lineage import Placed
-from fanwise.optimize.report.results import STAGES, Results
+from fanwise.optimize.views.lineage import Placed
+from fanwise.optimize.views.results import STAGES, Results
 from fanwise.view.table import Kind, Row, Table
 
 COLUMNS: dict[str, Kind] = {

@@ -1,0 +1,119 @@
+"""Every candidate as a row: its lineage, verdict, interval, time and reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.verdicts import Verdict
+from fanwise.optimize.views.lineage import Placed
+from fanwise.optimize.views.results import STAGES, Results, ratio_text, reason
+from fanwise.view.formats import DASH, cut, duration_text
+from fanwise.view.geometry import colour
+from fanwise.view.scales import Log, Scale, spanning, spanning_log
+
+LOG_FROM = 4.0
+"""From this span on, equal ratios are equally far apart."""
+MOST_REASON = 160
+COLOURS = {stage: colour(place) for place, stage in enumerate(STAGES)}
+
+
+class Row(NamedTuple):
+    """A candidate with what became of it."""
+
+    candidate: Candidate
+    depth: int
+    verdict: Verdict | None
+    status: str
+    best: bool
+    class_: str
+    """The colour of its interval."""
+    ratio: str
+    bars: Sequence[tuple[float, float, str, str]]
+    """Its stages: start and width from 0 to 1, class and title."""
+    stages: str
+    time: str
+    reason: str
+    origin: str
+
+
+def candidate_rows(results: Results) -> list[Row]:
+    """In the order of the table."""
+    totals = [sum(results.seconds(each.candidate).values()) for each in results.rows]
+    longest = max(totals, default=0.0)
+    return [_row(results, each, longest) for each in results.rows]
+
+
+def _row(results: Results, placed: Placed, longest: float) -> Row:
+    candidate = placed.candidate
+    verdict, best = results.verdicts.get(candidate.key), results.is_winner(candidate)
+    speed = None if verdict is None else verdict.speed
+    taken = results.seconds(candidate)
+    stages = ", ".join(f"{stage} {duration_text(s)}" for stage, s in taken.items())
+    return Row(
+        candidate=candidate,
+        depth=placed.depth,
+        verdict=verdict,
+        status=results.status(candidate),
+        best=best,
+        class_="c2" if best else "c0" if speed and speed.decision == "accept" else "c-none",
+        ratio=ratio_text(verdict) or DASH,
+        bars=list(_bars(taken.items(), longest)),
+        stages=stages,
+        time=duration_text(sum(taken.values())) if taken else DASH,
+        reason=_reason(results, candidate, verdict),
+        origin=_origin(results, candidate, stages),
+    )
+
+
+def _bars(
+    parts: Iterable[tuple[str, float]], longest: float
+) -> Iterator[tuple[float, float, str, str]]:
+    """Side by side; the longest candidate is as wide as the cell."""
+    at = 0.0
+    for stage, seconds in parts:
+        share = max(0.0, seconds) / longest if longest > 0 else 0.0
+        if share > 0:
+            yield at, share, f"part {stage_colour(stage)}", ""
+        at += share
+
+
+def stage_colour(stage: str) -> str:
+    """The class of a stage."""
+    return COLOURS.get(stage, colour(None))
+
+
+def legend(results: Results) -> list[tuple[str, str]]:
+    """The stages that any candidate went through, with their classes."""
+    used = dict.fromkeys(stage for row in results.rows for stage in results.seconds(row.candidate))
+    ordered = sorted(used, key=lambda each: STAGES.index(each) if each in STAGES else len(STAGES))
+    return [(stage, stage_colour(stage)) for stage in ordered]
+
+
+def speed_scale(speeds: Sequence[Speed], wanted: float) -> Scale:
+    """Over all intervals, 1 and the wanted speed-up; logarithmic if that is wide."""
+    ends = [end for each in speeds for end in (each.ratio, each.low, each.high)]
+    values = [end for end in (*ends, 1.0, wanted) if math.isfinite(end) and end > 0]
+    if max(values) / min(values) >= LOG_FROM:
+        scale = spanning_log(values)
+        return Log(min(scale.low, 0.5), max(scale.high, 2.0))  # at least from one tick to another
+    room = 0.05 * (max(values) - min(values)) or 0.05
+    return spanning((min(values) - room, max(values) + room))
+
+
+def _reason(results: Results, candidate: Candidate, verdict: Verdict | None) -> str:
+    if verdict is None:
+        return results.found.failures.get(f"check:{candidate.key}", reason(None))
+    if verdict.status == "same":
+        return f"the same as {results.name(verdict.same_as)}"
+    return cut(reason(verdict), MOST_REASON)
+
+
+def _origin(results: Results, candidate: Candidate, stages: str) -> str:
+    origin = f"a {candidate.kind}, {candidate.how}"
+    if candidate.parent is not None:
+        origin += f" from {results.name(candidate.parent)} in round {candidate.round}"
+    return f"{origin}; {stages}" if stages else origin
