@@ -31,7 +31,7 @@ def ticket(
     caps: Caps, order: int, tokens: float = 0.0, group: Group | None = None, **needs: int
 ) -> Ticket:
     ledger = caps.ledger
-    return Ticket(group or ledger.calls, ledger.resolve(needs), order, None, tokens)
+    return Ticket(group or ledger.calls, ledger.resolve(needs), order, tokens)
 
 
 @pytest.mark.parametrize(

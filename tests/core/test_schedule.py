@@ -17,13 +17,19 @@ from tests.profiles import examples
 from tests.worlds import Planned, World, sequential, worlds
 
 
+class Item(Ticket):
+    def __init__(self, index: int) -> None:
+        self.order = index
+
+
 @dataclass
 class Driver:
     """Performs what a schedule decides, on a heap of future events."""
 
     world: World
     caps: Caps = field(init=False)
-    schedule: Schedule = field(init=False)
+    schedule: Schedule[Item] = field(init=False)
+    items: dict[int, Item] = field(default_factory=dict)
     now: float = 0.0
     pulled: int = 0
     outcomes: dict[int, Outcome[Any]] = field(default_factory=dict)
@@ -51,7 +57,7 @@ class Driver:
         assert self.schedule.over, "it ended with items open: a deadlock"
 
     def try_again(self, index: int) -> None:
-        if self.schedule.again(index, self.now, index):
+        if self.schedule.again(self.items[index], self.now):
             self.start(index)
 
     def pull(self) -> None:
@@ -61,12 +67,13 @@ class Driver:
                 return
             index = self.pulled
             self.pulled += 1
-            if self.schedule.add(index, self.world.items[index].needs, self.now, index):
+            item = self.items[index] = Item(index)
+            if self.schedule.add(item, self.world.items[index].needs, self.now):
                 self.start(index)
 
     def grants(self) -> None:
         for ticket in self.schedule.ledger.grants(self.now):
-            assert isinstance(ticket, Ticket)
+            assert isinstance(ticket, Item)
             self.start(ticket.order)
 
     def start(self, index: int) -> None:
@@ -87,24 +94,24 @@ class Driver:
         item = self.world.items[index]
         del self.running[index]
         if self.attempts[index] <= item.bad_attempts:
-            self.schedule.pause(index, item.duration)
+            self.schedule.pause(self.items[index], item.duration)
             self.later(item.backoff, "again", index)
             return
         status = "failed" if item.fails else "done"
         outcome: Outcome[Any] = Outcome(index, status, item.value if item.ok else None)  # type: ignore[arg-type]
-        self.schedule.worked(index, item.duration)
+        self.schedule.worked(self.items[index], item.duration)
         self.end(outcome)
 
     def end(self, outcome: Outcome[Any]) -> None:
         assert outcome.index not in self.outcomes, "an item ended twice"
         self.outcomes[outcome.index] = outcome
-        decision = self.schedule.ended(outcome.index, outcome)
-        for index in decision.skip:
-            self.outcomes[index] = Outcome(index, "skipped")
-        for index in decision.cancel:
-            if self.running.pop(index, None) is not None:
-                self.schedule.worked(index, 0.0)
-            self.end(Outcome(index, "cancelled"))
+        decision = self.schedule.ended(outcome)
+        for item in decision.skip:
+            self.outcomes[item.order] = Outcome(item.order, "skipped")
+        for item in decision.cancel:
+            if self.running.pop(item.order, None) is not None:
+                self.schedule.worked(item, 0.0)
+            self.end(Outcome(item.order, "cancelled"))
 
     def check(self) -> None:
         """Promises 1 and 2, at every instant."""
@@ -164,14 +171,14 @@ def test_an_order_to_stop_starts_nothing_more_and_lets_the_running_end(world: Wo
     driver.pull()
     before = set(driver.running)
     decision = driver.schedule.halt_now()
-    for index in decision.skip:
-        driver.outcomes[index] = Outcome(index, "skipped")
+    for item in decision.skip:
+        driver.outcomes[item.order] = Outcome(item.order, "skipped")
     assert decision.cancel == ()
     while driver.heap:
         driver.now, _, _, kind, index = heapq.heappop(driver.heap)
         if kind == "finish":
             del driver.running[index]
-            driver.schedule.worked(index, 1.0)
+            driver.schedule.worked(driver.items[index], 1.0)
             driver.end(Outcome(index, "done"))
         assert driver.schedule.ledger.grants(driver.now) == []
         assert not driver.schedule.wants_items()
@@ -185,11 +192,9 @@ def test_the_cost_of_a_decision_does_not_grow_with_the_number_of_waiting_items()
 
     def looks(n: int) -> float:
         caps = Caps(a=1, b=1)
-        schedule = Schedule(caps.ledger, 100, Halt.never(), now=0.0)
-        schedule.add(0, {"a": 1}, 0.0, 0)
-        schedule.add(1, {"b": 1}, 0.0, 1)
-        for index in range(2, n):
-            schedule.add(index, {"ab"[index % 2]: 1}, 0.0, index)
+        schedule: Schedule[Item] = Schedule(caps.ledger, 100, Halt.never(), now=0.0)
+        for index in range(n):
+            schedule.add(Item(index), {"ab"[index % 2]: 1}, 0.0)
         counted = 0
         fits = caps.ledger._fits
 
@@ -203,8 +208,8 @@ def test_the_cost_of_a_decision_does_not_grow_with_the_number_of_waiting_items()
         todo = [0, 1]
         while todo:
             index = todo.pop()
-            schedule.worked(index, 1.0)
-            schedule.ended(index, Outcome(index, "done"))
+            schedule.worked(schedule.open[index], 1.0)
+            schedule.ended(Outcome(index, "done"))
             done += 1
             todo += [ticket.order for ticket in caps.ledger.grants(0.0)]
         assert done == n

@@ -55,7 +55,7 @@ class Ledgered:
             wish = self.wishes[n]
             if kind == 1:
                 needs = self.caps.ledger.resolve(wish.needs)
-                ticket = Ticket(groups[wish.group], needs, n, n)
+                ticket = Ticket(groups[wish.group], needs, n)
                 if self.caps.ledger.request(ticket, self.now):
                     self.start(n, ticket, heap)
                 else:

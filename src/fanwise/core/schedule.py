@@ -6,12 +6,14 @@ time, the property tests drive it by the ten thousand schedules without an event
 An item goes waiting -> running -> (backing off -> waiting -> running)* -> ended. After a halt at
 item j: nothing after j starts, what runs after j is cancelled, what stands before j goes on,
 started or not, for an earlier one may halt too.
+
+An item is its own ticket, and its order is its index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -25,24 +27,28 @@ from fanwise.core.waiting import Group, Ticket, Wanted
 LOOK_AHEAD = 10_000
 """Most items that are pulled and wait, to find one that can run."""
 
+E = TypeVar("E", bound=Ticket)
 
-class Decision(msgspec.Struct, frozen=True):
+
+class Decision(msgspec.Struct, Generic[E], frozen=True):
     """What a halt asks for: end these in flight; forget those that never started."""
 
-    cancel: tuple[int, ...] = ()
-    skip: tuple[int, ...] = ()
+    cancel: tuple[E, ...] = ()
+    skip: tuple[E, ...] = ()
 
 
-NOTHING = Decision()
+NOTHING: Decision[Any] = Decision()
 
 
-class Schedule:
+class Schedule(Generic[E]):
     """Which items of a fan-out start, which are cancelled, and when it is over."""
 
     def __init__(self, ledger: Ledger, cap: int, halt: Halt, *, now: float) -> None:
         self.ledger = ledger
         self.halt = halt
         self.cap = cap
+        self.open: dict[int, E] = {}
+        """The items that have not ended, by index."""
         self.halted_by: int | None = None
         """The item whose outcome is the last one, if there is one."""
         self.halted = False
@@ -50,74 +56,69 @@ class Schedule:
         self.exhausted = False
         self._total = Resource(TOTAL, cap)
         self._only_total: Wanted = ((self._total, 1),)
+        self._resolved: dict[str, Wanted] = {}
         self._group = Group("longest" if halt.kind == "never" else "order")
-        self._open: dict[int, Ticket] = {}
-        self._tried: set[int] = set()  # items that had an attempt and want another
         self._began = now
-        self._work_s: dict[str, float] = {TOTAL: 0.0}
+        self._work_s = 0.0
+        self._work_by_cap: dict[str, float] = {}
 
     # -- items in -------------------------------------------------------------------------------
 
-    def wants_items(self, *, ahead: bool = False) -> bool:
+    def wants_items(self, ahead: bool = False) -> bool:
         """Whether to pull one more: something could run it now, or (`ahead`) to know it early."""
         if self.halted or self.exhausted or self._group.waiting >= LOOK_AHEAD:
             return False
         return ahead or self._total.in_use < self.cap
 
-    def add(self, index: int, needs: Mapping[str, int] | None, now: float, tag: object) -> bool:
+    def add(self, item: E, needs: Mapping[str, int] | None, now: float) -> bool:
         """A new item. True: start it now, its permits are taken. False: it waits."""
-        resolved = self._only_total if not needs else self.ledger.resolve(needs, self._total)
-        ticket = Ticket(self._group, resolved, index, tag)
-        self._open[index] = ticket
-        return self.ledger.request(ticket, now)
+        item.group = self._group
+        item.needs = self._resolve(needs) if needs else self._only_total
+        self.open[item.order] = item
+        return self._request(item, now)
 
     # -- what happened --------------------------------------------------------------------------
 
-    def pause(self, index: int, ran_s: float) -> None:
+    def pause(self, item: E, ran_s: float) -> None:
         """An attempt failed and the item backs off: it holds no permit meanwhile."""
-        self._release(self._open[index], ran_s)
+        self._release(item, ran_s)
 
-    def again(self, index: int, now: float, tag: object) -> bool:
+    def again(self, item: E, now: float) -> bool:
         """It wants another attempt. True: now, its permits are taken. False: it waits."""
-        old = self._open[index]
-        ticket = Ticket(self._group, old.needs, index, tag)
-        self._open[index] = ticket
-        self._tried.add(index)
-        return self.ledger.request(ticket, now)
+        item.tried = True
+        return self._request(item, now)
 
-    def worked(self, index: int, ran_s: float) -> None:
+    def worked(self, item: E, ran_s: float) -> None:
         """The item's work is over: its permits are free, its outcome is not known yet."""
-        ticket = self._open[index]
-        if ticket.state == "held":
-            self._release(ticket, ran_s)
+        if item.state == "held":
+            self._release(item, ran_s)
 
-    def ended(self, index: int, outcome: Outcome[Any]) -> Decision:
-        """The item's outcome is known (and on disk, perhaps since long). Says what this ends."""
-        self._open.pop(index, None)
-        if self._tried:
-            self._tried.discard(index)
+    def ended(self, outcome: Outcome[Any]) -> Decision[E]:
+        """An item's outcome is known (and on disk, perhaps since long). Says what this ends."""
+        index = outcome.index
+        self.open.pop(index, None)
         if self.halt.kind == "never" or not self._counts(index) or not self.halt.judge(outcome):
             return NOTHING
         self.halted_by = index
         self.halted = True
-        return self._give_up(lambda other: other > index or self.halt.kind == "fastest")
+        return self._give_up(lambda other: other.order > index or self.halt.kind == "fastest")
 
     def forget(self, index: int) -> None:
         """The item ends without an outcome: the fan-out is being given up."""
-        ticket = self._open.pop(index, None)
-        if ticket is None:
+        item = self.open.pop(index, None)
+        if item is None:
             return
-        if ticket.state == "waiting":
-            self.ledger.withdraw(ticket)
-        elif ticket.state == "held":
-            self.ledger.release(ticket, 0.0)
+        if item.state == "waiting":
+            self.ledger.withdraw(item)
+        elif item.state == "held":
+            self.ledger.release(item, 0.0)
 
-    def halt_now(self) -> Decision:
+    def halt_now(self) -> Decision[E]:
         """An order from outside: start nothing more; what runs may end."""
         self.halted = True
-        return self._give_up(lambda other: self._open[other].state != "held")
+        return self._give_up(lambda other: other.state != "held")
 
-    def cancel(self) -> Decision:
+    def cancel(self) -> Decision[E]:
         """An order from outside: end everything."""
         self.halted = True
         return self._give_up(lambda _: True)
@@ -127,16 +128,16 @@ class Schedule:
     @property
     def over(self) -> bool:
         """Nothing is open and nothing more will come."""
-        return not self._open and (self.exhausted or self.halted)
+        return not self.open and (self.exhausted or self.halted)
 
     def state(self, index: int) -> Literal["waiting", "running", "backing off", "ended"]:
         """Where an item stands."""
-        ticket = self._open.get(index)
-        if ticket is None:
+        item = self.open.get(index)
+        if item is None:
             return "ended"
-        if ticket.state == "waiting":
+        if item.state == "waiting":
             return "waiting"
-        return "running" if ticket.state == "held" else "backing off"
+        return "running" if item.state == "held" else "backing off"
 
     @property
     def in_flight(self) -> int:
@@ -148,17 +149,9 @@ class Schedule:
         """Items that were pulled and wait for permits."""
         return self._group.waiting
 
-    def ticket(self, index: int) -> Ticket:
-        """The permits of an open item's present attempt."""
-        return self._open[index]
-
     def is_open(self, index: int) -> bool:
         """Whether the item has not ended."""
-        return index in self._open
-
-    def needs_of(self, index: int) -> list[str]:
-        """The named caps that an open item holds or waits for."""
-        return [resource.name for resource, _ in self._open[index].needs[1:]]
+        return index in self.open
 
     def stats(self, now: float, inside: Mapping[str, float]) -> Stats:
         """Peaks, work and the lower bound. `inside`: the work of calls and nested fan-outs.
@@ -167,7 +160,7 @@ class Schedule:
         """
         peak = {TOTAL: self._total.peak}
         caps: dict[str, float] = {TOTAL: self.cap}
-        work = dict(self._work_s)
+        work = {TOTAL: self._work_s, **self._work_by_cap}
         for name, resource in self.ledger.resources.items():
             peak[name] = resource.peak
             caps[name] = resource.most or 0
@@ -176,12 +169,40 @@ class Schedule:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _release(self, ticket: Ticket, ran_s: float) -> None:
-        self.ledger.release(ticket, ran_s)
-        self._work_s[TOTAL] += ran_s
-        for resource, units in ticket.needs[1:]:
+    def _resolve(self, needs: Mapping[str, int]) -> Wanted:
+        """Most items need one permit of one cap, and the same few: those are remembered."""
+        if len(needs) > 1:
+            return self.ledger.resolve(needs, self._total)
+        [(name, units)] = needs.items()
+        if units > 1:
+            return self.ledger.resolve(needs, self._total)
+        found = self._resolved.get(name)
+        if found is None:
+            found = self._resolved[name] = self.ledger.resolve(needs, self._total)
+        return found
+
+    def _request(self, item: E, now: float) -> bool:
+        total = self._total
+        if self.ledger.resources or total.in_use >= self.cap:
+            return self.ledger.request(item, now)
+        # There are no caps but this fan-out's own, so there is nothing else to look at.
+        item.state = "held"
+        item.taken_at = now
+        total.in_use += 1
+        if total.in_use > total.peak:
+            total.peak = total.in_use
+        return True
+
+    def _release(self, item: E, ran_s: float) -> None:
+        self._work_s += ran_s
+        if not self.ledger.resources and not self._group.waiting:
+            item.state = "over"
+            self._total.in_use -= 1
+            return
+        self.ledger.release(item, ran_s)
+        for resource, units in item.needs[1:]:
             name = resource.name
-            self._work_s[name] = self._work_s.get(name, 0.0) + ran_s * units
+            self._work_by_cap[name] = self._work_by_cap.get(name, 0.0) + ran_s * units
 
     def _counts(self, index: int) -> bool:
         """After a halt only an earlier item can halt again; the fastest wins once."""
@@ -189,16 +210,15 @@ class Schedule:
             return True
         return self.halt.kind != "fastest" and index < self.halted_by
 
-    def _give_up(self, which: Callable[[int], bool]) -> Decision:
-        cancel: list[int] = []
-        skip: list[int] = []
-        for index in [i for i in self._open if which(i)]:
-            ticket = self._open[index]
-            if ticket.state == "waiting":
-                self.ledger.withdraw(ticket)
-                if index not in self._tried:
-                    del self._open[index]
-                    skip.append(index)
+    def _give_up(self, which: Callable[[E], bool]) -> Decision[E]:
+        cancel: list[E] = []
+        skip: list[E] = []
+        for item in [each for each in self.open.values() if which(each)]:
+            if item.state == "waiting":
+                self.ledger.withdraw(item)
+                if not item.tried:
+                    del self.open[item.order]
+                    skip.append(item)
                     continue
-            cancel.append(index)
+            cancel.append(item)
         return Decision(tuple(cancel), tuple(skip))

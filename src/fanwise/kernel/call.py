@@ -20,7 +20,7 @@ from fanwise.core.retry import Retry
 from fanwise.core.waiting import Ticket
 from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
-from fanwise.kernel.dispatch import dispatcher_of
+from fanwise.kernel.dispatch import Grantee, dispatcher_of
 from fanwise.kernel.recorder import new_promise
 from fanwise.kernel.scope import Scope, current
 from fanwise.kernel.threads import Threads
@@ -95,12 +95,22 @@ class _Wait:
     def __init__(self) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def granted(self) -> None:
+    def over(self) -> None:
         if not self.future.done():
             self.future.set_result(None)
 
     def again(self) -> None:
         self.future = asyncio.get_running_loop().create_future()
+
+
+class _Permits(Grantee):
+    """The permits of one attempt."""
+
+    wait: _Wait | None = None
+
+    def granted(self) -> None:
+        assert self.wait is not None
+        self.wait.over()
 
 
 async def _outcome_of(attempt: Attempter, reading: meter.Meter) -> tuple[Any, BaseException | None]:
@@ -259,7 +269,7 @@ class _Leaf:
     def _wake(self, worth_a_try: list[Reservation]) -> None:
         for each in worth_a_try:
             assert isinstance(each.tag, _Wait)
-            each.tag.granted()
+            each.tag.over()
 
     def _spent(self, result: Any, told: Usage | None) -> tuple[Usage | None, BadPredicate | None]:
         """What it cost: by `usage`, else as the work told; without a better word, the estimate."""
@@ -285,15 +295,15 @@ class _Leaf:
     # -- permits --------------------------------------------------------------------------------
 
     async def _permits(self) -> Ticket:
-        wait = _Wait()
         tokens = self._estimate.tokens if self._estimate is not None else 0.0
-        ticket = Ticket(self._ledger.calls, self._needs, self._ledger.next_order(), wait, tokens)
+        ticket = _Permits(self._ledger.calls, self._needs, self._ledger.next_order(), tokens)
         if self._ledger.request(ticket, self._loop.time()):
             return ticket
+        ticket.wait = _Wait()
         self._dispatcher.pump()  # it may wait for nothing but a rate
         try:
             with self._parked():
-                await wait.future
+                await ticket.wait.future
         except asyncio.CancelledError:
             if ticket.state == "held":
                 self._ledger.release(ticket, 0.0)

@@ -7,18 +7,18 @@ of another.
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
 from fanwise.core.ledger import Ledger
 from fanwise.core.waiting import Ticket
 from fanwise.errors import UsageError
 
 
-class Grantee(Protocol):
-    """Whoever waits with a ticket."""
+class Grantee(Ticket):
+    """Whoever waits for permits: an item or a call."""
 
     def granted(self) -> None:
         """The permits are yours."""
+        raise NotImplementedError
 
 
 class Dispatcher:
@@ -32,7 +32,8 @@ class Dispatcher:
     def pump(self) -> None:
         """Start everyone who can go now."""
         for ticket in self.ledger.grants(self.loop.time()):
-            _grantee(ticket).granted()
+            assert isinstance(ticket, Grantee)
+            ticket.granted()
         self._set_timer()
 
     def _set_timer(self) -> None:
@@ -42,10 +43,6 @@ class Dispatcher:
         wake_at = self.ledger.wake_at(self.loop.time())
         if wake_at is not None:
             self._timer = self.loop.call_at(wake_at, self.pump)
-
-
-def _grantee(ticket: Ticket) -> Grantee:
-    return ticket.tag  # type: ignore[return-value]
 
 
 def dispatcher_of(ledger: Ledger) -> Dispatcher:

@@ -1,21 +1,19 @@
 """The driver of a fan-out: it performs what the schedule decides.
 
-    intake -> admit -> start -> run (one task an item) -> worked -> told
-                         |                                   |
-                    start on disk                     outcome on disk
+    intake -> admit -> start -> attempts (one task an item) -> worked -> told
+                         |                                        |
+                    start on disk                          outcome on disk
 
-Everything but `run` is a plain function called on the event loop, so that there is no await, and
-so no cancellation, between an item's end and its record. Nothing here decides order, halts or
-permits: that is `core/schedule`.
+Everything but the attempts is a plain function called on the event loop, so that there is no
+await, and so no cancellation, between an item's end and its record. Nothing here decides order,
+halts or permits: that is `core/schedule`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
-from collections.abc import AsyncIterator, Callable, Iterator
-from random import random
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from fanwise.core.caps import Needs
@@ -29,18 +27,19 @@ from fanwise.errors import (
     CommandFailed,
     FanwiseError,
     JournalError,
-    RateLimited,
     StepFailed,
 )
 from fanwise.kernel import events
+from fanwise.kernel.attempts import Attempts
+from fanwise.kernel.cancelling import Cancelling
 from fanwise.kernel.dispatch import Dispatcher
 from fanwise.kernel.entry import Entry
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.intake import Intake
 from fanwise.kernel.recorder import Recorder
-from fanwise.kernel.scope import FanOutScope, Scope, current
+from fanwise.kernel.scope import FanOutScope
 from fanwise.kernel.tasks import new_task
-from fanwise.kernel.work import INSIST_AFTER_S, Attempter
+from fanwise.kernel.work import Attempter
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
@@ -53,7 +52,7 @@ class Engine(Generic[I, T]):
         self,
         *,
         scope: FanOutScope,
-        schedule: Schedule,
+        schedule: Schedule[Entry[I, T]],
         dispatcher: Dispatcher,
         attempt: Attempter,
         source: Iterator[I] | AsyncIterator[I] | Feed[I],
@@ -67,6 +66,8 @@ class Engine(Generic[I, T]):
     ) -> None:
         self.scope = scope
         self.schedule = schedule
+        self.dispatcher = dispatcher
+        self.recorder = recorder
         self.intake = Intake(
             source, schedule, self, ahead=ahead, needs=needs, key=key, held=scope.held
         )
@@ -76,18 +77,12 @@ class Engine(Generic[I, T]):
         self.ordered = False
         """Whether it was told from outside to halt."""
         self._loop = scope.loop
-        self._dispatcher = dispatcher
-        self._attempt = attempt
-        self._retry = retry
-        self.recorder = recorder
+        self._attempts = Attempts(self, scope, attempt, retry)
         self._deliver = deliver
         self._reuse = reuse
         self._events = scope.subscribers
-        self._judged = bool(scope.ledger.resources or scope.subscribers)
-        """Whether anyone asks how a good attempt went."""
-        self._entries: dict[int, Entry[I, T]] = {}
         self._context = contextvars.copy_context()
-        self._insisting: asyncio.TimerHandle | None = None
+        self._cancelling = Cancelling(scope.loop, schedule.open, self._never_ran)
         self._over: asyncio.Future[None] = scope.loop.create_future()
 
     # -- the whole ------------------------------------------------------------------------------
@@ -124,7 +119,7 @@ class Engine(Generic[I, T]):
         self._halted(None, reason)
         self._apply(self.schedule.halt_now())
         self.ordered = True
-        self._end([entry for entry in self._entries.values() if entry.idle])
+        self._end([entry for entry in self.schedule.open.values() if entry.idle])
         self.check_over()
 
     def parked(self, entry: Entry[I, T]) -> None:
@@ -149,7 +144,8 @@ class Engine(Generic[I, T]):
 
     def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> None:
         """A new item: its outcome may be on disk; else it starts, or waits for its permits."""
-        entry = Entry(self, index, item, key, self._loop.time())
+        now = self._loop.time()
+        entry = Entry(self, index, item, key, now)
         if self.recorder is not None and self.recorder.past is not None:
             outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
             if outcome is not None:
@@ -157,12 +153,10 @@ class Engine(Generic[I, T]):
                     self._told(outcome)
                     return
                 entry.again = True
-        granted = self.schedule.add(index, needs, entry.asked_at, entry)
-        self._entries[index] = entry
-        if granted:
+        if self.schedule.add(entry, needs, now):
             self.start(entry)
         elif needs:
-            self._dispatcher.pump()  # it may wait for nothing but a rate
+            self.dispatcher.pump()  # it may wait for nothing but a rate
 
     def _counts(self, item: I, recorded: Outcome[T]) -> bool:
         """Whether what an earlier execution recorded is still this item's outcome."""
@@ -189,121 +183,31 @@ class Engine(Generic[I, T]):
     def _start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
         crash_point("item.started")
         if error is not None:
-            self._lose(entry.index, error)
+            self.lose(entry.index, error)
         elif entry.cancel_asked:
-            self._worked(entry, "cancelled", None, None, 0.0)
+            self._never_ran(entry)
         else:
             self._begin(entry)
 
     def _begin(self, entry: Entry[I, T]) -> None:
         if self._events:
-            needs = tuple(self.schedule.needs_of(entry.index))
-            self._emit(events.ItemStarted, index=entry.index, key=entry.key, needs=needs)
+            needs = tuple(entry.caps)
+            self.emit(events.ItemStarted, index=entry.index, key=entry.key, needs=needs)
         # A copy of the context of whoever called fan_out: an item started from the end of
         # another must not inherit that one's variables.
-        entry.task = new_task(self._run(entry), self._context.copy())
+        entry.task = new_task(self._attempts.make(entry), self._loop, self._context.copy())
 
-    async def _run(self, entry: Entry[I, T]) -> None:
-        try:
-            entry.begun = True
-            time = self._loop.time
-            backoff_s = 0.0
-            began = time()
-            queued_s = began - entry.asked_at
-            while True:
-                current.set(Scope(self.scope, entry))
-                value: T | None = None
-                error: BaseException | None = None
-                try:
-                    value = await self._attempt(entry.item)
-                except BaseException as caught:
-                    error = caught
-                if entry.guests:
-                    await self._see_off(entry)
-                ran_s = time() - began
-                attempt = Attempt(queued_s, ran_s, backoff_s, error)
-                entry.attempts += (attempt,)
-                if error is None and not self._judged:
-                    break
-                delay = self._judge(entry, attempt)
-                if delay is None:
-                    break
-                try:
-                    backoff_s, queued_s = await self._back_off(entry, ran_s, delay)
-                except asyncio.CancelledError as caught:
-                    error, ran_s = caught, 0.0
-                    break
-                began = time()
-            self._conclude(entry, value, error, ran_s)
-            # An error's traceback holds this frame: without this, frame and error hold each other.
-            del value, error, attempt
-        except BaseException as fault:
-            # A fault in this file must end the fan-out with an error, never with a hang.
-            self._lose(entry.index, fault)
-
-    async def _see_off(self, entry: Entry[I, T]) -> None:
-        """The item has ended, and fan-outs that it began from threads of its own have not."""
-        while entry.guests:
-            for guest in entry.guests:
-                guest.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait(entry.guests)
-
-    def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
-        """Tell adaptive caps how it went; the seconds until another attempt, or None."""
-        error = attempt.error
-        ledger = self.schedule.ledger
-        delay = None
-        if isinstance(error, RateLimited):
-            ticket = self.schedule.ticket(entry.index)
-            ledger.refused(ticket, error.retry_after, self._loop.time())
-        elif error is None and ledger.resources:
-            ledger.accepted(self.schedule.ticket(entry.index), self._loop.time())
-        if ledger.moves:
-            self.scope.report_moves()
-        made = len(entry.attempts)
-        if error is not None and not entry.cancel_asked and self._wants_another(entry, error):
-            delay = self._retry.delay(error, made, random())
-        if self._events:
-            self._emit(
-                events.AttemptEnded, index=entry.index, key=entry.key, number=made,
-                attempt=attempt, retry_in=delay,
-            )  # fmt: skip
-        return delay
-
-    def _wants_another(self, entry: Entry[I, T], error: BaseException) -> bool:
-        try:
-            return self._retry.wants(error, len(entry.attempts))
-        except BadPredicate as problem:
-            self.abort(problem)
-            return False
-
-    async def _back_off(
-        self, entry: Entry[I, T], ran_s: float, delay: float
-    ) -> tuple[float, float]:
-        """Without permits: wait, then ask for them again. Returns seconds backed off, queued."""
-        began = self._loop.time()
-        self.schedule.pause(entry.index, ran_s)
-        self._go_on()
-        await asyncio.sleep(delay)
-        asked = self._loop.time()
-        entry.wake = self._loop.create_future()
-        if not self.schedule.again(entry.index, asked, entry):
-            self._dispatcher.pump()
-            await entry.wake
-        return asked - began, self._loop.time() - asked
-
-    def _conclude(
+    def concluded(
         self, entry: Entry[I, T], value: T | None, error: BaseException | None, ran_s: float
     ) -> None:
-        """What the work gave, as a status: only what we cancelled is cancelled."""
+        """What the attempts came to, as a status: only what we cancelled is cancelled."""
         crash_point("item.worked")
-        if isinstance(error, JournalError) and self.recorder is not None:
-            # What it gave could not be kept: that is no outcome of the item's.
-            self._lose(entry.index, error)
-            return
         if error is None:
             self._worked(entry, "done", value, None, ran_s)
+        elif isinstance(error, JournalError) and self.recorder is not None:
+            # What it gave could not be kept: that is no outcome of the item's.
+            self.lose(entry.index, error)
+            return
         elif entry.cancel_asked:
             # What it raised while it was being ended is told, not lost.
             beside = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
@@ -315,6 +219,10 @@ class Engine(Generic[I, T]):
             self._worked(entry, "failed", None, error, ran_s)
         if isinstance(error, KeyboardInterrupt | SystemExit):
             self.abort(error)
+
+    def _never_ran(self, entry: Entry[I, T]) -> None:
+        """It was cancelled before its work began."""
+        self._worked(entry, "cancelled", None, None, 0.0)
 
     def _worked(
         self,
@@ -330,61 +238,63 @@ class Engine(Generic[I, T]):
             False, entry.twice,
         )  # fmt: skip
         if self.recorder is None:
-            self.schedule.worked(entry.index, ran_s)
-            self._told(outcome)
+            self.schedule.worked(entry, ran_s)
+            self._told(outcome, entry)
         else:
             # Where an outcome may halt, its permit waits with it for the disk: what is started
             # in between might be what the halt forbids. Else the next one's start goes to disk
             # together with this one's end.
             outcome, text = self.recorder.storable(outcome)
+            entry.outcome = outcome
             if self.schedule.halt.spares(outcome.status):
-                self.schedule.worked(entry.index, ran_s)
-            self.recorder.ended(outcome, text, self._recorded)
-        self._go_on()
+                self.schedule.worked(entry, ran_s)
+            self.recorder.ended(outcome, text, self._recorded, entry)
+        self.go_on()
 
-    def _recorded(self, outcome: Outcome[T], error: BaseException | None) -> None:
+    def _recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
         crash_point("item.recorded")
+        outcome = entry.outcome
+        assert outcome is not None
         if error is not None:
-            self._lose(outcome.index, error)
+            self.lose(entry.index, error)
             return
         if self.schedule.halt.spares(outcome.status):
-            self._told(outcome)
+            self._told(outcome, entry)
             return
-        self.schedule.worked(outcome.index, outcome.attempts[-1].ran_s if outcome.attempts else 0.0)
-        self._told(outcome)
-        self._go_on()
+        self.schedule.worked(entry, outcome.attempts[-1].ran_s if outcome.attempts else 0.0)
+        self._told(outcome, entry)
+        self.go_on()
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         """Permits came back: start whoever can use them."""
         if self.schedule.ledger.restless:
-            self._dispatcher.pump()
+            self.dispatcher.pump()
         self.intake.pump()
 
-    def _told(self, outcome: Outcome[T]) -> None:
+    def _told(self, outcome: Outcome[T], entry: Entry[I, T] | None = None) -> None:
         """The outcome is final: keep it, and see what it halts."""
-        entry = self._entries.pop(outcome.index, None)
         if entry is not None:
-            # Both lead back to the entry: the task by its context, an error by its traceback.
-            entry.task = None
+            # All of these lead back to the entry: the task by its context, an error by its
+            # traceback.
+            entry.task = entry.outcome = None
             entry.attempts = entry.calls = ()
         try:
-            decision = self.schedule.ended(outcome.index, outcome)
+            decision = self.schedule.ended(outcome)
         except FanwiseError as error:
             self._deliver(outcome)
             self.abort(error)
             return
         self._deliver(outcome)
         if self._events:
-            self._emit(events.ItemEnded, outcome=outcome)
+            self.emit(events.ItemEnded, outcome=outcome)
         if decision is not NOTHING:
             self._halted(outcome.index, self.schedule.halt.kind)
             self._apply(decision)
-        if self.schedule.over:
+        if not self.schedule.open:
             self.check_over()
 
-    def _lose(self, index: int, error: BaseException) -> None:
+    def lose(self, index: int, error: BaseException) -> None:
         """The journal failed: nobody may be told of this item."""
-        self._entries.pop(index, None)
         self.schedule.forget(index)
         self.abort(error)
 
@@ -395,54 +305,29 @@ class Engine(Generic[I, T]):
 
     # -- the end --------------------------------------------------------------------------------
 
-    def _apply(self, decision: Decision) -> None:
-        for index in decision.skip:
-            entry = self._entries.pop(index)
+    def _apply(self, decision: Decision[Entry[I, T]]) -> None:
+        for entry in decision.skip:
             self._deliver(
-                Outcome(index, "skipped", given_key=entry.given_key, may_have_run_twice=entry.twice)
+                Outcome(
+                    entry.index,
+                    "skipped",
+                    given_key=entry.given_key,
+                    may_have_run_twice=entry.twice,
+                )
             )
-        self._end([self._entries[index] for index in decision.cancel])
+        self._end(decision.cancel)
         if self.schedule.halted:
             self.intake.stop()
 
-    def _end(self, entries: list[Entry[I, T]]) -> None:
-        """Cancel them, those aside that are being cancelled; tell it, and see that they end."""
-        asked = [entry for entry in entries if not entry.cancel_asked]
-        if not asked:
-            return
-        for entry in asked:
-            entry.cancel_asked = True
-            self._cancel_task(entry)
-        if self._events:
-            self._emit(events.Cancelled, indices=tuple(entry.index for entry in asked))
-        if self._insisting is None:
-            self._insist_later(INSIST_AFTER_S)
-
-    def _cancel_task(self, entry: Entry[I, T]) -> None:
-        if entry.task is None:
-            return  # its start is on the way to disk: `_start_recorded` looks
-        if not entry.begun:
-            # A task that is cancelled before its first step never runs a line of `_run`.
-            entry.task.add_done_callback(lambda _: self._worked(entry, "cancelled", None, None, 0))
-        entry.task.cancel()
-        for guest in entry.guests:
-            guest.cancel()
-
-    def _insist_later(self, seconds: float) -> None:
-        self._insisting = self._loop.call_later(seconds, self._insist, seconds)
-
-    def _insist(self, seconds: float) -> None:
-        """Cancel again whoever swallowed the first cancellation and went on."""
-        for entry in self._entries.values():
-            if entry.cancel_asked and entry.task is not None:
-                entry.task.cancel()
-        self._insist_later(2 * seconds)
+    def _end(self, entries: Iterable[Entry[I, T]]) -> None:
+        cancelled = self._cancelling.end(entries)
+        if cancelled and self._events:
+            self.emit(events.Cancelled, indices=cancelled)
 
     def check_over(self) -> None:
         """Perhaps this was the last."""
         if self.schedule.over and self.intake.closed() and not self._over.done():
-            if self._insisting is not None:
-                self._insisting.cancel()
+            self._cancelling.over()
             self._over.set_result(None)
 
     # -- telling --------------------------------------------------------------------------------
@@ -452,7 +337,8 @@ class Engine(Generic[I, T]):
             data = {"path": self.scope.path, "index": index, "reason": reason}
             self.scope.run.note("halt", data)
         if self._events:
-            self._emit(events.Halted, index=index, reason=reason)
+            self.emit(events.Halted, index=index, reason=reason)
 
-    def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
+    def emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
+        """Tell the subscribers."""
         self._events.emit(kind(at=self._loop.time(), path=self.scope.path, **fields))

@@ -1,11 +1,16 @@
-"""One open item: from the moment that it is pulled until its outcome is told."""
+"""One open item: from the moment that it is pulled until its outcome is told.
+
+It is its own ticket for permits. A hundred thousand are made, so what most items never change is
+an attribute of the class.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from fanwise.core.outcome import Attempt
+from fanwise.core.outcome import Attempt, Outcome
+from fanwise.kernel.dispatch import Grantee
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
@@ -14,51 +19,36 @@ I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 
 
-class Entry(Generic[I, T]):
+class Entry(Grantee, Generic[I, T]):
     """What the engine knows of an item while it is open."""
 
-    __slots__ = (
-        "again",
-        "asked_at",
-        "attempts",
-        "begun",
-        "calling",
-        "calls",
-        "cancel_asked",
-        "engine",
-        "given_key",
-        "guests",
-        "index",
-        "item",
-        "parked",
-        "task",
-        "twice",
-        "wake",
-    )
+    attempts: tuple[Attempt, ...] = ()
+    calls: tuple[Attempt, ...] = ()
+    calling = 0
+    """Attempts of calls that are under way."""
+    parked = 0
+    """Calls that wait for permits, or back off."""
+    task: asyncio.Task[None] | None = None
+    wake: asyncio.Future[None] | None = None
+    guests: frozenset[asyncio.Task[object]] = frozenset()
+    """Fan-outs that sync code of this item began on our loop."""
+    begun = False
+    cancel_asked = False
+    twice = False
+    again = False
+    """An earlier outcome of it does not count: what failed inside runs again."""
+    outcome: Outcome[T] | None = None
+    """What became of it, on its way to disk."""
 
     def __init__(
         self, engine: Engine[I, T], index: int, item: I, given_key: str | None, asked_at: float
     ) -> None:
+        # Its group and its needs are set by the schedule.
         self.engine = engine
-        self.index = index
+        self.index = self.order = index
         self.item = item
         self.given_key = given_key
         self.asked_at = asked_at
-        self.attempts: tuple[Attempt, ...] = ()
-        self.calls: tuple[Attempt, ...] = ()
-        self.calling = 0
-        """Attempts of calls that are under way."""
-        self.parked = 0
-        """Calls that wait for permits, or back off."""
-        self.task: asyncio.Task[None] | None = None
-        self.wake: asyncio.Future[None] | None = None
-        self.guests: set[asyncio.Task[object]] = set()
-        """Fan-outs that sync code of this item began on our loop."""
-        self.begun = False
-        self.cancel_asked = False
-        self.twice = False
-        self.again = False
-        """An earlier outcome of it does not count: what failed inside runs again."""
 
     @property
     def idle(self) -> bool:
@@ -71,6 +61,11 @@ class Entry(Generic[I, T]):
     def key(self) -> str:
         """Its identity across resumes."""
         return str(self.index) if self.given_key is None else self.given_key
+
+    @property
+    def caps(self) -> list[str]:
+        """The named caps that it holds or waits for."""
+        return [resource.name for resource, _ in self.needs[1:]]
 
     def granted(self) -> None:
         """Its permits are taken: for the first attempt, or for another after a backoff."""

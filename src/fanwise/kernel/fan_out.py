@@ -152,10 +152,10 @@ async def _in_scope(main: Coroutine[Any, Any, T], around: Scope, flag: CancelFla
     current.set(around)
     task = asyncio.current_task()
     assert task is not None
-    around.entry.guests.add(task)
+    around.entry.guests |= {task}
     if flag is not None:
         flag.on_set(task.cancel)
     try:
         return await main
     finally:
-        around.entry.guests.discard(task)
+        around.entry.guests -= {task}

@@ -12,8 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from typing import Generic, Protocol, TypeVar, cast
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+)
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.schedule import Schedule
@@ -47,7 +54,7 @@ class Intake(Generic[I]):
     def __init__(
         self,
         source: Iterator[I] | AsyncIterator[I] | Feed[I],
-        schedule: Schedule,
+        schedule: Schedule[Any],
         taker: Taker[I],
         *,
         ahead: bool,
@@ -100,7 +107,7 @@ class Intake(Generic[I]):
             return
         source = cast(Iterator[I], self._source)
         wants = self._schedule.wants_items
-        while not self.held_back and wants(ahead=self._ahead):
+        while not self.held_back and wants(self._ahead):
             try:
                 item = next(source)
             except StopIteration:
@@ -115,7 +122,7 @@ class Intake(Generic[I]):
         if not self._begun:
             return
         wants = self._schedule.wants_items
-        while feed and not self.held_back and wants(ahead=self._ahead):
+        while feed and not self.held_back and wants(self._ahead):
             self._admit(feed.take())
         if feed.over and not self._schedule.exhausted:
             self._no_more(None)
@@ -140,8 +147,7 @@ class Intake(Generic[I]):
         if self._schedule.exhausted:
             return
         if isinstance(source, AsyncGenerator):
-            self._puller = new_task(self._aclose(source), self._context.copy())
-            self._puller.add_done_callback(self._pulled_enough)
+            self._read(self._aclose(source))
         elif isinstance(source, Generator):
             try:
                 source.close()
@@ -163,8 +169,11 @@ class Intake(Generic[I]):
 
     def _pump_async(self) -> None:
         if self._puller is None and not self.held_back and self._schedule.wants_items():
-            self._puller = new_task(self._pull(), self._context.copy())
-            self._puller.add_done_callback(self._pulled_enough)
+            self._read(self._pull())
+
+    def _read(self, reading: Coroutine[Any, Any, None]) -> None:
+        self._puller = new_task(reading, asyncio.get_running_loop(), self._context.copy())
+        self._puller.add_done_callback(self._pulled_enough)
 
     async def _pull(self) -> None:
         source = cast(AsyncIterator[I], self._source)

@@ -159,7 +159,13 @@ class Recorder:
             )  # fmt: skip
             return failed, None
 
-    def ended(self, outcome: Outcome[Any], value: str | None, then: Answer[Outcome[Any]]) -> None:
+    def ended(
+        self,
+        outcome: Outcome[Any],
+        value: str | None,
+        then: Answer[Entry[Any, Any]],
+        entry: Entry[Any, Any],
+    ) -> None:
         """On disk before anyone is told."""
         key = outcome.key
         if len(outcome.attempts) > 1:
@@ -174,7 +180,7 @@ class Recorder:
             value,
             None if outcome.error is None else encode_error(outcome.error),
         )
-        self._journal.submit(write, self._landing.expect(then, outcome))
+        self._journal.submit(write, self._landing.expect(then, entry))
 
     def _attempts(self, key: str, attempts: tuple[Attempt, ...]) -> None:
         own = [attempt for attempt in attempts if attempt.call is None]

@@ -131,14 +131,12 @@ class Scope:
     @property
     def held(self) -> Held:
         """The caps that this item and those around it hold."""
-        schedule = self.entry.engine.schedule
-        if not schedule.is_open(self.entry.index):
+        if not self.entry.engine.schedule.is_open(self.entry.index):
             raise UsageError(
                 f"item {self.entry.index} has ended, and code that it started goes on",
                 "Let an item await all that it starts",
             )
-        mine = schedule.needs_of(self.entry.index)
-        return self.fan_out.held | {(self.fan_out.ledger, name) for name in mine}
+        return self.fan_out.held | {(self.fan_out.ledger, name) for name in self.entry.caps}
 
 
 current: contextvars.ContextVar[Scope | None] = contextvars.ContextVar(

@@ -8,10 +8,12 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-def new_task(work: Coroutine[Any, Any, None], context: contextvars.Context) -> asyncio.Task[None]:
+def new_task(
+    work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop, context: contextvars.Context
+) -> asyncio.Task[None]:
     """A task that begins at the loop's next turn.
 
     Made directly and not by the loop's task factory: an eager one would run the work before its
     bookkeeping is done, and items that end at once would recurse.
     """
-    return asyncio.Task(work, loop=asyncio.get_running_loop(), context=context)
+    return asyncio.Task(work, loop=loop, context=context)

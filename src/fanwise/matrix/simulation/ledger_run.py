@@ -17,6 +17,7 @@ from random import Random
 
 from fanwise.core.budget import Budget, Reservation
 from fanwise.core.caps import Caps
+from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Usage
 from fanwise.core.retry import Retry
 from fanwise.core.waiting import Ticket, Wanted
@@ -98,9 +99,8 @@ class _Simulation:
 
     def pump(self) -> None:
         for ticket in self.ledger.grants(self.now):
-            call = ticket.tag
-            assert isinstance(call, _Chain)
-            call.granted(ticket)
+            assert isinstance(ticket, _ChainTicket)
+            ticket.chain.granted(ticket)
         wake = self.ledger.wake_at(self.now)
         if wake is not None and wake != self._wake_at:
             self._wake_at = wake
@@ -251,7 +251,7 @@ class _Chain:
     def _permits(self) -> None:
         simulation, ledger = self._simulation, self._simulation.ledger
         needs = simulation.needs(self._ask.model)
-        ticket = Ticket(ledger.calls, needs, ledger.next_order(), self, self._ask.estimate.tokens)
+        ticket = _ChainTicket(self, ledger, needs, self._ask.estimate.tokens)
         if ledger.request(ticket, simulation.now):
             self.granted(ticket)
         else:
@@ -309,3 +309,11 @@ class _Chain:
         for other in budget.settle(reservation, spent):
             assert isinstance(other.tag, _Chain)
             other.tag._permits()
+
+
+class _ChainTicket(Ticket):
+    """The permits of a chain's next attempt."""
+
+    def __init__(self, chain: _Chain, ledger: Ledger, needs: Wanted, tokens: float) -> None:
+        super().__init__(ledger.calls, needs, ledger.next_order(), tokens)
+        self.chain = chain

@@ -1,0 +1,132 @@
+"""The attempts at one item: the task that it is, from its first attempt to its last.
+
+This is the only part of an item's life that awaits anything. What comes before and after it is in
+`engine.py`, as plain functions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from random import random
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from fanwise.core.outcome import Attempt
+from fanwise.core.retry import Retry
+from fanwise.errors import BadPredicate, RateLimited
+from fanwise.kernel import events
+from fanwise.kernel.entry import Entry
+from fanwise.kernel.scope import FanOutScope, Scope, current
+from fanwise.kernel.work import Attempter
+
+if TYPE_CHECKING:
+    from fanwise.kernel.engine import Engine
+
+I = TypeVar("I")  # noqa: E741
+T = TypeVar("T")
+
+
+class Attempts(Generic[I, T]):
+    """Makes the attempts at all items of a fan-out, each item in a task of its own."""
+
+    def __init__(
+        self, engine: Engine[I, T], scope: FanOutScope, attempt: Attempter, retry: Retry
+    ) -> None:
+        self._engine = engine
+        self._scope = scope
+        self._attempt = attempt
+        self._retry = retry
+        self._time = scope.loop.time
+        self._judged = bool(scope.ledger.resources or scope.subscribers)
+        """Whether anyone asks how a good attempt went."""
+
+    async def make(self, entry: Entry[I, T]) -> None:
+        """Try until it works or no more is wanted, and tell the engine what came of it."""
+        try:
+            entry.begun = True
+            time = self._time
+            backoff_s = 0.0
+            began = time()
+            queued_s = began - entry.asked_at
+            while True:
+                current.set(Scope(self._scope, entry))
+                value: T | None = None
+                error: BaseException | None = None
+                try:
+                    value = await self._attempt(entry.item)
+                except BaseException as caught:
+                    error = caught
+                if entry.guests:
+                    await _see_off(entry)
+                ran_s = time() - began
+                attempt = Attempt(queued_s, ran_s, backoff_s, error)
+                entry.attempts += (attempt,)
+                if error is None and not self._judged:
+                    break
+                delay = self._judge(entry, attempt)
+                if delay is None:
+                    break
+                try:
+                    backoff_s, queued_s = await self._back_off(entry, ran_s, delay)
+                except asyncio.CancelledError as caught:
+                    error, ran_s = caught, 0.0
+                    break
+                began = time()
+            self._engine.concluded(entry, value, error, ran_s)
+            # An error's traceback holds this frame: without this, frame and error hold each other.
+            del value, error, attempt
+        except BaseException as fault:
+            # A fault in this file must end the fan-out with an error, never with a hang.
+            self._engine.lose(entry.index, fault)
+
+    def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
+        """Tell adaptive caps how it went; the seconds until another attempt, or None."""
+        error = attempt.error
+        ledger = self._scope.ledger
+        delay = None
+        if isinstance(error, RateLimited):
+            ledger.refused(entry, error.retry_after, self._time())
+        elif error is None and ledger.resources:
+            ledger.accepted(entry, self._time())
+        if ledger.moves:
+            self._scope.report_moves()
+        made = len(entry.attempts)
+        if error is not None and not entry.cancel_asked and self._wants_another(entry, error):
+            delay = self._retry.delay(error, made, random())
+        if self._scope.subscribers:
+            self._engine.emit(
+                events.AttemptEnded, index=entry.index, key=entry.key, number=made,
+                attempt=attempt, retry_in=delay,
+            )  # fmt: skip
+        return delay
+
+    def _wants_another(self, entry: Entry[I, T], error: BaseException) -> bool:
+        try:
+            return self._retry.wants(error, len(entry.attempts))
+        except BadPredicate as problem:
+            self._engine.abort(problem)
+            return False
+
+    async def _back_off(
+        self, entry: Entry[I, T], ran_s: float, delay: float
+    ) -> tuple[float, float]:
+        """Without permits: wait, then ask for them again. Returns seconds backed off, queued."""
+        began = self._time()
+        self._engine.schedule.pause(entry, ran_s)
+        self._engine.go_on()
+        await asyncio.sleep(delay)
+        asked = self._time()
+        entry.wake = self._scope.loop.create_future()
+        if not self._engine.schedule.again(entry, asked):
+            self._engine.dispatcher.pump()
+            await entry.wake
+        return asked - began, self._time() - asked
+
+
+async def _see_off(entry: Entry[I, T]) -> None:
+    """The item has ended, and fan-outs that it began from threads of its own have not."""
+    while entry.guests:
+        for guest in entry.guests:
+            guest.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait(entry.guests)
