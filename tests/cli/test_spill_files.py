@@ -77,3 +77,13 @@ def test_those_of_outcomes_behind_a_halt_stay(place: Place, more: list[str]) -> 
     for _ in range(2):
         assert [path.name for path in spilled(place)] == recorded(place)
         assert place.run("resume", "r").returncode == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_all_that_a_map_leaves_in_its_folder_is_private(
+    options: tuple[str, ...], place: Place
+) -> None:
+    place.run("map", "--run", "r", *options, "--", "sh", "-c", LONG, given=b"a\n")
+    made = [place.path / ".fanwise", *(place.path / ".fanwise").rglob("*")]
+    assert len(spilled(place)) == 1
+    assert {oct(path.stat().st_mode) for path in made} == {"0o40700", "0o100600"}

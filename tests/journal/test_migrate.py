@@ -15,9 +15,9 @@ from alembic.script import ScriptDirectory
 from fanwise import Budget, Outcome, Usage, call, fan_out, open_run
 from fanwise.errors import JournalUnreadable
 from fanwise.journal import migrate
-from fanwise.journal.migrate import HEAD, HISTORY, History
 from fanwise.journal.read_only import ReadOnlyJournal
 from fanwise.journal.sqlite import SqliteJournal
+from fanwise.journal.version import HEAD, HISTORY, History
 from tests.journal.conftest import Child, a_run
 
 NEXT = f"{int(HEAD) + 1:04}"
@@ -106,6 +106,7 @@ def test_an_older_journal_is_migrated_and_a_copy_of_it_is_kept(
     assert query(path, "SELECT * FROM alembic_version") == [(NEXT,)]
     assert query(path, "PRAGMA journal_mode") == [("wal",)]
     kept = Path(f"{path}.version-{HEAD}")
+    assert kept.stat().st_mode & 0o777 == 0o600
     assert query(kept, "SELECT id FROM runs") == [("r",)]
     assert query(kept, "SELECT * FROM alembic_version") == [(HEAD,)]
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from fanwise.cli.streams import cannot_write
 from fanwise.journal.port import RunRecord
+from fanwise.private_files import make_folder, open_file
 
 libc = ctypes.PyDLL(None, use_errno=True)
 """System calls that do not let another thread have the interpreter meanwhile."""
@@ -41,8 +42,8 @@ class Position:
         self._run = (run.created_at, run.number)
         self._path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            make_folder(path.parent)
+            self._fd = open_file(path)
         except OSError as error:
             raise cannot_write(str(path), error) from error
         found = os.pread(self._fd, _FORM.size + 1, 0)

@@ -10,6 +10,7 @@ moment; switching a file to WAL in particular does not wait for others, it fails
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -18,31 +19,16 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import IO, TYPE_CHECKING
 
-import msgspec
-
-from fanwise.errors import JournalNotWritable, JournalTooNew, JournalUnreadable
-from fanwise.journal import queries
+from fanwise.errors import JournalNotWritable, JournalUnreadable
 from fanwise.journal.connect import connect, journal_errors, transaction
+from fanwise.journal.version import HISTORY, NO_TABLES, History, is_older, version_of
 from fanwise.journal.views import drop_views, make_views
+from fanwise.private_files import close_to_others, make_file, open_file
 
 if TYPE_CHECKING:
     import sqlalchemy
 
-HEAD = "0003"
-"""The newest schema version. Versions are counted, so that older and newer can be told apart."""
-
-NO_TABLES = ""
-"""The version of a file in which nothing is yet."""
-
-
-class History(msgspec.Struct, frozen=True):
-    """The schema versions that there are."""
-
-    head: str = HEAD
-    migrations: Path = Path(__file__).parent / "migrations"
-
-
-HISTORY = History()
+log = logging.getLogger("fanwise.journal")
 
 
 def prepare(path: Path, *, patience: float, history: History = HISTORY) -> None:
@@ -53,21 +39,27 @@ def prepare(path: Path, *, patience: float, history: History = HISTORY) -> None:
         with _lock(path):
             is_new = not path.exists()
             try:
+                with _system_errors(path):
+                    make_file(path.resolve())  # SQLite would make it as the umask says
                 _make_or_migrate(path, patience, history)
             except BaseException:
                 if is_new and _is_empty(path):
                     path.unlink(missing_ok=True)  # else it would be found, and be no journal
                 raise
+    _close_to_others(path)
 
 
-def check_readable(connection: Connection, path: Path, history: History = HISTORY) -> None:
-    """Raise unless the file, as it is, can be read by this fanwise."""
-    version = _version(connection, path)
-    if version == NO_TABLES:
-        raise JournalUnreadable(str(path), "nothing has been written to it")
-    if _is_older(path, version, history):
-        problem = f"its schema version is {version}, and {history.head} is needed"
-        raise JournalUnreadable(str(path), f"{problem}: open it once for writing")
+def _close_to_others(path: Path) -> None:
+    """Earlier versions let the umask decide who may read a journal."""
+    file = path.resolve()  # SQLite keeps its own files beside that one
+    beside = (f"{file}-wal", f"{file}-shm", f"{path}.lock", f"{path}.files")
+    try:
+        for name in beside:
+            close_to_others(Path(name))
+        if close_to_others(file):
+            log.warning("%s could be read by other users; from now on only by you", path)
+    except OSError as error:  # some file systems know no such permissions
+        log.warning("other users may be able to read %s: %s", path, error)
 
 
 def _is_empty(path: Path) -> bool:
@@ -76,8 +68,8 @@ def _is_empty(path: Path) -> bool:
 
 def _needs_work(path: Path, patience: float, history: History) -> bool:
     with _connection(path, "rw", patience) as connection:
-        version = _version(connection, path)
-        if version == NO_TABLES or _is_older(path, version, history):
+        version = version_of(connection, path)
+        if version == NO_TABLES or is_older(path, version, history):
             return True
         _check_writable(connection)
     return False
@@ -90,10 +82,10 @@ def _check_writable(connection: Connection) -> None:
 
 def _make_or_migrate(path: Path, patience: float, history: History) -> None:
     with _connection(path, "rwc", patience) as connection:
-        version = _version(connection, path)
+        version = version_of(connection, path)
         if version == NO_TABLES:
             _make(connection, history)
-        elif _is_older(path, version, history):
+        elif is_older(path, version, history):
             _back_up(connection, path, version)
             _migrate(connection, history)
 
@@ -148,27 +140,10 @@ def _sqlalchemy(connection: Connection) -> Iterator[sqlalchemy.Connection]:
 
 def _back_up(connection: Connection, path: Path, version: str) -> None:
     """Copy the file as it was, beside it: a migration cannot be undone."""
-    with closing(sqlite3.connect(f"{path}.version-{version}")) as copy:
+    kept = Path(f"{path}.version-{version}")
+    make_file(kept)
+    with closing(sqlite3.connect(kept)) as copy:
         connection.backup(copy)
-
-
-def _version(connection: Connection, path: Path) -> str:
-    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
-    if not tables:
-        return NO_TABLES
-    if "alembic_version" not in tables or "runs" not in tables:
-        raise JournalUnreadable(str(path), "it is the database of another program")
-    row = connection.execute(queries.VERSION).fetchone()
-    version = None if row is None else row[0]
-    if not isinstance(version, str) or not version.isdecimal():
-        raise JournalUnreadable(str(path), f"its schema version is {version!r}")
-    return version
-
-
-def _is_older(path: Path, version: str, history: History) -> bool:
-    if int(version) > int(history.head):
-        raise JournalTooNew(str(path), version, history.head)
-    return version != history.head
 
 
 @contextmanager
@@ -181,6 +156,15 @@ def _connection(path: Path, mode: str, patience: float) -> Iterator[Connection]:
 
 
 @contextmanager
+def _system_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise JournalNotWritable(str(path), problem, opening=True) from error
+
+
+@contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """Keep other fanwise processes out while the file is made or migrated.
 
@@ -189,11 +173,8 @@ def _lock(path: Path) -> Iterator[None]:
     """
     lock = Path(f"{path}.lock")
     while True:
-        try:
-            file = lock.open("w")
-        except OSError as error:
-            problem = error.strerror or str(error)
-            raise JournalNotWritable(str(path), problem, opening=True) from error
+        with _system_errors(path):
+            file = os.fdopen(open_file(lock), "w")
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if not _is_the_same(lock, file):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fanwise.errors import JournalNotWritable, UsageError
 from fanwise.journal.port import Journal
+from fanwise.private_files import close_to_others, make_folder, open_file
 
 VARIABLE = "FANWISE_JOURNAL"
 DIRECTORY = ".fanwise"
@@ -24,7 +25,8 @@ def open_journal(
     """The journal at a path or an `sqlite:///path` URL; made if it is not there.
 
     Without a location: what FANWISE_JOURNAL says, or `.fanwise/journal.db` in the working
-    directory. A `read_only` journal is never made, and need not be writable.
+    directory. A `read_only` journal is never made, and need not be writable. Others are made for
+    you only, and closed to other users if they were open to them.
     """
     path = journal_path(location)
     if read_only:
@@ -57,12 +59,15 @@ def _unusable(location: str, problem: str) -> UsageError:
 
 
 def _make_directory(directory: Path) -> None:
-    if directory.exists():
-        return
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        if directory.exists():
+            if directory.name == DIRECTORY:  # any other may be for more than journals
+                close_to_others(directory)
+            return
+        make_folder(directory)
         if directory.name == DIRECTORY:
-            (directory / ".gitignore").write_text("*\n")
+            with os.fdopen(open_file(directory / ".gitignore"), "w") as file:
+                file.write("*\n")
     except OSError as error:
         raise JournalNotWritable(
             str(directory), error.strerror or str(error), opening=True

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from fanwise.errors import JournalNotWritable, JournalUnreadable
 from fanwise.journal.connect import PATIENCE_S, Connections, journal_errors
-from fanwise.journal.migrate import check_readable
 from fanwise.journal.port import Owner, RunRecord, Spec, Then, Write
 from fanwise.journal.reads import Reads
+from fanwise.journal.version import check_readable
 
 
 class ReadOnlyJournal(Reads):

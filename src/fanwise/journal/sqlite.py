@@ -15,9 +15,10 @@ from pathlib import Path
 
 from fanwise.journal import runs
 from fanwise.journal.connect import PATIENCE_S, Connections, connect, journal_errors
-from fanwise.journal.migrate import HISTORY, History, prepare
+from fanwise.journal.migrate import prepare
 from fanwise.journal.port import Owner, RunRecord, Spec, Then, Write
 from fanwise.journal.reads import Reads
+from fanwise.journal.version import HISTORY, History
 from fanwise.journal.writer import Writer
 
 

@@ -16,6 +16,7 @@ from fanwise.core.paths import path_part
 from fanwise.journal.port import Journal
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current
+from fanwise.private_files import make_folder
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def files_of(run: Run) -> Iterator[Path]:
     """The folder of a run, or of the step of a workflow that this is."""
     kept = kept_files(run)
     if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
+        make_folder(kept)
         yield kept
         return
     folder = Path(tempfile.mkdtemp(prefix="fanwise-"))

@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 
 from fanwise.errors import OutputNotWritable
+from fanwise.private_files import make_folder
 from fanwise.processes.result import Capture
 
 
@@ -86,7 +87,7 @@ class Collector:
 
     def _open(self, spill: Path) -> None:
         try:
-            spill.mkdir(parents=True, exist_ok=True)
+            make_folder(spill)
             fd, path = tempfile.mkstemp(dir=spill, prefix=f"{self._name}-", suffix=".out")
         except OSError as error:
             raise _unwritable(spill, error) from error

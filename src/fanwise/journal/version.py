@@ -1,0 +1,58 @@
+"""Which schema a journal file has, and whether this fanwise can read it as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from sqlite3 import Connection
+
+import msgspec
+
+from fanwise.errors import JournalTooNew, JournalUnreadable
+from fanwise.journal import queries
+
+HEAD = "0003"
+"""The newest schema version. Versions are counted, so that older and newer can be told apart."""
+
+NO_TABLES = ""
+"""The version of a file in which nothing is yet."""
+
+
+class History(msgspec.Struct, frozen=True):
+    """The schema versions that there are."""
+
+    head: str = HEAD
+    migrations: Path = Path(__file__).parent / "migrations"
+
+
+HISTORY = History()
+
+
+def check_readable(connection: Connection, path: Path, history: History = HISTORY) -> None:
+    """Raise unless the file, as it is, can be read by this fanwise."""
+    version = version_of(connection, path)
+    if version == NO_TABLES:
+        raise JournalUnreadable(str(path), "nothing has been written to it")
+    if is_older(path, version, history):
+        problem = f"its schema version is {version}, and {history.head} is needed"
+        raise JournalUnreadable(str(path), f"{problem}: open it once for writing")
+
+
+def version_of(connection: Connection, path: Path) -> str:
+    """The version of a file. `JournalUnreadable` if it is no journal."""
+    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
+    if not tables:
+        return NO_TABLES
+    if "alembic_version" not in tables or "runs" not in tables:
+        raise JournalUnreadable(str(path), "it is the database of another program")
+    row = connection.execute(queries.VERSION).fetchone()
+    version = None if row is None else row[0]
+    if not isinstance(version, str) or not version.isdecimal():
+        raise JournalUnreadable(str(path), f"its schema version is {version!r}")
+    return version
+
+
+def is_older(path: Path, version: str, history: History) -> bool:
+    """Whether a file of that version has to be migrated. `JournalTooNew`."""
+    if int(version) > int(history.head):
+        raise JournalTooNew(str(path), version, history.head)
+    return version != history.head
