@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fanwise.matrix.rooms import PARKED
+from fanwise.matrix.queue_limits import BACKING_OFF
 from fanwise.testing import ScriptedServer
 from tests.cli.support import Place, end
 from tests.cli.test_sample import command, serving
@@ -95,7 +95,7 @@ def test_killed_ten_times_every_cell_is_recorded_once(
             done = query(many, "SELECT input || ' ' || repeat FROM cells WHERE status = 'done'")
             open_ = {asked(body) for body in server.bodies[seen:]} - {text for (text,) in done}
             seen = len(server.bodies)
-            assert CAP <= len(open_) <= 2 * CAP + PARKED
+            assert CAP <= len(open_) <= 2 * CAP + BACKING_OFF
             in_flight.update(open_)
             await script.let_go(45 if kill < KILLS - 1 else CELLS * 10)
             process = await begin(many, "resume", "r")

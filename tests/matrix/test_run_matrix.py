@@ -408,7 +408,7 @@ def test_cells_that_back_off_keep_no_other_from_its_turn() -> None:
 
 @pytest.mark.parametrize("name", ["scripted", "scripted:one", "all"])
 def test_a_cap_is_reached_whoever_it_is_for(name: str) -> None:
-    """Rooms are larger than caps: 150 are at the model at once, and no more."""
+    """Queues let in more than caps do: 150 are at the model at once, and no more."""
 
     async def main() -> None:
         model = says(right)

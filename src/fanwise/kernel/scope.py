@@ -18,6 +18,7 @@ from fanwise.errors import DuplicateName, UsageError
 from fanwise.kernel.events import CapMoved, Subscribers
 
 if TYPE_CHECKING:
+    from fanwise.core.caps import Caps
     from fanwise.kernel.entry import Entry
     from fanwise.kernel.run import Run
     from fanwise.kernel.threads import Threads
@@ -148,6 +149,21 @@ def declared_caps() -> frozenset[str]:
     """The names of the caps that are declared around the code that runs now."""
     scope = current.get()
     return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)
+
+
+def ledger_here(caps: Caps | None, run: Run | None) -> Ledger:
+    """What counts the permits of a fan-out that begins here.
+
+    That of its own caps, else of those around it, else of the run's.
+    """
+    if caps is not None:
+        return caps.ledger
+    around = current.get()
+    if around is not None and around.fan_out.loop is asyncio.get_running_loop():
+        return around.fan_out.ledger
+    if run is not None and run.caps is not None:
+        return run.caps.ledger
+    return Ledger()
 
 
 def current_run() -> Run | None:

@@ -19,7 +19,6 @@ import msgspec
 from fanwise.core.budget import Budget, Budgets
 from fanwise.core.caps import Caps, Needs, whole
 from fanwise.core.halt import Halt
-from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Outcome
 from fanwise.core.retry import Retry
 from fanwise.core.schedule import Schedule
@@ -31,7 +30,7 @@ from fanwise.kernel.engine import Engine
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, Scope, current
+from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, Scope, current, ledger_here
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import attempter, codec_for
 from fanwise.processes.command import Command
@@ -90,7 +89,7 @@ class FanOut(Generic[I, T]):
         self.run = run or (around.fan_out.run if around else None)
         # A run that is named inside one of its own items is no other run.
         self.top = around is None or (run is not None and run is not around.fan_out.run)
-        ledger = _ledger(caps, self.run, around, self.loop)
+        ledger = ledger_here(caps, self.run)
         self.threads = Threads("fanwise")
         attempt = attempter(work, self.threads, timeout)
         source = _source(items)
@@ -211,19 +210,6 @@ def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I] | Feed[I]:
     except TypeError as error:
         kind = type(items).__name__
         raise UsageError(f"items is a {kind}", "Give an iterable or async iterable") from error
-
-
-def _ledger(
-    caps: Caps | None, run: Run | None, around: Scope | None, loop: asyncio.AbstractEventLoop
-) -> Ledger:
-    """Its own caps, else those around it, else the run's."""
-    if caps is not None:
-        return caps.ledger
-    if around is not None and around.fan_out.loop is loop:
-        return around.fan_out.ledger
-    if run is not None and run.caps is not None:
-        return run.caps.ledger
-    return Ledger()
 
 
 def _budgets(run: Run | None, around: Scope | None) -> Budgets:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import msgspec
 
+from fanwise.core.caps import Caps
+from fanwise.kernel.driver import Driver
 from fanwise.kernel.run import Run
+from fanwise.kernel.scope import ledger_here
 from fanwise.matrix import definitions
 from fanwise.matrix.asked import Asked
-from fanwise.matrix.cells import Cell
+from fanwise.matrix.board import CellBoard, CellItem
+from fanwise.matrix.cells import Cell, in_dispatch_order
 from fanwise.matrix.compiled import Compiled
 from fanwise.matrix.decided import Verdict
 from fanwise.matrix.definitions import Definition
-from fanwise.matrix.driver import Driver
+from fanwise.matrix.queue_limits import QueueLimits
 from fanwise.matrix.recorded import read_results
-from fanwise.matrix.results import CellResult
-from fanwise.matrix.spending import Spending
+from fanwise.matrix.results import CellResult, unaffordable
+from fanwise.matrix.scorers import Program
+from fanwise.matrix.spec import COMMAND
+from fanwise.matrix.spending import FAN_OUT, Spending
 from fanwise.matrix.stopping import Stopping
+from fanwise.matrix.work import Subject
 
 
 class Executed(msgspec.Struct, frozen=True):
@@ -34,9 +42,18 @@ class Executed(msgspec.Struct, frozen=True):
 
 
 async def execute(
-    compiled: Compiled, run: Run, asked: Asked, *, shuffle: int = 0, score_only: bool = False
+    compiled: Compiled,
+    run: Run,
+    asked: Asked,
+    caps: Caps | None,
+    *,
+    shuffle: int = 0,
+    score_only: bool = False,
 ) -> Executed:
-    """The cells that are asked for. `score_only`: of those that have an answer, the scores."""
+    """The cells that are asked for. `score_only`: of those that have an answer, the scores.
+
+    `caps`: those of the matrix; None: those around it hold.
+    """
     cells = asked.cells(compiled.cells)
     known = _defined(compiled, run, asked, cells)
     spending = Spending()
@@ -54,20 +71,60 @@ async def execute(
             if result.status == "failed" or len(result.scores) == len(compiled.scorers):
                 stopping.take(result)  # one that was killed before it was scored is not at its end
     run.subscribers.append(spending)
-    driver = Driver(
+    board = CellBoard(
         compiled,
         known,
         spending,
-        shuffle=shuffle,
+        in_dispatch_order(cells, shuffle),
+        QueueLimits(compiled, ledger_here(caps, run)),
         needed=stopping.needed,
-        on_cell=stopping.take if asked.stop_when_decided else None,
+        on_cell=stopping.take if asked.stop_when_decided else lambda _: None,
     )
     try:
-        await driver.run(cells, run)
+        await _drive(compiled, board, run, caps)
     finally:
         run.subscribers.remove(spending)
-    found = [driver.results[cell.key] for cell in cells if cell.key in driver.results]
-    return Executed(found, len(cells), driver.left_out, stopping.verdicts, driver.unaffordable)
+    found = [board.results[cell.key] for cell in cells if cell.key in board.results]
+    return Executed(found, len(cells), board.left_out, stopping.verdicts, board.unaffordable)
+
+
+async def _drive(compiled: Compiled, board: CellBoard, run: Run, caps: Caps | None) -> None:
+    capped = COMMAND in ledger_here(caps, run).resources
+    await Driver(
+        board,
+        _work(compiled, board),
+        limit=lambda item: item.limit,
+        rank=board.rank,
+        drop=board.drop,
+        # What the budget had no room for was not tried.
+        reuse=lambda _, recorded: not unaffordable(recorded),
+        cap=board.limits.total,
+        caps=caps,
+        needs=_needs_of(compiled) if capped else None,
+        run=run,
+        name=FAN_OUT,
+    ).run()
+
+
+def _work(compiled: Compiled, board: CellBoard) -> Callable[[CellItem], Awaitable[Any]]:
+    async def work(item: CellItem) -> Any:
+        cell, answers = item.cell, board.answers(item.cell)
+        model = compiled.models.get(cell.model)
+        subject = Subject(cell, compiled.inputs[cell.input].data, model, answers)
+        steps = compiled.steps[cell.strategy]
+        if item.kind == "step":
+            return await steps[item.number].answer(subject)
+        answer = answers[steps[-1].name]
+        score, reason = await compiled.scorers[item.number].score(answer, subject)
+        return {"score": score, "reason": reason}
+
+    return work
+
+
+def _needs_of(compiled: Compiled) -> Callable[[CellItem], str | None]:
+    """Programs that score hold the cap `command`; every other permit is held by a call."""
+    programs = [isinstance(each, Program) for each in compiled.scorers]
+    return lambda item: COMMAND if item.kind == "score" and programs[item.number] else None
 
 
 def _defined(

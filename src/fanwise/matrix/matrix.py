@@ -24,7 +24,6 @@ from fanwise.matrix.execution import execute
 from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.results import CellResult, digest
-from fanwise.matrix.rooms import caps_for
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.matrix.summary import Summary, summarize
 from fanwise.matrix.tables import summary_lines
@@ -179,6 +178,7 @@ async def run_matrix(
     asked = Asked(tuple(only), rerun, stop_when_decided)
     asked.cells(matrix.cells)
     durable = run is not None or journal is not None
+    caps = matrix.compiled.spec.make_caps()
     opened = open_run(
         run or (matrix.name if durable else None),
         journal=journal if durable else MEMORY,
@@ -187,14 +187,14 @@ async def run_matrix(
         kind=KEY,
         name=matrix.name,
         spec=matrix.spec,
-        caps=caps_for(matrix.compiled),
+        caps=caps,
         budget=matrix.compiled.spec.make_budget(),
         subscribers=subscribers,
     )
     async with opened as found:
         if durable:
             found.note("environment", environment(matrix.folder))
-        done = await execute(matrix.compiled, found, asked, shuffle=shuffle)
+        done = await execute(matrix.compiled, found, asked, caps, shuffle=shuffle)
         return MatrixResult(found.id, done.results, done.left_out, done.verdicts)
 
 

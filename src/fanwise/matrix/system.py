@@ -20,7 +20,6 @@ from fanwise.matrix.ending import end_of, told_lines
 from fanwise.matrix.estimate import preview
 from fanwise.matrix.execution import execute
 from fanwise.matrix.recorded import read_matrix
-from fanwise.matrix.rooms import caps_for
 from fanwise.matrix.simulation.report import end_of as simulated_end
 from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec import MatrixSpec
@@ -74,8 +73,8 @@ class MatrixPlan:
 
     @cached_property
     def caps(self) -> Caps | None:
-        """Those of the file, and the room of each provider."""
-        return caps_for(self.compiled)
+        """Those of the file."""
+        return self.compiled.spec.make_caps()
 
     @cached_property
     def budget(self) -> Budget | None:
@@ -101,7 +100,9 @@ class MatrixPlan:
         """All cells that are asked for, and what they come to."""
         # It asks git, which may take its time: nothing else in a workflow waits for it meanwhile.
         run.note("environment", await perform(environment, self._document.folder))
-        done = await execute(self.compiled, run, self._asked, score_only=self._score_only)
+        done = await execute(
+            self.compiled, run, self._asked, self.caps, score_only=self._score_only
+        )
         return end_of(done)
 
 

@@ -14,7 +14,7 @@ import msgspec
 from fanwise.core.rate import Bucket
 from fanwise.matrix.cells import NO_MODEL
 from fanwise.matrix.compiled import Compiled
-from fanwise.matrix.rooms import ROOM
+from fanwise.matrix.queue_limits import UNCAPPED
 from fanwise.matrix.simulation.world import Totals
 from fanwise.matrix.spec import MatrixSpec
 from fanwise.models.ask import ALL
@@ -27,13 +27,13 @@ MINUTE_S = 60.0
 class Constraint(msgspec.Struct, frozen=True):
     """One of them."""
 
-    kind: Literal["cap", "room", "rpm", "tpm", "budget"]
+    kind: Literal["cap", "queue", "rpm", "tpm", "budget"]
     name: str
     """The cap's; of a budget: usd, tokens or requests."""
     most: float
 
     def __str__(self) -> str:
-        if self.kind == "room":
+        if self.kind == "queue":
             return f"{self.name}: no cap, {self.most:g} cells at once"
         return self._limit(self.most)
 
@@ -46,7 +46,7 @@ class Constraint(msgspec.Struct, frozen=True):
     def at(self, factor: float) -> float:
         """That many times as much; a cap is whole, and at least 1."""
         scaled = self.most * factor
-        return max(1, round(scaled)) if self.kind in ("cap", "room") else scaled
+        return max(1, round(scaled)) if self.kind in ("cap", "queue") else scaled
 
     def change(self, factor: float) -> str:
         """In words."""
@@ -72,7 +72,7 @@ class Constraint(msgspec.Struct, frozen=True):
 
     def least_s(self, load: Load) -> float:
         """No schedule is faster than this lets it be."""
-        if self.kind in ("cap", "room"):
+        if self.kind in ("cap", "queue"):
             return load.seconds / self.most
         if self.kind == "budget":
             return 0.0
@@ -87,7 +87,7 @@ class Constraint(msgspec.Struct, frozen=True):
             return float(getattr(load, self.name)) / self.most
         if not seconds:
             return 0.0
-        if self.kind in ("cap", "room"):
+        if self.kind in ("cap", "queue"):
             return load.seconds / (self.most * seconds)
         amount = load.requests if self.kind == "rpm" else load.tokens
         return amount / (self.most / MINUTE_S * seconds)
@@ -134,7 +134,7 @@ def constraints_of(compiled: Compiled, models: Iterable[Unconnected]) -> list[Co
         found += _rates(name, rate)
     asked = {cell.provider for cell in compiled.cells} - {NO_MODEL}
     bounded = {model.provider for model in models if any(n in spec.caps for n in needed_by(model))}
-    found += [Constraint("room", name, ROOM) for name in sorted(asked - bounded)]
+    found += [Constraint("queue", name, UNCAPPED) for name in sorted(asked - bounded)]
     budget = {} if spec.budget is None else spec.budget.model_dump(exclude_none=True)
     return [*found, *(Constraint("budget", name, most) for name, most in budget.items())]
 

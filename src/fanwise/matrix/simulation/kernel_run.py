@@ -22,7 +22,6 @@ from fanwise.matrix.asked import Asked
 from fanwise.matrix.compiled import Compiled
 from fanwise.matrix.demand import Ask, CellDemand, Item
 from fanwise.matrix.execution import Executed, execute
-from fanwise.matrix.rooms import caps_for
 from fanwise.matrix.scorers import Judging
 from fanwise.matrix.simulation.attempts import SIMULATED, Attempts, error_of
 from fanwise.matrix.simulation.ran import Plan, Ran
@@ -49,9 +48,9 @@ async def _run(plan: Plan, attempts: Attempts) -> tuple[float, Executed]:
     compiled = _with_stand_ins(plan, attempts)
     clock = asyncio.get_running_loop().time
     began = clock()
-    budget = compiled.spec.make_budget()
-    async with open_run(journal=MEMORY, caps=caps_for(compiled), budget=budget) as run:
-        done = await execute(compiled, run, Asked())
+    caps, budget = compiled.spec.make_caps(), compiled.spec.make_budget()
+    async with open_run(journal=MEMORY, budget=budget) as run:
+        done = await execute(compiled, run, Asked(), caps)
     return clock() - began, done
 
 

@@ -19,12 +19,13 @@ from fanwise.core.budget import Budget, Reservation
 from fanwise.core.caps import Caps
 from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Usage
+from fanwise.core.ready_queue import QueueLimit
 from fanwise.core.retry import Retry
 from fanwise.core.waiting import Ticket, Wanted
 from fanwise.errors import FanwiseError, one_line
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.demand import Ask, CellDemand, Item
-from fanwise.matrix.rooms import judge_room, room_of, rooms
+from fanwise.matrix.queue_limits import QueueLimits
 from fanwise.matrix.simulation.attempts import Attempts, Drawn, error_of
 from fanwise.matrix.simulation.ran import Plan, Ran
 from fanwise.models.ask import ALL
@@ -51,7 +52,8 @@ class _Simulation:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._number = count()
         self._needs: dict[str, Wanted] = {}
-        self._rooms = {name: _Room(most) for name, most in rooms(plan.compiled).items()}
+        self._limits = QueueLimits(plan.compiled, self.ledger)
+        self._queues: dict[QueueLimit, _Queue] = {}
         self._wake_at: float | None = None
         self.soon: deque[Callable[[], None]] = deque()
         """By a queue: thousands that end at once would go deeper than Python's stack does."""
@@ -60,9 +62,9 @@ class _Simulation:
 
     def run(self) -> Ran:
         for demand in self.plan.demands:
-            self.room(demand.cell).cells.append(_Cell(self, demand))
-        for room in dict.fromkeys(self.room(each.cell) for each in self.plan.demands):
-            room.let_in()
+            self.queue(demand.cell).cells.append(_Cell(self, demand))
+        for queue in dict.fromkeys(self.queue(each.cell) for each in self.plan.demands):
+            queue.let_in()
         self._settle_down()
         while self._events:
             self.now, _, happen = heappop(self._events)
@@ -73,11 +75,16 @@ class _Simulation:
     def at(self, when: float, happen: Callable[[], None]) -> None:
         heappush(self._events, (when, next(self._number), happen))
 
-    def room(self, cell: Cell) -> _Room:
-        return self._rooms[room_of(self.plan.compiled.spec, cell)]
+    def queue(self, cell: Cell) -> _Queue:
+        return self._queue(self._limits.of_cell(cell))
 
-    def judges(self, item: Item) -> _Room:
-        return self._rooms[judge_room(item.chain[0].model)]
+    def judges(self, item: Item) -> _Queue:
+        return self._queue(self._limits.of_judge(item.chain[0].model))
+
+    def _queue(self, limit: QueueLimit) -> _Queue:
+        if limit not in self._queues:
+            self._queues[limit] = _Queue(limit.most)
+        return self._queues[limit]
 
     def needs(self, model: Unconnected) -> Wanted:
         found = self._needs.get(model.name)
@@ -111,12 +118,12 @@ class _Simulation:
         self.changed = True
 
 
-class _Room:
+class _Queue:
     """The items of one provider: so many at once, some more in line, the other cells outside."""
 
     def __init__(self, most: int) -> None:
         self.free = most
-        self.waiting: deque[Callable[[_Room], None]] = deque()
+        self.waiting: deque[Callable[[_Queue], None]] = deque()
         self.cells: deque[_Cell] = deque()
         self._inside = most
 
@@ -144,25 +151,25 @@ class _Cell:
         self._demand = demand
 
     def step(self, number: int) -> None:
-        """Into the line of its room."""
+        """Into the line of its queue."""
         demand, plan = self._demand, self._simulation.plan
         item = demand.steps[number]
         key = f"{demand.cell.key} {number}"
 
         def over(error: str | None) -> None:
-            room = self._simulation.room(demand.cell)
+            queue = self._simulation.queue(demand.cell)
             if error is not None:
                 self._simulation.failures.append(error)
             elif number + 1 < len(demand.steps):
                 self.step(number + 1)
-                room.fill()
+                queue.fill()
                 return
             else:
                 self._scores()
-            room.let_in(left=1)
+            queue.let_in(left=1)
 
-        room = self._simulation.room(demand.cell)
-        self._enter(room, item, key, plan.retry, plan.timeout, over)
+        queue = self._simulation.queue(demand.cell)
+        self._enter(queue, item, key, plan.retry, plan.timeout, over)
 
     def _scores(self) -> None:
         demand, simulation = self._demand, self._simulation
@@ -173,13 +180,13 @@ class _Cell:
 
         for number, item in enumerate(demand.scores):
             key = f"{demand.cell.key} score {number}"
-            room = simulation.judges(item)
-            self._enter(room, item, key, simulation.plan.judge_retry, None, over)
-            room.fill()
+            queue = simulation.judges(item)
+            self._enter(queue, item, key, simulation.plan.judge_retry, None, over)
+            queue.fill()
 
     def _enter(
         self,
-        into: _Room,
+        into: _Queue,
         item: Item,
         key: str,
         retry: Retry,
@@ -188,7 +195,7 @@ class _Cell:
     ) -> None:
         simulation = self._simulation
 
-        def begin(room: _Room) -> None:
+        def begin(queue: _Queue) -> None:
             left = [item.wide]
             errors: list[str] = []
 
@@ -198,7 +205,7 @@ class _Cell:
                     errors.append(error)
                 if left[0] == 0:
                     over(errors[0] if len(errors) == item.wide else None)
-                    room.leave()
+                    queue.leave()
 
             for number in range(item.wide):
                 chain = _Chain(simulation, item.made, f"{key} {number}", retry, timeout, ended)
