@@ -39,8 +39,8 @@ def by_turn(*rows: list[Answer]) -> ScriptedModel:
 
 def seeds(chains: int, iterations: int, seed: int = 0) -> dict[int, tuple[int, int]]:
     """Which chain and iteration a seed belongs to."""
-    from fanwise.sampling.driver import seed_of
-    from fanwise.sampling.loop import Place
+    from fanwise.sampling.run.sampling import seed_of
+    from fanwise.sampling.state.loop import Place
 
     return {
         seed_of(seed, Place(chain, iteration, 1)): (chain, iteration)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.sampling.loop import Loop, Place, Winner
+from fanwise.sampling.state.loop import Loop, Place, Winner
 
 Fate = Literal["valid", "invalid", "died"]
 fates = st.sampled_from(["valid", "invalid", "invalid", "died"])

@@ -7,7 +7,7 @@ from typing import Any
 from fanwise.core.outcome import Outcome
 from fanwise.errors import ModelRefused, ModelRejected
 from fanwise.sampling import sample
-from fanwise.sampling.report import end_of
+from fanwise.sampling.views.text import end_of
 from fanwise.testing import virtual_time
 
 from .support import GOOD, by_turn, good

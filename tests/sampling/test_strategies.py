@@ -26,7 +26,7 @@ from fanwise.sampling import (
     sample,
     schema,
 )
-from fanwise.sampling.choose import words_in_common
+from fanwise.sampling.strategies.choose import words_in_common
 from fanwise.testing import ScriptedModel, virtual_time
 
 from .support import BAD, GOOD, by_turn, good

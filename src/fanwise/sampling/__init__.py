@@ -1,14 +1,15 @@
 """Sampling: generate, validate, repair; the first valid sample wins and nothing stays behind."""
 
-from fanwise.sampling.choose import BestOf, Majority, MinimumBayesRisk
-from fanwise.sampling.escalate import Escalate
-from fanwise.sampling.hooks import Hooks, LoopStart, Repairing
-from fanwise.sampling.repair import Advice, MultiTurn, Repair
-from fanwise.sampling.require import command, judge, matches, require, reward, schema
-from fanwise.sampling.requirement import Draft, Requirement, Setting, Tier, Verdict
-from fanwise.sampling.result import Sample, SampleResult, Totals
-from fanwise.sampling.sampler import sample, sample_sync
-from fanwise.sampling.strategy import Strategy, Turn, add_to_prompt
+from fanwise.sampling.api import sample, sample_sync
+from fanwise.sampling.checks.require import command, judge, matches, require, reward, schema
+from fanwise.sampling.checks.requirement import Draft, Requirement, Setting, Tier, Verdict
+from fanwise.sampling.run.hooks import Hooks, LoopStart, Repairing
+from fanwise.sampling.samples import Sample
+from fanwise.sampling.state.result import SampleResult, Totals
+from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
+from fanwise.sampling.strategies.escalate import Escalate
+from fanwise.sampling.strategies.repair import Advice, MultiTurn, Repair
+from fanwise.sampling.strategies.strategy import Strategy, Turn, add_to_prompt
 
 __all__ = [
     "Advice",

@@ -17,12 +17,12 @@ from fanwise.kernel.scope import failures_run_again
 from fanwise.models.connect import connect
 from fanwise.models.port import Message, Model, Request
 from fanwise.models.replay import record
-from fanwise.sampling.report import end_of, lines_of
-from fanwise.sampling.require import schema
-from fanwise.sampling.requirement import Tier, in_checking_order
-from fanwise.sampling.result import SampleResult
-from fanwise.sampling.sampler import sample
-from fanwise.sampling.spec import LoopSpec, SampleSpec
+from fanwise.sampling.api import sample
+from fanwise.sampling.checks.require import schema
+from fanwise.sampling.checks.requirement import Tier, in_checking_order
+from fanwise.sampling.spec.sample_spec import LoopSpec, SampleSpec
+from fanwise.sampling.state.result import SampleResult
+from fanwise.sampling.views.text import end_of, lines_of
 from fanwise.specs import Document, End, Plan, Template, Where, check
 from fanwise.specs.inputs import Input, Inputs
 from fanwise.specs.system import Answerer, Asking

@@ -16,8 +16,8 @@ import msgspec
 
 from fanwise.errors import ModelError
 from fanwise.models.port import Message, Model, Request
-from fanwise.sampling.requirement import Requirement
-from fanwise.sampling.result import Sample, best
+from fanwise.sampling.checks.requirement import Requirement
+from fanwise.sampling.samples import Sample, best
 
 
 class Turn(msgspec.Struct, frozen=True):

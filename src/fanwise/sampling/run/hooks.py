@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from fanwise.models.port import Request
-from fanwise.sampling.result import Sample, SampleResult
-from fanwise.sampling.strategy import Turn
+from fanwise.sampling.samples import Sample
+from fanwise.sampling.state.result import SampleResult
+from fanwise.sampling.strategies.strategy import Turn
 
 
 class LoopStart(msgspec.Struct):

@@ -16,9 +16,9 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.models.port import Request
-from fanwise.sampling.checks import Reward, Score
-from fanwise.sampling.result import Sample, best
-from fanwise.sampling.strategy import Strategy, Turn
+from fanwise.sampling.checks.code_checks import Reward, Score
+from fanwise.sampling.samples import Sample, best
+from fanwise.sampling.strategies.strategy import Strategy, Turn
 
 Key = Callable[[Sample], Hashable]
 Similarity = Callable[[str, str], float]

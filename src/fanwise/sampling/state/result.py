@@ -9,68 +9,9 @@ import msgspec
 
 from fanwise.core.outcome import Attempt
 from fanwise.journal.codec import decode_error, encode_error
-from fanwise.models.port import Message, Reply
-from fanwise.sampling.requirement import Verdict
+from fanwise.sampling.samples import Sample
 
 T = TypeVar("T")
-
-
-class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One reply of a model, and what the requirements say to it."""
-
-    id: int
-    """Unique: chain x loop_budget + iteration + 1; for a place that a dead chain left, its id."""
-    chain: int
-    iteration: int
-    """0 for the first of its chain."""
-    model: str
-    seed: int
-    messages: tuple[Message, ...]
-    """What the model was asked."""
-    reply: Reply
-    """Its words, tokens, cost, and seconds to the first token and to the end."""
-    verdicts: tuple[Verdict, ...] = ()
-    """Of the requirements that were checked, in the order in which they were."""
-    checked: bool = False
-    """Whether it got so far: False for one that was complete when another won."""
-    same_as: int | None = None
-    """The sample with the same text whose verdicts it shares."""
-    queued_s: float | None = None
-    """Seconds that its call waited for caps, rates and budget; None if read from a journal."""
-    backoff_s: float | None = None
-    """Seconds between the attempts of its call."""
-    checked_s: float | None = None
-    """Seconds that checking it took."""
-
-    @property
-    def text(self) -> str:
-        """What the model said."""
-        return self.reply.text
-
-    @property
-    def value(self) -> Any:
-        """The text parsed by the schema."""
-        return self.reply.value
-
-    @property
-    def valid(self) -> bool:
-        """Whether it meets all requirements."""
-        return self.checked and all(verdict.passed for verdict in self.verdicts)
-
-    @property
-    def passed(self) -> int:
-        """How many requirements it meets, of those that were checked."""
-        return sum(verdict.passed for verdict in self.verdicts)
-
-    @property
-    def score(self) -> float:
-        """The sum of its scores; 0 without any."""
-        return sum(verdict.score or 0.0 for verdict in self.verdicts)
-
-    @property
-    def failures(self) -> list[str]:
-        """Why it is not valid: a line for each requirement that it fails."""
-        return [v.reason or v.requirement for v in self.verdicts if not v.passed]
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -172,11 +113,6 @@ def _sample_to_json(sample: Sample) -> dict[str, Any]:
 
 def _sample_from_json(plain: Mapping[str, Any]) -> Sample:
     return msgspec.convert(plain, Sample)
-
-
-def best(samples: Sequence[Sample]) -> Sample:
-    """By requirements passed, then score, then the latest: always the same one."""
-    return max(samples, key=lambda s: (s.valid, s.passed, s.score, s.iteration, s.id))
 
 
 def total(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from fanwise.sampling.driver import Setup
-    from fanwise.sampling.result import Sample
+    from fanwise.sampling.run.sampling import Setup
+    from fanwise.sampling.samples import Sample
 
 
 class Bar:

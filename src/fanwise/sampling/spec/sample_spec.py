@@ -8,12 +8,12 @@ from pydantic import Field, field_validator, model_validator
 
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.output import check_schema
-from fanwise.sampling.choose import BestOf, Majority, MinimumBayesRisk
-from fanwise.sampling.escalate import Escalate
-from fanwise.sampling.repair import FOLLOW_UP, TEMPLATE, Advice, MultiTurn, Repair
-from fanwise.sampling.require import command, judge, matches, require, reward, schema
-from fanwise.sampling.requirement import Requirement
-from fanwise.sampling.strategy import Strategy
+from fanwise.sampling.checks.require import command, judge, matches, require, reward, schema
+from fanwise.sampling.checks.requirement import Requirement
+from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
+from fanwise.sampling.strategies.escalate import Escalate
+from fanwise.sampling.strategies.repair import FOLLOW_UP, TEMPLATE, Advice, MultiTurn, Repair
+from fanwise.sampling.strategies.strategy import Strategy
 from fanwise.specs import (
     Duration,
     InputsSpec,

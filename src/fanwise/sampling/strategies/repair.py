@@ -12,9 +12,9 @@ from fanwise.models.ask import ask
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Message, Model, Options, Request
-from fanwise.sampling.requirement import room_for
-from fanwise.sampling.result import Sample
-from fanwise.sampling.strategy import Strategy, Turn, add_to_prompt, bullets
+from fanwise.sampling.checks.requirement import room_for
+from fanwise.sampling.samples import Sample
+from fanwise.sampling.strategies.strategy import Strategy, Turn, add_to_prompt, bullets
 
 TEMPLATE = """Your last answer was not good:
 

@@ -12,7 +12,7 @@ import msgspec
 
 from fanwise.models.judging import judged
 from fanwise.models.port import Model
-from fanwise.sampling.requirement import Draft, Setting, Tier, Verdict, room_for
+from fanwise.sampling.checks.requirement import Draft, Setting, Tier, Verdict, room_for
 
 MOST_TOKENS = 500
 """Room for a judge's reason and verdict, also where answers of a word are asked for."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from fanwise.errors import UsageError
-from fanwise.sampling.choose import BestOf, Majority, MinimumBayesRisk
-from fanwise.sampling.repair import Advice, MultiTurn, Repair
-from fanwise.sampling.strategy import Strategy
+from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
+from fanwise.sampling.strategies.repair import Advice, MultiTurn, Repair
+from fanwise.sampling.strategies.strategy import Strategy
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "rejection": Strategy,

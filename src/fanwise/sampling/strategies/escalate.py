@@ -13,8 +13,8 @@ from fanwise.errors import ModelError
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Model
-from fanwise.sampling.result import Sample
-from fanwise.sampling.strategy import Strategy, Turn
+from fanwise.sampling.samples import Sample
+from fanwise.sampling.strategies.strategy import Strategy, Turn
 
 
 class Escalate(Strategy):

@@ -7,7 +7,8 @@ from typing import Any
 
 from fanwise.core.outcome import Outcome
 from fanwise.errors import one_line
-from fanwise.sampling.result import Sample, SampleResult
+from fanwise.sampling.samples import Sample
+from fanwise.sampling.state.result import SampleResult
 from fanwise.specs.system import End
 
 MOST_NAMED = 10

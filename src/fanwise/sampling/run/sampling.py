@@ -25,10 +25,7 @@ from fanwise.kernel.feed import Feed
 from fanwise.kernel.stream import Stream, fan_out_stream
 from fanwise.models.ask import ask
 from fanwise.models.port import Message, Reply, Tokens
-from fanwise.sampling.bar import Bar
-from fanwise.sampling.hooks import Hooks, LoopStart, Repairing, tell
-from fanwise.sampling.loop import Loop, Place, Winner
-from fanwise.sampling.requirement import (
+from fanwise.sampling.checks.requirement import (
     Draft,
     Requirement,
     Setting,
@@ -36,8 +33,12 @@ from fanwise.sampling.requirement import (
     Verdict,
     in_checking_order,
 )
-from fanwise.sampling.result import Sample, SampleResult, total
-from fanwise.sampling.strategy import Strategy, Turn
+from fanwise.sampling.run.hooks import Hooks, LoopStart, Repairing, tell
+from fanwise.sampling.samples import Sample
+from fanwise.sampling.state.loop import Loop, Place, Winner
+from fanwise.sampling.state.result import SampleResult, total
+from fanwise.sampling.strategies.strategy import Strategy, Turn
+from fanwise.sampling.views.progress_bar import Bar
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,15 +22,15 @@ from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.output import check_schema
 from fanwise.models.port import Message, Model, Options, Prompt, Request, as_request
-from fanwise.sampling.checks import HasSchema
-from fanwise.sampling.driver import Setup, run_loop
-from fanwise.sampling.hooks import Hooks
-from fanwise.sampling.loop import Loop, Winner
-from fanwise.sampling.require import as_requirements
-from fanwise.sampling.requirement import Requirement, merged
-from fanwise.sampling.result import SampleResult
-from fanwise.sampling.strategies import as_strategy
-from fanwise.sampling.strategy import Strategy, Turn, add_to_prompt, bullets
+from fanwise.sampling.checks.code_checks import HasSchema
+from fanwise.sampling.checks.require import as_requirements
+from fanwise.sampling.checks.requirement import Requirement, merged
+from fanwise.sampling.run.hooks import Hooks
+from fanwise.sampling.run.sampling import Setup, run_loop
+from fanwise.sampling.state.loop import Loop, Winner
+from fanwise.sampling.state.result import SampleResult
+from fanwise.sampling.strategies.by_name import as_strategy
+from fanwise.sampling.strategies.strategy import Strategy, Turn, add_to_prompt, bullets
 
 ModelLike = str | Mapping[str, Any] | Spec | Model
 

@@ -9,10 +9,18 @@ from fanwise.errors import UsageError
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Model
-from fanwise.sampling.checks import Check, Function, HasSchema, Matches, Reward, Runs, Score
-from fanwise.sampling.checks import schema_of as _schema_of
-from fanwise.sampling.judge import Judge
-from fanwise.sampling.requirement import Requirement
+from fanwise.sampling.checks.code_checks import (
+    Check,
+    Function,
+    HasSchema,
+    Matches,
+    Reward,
+    Runs,
+    Score,
+)
+from fanwise.sampling.checks.code_checks import schema_of as _schema_of
+from fanwise.sampling.checks.judge import Judge
+from fanwise.sampling.checks.requirement import Requirement
 
 KINDS = (Function, Reward, Matches, HasSchema, Runs, Judge)
 

@@ -16,7 +16,7 @@ from fanwise.models.names import PROVIDERS
 from fanwise.models.output import Mismatch, check_schema, parse
 from fanwise.models.port import Schema
 from fanwise.processes import Command, require_success, run_command
-from fanwise.sampling.requirement import Draft, Setting, Tier, Verdict
+from fanwise.sampling.checks.requirement import Draft, Setting, Tier, Verdict
 
 MOST_REASON = 2_000
 

@@ -1,0 +1,1 @@
+"""What can be required of a sample, and how that is checked."""

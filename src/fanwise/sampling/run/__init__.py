@@ -1,0 +1,1 @@
+"""What happens: drafts and checks as items of one fan-out, and the hooks."""

@@ -1,0 +1,1 @@
+"""What people see: text, and a progress bar."""
