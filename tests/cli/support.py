@@ -1,4 +1,4 @@
-"""The real command line in real processes: started, waited for, killed."""
+"""The real command line: in this process by default, or in one of its own to be killed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.in_process import run_in_process
 
 DEADLINE_S = 60.0
 COMMAND = [sys.executable, "-m", "fanwise"]
@@ -24,7 +26,15 @@ class Place:
     def run(
         self, *args: str | bytes, given: bytes = b"", **env: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run it to its end."""
+        """Run it to its end: in this process, unless that would be killed or is set up already."""
+        if "FANWISE_CRASH_AT" in env:
+            return self.process(*args, given=given, **env)
+        return run_in_process(args, cwd=self.path, env=_environment(env), given=given)
+
+    def process(
+        self, *args: str | bytes, given: bytes = b"", **env: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run it to its end as a process of its own."""
         return subprocess.run(
             [*COMMAND, *args],
             input=given,

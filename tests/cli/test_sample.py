@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from fanwise.testing import Answer, ScriptedServer
-from tests.cli.support import Place
-from tests.models.support import HANG_S, run
+from tests.cli.support import COMMAND, Place
+from tests.in_process import beside
+from tests.models.support import HANG_S
 from tests.sampling.support import is_judge, seeds, verdict
 
 PLACES = seeds(4, 9)
@@ -42,6 +43,15 @@ sample:
   caps: {openai: 2}
   budget: {usd: 1}
 """
+TAKING_TURNS = """\
+sample:
+  model: openai:gpt-5-mini
+  prompt: x
+  requirements: [{regex: "^1 1$", check_only: true}]
+  winner: first
+  concurrency_budget: 2
+  caps: {openai: 1}
+"""
 CHECKS = """\
 def short(draft): return len(draft) < 10
 def length(draft): return len(draft)
@@ -60,7 +70,7 @@ def serving(
             monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
             await body(server)
 
-    run(main(), within_s)
+    beside(main(), within_s)
 
 
 def command(place: Place, *args: str, given: bytes = b"") -> Any:
@@ -255,9 +265,11 @@ def test_ctrl_c_twice_closes_the_requests_and_says_how_to_go_on(
 def test_show_says_which_sample_won_and_what_was_wrong_with_the_others(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With a cap of 1, the chains take turns."""
+    (place.path / "s.yaml").write_text(TAKING_TURNS)
+
     async def main(server: ScriptedServer) -> None:
-        args = ["sample", "x", "-m", "openai:gpt-5-mini", "--run", "r", "--winner", "first"]
-        await command(place, *args, "--wide", "2", "--regex", "^1 1$")
+        assert (await command(place, "run", "s.yaml", "--run", "r")).returncode == 0
 
     serving(by_place, main, monkeypatch)
     lines = place.run("show", "r").stdout.decode().splitlines()
@@ -441,6 +453,13 @@ def test_a_prompt_that_is_no_text_is_refused(place: Place, args: list[str | byte
     done = place.run(*args, "-m", "sim:", given=b"a\xff")
     assert done.returncode == 2
     assert done.stderr.startswith(b"fanwise: the prompt is not UTF-8: character 2")
+
+
+def test_a_closed_stdin_is_refused(place: Place) -> None:
+    line = f"{' '.join(COMMAND)} sample - -m sim: <&-"
+    done = subprocess.run(["sh", "-c", line], cwd=place.path, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"fanwise: cannot read stdin: Bad file descriptor\n")
 
 
 def test_the_example_labels_every_review_with_the_local_model(place: Place, smollm2: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from fanwise.cli.input_file import open_input
 from fanwise.cli.options import JournalOption, JsonOption
 from fanwise.core.caps import whole
 from fanwise.core.run_id import check_run_id
@@ -112,7 +113,7 @@ def sample(
     requirements: list[Any] = [{"regex": each, "check_only": True} for each in regex or ()]
     requirements += [{"command": _words(each), "check_only": True} for each in command or ()]
     requirements += require or []
-    text = _utf8(sys.stdin.read() if prompt == "-" else prompt)
+    text = _utf8(_read_stdin() if prompt == "-" else prompt)
     if not text.strip():
         raise UsageError("the prompt is empty", "Give a text, or - and a text on stdin")
     given: dict[str, Any] = {
@@ -137,6 +138,19 @@ def sample(
 
 def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _read_stdin() -> str:
+    """Read it as UTF-8 whatever the locale; bytes that are not stay visible to `_utf8`."""
+    try:
+        with os.fdopen(
+            open_input(), encoding="utf-8", errors="surrogateescape", closefd=False
+        ) as file:
+            return file.read()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read stdin: {error.strerror}", "Give the prompt as an argument, or pipe it in"
+        ) from error
 
 
 def _utf8(text: str) -> str:
