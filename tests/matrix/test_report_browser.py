@@ -118,10 +118,10 @@ def test_cells_are_filtered_by_what_is_chosen(opened: Opened) -> None:
 
 def test_pages_are_turned(opened: Opened) -> None:
     first = opened.page.locator("details.cell .where").first.inner_text()
-    opened.page.get_by_role("button", name="after").click()
+    opened.page.get_by_role("button", name="next").click()
     assert opened.count.startswith("41–60 of 60")  # noqa: RUF001
     assert opened.page.locator("details.cell .where").first.inner_text() != first
-    opened.page.get_by_role("button", name="before").click()
+    opened.page.get_by_role("button", name="previous").click()
     assert opened.page.locator("details.cell .where").first.inner_text() == first
 
 

@@ -193,7 +193,10 @@ class Report(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class ReportingSystem(Protocol):
-    """A system whose runs can be read as a page: `fanwise report`."""
+    """A system whose runs can be read as a page: `fanwise report`.
+
+    `fanwise.view.html.Templates` makes the page from Jinja templates of your package.
+    """
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """As the journal has it now; the run may still be going on."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.verdicts import Verdict
 from fanwise.optimize.views.lineage import Placed
 from fanwise.optimize.views.results import STAGES, Results, ratio_text, reason
@@ -38,6 +39,8 @@ class Row(NamedTuple):
     time: str
     reason: str
     origin: str
+    findings: Sequence[Finding]
+    """What failed, apart from the test that shows the difference."""
 
 
 def candidate_rows(results: Results) -> list[Row]:
@@ -66,7 +69,16 @@ def _row(results: Results, placed: Placed, longest: float) -> Row:
         time=duration_text(sum(taken.values())) if taken else DASH,
         reason=_reason(results, candidate, verdict),
         origin=_origin(results, candidate, stages),
+        findings=list(_findings(verdict)),
     )
+
+
+def _findings(verdict: Verdict | None) -> Iterator[Finding]:
+    if verdict is not None:
+        test = None if verdict.difference is None else verdict.difference.test
+        for each in verdict.findings:
+            if each.detail and not each.ok and each.detail != test:
+                yield each
 
 
 def _bars(

@@ -21,8 +21,11 @@ OTHERS = ("rejected", "undecided", "same", WAITING)
 def report(found: Recorded) -> Report:
     """As the journal has it now; the run may still be going on."""
     results = Results(found)
+    accept = results.accept
+    accepted = f"at least {accept.speedup:.3g} times as fast"
+    accepted += f", with {100 * accept.confidence:.3g} % confidence"
     templates = Templates(
-        "fanwise.optimize.views", found=found, accept=results.accept, reason_line=reason
+        "fanwise.optimize.views", found=found, accept=accept, accepted=accepted, reason_line=reason
     )
     html = templates.report(found.run, _tiles(results), _sections(templates, results))
     return Report(html, markdown_lines(results), document_of(results))

@@ -151,7 +151,7 @@ def _cell(
         kind = "c4"
     side = max(cell - 0.5, 1)
     place = (left + there * cell, here * cell + 0.5)
-    return Mark(title, Box(*place, side, side, f"mark {kind}", opacity=strength))
+    return Mark(title, Box(*place, side, side, f"mark {kind}", opacity=round(strength, 2)))
 
 
 def _ordered(leaf: Node, leaves: tuple[Node, ...]) -> bool:

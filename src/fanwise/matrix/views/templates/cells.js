@@ -84,16 +84,16 @@
   choice("input", "input", text);
   const count = make("p", { class: "count", role: "status" });
   const list = make("div", { class: "cells" });
-  const before = make("button", { type: "button" }, "← before");
-  const after = make("button", { type: "button" }, "after →");
-  const pager = make("div", { class: "pager" }, before, after);
+  const previous = make("button", { type: "button" }, "← previous");
+  const next = make("button", { type: "button" }, "next →");
+  const pager = make("div", { class: "pager" }, previous, next);
   const clear = make("button", { type: "button" }, "clear filters");
   bar.append(clear);
   explorer.append(bar, count, list, pager);
 
   let shown = 0;
-  before.addEventListener("click", () => turn(-PAGE));
-  after.addEventListener("click", () => turn(PAGE));
+  previous.addEventListener("click", () => turn(-PAGE));
+  next.addEventListener("click", () => turn(PAGE));
   clear.addEventListener("click", () => choose({}));
   function turn(by) {
     shown += by;
@@ -119,8 +119,8 @@
     const range = found.length > PAGE ? `${shown + 1}–${shown + page.length} of ` : "";
     const of = found.length === cells.length ? "" : ` (of ${cells.length.toLocaleString()})`;
     count.textContent = `${range}${found.length.toLocaleString()} cells${of}`;
-    before.disabled = shown === 0;
-    after.disabled = shown + PAGE >= found.length;
+    previous.disabled = shown === 0;
+    next.disabled = shown + PAGE >= found.length;
     pager.hidden = found.length <= PAGE;
   }
 
