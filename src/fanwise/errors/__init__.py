@@ -53,7 +53,7 @@
     ├── WorkFailed                     a try at a sub-plan of a plan came to nothing; `.reason`
     ├── SubPlanFailed                  a sub-plan was given up; `.tries` says why, each time
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
-    ├── RecordedError                  an error read back from the journal: its type and text
+    ├── RecordedError                  one of an unknown class, read back from the journal
     └── JournalError                   what is on disk cannot be read or written
         ├── JournalUnreadable          not a journal, or damaged
         ├── JournalTooNew              written by a newer fanwise
@@ -67,7 +67,14 @@
 Errors carry fields, so that a program can act on them, and a `next_step`, so that a person can.
 """
 
-from fanwise.errors.base import FanwiseError, RecordedError, UsageError, full_name, one_line
+from fanwise.errors.base import (
+    FanwiseError,
+    RecordedError,
+    UsageError,
+    fields_of,
+    full_name,
+    one_line,
+)
 from fanwise.errors.fanning import (
     AttemptTimeout,
     BadCap,
@@ -196,6 +203,7 @@ __all__ = [
     "WorkFailed",
     "WorkspaceError",
     "WrongDigest",
+    "fields_of",
     "full_name",
     "one_line",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -36,13 +37,23 @@ class UsageError(FanwiseError, ValueError):
 
 
 class RecordedError(FanwiseError):
-    """An error read back from the journal. Its original object is gone; type and text remain."""
+    """An error read back from the journal whose class is not known there: yours, or a library's.
+
+    `type_name` names the class; text and fields remain. It is an instance of the built-in
+    exceptions and errors of fanwise that its class derived from. Errors of those classes
+    themselves come back as what they were.
+    """
 
     def __init__(self, type_name: str, text: str, fields: dict[str, Any] | None = None) -> None:
         self.type_name = type_name
         self.text = text
         self.fields = fields or {}
         super().__init__(f"{type_name}: {text}" if text else type_name)
+
+
+def fields_of(error: BaseException) -> Mapping[str, Any]:
+    """The fields of an error that was just raised, or of one that was read back."""
+    return error.fields if isinstance(error, RecordedError) else vars(error)
 
 
 def full_name(cls: type) -> str:

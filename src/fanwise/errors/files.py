@@ -73,11 +73,17 @@ class BadExpression(UsageError):
 class StepFailed(FanwiseError):
     """A step of a workflow failed; what it gave all the same is its `result`."""
 
+    _result: Any = None  # recorded as the item's value, so not once more with the error
+
     def __init__(self, message: str, result: Any = None) -> None:
-        self._result = result  # recorded as the item's value, so not once more with the error
+        self._result = result
         super().__init__(message)
 
     @property
     def result(self) -> Any:
         """JSON-able: the output that it had until then."""
         return self._result
+
+    @result.setter
+    def result(self, result: Any) -> None:
+        self._result = result

@@ -14,6 +14,7 @@ Never pickle: a journal is data, and reading one must not execute what it says.
 
 from __future__ import annotations
 
+import builtins
 import json
 import math
 from collections.abc import Iterator
@@ -22,13 +23,15 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fanwise.errors import NotStorable, RecordedError, full_name
+from fanwise import errors
+from fanwise.errors import FanwiseError, NotStorable, RecordedError, full_name
 
 MOST_TEXT = 8_000
 MOST_FIELD = 4_000
 MOST_FIELDS = 20
 MOST_CAUSES = 5
 MOST_MEMBERS = 20
+MOST_GROUP = 64_000
 
 
 class Codec(Protocol):
@@ -116,12 +119,37 @@ def _name(thing: Any) -> str:
 # without ever failing, for an error that cannot be recorded would be an error that is lost.
 
 
-class _Recorded(msgspec.Struct, omit_defaults=True):
+class Recorded(msgspec.Struct, omit_defaults=True):
+    """An error as data: what is on disk."""
+
     type: str
     text: str = ""
     fields: dict[str, Any] = {}
     notes: list[str] = []
-    cause: _Recorded | None = None
+    cause: Recorded | None = None
+    args: list[Any] | None = None
+    """Of a built-in exception whose only argument is not its text; of a group, its message."""
+    bases: list[str] = []
+    """Known classes that an unknown one derives from."""
+    members: list[Recorded] = []
+    """Of a group."""
+
+
+def _known() -> dict[str, type[Exception]]:
+    found: dict[str, type[Exception]] = {}
+    for cls in vars(builtins).values():
+        # A group is made of its members, and has no other way to be made.
+        if isinstance(cls, type) and issubclass(cls, Exception) and cls is not ExceptionGroup:
+            found[cls.__name__] = cls
+    for cls in vars(errors).values():
+        if isinstance(cls, type) and issubclass(cls, FanwiseError) and cls is not RecordedError:
+            found[full_name(cls)] = cls
+    return found
+
+
+GROUP = ExceptionGroup.__name__
+KNOWN = _known()
+"""Errors that are made again when they are read back: built-in ones, and fanwise's own."""
 
 
 def encode_error(error: BaseException) -> str:
@@ -133,51 +161,96 @@ def encode_error(error: BaseException) -> str:
 
 
 def decode_error(text: str) -> RecordedError:
-    """What `encode_error` wrote, as an error that can be raised."""
-    try:
-        recorded = msgspec.convert(JSON.decode(text), _Recorded)
-    except (ValueError, RecursionError):
-        return RecordedError("unknown error", text[:MOST_TEXT])
-    return _revive(recorded)
+    """What `encode_error` wrote, as data; `revive_error` makes of it what it was."""
+    return _as_data(recorded_error(text))
 
 
-def _record(error: BaseException, causes: int) -> _Recorded:
-    if isinstance(error, RecordedError):
-        recorded = _Recorded(error.type_name, _cut(error.text), _fields(error.fields))
-    else:
-        recorded = _Recorded(_name(error), _text(error), _fields(_own_fields(error)))
-    recorded.notes = [_cut(str(note)) for note in getattr(error, "__notes__", [])][:MOST_MEMBERS]
-    if error.__cause__ is not None and causes:
-        recorded.cause = _record(error.__cause__, causes - 1)
-    return recorded
-
-
-def _revive(recorded: _Recorded) -> RecordedError:
+def _as_data(recorded: Recorded) -> RecordedError:
     error = RecordedError(recorded.type, recorded.text, recorded.fields)
     for note in recorded.notes:
         error.add_note(note)
     if recorded.cause is not None:
-        error.__cause__ = _revive(recorded.cause)
+        error.__cause__ = _as_data(recorded.cause)
     return error
 
 
-def _own_fields(error: BaseException) -> dict[str, Any]:
+def recorded_error(text: str) -> Recorded:
+    """What `encode_error` wrote. Any text is read as something."""
+    try:
+        return msgspec.convert(JSON.decode(text), Recorded)
+    except (ValueError, RecursionError):
+        return Recorded("unknown error", text[:MOST_TEXT])
+
+
+def _record(error: BaseException, depth: int) -> Recorded:
+    if isinstance(error, RecordedError):
+        recorded = Recorded(error.type_name, _cut(error.text), _fields(error.fields))
+        recorded.bases = _bases(type(error))
+    else:
+        known = KNOWN.get(_name(error))
+        recorded = Recorded(_name(error), _text(error), _fields(_own_fields(error, known)))
+        if known is None:
+            recorded.bases = _bases(type(error))
+        elif not issubclass(known, FanwiseError):
+            recorded.args = _arguments(known, error, recorded.text)
+    if isinstance(error, ExceptionGroup) and recorded.type == GROUP and depth:
+        recorded.args = [_cut(error.message)]
+        recorded.members = list(_members(error, min(depth, 2) - 1))
+    recorded.notes = [_cut(str(note)) for note in getattr(error, "__notes__", [])][:MOST_MEMBERS]
+    if error.__cause__ is not None and depth:
+        recorded.cause = _record(error.__cause__, depth - 1)
+    return recorded
+
+
+def _members(group: ExceptionGroup[Exception], depth: int) -> Iterator[Recorded]:
+    """As many as there is room for; what the others were is in the text of the fields."""
+    room = MOST_GROUP
+    for member in group.exceptions[:MOST_MEMBERS]:
+        recorded = _record(member, depth)
+        room -= len(JSON.encode(msgspec.to_builtins(recorded)))
+        if room < 0:
+            return
+        yield recorded
+
+
+def _bases(cls: type) -> list[str]:
+    """The nearest known classes that it derives from, those aside that any recorded error has."""
+    found: list[type] = []
+    for base in cls.__mro__[1:]:
+        is_known = KNOWN.get(_name(base)) is base and not issubclass(RecordedError, base)
+        if is_known and not any(issubclass(nearer, base) for nearer in found):
+            found.append(base)
+    return [_name(base) for base in found]
+
+
+def _arguments(cls: type[Exception], error: BaseException, text: str) -> list[Any] | None:
+    """What the class is called with to make it again; None if that is its text."""
+    args = cls.__reduce__(error)[1]  # with a file name of an OSError, for instance
+    if args == (text,):
+        return None
+    plain = _plain(list(args))
+    return plain if isinstance(plain, list) else None
+
+
+def _own_fields(error: BaseException, known: type[Exception] | None) -> dict[str, Any]:
+    given = vars(error)
+    if known is not None and not issubclass(known, FanwiseError):
+        given = dict(*known.__reduce__(error)[2:])  # such as the name of an ImportError
     # `message` is in the text already; a group's members are no attribute of their own.
-    fields = {k: v for k, v in vars(error).items() if not k.startswith("_") and k != "message"}
+    fields = {k: v for k, v in given.items() if not k.startswith("_") and k != "message"}
     if isinstance(error, BaseExceptionGroup):
-        members = error.exceptions[:MOST_MEMBERS]
-        fields["exceptions"] = [f"{_name(member)}: {_text(member)}"[:200] for member in members]
+        fields["exceptions"] = [_brief(each)[:200] for each in error.exceptions[:MOST_MEMBERS]]
     return fields
 
 
+def _brief(error: BaseException) -> str:
+    # The text of a recorded error begins with its type.
+    return str(error) if isinstance(error, RecordedError) else f"{_name(error)}: {_text(error)}"
+
+
 def _fields(given: dict[str, Any]) -> dict[str, Any]:
-    """Those that JSON can hold and that are not too long."""
-    kept: dict[str, Any] = {}
-    for name, value in islice(given.items(), MOST_FIELDS):
-        plain = _plain(value)
-        if plain is not None:
-            kept[name] = plain
-    return kept
+    """Not too long, and None for what JSON cannot hold: that there is such a field is known."""
+    return {name: _plain(value) for name, value in islice(given.items(), MOST_FIELDS)}
 
 
 def _plain(value: Any) -> Any:

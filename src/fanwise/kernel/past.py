@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 from fanwise.core.outcome import Attempt, Outcome, Status, Usage
+from fanwise.errors import AttemptTimeout, CommandFailed, StepFailed
 from fanwise.journal import port
-from fanwise.journal.codec import Codec, decode_error
+from fanwise.journal.codec import Codec
+from fanwise.journal.revive import revive_error
 
 PAGE = 500
 
@@ -64,11 +66,15 @@ class Past:
         # An item with a single attempt has its times in its own row.
         single = not any(attempt.call is None for attempt in rows)
         own = [Attempt(row.queued_s, row.ran_s, row.backoff_s)] if single else []
+        value = None if row.value is None else self._codec.decode(row.value)
+        error = None if row.error is None else revive_error(row.error)
+        if value is not None and isinstance(error, CommandFailed | AttemptTimeout | StepFailed):
+            error.result = value  # with the error itself only an excerpt is recorded
         return Outcome(
             index,
             cast(Status, row.status),
-            None if row.value is None else self._codec.decode(row.value),
-            None if row.error is None else decode_error(row.error),
+            value,
+            error,
             (*own, *(attempt_of(attempt) for attempt in rows)),
             None if row.key == str(index) else row.key,
             recorded=True,
@@ -81,7 +87,7 @@ def attempt_of(row: port.AttemptRecord) -> Attempt:
         row.queued_s,
         row.ran_s,
         row.backoff_s,
-        None if row.error is None else decode_error(row.error),
+        None if row.error is None else revive_error(row.error),
         row.call,
         usage_of(row),
         row.first_token_s,

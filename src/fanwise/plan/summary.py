@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.errors import RecordedError
+from fanwise.errors import fields_of
 from fanwise.plan.change import Request
 from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.entry import Entry
@@ -179,9 +179,7 @@ def state_of(entry: Entry) -> State:
 
 
 def _fields(error: BaseException | None) -> Mapping[str, Any]:
-    if error is None:
-        return {}
-    return error.fields if isinstance(error, RecordedError) else vars(error)
+    return {} if error is None else fields_of(error)
 
 
 def _tries(given: Sequence[Any]) -> tuple[Try, ...]:

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from fanwise.core.outcome import Outcome
-from fanwise.errors import FanwiseError, RecordedError, one_line
+from fanwise.errors import FanwiseError, fields_of, one_line
 from fanwise.plan.change import Change
 from fanwise.plan.driver.entry import Entry
 from fanwise.plan.driver.item import SUB_PLANS, Item, digest
@@ -218,8 +218,7 @@ class Board:
 
 def reason_of(error: BaseException) -> str:
     """Why a sub-plan was given up, in a line: its last try, or the kind of error and its text."""
-    fields = error.fields if isinstance(error, RecordedError) else vars(error)
-    tries = fields.get("tries")
+    tries = fields_of(error).get("tries")
     if tries:
         last = msgspec.to_builtins(tries[-1])
         return f"{last['stage']} failed: {last['reason']}"

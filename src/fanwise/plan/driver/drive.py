@@ -12,7 +12,7 @@ from typing import Any
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
 from fanwise.core.ready_queue import QueueLimit
-from fanwise.errors import FanwiseError, RecordedError
+from fanwise.errors import FanwiseError, fields_of
 from fanwise.kernel.driver import Driver
 from fanwise.kernel.run import Run
 from fanwise.plan.driver.board import Board
@@ -108,7 +108,7 @@ def counts(item: Item, recorded: Outcome[Any], failures_count: bool) -> bool:
     if recorded.ok:
         return isinstance(recorded.value, dict) and recorded.value.get("of") == item.of
     error = recorded.error
-    return failures_count and isinstance(error, RecordedError) and error.fields.get("of") == item.of
+    return failures_count and error is not None and fields_of(error).get("of") == item.of
 
 
 def needs_of(item: Item) -> Mapping[str, int]:

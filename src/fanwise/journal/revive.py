@@ -1,0 +1,130 @@
+"""Recorded errors as what they were, so that `except` and `isinstance` answer as they did before.
+
+Only classes that are known beforehand are made again: built-in exceptions and fanwise's own. A
+name in a journal imports nothing, and of the constructors only built-in ones are called. An error
+of any other class is a `RecordedError` that is also an instance of the known classes that its own
+derived from: one that was a `json.JSONDecodeError` is still a `ValueError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from fanwise.errors import FanwiseError, RecordedError
+from fanwise.journal.codec import GROUP, KNOWN, MOST_TEXT, Recorded, encode_error, recorded_error
+
+
+def revive_error(text: str) -> Exception:
+    """What `encode_error` wrote, as an error of its own class if that is known."""
+    try:
+        return _revive(recorded_error(text))
+    except Exception:  # no program of ours wrote this
+        return RecordedError("unknown error", text[:MOST_TEXT])
+
+
+class _Told:
+    """An error whose text is as it was recorded, not made of its arguments."""
+
+    _recorded_text: str
+
+    def __str__(self) -> str:
+        return self._recorded_text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return revive_error, (encode_error(self),)  # type: ignore[arg-type]
+
+
+@lru_cache(128)
+def _told_class(bases: tuple[type[Exception], ...]) -> Any:
+    """A class of the name of its first base."""
+    first = bases[0]
+    return type(first.__name__, (_Told, *bases), {"__module__": first.__module__})
+
+
+def _revive(recorded: Recorded) -> Exception:
+    kind = KNOWN.get(recorded.type)
+    if recorded.type == GROUP and recorded.members:
+        error = _group(recorded)
+    elif kind is None:
+        error = _unknown(recorded)
+    elif issubclass(kind, FanwiseError):
+        error = _own(kind, recorded)
+    else:
+        error = _built_in(kind, recorded)
+    for note in recorded.notes:
+        error.add_note(note)
+    if recorded.cause is not None:
+        error.__cause__ = _revive(recorded.cause)
+    return error
+
+
+def _unknown(recorded: Recorded) -> Exception:
+    plain = RecordedError(recorded.type, recorded.text, recorded.fields)
+    bases = [KNOWN[name] for name in recorded.bases if name in KNOWN]
+    if not bases:
+        return plain
+    error = _bare(_told_class((RecordedError, *bases)), recorded, str(plain))
+    error.__dict__.update(vars(plain))
+    return error
+
+
+def _own(kind: type[FanwiseError], recorded: Recorded) -> Exception:
+    """Fields are as JSON holds them, and None where it cannot."""
+    error = kind.__new__(kind, recorded.text)
+    error.args = (recorded.text,)
+    _give_fields(error, recorded)
+    error.next_step = str(recorded.fields.get("next_step", ""))
+    error.message = recorded.text.removesuffix(f". {error.next_step}")
+    return error
+
+
+def _built_in(kind: type[Exception], recorded: Recorded) -> Exception:
+    for args in _possible_arguments(recorded):
+        with suppress(Exception):
+            error = kind(*args)
+            if str(error) == recorded.text:
+                _give_fields(error, recorded)
+                return error
+    return _bare(_told_class((kind,)), recorded, recorded.text)
+
+
+def _group(recorded: Recorded) -> Exception:
+    members = [_revive(member) for member in recorded.members]
+    message = str(recorded.args[0]) if recorded.args else recorded.text
+    error = ExceptionGroup(message, members)
+    if str(error) == recorded.text:
+        return error
+    told: ExceptionGroup[Exception] = _told_class((ExceptionGroup,))(message, members)
+    told.__dict__["_recorded_text"] = recorded.text  # it had more members than are recorded
+    return told
+
+
+def _possible_arguments(recorded: Recorded) -> Iterator[list[Any]]:
+    if recorded.args is not None:
+        yield recorded.args
+        yield [_tuples(arg) for arg in recorded.args]
+    yield [recorded.text]
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has lists only."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _bare(kind: type[Exception], recorded: Recorded, told: str) -> Exception:
+    """Without calling its constructor."""
+    error = kind.__new__(kind, told)
+    error.args = (told,)
+    _give_fields(error, recorded)
+    error.__dict__["_recorded_text"] = told
+    return error
+
+
+def _give_fields(error: Exception, recorded: Recorded) -> None:
+    for name, value in recorded.fields.items():
+        if not name.startswith("_") and not hasattr(BaseException, name):
+            with suppress(Exception):
+                setattr(error, name, value)
