@@ -145,6 +145,35 @@ def test_damage_in_the_middle_is_an_error_of_ours_when_it_is_read(tmp_path: Path
     journal.close()
 
 
+def test_any_damaged_byte_of_the_schema_is_an_error_of_ours(tmp_path: Path) -> None:
+    path = make(tmp_path / "j.db")
+    whole = path.read_bytes()
+    start = whole.index(b"CREATE TABLE runs")
+    errors = []
+    for at in range(start, whole.index(b")", start)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            open_journal(path, read_only=True).close()
+        except JournalUnreadable as error:
+            errors.append(error)
+    assert [error for error in errors if isinstance(error.__cause__, UnicodeDecodeError)]
+    assert all("Nothing was changed; move the file away" in str(error) for error in errors)
+    path.write_bytes(whole[:start] + b"\xdf" + whole[start + 1 :])
+    with pytest.raises(JournalUnreadable, match="damaged"):
+        open_journal(path)
+
+
+def test_an_owner_that_cannot_be_decoded_is_an_error_of_ours(tmp_path: Path) -> None:
+    path = make(tmp_path / "j.db")
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("UPDATE runs SET owner = '{'")
+        other.commit()
+    journal = open_journal(path, read_only=True)
+    with pytest.raises(JournalUnreadable, match="damaged"):
+        journal.runs()
+    journal.close()
+
+
 def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     with closing(sqlite3.connect(path)) as other:

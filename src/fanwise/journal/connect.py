@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
+
 from fanwise.errors import JournalError, JournalNotWritable, JournalUnreadable
 
 PATIENCE_S = 30.0
@@ -102,7 +104,8 @@ def journal_errors(path: Path, *, opening: bool = False) -> Iterator[None]:
     """SQLite's errors as ours. `opening`: for writing, which is yet to begin."""
     try:
         yield
-    except sqlite3.Error as error:
+    # SQLite quotes a damaged schema in its errors, and the driver fails to decode those.
+    except (sqlite3.Error, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise explain(path, error, opening=opening) from error
 
 
@@ -112,5 +115,6 @@ def explain(path: Path, error: BaseException, *, opening: bool = False) -> Journ
     # An I/O error may come from a disk that cannot be read, or from one that takes no more.
     if code in REFUSED or (opening and code == sqlite3.SQLITE_IOERR):
         return JournalNotWritable(str(path), str(error), opening=opening)
-    problem = "it is damaged" if code in DAMAGED else "it cannot be read"
+    is_damaged = code in DAMAGED or not isinstance(error, sqlite3.Error)
+    problem = "it is damaged" if is_damaged else "it cannot be read"
     return JournalUnreadable(str(path), f"{problem} ({error})")
