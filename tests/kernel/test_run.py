@@ -176,6 +176,58 @@ def test_a_live_run_is_refused_to_a_second_process_and_a_dead_ones_is_not(tmp_pa
         assert run.resumed
 
 
+def test_whoever_loses_a_race_for_a_new_run_is_told_that_it_is_live() -> None:
+    class AnotherIsFaster(MemoryJournal):
+        def create_run(self, run: RunRecord) -> RunRecord:
+            if not self.runs():
+                super().create_run(run)
+            return super().create_run(run)
+
+    with pytest.raises(RunIsLive):
+        open_run("r", journal=AnotherIsFaster()).__enter__()
+    with pytest.raises(RunExists):
+        open_run("r", journal=AnotherIsFaster(), resume=False).__enter__()
+
+
+def test_of_eight_processes_that_open_a_new_run_at_once_one_has_it_and_seven_are_told_so(
+    tmp_path: Path,
+) -> None:
+    code = """
+import sys; from fanwise import open_run
+with open_run("first", journal=sys.argv[1] + sys.argv[2]): pass  # all is imported
+journal = sys.argv[1]
+print("ready", flush=True)
+for run_id in sys.stdin:
+    try:
+        open_run(run_id.strip(), journal=journal).__enter__()  # and hold it to the end
+        print("opened", flush=True)
+    except Exception as error:
+        print(type(error).__name__, flush=True)
+"""
+    path = str(tmp_path / "j.db")
+    openers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, path, str(n)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(8)
+    ]
+    for opener in openers:
+        assert opener.stdout is not None
+        assert opener.stdout.readline() == "ready\n"
+    for run_id in ("a", "b", "c", "d", "e", "f"):
+        for opener in openers:
+            assert opener.stdin is not None
+            opener.stdin.write(f"{run_id}\n")
+            opener.stdin.flush()
+        answers = sorted(opener.stdout.readline() for opener in openers if opener.stdout)
+        assert answers == ["RunIsLive\n"] * 7 + ["opened\n"]
+    for opener in openers:
+        opener.communicate()
+
+
 def test_ids_specs_and_expectations_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     with open_run("r", journal=path, spec={"prompt": "a"}):

@@ -23,7 +23,7 @@ from fanwise.core.caps import Caps
 from fanwise.core.outcome import Usage
 from fanwise.core.run_id import check_run_id
 from fanwise.crashpoint import crash_point
-from fanwise.errors import RunExists, RunNotFound, SpecChanged, UsageError
+from fanwise.errors import RunExists, SpecChanged, UsageError
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
@@ -278,18 +278,18 @@ class Run:
 
     def _create_or_claim(self, journal: port.Journal, owner: port.Owner) -> port.RunRecord:
         digest = hashlib.sha256(self._spec.encode()).hexdigest()
-        try:
-            existing = journal.run(self.id)
-        except RunNotFound:
-            if self._resume:
-                raise
+        if self._resume is not True:
             new = port.RunRecord(
                 self.id, 0, self._kind, self._name, self._spec, digest, "running",
                 self.wall(), owner=owner,
             )  # fmt: skip
-            return journal.create_run(new)
-        if self._resume is False:
-            raise RunExists(self.id)
+            # Asked for at once, and not looked for first: another process may do the same.
+            try:
+                return journal.create_run(new)
+            except RunExists:
+                if self._resume is False:
+                    raise
+        existing = journal.run(self.id)
         changed = None
         if self._spec != "null" and existing.digest != digest:
             if not self._may_change or existing.kind != self._kind:
