@@ -24,7 +24,6 @@ CASES = {
     "workspaces": "to reset and to make checkouts of a repository",
     "plan-merge": "130 disjoint leaves merged in 3,000 files, and sparse workspaces of them",
     "optimize-run": "twelve candidates with a test of 2 s each, on two slots",
-    "optimize-warm": "one trivial test, from a cold and from a warm start",
     "optimize-traps": "faster but wrong, and right: the corpus of traps through whole runs",
     "sampling": "eight samples at a time from a real server, beside Mellea",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",

@@ -323,16 +323,6 @@ def test_a_test_that_is_new_may_pass_but_not_fail() -> None:
     assert difference(was, made({"a": "passed", "b": "failed"}, 1))[0] == "b failed"
 
 
-def test_a_faster_way_to_run_tests_can_be_given(workspace: Workspace) -> None:
-    from fanwise.processes import CommandResult
-
-    async def run(*args: object, **options: object) -> CommandResult:
-        return CommandResult(exit_code=0)
-
-    found = asyncio.run(test_report(workspace, PYTEST, SETTINGS, run=run))
-    assert (found.tests, found.exit_code) == (None, 0)
-
-
 def test_a_subfolder_is_where_its_tests_run(tmp_path: Path) -> None:
     repo = make_repo(
         tmp_path / "user",

@@ -98,9 +98,6 @@ def optimize(
     no_sandbox: Annotated[
         bool, typer.Option("--no-sandbox", help="Run candidates with your rights and network.")
     ] = False,
-    warm: Annotated[
-        bool, typer.Option("--warm", help="Start pytest once for each workspace, and fork it.")
-    ] = False,
     profile: Annotated[
         bool, typer.Option("--profile", help="Profile the original and the winner by line.")
     ] = False,
@@ -140,7 +137,6 @@ def optimize(
         copy=copy,
         timeout=timeout,
         sandbox=False if no_sandbox else None,
-        warm=warm or None,
         profile=profile or None,
         budget=None if usd is None else {"usd": usd},
         seed=seed,

@@ -110,8 +110,6 @@ def _candidates(case: Case, unfit: dict[str, str]) -> Iterator[str]:
 def _judged(case: Case) -> Iterator[str]:
     spec, bench = case.spec, case.spec.benched
     yield f"tested by: {spec.test}"
-    if spec.warm:
-        yield "pytest is started once for each workspace, where the command is plainly pytest"
     if case.recorded:
         yield "compared with the original in calls that the tests make, and in varied ones"
     timed = bench.command or bench.call or "the recorded calls"

@@ -141,8 +141,6 @@ class OptimizeSpec(LimitsSpec):
     copy_: Patterns = Field(default=(), alias="copy")
     sparse: Patterns = ()
     sandbox: bool = True
-    warm: bool = False
-    """pytest is started once for each workspace, and forked for each candidate."""
     env: Many[str] = ()
     """Further variables of the environment that tests and benchmarks get."""
     timeout: Duration | None = None

@@ -1,16 +1,12 @@
-"""To run the tests, on the original and on a candidate, and to find out what became of each.
-
-How a command is run is a parameter: whoever has a quicker way to start pytest gives it here.
-"""
+"""Runs the tests on the original and on a candidate, and finds out what became of each."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -30,24 +26,6 @@ _TIMES, _AND_S = 10.0, 10.0
 """A candidate may take so many times as long as the original, and so many seconds more."""
 
 
-class Runner(Protocol):
-    """How a test command is run; `run_in_workspace` is one."""
-
-    async def __call__(
-        self,
-        workspace: Workspace,
-        command: str | Sequence[str],
-        settings: Settings,
-        /,
-        *,
-        scratch: Path,
-        env: Mapping[str, str] | None = None,
-        readable: Sequence[str] = (),
-        timeout: float | None = None,
-    ) -> CommandResult:
-        """Run it to its end."""
-
-
 class _Written(msgspec.Struct, frozen=True):
     word: str
     tests: dict[str, str]
@@ -62,14 +40,13 @@ async def test_report(
     *,
     hash_seed: int = 0,  # noqa: PT028 - it is no test
     timeout: float | None = None,  # noqa: PT028
-    run: Runner = run_in_workspace,  # noqa: PT028
 ) -> TestReport:
     """Run the tests on what stands in the workspace."""
     word = secrets.token_hex(16)
     began = time.perf_counter()
     with scratch_folder(workspace) as scratch:
         (scratch / "report").mkdir()
-        result = await run(
+        result = await run_in_workspace(
             workspace, command, settings,
             scratch=scratch, env=_environment(workspace, scratch, word, hash_seed, settings),
             readable=(str(INJECTED),), timeout=timeout,
@@ -90,17 +67,15 @@ async def test_report(
 test_report.__test__ = False  # type: ignore[attr-defined]
 
 
-async def baseline_report(
-    workspace: Workspace, command: str, settings: Settings, *, run: Runner = run_in_workspace
-) -> TestReport:
+async def baseline_report(workspace: Workspace, command: str, settings: Settings) -> TestReport:
     """Run the tests of the original twice, with other orders of sets, and keep what is settled.
 
     `unusable` says whether anything can be judged by it.
     """
-    first = await test_report(workspace, command, settings, run=run)
+    first = await test_report(workspace, command, settings)
     if first.problem:
         return first
-    return settled(first, await test_report(workspace, command, settings, hash_seed=1, run=run))
+    return settled(first, await test_report(workspace, command, settings, hash_seed=1))
 
 
 async def check_tests(
@@ -108,12 +83,10 @@ async def check_tests(
     command: str,
     baseline: TestReport,
     settings: Settings,
-    *,
-    run: Runner = run_in_workspace,
 ) -> Finding:
     """Whether the same tests run as on the original, and come out the same."""
     patience = min(settings.timeout_s, baseline.seconds * _TIMES + _AND_S)
-    report = await test_report(workspace, command, settings, timeout=patience, run=run)
+    report = await test_report(workspace, command, settings, timeout=patience)
     reason, detail = difference(baseline, report)
     hint = hint_of(detail) if reason else ""
     return Finding(

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fanwise.errors import CandidateUnfit
-from fanwise.kernel.confined.running import run_in_workspace
 from fanwise.kernel.confined.settings import Settings
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.threads import EndedAnyway
@@ -22,8 +21,6 @@ from fanwise.optimize.candidate import Candidate
 from fanwise.optimize.case import Case
 from fanwise.optimize.checking.applying import check_applies
 from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.checking.testing import Runner
-from fanwise.optimize.checking.warm import WarmRunner
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.placing import Placed
 from fanwise.processes import PLAIN, Limits
@@ -42,27 +39,13 @@ class Lab:
         """For files that a resume should find."""
         self._pool = pool
         self._original: Workspace | None = None
-        self._warm = WarmRunner() if case.spec.warm else None
 
     async def __aenter__(self) -> Lab:
         self._original = await self._take()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._warm is not None:
-            self._warm.close()
         self._let_go()
-
-    @property
-    def run_tests(self) -> Runner:
-        """How the test command is run."""
-        return self._warm or run_in_workspace
-
-    @property
-    def notes(self) -> list[str]:
-        """What a person should know of it."""
-        reasons = {} if self._warm is None else self._warm.cold
-        return [f"tests were not started warm: {reason}" for reason in reasons]
 
     @property
     def original(self) -> Workspace:

@@ -83,7 +83,7 @@ class Original:
     async def _test(self) -> TestReport:
         lab, line = self._lab, self._lab.case.spec.test
         async with lab.workspace() as workspace:
-            found = await baseline_report(workspace, line, lab.settings, run=lab.run_tests)
+            found = await baseline_report(workspace, line, lab.settings)
         if why := unusable(found):
             raise UntestedOriginal(line, why, found.output)
         return found

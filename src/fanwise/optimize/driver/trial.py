@@ -73,9 +73,7 @@ class Trial:
     async def _test(self, workspace: Workspace) -> Finding:
         assert self._original.tests is not None
         lab = self._lab
-        return await check_tests(
-            workspace, lab.case.spec.test, self._original.tests, lab.settings, run=lab.run_tests
-        )
+        return await check_tests(workspace, lab.case.spec.test, self._original.tests, lab.settings)
 
     async def _compare(self, workspace: Workspace) -> Compared:
         lab, behaviour = self._lab, self._original.behaviour

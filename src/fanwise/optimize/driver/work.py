@@ -41,7 +41,7 @@ class Work:
     @property
     def notes(self) -> Sequence[str]:
         """What a person should know."""
-        return [*self.original.notes, *self._lab.notes]
+        return self.original.notes
 
     async def perform(self, item: Item) -> Any:
         """Any of them."""
