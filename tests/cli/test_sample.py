@@ -370,7 +370,7 @@ BAD = [
     ("sample:\n  model: openai:x\n  prompt: y\n  strategy: escalate\n", "escalate needs a model"),
     (
         "sample:\n  model: openai:x\n  prompt: y\n  requirements: [{regex: '('}]\n",
-        "4:18: sample.requirements[0]: '(' is no regular expression",
+        "4:18: sample.requirements[0]: '(' is not a regular expression",
     ),
     (
         "sample:\n  model: openai:x\n  prompt: y\n  requirements: [{call: 'nowhere:f'}]\n",

@@ -295,7 +295,7 @@ async def test_a_resume_takes_recorded_outcomes_through_the_same_decisions() -> 
         "b": "B",
         "c": "C",
         "slow": "SLOW",
-        "x": "RecordedError('ValueError: x')",
+        "x": "ValueError('x')",
     }
 
 

@@ -39,11 +39,11 @@ def by_turn(*rows: list[Answer]) -> ScriptedModel:
 
 def seeds(chains: int, iterations: int, seed: int = 0) -> dict[int, tuple[int, int]]:
     """Which chain and iteration a seed belongs to."""
-    from fanwise.sampling.run.sampling import seed_of
-    from fanwise.sampling.state.loop import Place
+    from fanwise.sampling.run.work import seed_of
+    from fanwise.sampling.state.loop import SampleSlot
 
     return {
-        seed_of(seed, Place(chain, iteration, 1)): (chain, iteration)
+        seed_of(seed, SampleSlot(chain, iteration, 1)): (chain, iteration)
         for chain in range(chains)
         for iteration in range(iterations)
     }

@@ -464,7 +464,7 @@ def test_14_a_run_that_starts_nothing_more_says_so(tmp_path: Path) -> None:
             run_.halt("enough")
             await sample(ScriptedModel([]), "x", run=run_)
 
-    with pytest.raises(FanwiseError, match="starts nothing more"):
+    with pytest.raises(FanwiseError, match="the run is halting"):
         run(main())
 
 

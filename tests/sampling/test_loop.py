@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.sampling.state.loop import Loop, Place, Winner
+from fanwise.sampling.state.loop import Loop, SampleSlot, Winner
 
 Fate = Literal["valid", "invalid", "died"]
 fates = st.sampled_from(["valid", "invalid", "invalid", "died"])
@@ -17,18 +17,18 @@ budgets = st.tuples(st.integers(1, 5), st.integers(1, 5))
 
 def played(
     loop: Loop, tables: dict[tuple[int, int], Fate], order: list[int]
-) -> tuple[list[Place], int]:
+) -> tuple[list[SampleSlot], int]:
     """Play to the end: which of those in flight ends next is drawn from `order`."""
-    made: list[Place] = []
+    made: list[SampleSlot] = []
     flying = loop.begin()
     made += flying
     most = len(flying)
     turn = 0
     while flying and not loop.over:
-        place = flying.pop(order[turn % len(order)] % len(flying) if order else 0)
+        slot = flying.pop(order[turn % len(order)] % len(flying) if order else 0)
         turn += 1
-        told = getattr(loop, tables.get((place.chain, place.iteration), "invalid"))
-        more = told(place)
+        told = getattr(loop, tables.get((slot.chain, slot.iteration), "invalid"))
+        more = told(slot)
         flying += more
         made += more
         most = max(most, len(flying))
@@ -52,15 +52,15 @@ def test_ids_are_unique_and_within_the_table_and_never_more_fly_than_the_width(
     depth, width = budget
     loop = Loop(depth, width, winner=winner, gathers=gathers)
     made, most = played(loop, table, order)
-    ids = [place.id for place in made]
+    ids = [slot.id for slot in made]
     assert len(set(ids)) == len(ids)
     assert all(1 <= each <= depth * width for each in ids)
     assert most <= width
-    assert len({(place.chain, place.iteration) for place in made}) == len(made)
+    assert len({(slot.chain, slot.iteration) for slot in made}) == len(made)
 
 
 @given(budgets, tables, orders, winners)
-def test_every_place_is_used_unless_one_wins_or_all_chains_died(
+def test_every_slot_is_used_unless_one_wins_or_all_chains_died(
     budget: tuple[int, int], table: dict[tuple[int, int], Fate], order: list[int], winner: Winner
 ) -> None:
     depth, width = budget
@@ -121,7 +121,7 @@ def test_gathering_gives_every_living_chain_a_valid_sample_if_there_is_one_for_i
     for chain in range(width):
         row = [table.get((chain, iteration), "invalid") for iteration in range(depth)]
         ends = next((i for i, fate in enumerate(row) if fate != "invalid"), depth - 1)
-        mine = [place.iteration for place in made if place.chain == chain]
+        mine = [slot.iteration for slot in made if slot.chain == chain]
         assert mine[: ends + 1] == list(range(ends + 1))
         if row[ends] != "invalid":
             assert len(mine) == ends + 1
@@ -131,19 +131,19 @@ def test_ids_are_chain_times_depth_plus_iteration_plus_one() -> None:
     loop = Loop(3, 2)
     first, second = loop.begin()
     assert (first.id, second.id) == (1, 4)
-    assert [place.id for place in loop.invalid(second)] == [5]
+    assert [slot.id for slot in loop.invalid(second)] == [5]
 
 
 def test_what_a_dead_chain_left_is_used_under_its_own_ids() -> None:
     loop = Loop(3, 2)
     first, second = loop.begin()
     assert loop.died(second) == []
-    places = [first]
-    while following := loop.invalid(places[-1]):
-        places += following
-    assert [place.id for place in places] == [1, 2, 3, 5, 6]
-    assert [place.iteration for place in places] == [0, 1, 2, 3, 4]
-    assert {place.chain for place in places} == {0}
+    slots = [first]
+    while following := loop.invalid(slots[-1]):
+        slots += following
+    assert [slot.id for slot in slots] == [1, 2, 3, 5, 6]
+    assert [slot.iteration for slot in slots] == [0, 1, 2, 3, 4]
+    assert {slot.chain for slot in slots} == {0}
 
 
 def test_a_chain_that_had_used_up_its_own_goes_on_when_another_dies_later() -> None:
@@ -169,7 +169,7 @@ def test_what_the_dead_left_goes_to_the_first_of_those_that_wait() -> None:
     assert loop.died(third) == []
     (first,), (second,) = loop.invalid(first), loop.invalid(second)
     assert loop.invalid(second) == []
-    assert [(place.chain, place.id) for place in loop.invalid(first)] == [(0, 6)]
+    assert [(slot.chain, slot.id) for slot in loop.invalid(first)] == [(0, 6)]
 
 
 @pytest.mark.parametrize("bad", [0, -1, True, 1.5])

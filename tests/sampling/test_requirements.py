@@ -113,7 +113,7 @@ async def test_a_pattern_is_searched_for_and_may_be_anchored() -> None:
     result = await sample(model, "x", [matches(r"^\d{3}$")], concurrency_budget=1)
     assert (result.text, len(model.requests)) == ("123", 3)
     assert result.samples[0].failures == [r"it does not match the pattern ^\d{3}$"]
-    with pytest.raises(UsageError, match="no regular expression"):
+    with pytest.raises(UsageError, match="not a regular expression"):
         matches("(")
 
 
@@ -307,5 +307,5 @@ def test_what_cannot_be_a_requirement_is_refused() -> None:
             bad()
     with pytest.raises(UsageError, match="a check is 3"):
         require(3)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no schema"):
+    with pytest.raises(UsageError, match="not a schema"):
         schema(object())

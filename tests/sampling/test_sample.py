@@ -236,7 +236,7 @@ async def test_of_equal_failures_the_better_score_is_chosen_and_then_the_latest(
     )
     assert result.text == "c"
     assert result.sample.verdicts[0].score == 0.5
-    assert result.sample.failures == ["it scored 0.5, and 0.9 is wanted"]
+    assert result.sample.failures == ["it scored 0.5, but needs at least 0.9"]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current
 from fanwise.kernel.stream import Stream, fan_out_stream
 
+__all__ = ["Decider", "Driver", "DriverOptions", "Keyed", "QueueLimit"]
+
 
 class Keyed(Protocol):
     """An item of a driven fan-out."""

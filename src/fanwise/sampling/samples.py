@@ -12,10 +12,10 @@ from fanwise.sampling.checks.requirement import Verdict
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One reply of a model, and what the requirements say to it."""
+    """One reply of a model, and the verdicts of the requirements on it."""
 
     id: int
-    """Unique: chain x loop_budget + iteration + 1; for a place that a dead chain left, its id."""
+    """Unique: chain x loop_budget + iteration + 1; for a slot that a dead chain left, its id."""
     chain: int
     iteration: int
     """0 for the first of its chain."""
@@ -24,13 +24,13 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     """What the model was asked."""
     reply: Reply
-    """Its words, tokens, cost, and seconds to the first token and to the end."""
+    """Its text, tokens, cost, and seconds to the first token and to the end."""
     verdicts: tuple[Verdict, ...] = ()
-    """Of the requirements that were checked, in the order in which they were."""
+    """Of the requirements that were checked, in that order."""
     checked: bool = False
-    """Whether it got so far: False for one that was complete when another won."""
+    """False for a sample that was complete but not yet checked when another one won."""
     same_as: int | None = None
-    """The sample with the same text whose verdicts it shares."""
+    """The id of an earlier sample with the same text, whose verdicts it shares."""
     queued_s: float | None = None
     """Seconds that its call waited for caps, rates and budget; None if read from a journal."""
     backoff_s: float | None = None
@@ -55,20 +55,20 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> int:
-        """How many requirements it meets, of those that were checked."""
+        """How many of the checked requirements it meets."""
         return sum(verdict.passed for verdict in self.verdicts)
 
     @property
     def score(self) -> float:
-        """The sum of its scores; 0 without any."""
+        """The sum of its scores; 0 if there are none."""
         return sum(verdict.score or 0.0 for verdict in self.verdicts)
 
     @property
     def failures(self) -> list[str]:
-        """Why it is not valid: a line for each requirement that it fails."""
+        """Why it is not valid: one reason for each requirement that it fails."""
         return [v.reason or v.requirement for v in self.verdicts if not v.passed]
 
 
 def best(samples: Sequence[Sample]) -> Sample:
-    """By requirements passed, then score, then the latest: always the same one."""
+    """By requirements met, then score, then the latest: deterministic."""
     return max(samples, key=lambda s: (s.valid, s.passed, s.score, s.iteration, s.id))

@@ -1,4 +1,4 @@
-"""Sampling from a file: one prompt for each input, each sampled until it is valid."""
+"""`sample:` in a file: one prompt for each input, each sampled until an answer is valid."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from fanwise.specs.system import Answerer, Asking
 KEY = "sample"
 CHECKED_BY = {Tier.CODE: "code", Tier.PROCESS: "a command", Tier.MODEL: "a model's call"}
 ALONE = Input("0", {})
-"""Without inputs there is one prompt."""
+"""The only item of a file without inputs."""
 
 
 class SamplePlan:
-    """A file that can be run. Making one checks all of it."""
+    """A file that can be run, checked completely."""
 
     def __init__(self, document: Document, inputs: Inputs | None, *, literal: bool) -> None:
         self._document = document
         self._where = document.at(KEY)
         self._spec = check(document, SampleSpec, KEY)
         self._literal = literal
-        """The prompt is text, and no template: it came from a command line."""
+        """The prompt came from the command line: plain text, not a template."""
         self._inputs = inputs if inputs is not None else self._load()
         self._loop = self._spec.loop(self._where)
         self._messages = self._templates()
@@ -74,7 +74,7 @@ class SamplePlan:
         return 1 if self._inputs is None else len(self._inputs)
 
     def describe(self) -> Sequence[str]:
-        """What would run, at most."""
+        """What would run at most."""
         spec = self._spec
         deep, wide = spec.loop_budget, spec.concurrency_budget
         lines = [
@@ -101,7 +101,7 @@ class SamplePlan:
                 run=run,
                 name="prompts",
                 key=lambda item: item.id,
-                reuse=_final(run),
+                reuse=_still_counts(run),
             )
         found: list[Outcome[Any]] = [*outcomes]
         return end_of(found, self.total, alone=self._inputs is None)
@@ -147,8 +147,8 @@ class SamplePlan:
         return record(self._model, Path(self._document.folder) / self._spec.record)
 
 
-def _final(run: Run) -> Callable[[Input, Outcome[Any]], bool]:
-    """Whether what was recorded counts: where failures run again, what is not valid is one."""
+def _still_counts(run: Run) -> Callable[[Input, Outcome[Any]], bool]:
+    """Whether a recorded result counts: where failures run again, an invalid one is a failure."""
     if not failures_run_again(run):
         return lambda _, __: True
     return lambda _, recorded: recorded.ok and recorded.unwrap()["success"]
@@ -169,21 +169,21 @@ class SampleSystem:
         return SamplePlan(document, None, literal=False)
 
     def again(self, spec: Any) -> Plan:
-        """What the journal kept of it."""
+        """A run that is resumed, as the journal has it."""
         inputs = None if spec["inputs"] is None else Inputs.again(spec["inputs"])
         return SamplePlan(Document.again(spec), inputs, literal=spec["literal"])
 
     def tell(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
-        """What was chosen of the samples for an input; fully: all of them, and what was wrong."""
+        """The chosen sample of an input; `fully`: all samples, and what was wrong with them."""
         return lines_of(key, SampleResult.from_json(value), fully=fully)
 
     def answerer(self, where: Where) -> Answerer:
-        """What stands there says how a prompt of another system is sampled."""
+        """Samples the prompts of another system, as the mapping at that place says."""
         loop = check(where.document, LoopSpec, *where.path).loop(where)
         return lambda model, request: _sampled(model, request, loop)
 
     def asking(self, where: Where, *, schema: bool) -> Asking:
-        """What stands there, without the models that it names."""
+        """The most that it asks, without connecting to a model."""
         spec = check(where.document, LoopSpec, *where.path)
         judges = [each for each in spec.requirements if each.judge is not None]
         rewarded = spec.strategy.best_of is not None and spec.strategy.best_of.reward is not None
@@ -195,7 +195,7 @@ class SampleSystem:
         )
 
     def literally(self, fields: Mapping[str, Any], folder: Path) -> Plan:
-        """Fields that a command line gave: the prompt is no template."""
+        """From the fields that the command line gave: the prompt is not a template."""
         document = Document("the command line", folder, {KEY: dict(fields)})
         return SamplePlan(document, None, literal=True)
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Outcome
-from fanwise.core.ready_queue import QueueLimit
 from fanwise.errors import FanwiseError, fields_of
-from fanwise.kernel.driver import Driver
+from fanwise.kernel.driver import Driver, QueueLimit
 from fanwise.kernel.run import Run
 from fanwise.plan.driver.board import Board
 from fanwise.plan.driver.item import SUB_PLANS, Item

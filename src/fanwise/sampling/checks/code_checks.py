@@ -1,4 +1,4 @@
-"""The requirements that code can check: functions, patterns, schemas, commands, rewards."""
+"""Requirements that code can check: functions, rewards, patterns, schemas, commands."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Check = Callable[[Draft], Answer | Awaitable[Answer]]
 Score = Callable[[Draft], float | Awaitable[float]]
 
 
-class Function(msgspec.Struct, frozen=True):
-    """A function that says whether a draft is good."""
+class FunctionCheck(msgspec.Struct, frozen=True):
+    """A function that says whether a draft passes."""
 
     tier: ClassVar[Tier] = Tier.CODE
 
@@ -40,12 +40,12 @@ class Function(msgspec.Struct, frozen=True):
         return self.description or name_of(self.function)
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Ask it."""
+        """Call the function."""
         return as_verdict(self.name, await perform(self.function, draft))
 
 
-class Reward(msgspec.Struct, frozen=True):
-    """A function that says how good a draft is; good enough from `at_least` on, if it is given."""
+class RewardCheck(msgspec.Struct, frozen=True):
+    """A function that scores a draft. `at_least`: the lowest score that passes; None: any."""
 
     tier: ClassVar[Tier] = Tier.CODE
 
@@ -61,16 +61,16 @@ class Reward(msgspec.Struct, frozen=True):
         return self.description or f"{name_of(self.function)}{least}"
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Ask it."""
+        """Call the function and compare its score."""
         score = as_score(self.name, await perform(self.function, draft))
         if self.at_least is None or score >= self.at_least:
             return Verdict(True, None, score, self.name)
-        reason = f"it scored {score:g}, and {self.at_least:g} is wanted"
+        reason = f"it scored {score:g}, but needs at least {self.at_least:g}"
         return Verdict(False, reason, score, self.name)
 
 
-class Matches(msgspec.Struct, frozen=True):
-    """A regular expression that the text must contain (anchor it to match the whole)."""
+class PatternCheck(msgspec.Struct, frozen=True):
+    """A regular expression that must be found in the text; anchor it to match all of it."""
 
     tier: ClassVar[Tier] = Tier.CODE
 
@@ -83,7 +83,7 @@ class Matches(msgspec.Struct, frozen=True):
             re.compile(self.pattern)
         except re.error as error:
             raise UsageError(
-                f"{self.pattern!r} is no regular expression: {error}", "Mend the pattern"
+                f"{self.pattern!r} is not a regular expression: {error}", "Fix the pattern"
             ) from None
 
     @property
@@ -92,14 +92,14 @@ class Matches(msgspec.Struct, frozen=True):
         return self.description or f"matches {self.pattern}"
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Search for it."""
+        """Search for the pattern."""
         found = re.search(self.pattern, draft) is not None
         reason = None if found else f"it does not match the pattern {self.pattern}"
         return Verdict(found, reason, None, self.name)
 
 
-class HasSchema(msgspec.Struct, frozen=True):
-    """JSON that a schema describes. The model is asked for it, and held to it where it can be."""
+class SchemaCheck(msgspec.Struct, frozen=True):
+    """JSON that matches a schema. The provider is asked to enforce it, where it can."""
 
     tier: ClassVar[Tier] = Tier.CODE
 
@@ -107,15 +107,15 @@ class HasSchema(msgspec.Struct, frozen=True):
     description: str = ""
     check_only: bool = False
     model: Any = None
-    """A pydantic type: what the schema cannot say (its validators) is checked too."""
+    """A pydantic type: its validators, which a schema cannot express, are checked too."""
 
     @property
     def name(self) -> str:
-        """Its description, or what kind it is."""
+        """Its description, or a generic one."""
         return self.description or "matches the schema"
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Parse it."""
+        """Parse the text and validate it."""
         problem = self._problem(draft)
         return Verdict(problem is None, problem, None, self.name)
 
@@ -123,12 +123,12 @@ class HasSchema(msgspec.Struct, frozen=True):
         try:
             value = parse(str(draft), self.schema)
         except Mismatch as mismatch:
-            return f"it is {mismatch}"[:MOST_REASON]  # it may quote all that the model said
+            return f"it is {mismatch}"[:MOST_REASON]  # it may quote the whole reply
         return None if self.model is None else _pydantic_problem(self.model, value)
 
 
-class Runs(msgspec.Struct, frozen=True):
-    """A command that exits with 0: it reads the text from stdin, or gets it in place of `{}`."""
+class CommandCheck(msgspec.Struct, frozen=True):
+    """A command that must exit with 0. It reads the text from stdin, or as the argument `{}`."""
 
     tier: ClassVar[Tier] = Tier.PROCESS
 
@@ -144,9 +144,9 @@ class Runs(msgspec.Struct, frozen=True):
         return self.description or " ".join(self.argv)
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Run it. Its words are the reason."""
+        """Run it. What it prints is the reason for a failure."""
         placed = any("{}" in each for each in self.argv)
-        # Keys are the models' business, not that of a program that reads what they wrote.
+        # A program that reads what a model wrote has no business with API keys.
         keys = {provider.key for provider in PROVIDERS.values()} | {setting.model.key}
         env = {key: "" for key in keys if key is not None and key in os.environ}
         stdin = None if placed else draft.encode("utf-8", "replace")
@@ -164,7 +164,7 @@ class Runs(msgspec.Struct, frozen=True):
 
 
 def as_verdict(name: str, answer: Any) -> Verdict:
-    """What a function said, as a verdict; `BadVerdict` if it said none."""
+    """What a check function returned, as a verdict. `BadVerdict` if it is not one."""
     match answer:
         case Verdict(passed=bool(), score=score):
             if score is not None:
@@ -178,8 +178,8 @@ def as_verdict(name: str, answer: Any) -> Verdict:
 
 
 def as_score(name: str, answer: Any) -> float:
-    """What a reward gave; `BadVerdict` if it is no number."""
-    if isinstance(answer, bool | int | float) and math.isfinite(answer):  # JSON has no others
+    """What a reward function returned. `BadVerdict` if it is not a number."""
+    if isinstance(answer, bool | int | float) and math.isfinite(answer):  # JSON has no NaN
         return float(answer)
     raise BadVerdict(name, answer, "a number")
 
@@ -197,7 +197,7 @@ def _pydantic_problem(model: Any, value: Any) -> str | None:
 
 
 def schema_of(given: Any) -> tuple[Schema, Any]:
-    """A JSON schema, and the pydantic type it came from if it did."""
+    """A JSON schema, and the pydantic type it was made from, if any."""
     if isinstance(given, Mapping):
         check_schema(dict(given))
         return dict(given), None
@@ -209,5 +209,5 @@ def schema_of(given: Any) -> tuple[Schema, Any]:
         missing = "Install it: pip install pydantic"
         raise UsageError(f"{given!r} needs pydantic, which is not installed", missing) from None
     except Exception as error:
-        wanted = "Give a JSON schema or a type that pydantic knows"
-        raise UsageError(f"{given!r} is no schema: {error}", wanted) from error
+        wanted = "Give a JSON schema or a type that pydantic supports"
+        raise UsageError(f"{given!r} is not a schema: {error}", wanted) from error

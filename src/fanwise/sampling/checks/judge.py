@@ -1,7 +1,6 @@
 """A requirement in words, judged by a model.
 
-A judge's call goes through `ask` like any other, so it waits for the same caps and is paid from
-the same budget.
+The judge is called through `ask`, within the same caps and the same budget as the samples.
 """
 
 from __future__ import annotations
@@ -12,16 +11,17 @@ import msgspec
 
 from fanwise.models.judging import judged
 from fanwise.models.port import Model
-from fanwise.sampling.checks.requirement import Draft, Setting, Tier, Verdict, room_for
+from fanwise.sampling.checks.requirement import Draft, Setting, Tier, Verdict, at_least_tokens
 
-MOST_TOKENS = 500
-"""Room for a judge's reason and verdict, also where answers of a word are asked for."""
+LEAST_TOKENS = 500
+"""At least this many for a judge's reason and verdict, even where answers are kept short."""
 
 
-class Judge(msgspec.Struct, frozen=True):
-    """What the answer shall be, in words. `at_least`: ask for a score from 0 to 1, and want this.
+class JudgeCheck(msgspec.Struct, frozen=True):
+    """What the answer must be like, in words.
 
-    `model`: who judges; default: the model that is sampled.
+    `at_least`: ask for a score from 0 to 1, and require this much. `model`: the judge; default: the
+    model that is sampled.
     """
 
     tier: ClassVar[Tier] = Tier.MODEL
@@ -33,21 +33,21 @@ class Judge(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its words."""
+        """Its description."""
         return self.description
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
         """Ask the judge."""
-        # With a context of its own the judge sees that, and not what the model was asked.
-        said = () if draft.context else draft.messages
+        # Given a context, the judge sees that instead of what the model was asked.
+        prompt = () if draft.context else draft.messages
         found = await judged(
             self.model or setting.model,
             self.description,
             str(draft),
-            task="\n\n".join(message.content for message in said),
+            task="\n\n".join(message.content for message in prompt),
             context=draft.context,
             at_least=self.at_least,
-            max_tokens=room_for(MOST_TOKENS, setting.options),
+            max_tokens=at_least_tokens(LEAST_TOKENS, setting.options),
             seed=setting.request.seed,
             retry=setting.retry,
             timeout=setting.timeout,

@@ -1,4 +1,4 @@
-"""Requirements as people write them: a text, a function, a type, or one of these."""
+"""The functions that make requirements, and what else is accepted as one."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from fanwise.models.names import Spec
 from fanwise.models.port import Model
 from fanwise.sampling.checks.code_checks import (
     Check,
-    Function,
-    HasSchema,
-    Matches,
-    Reward,
-    Runs,
+    CommandCheck,
+    FunctionCheck,
+    PatternCheck,
+    RewardCheck,
+    SchemaCheck,
     Score,
 )
 from fanwise.sampling.checks.code_checks import schema_of as _schema_of
-from fanwise.sampling.checks.judge import Judge
+from fanwise.sampling.checks.judge import JudgeCheck
 from fanwise.sampling.checks.requirement import Requirement
 
-KINDS = (Function, Reward, Matches, HasSchema, Runs, Judge)
+KINDS = (FunctionCheck, RewardCheck, PatternCheck, SchemaCheck, CommandCheck, JudgeCheck)
 
 
-def require(function: Check, description: str = "", *, check_only: bool = False) -> Function:
+def require(function: Check, description: str = "", *, check_only: bool = False) -> FunctionCheck:
     """A function of the draft (a `str` with `.value` and more), sync or async.
 
     It returns True or False, (passed, reason), or a `Verdict`.
     """
     _callable(function)
-    return Function(function, description, check_only)
+    return FunctionCheck(function, description, check_only)
 
 
 def reward(
     function: Score, at_least: float, description: str = "", *, check_only: bool = False
-) -> Reward:
-    """A function of the draft that gives a number, which must be `at_least` this."""
+) -> RewardCheck:
+    """A function of the draft that returns a number, which must be `at_least` this."""
     _callable(function)
-    return Reward(function, at_least, description, check_only)
+    return RewardCheck(function, at_least, description, check_only)
 
 
-def matches(pattern: str, description: str = "", *, check_only: bool = False) -> Matches:
-    """A regular expression that is found in the text."""
-    return Matches(pattern, description, check_only)
+def matches(pattern: str, description: str = "", *, check_only: bool = False) -> PatternCheck:
+    """A regular expression that must be found in the text."""
+    return PatternCheck(pattern, description, check_only)
 
 
-def schema(given: Any, description: str = "") -> HasSchema:
-    """A JSON schema, or a type that pydantic knows: a model, an enum, `Literal["a", "b"]`."""
+def schema(given: Any, description: str = "") -> SchemaCheck:
+    """A JSON schema, or a type that pydantic supports: a model, an enum, `Literal["a", "b"]`."""
     found, model = _schema_of(given)
-    return HasSchema(found, description, model=model)
+    return SchemaCheck(found, description, model=model)
 
 
 def command(
@@ -59,11 +59,11 @@ def command(
     check_only: bool = False,
     timeout: float | None = 60.0,
     cwd: str | None = None,
-) -> Runs:
-    """A program that exits with 0. It reads the text from stdin, or gets it in place of `{}`."""
+) -> CommandCheck:
+    """A program that must exit with 0. It reads the text from stdin, or as the argument `{}`."""
     if not argv:
-        raise UsageError("a command has no program", 'Write command("python", "check.py")')
-    return Runs(tuple(argv), description, check_only, timeout, cwd)
+        raise UsageError("the command is empty", 'Write command("python", "check.py")')
+    return CommandCheck(tuple(argv), description, check_only, timeout, cwd)
 
 
 def judge(
@@ -72,29 +72,32 @@ def judge(
     model: str | Mapping[str, Any] | Spec | Model | None = None,
     at_least: float | None = None,
     check_only: bool = False,
-) -> Judge:
-    """A requirement in words, judged by a model: by default the one that is sampled."""
+) -> JudgeCheck:
+    """A requirement in words, judged by a model: by default the one that is sampled.
+
+    `at_least`: ask for a score from 0 to 1, and require this much.
+    """
     if not description.strip():
-        raise UsageError("a judge has nothing to judge", "Say what the answer shall be")
+        raise UsageError("a judge needs a description", "Say what the answer must be like")
     if at_least is not None and not 0 <= at_least <= 1:
         raise UsageError(f"at_least is {at_least:g}", "Give a score from 0 to 1")
-    return Judge(description, at_least, None if model is None else connect(model), check_only)
+    return JudgeCheck(description, at_least, None if model is None else connect(model), check_only)
 
 
 def as_requirement(given: Any) -> Requirement:
-    """A text is a judge, a function a check, a mapping or type (`Literal["a"]`, too) a schema."""
+    """A text becomes a judge, a function a check, a mapping or a type a schema."""
     if isinstance(given, KINDS) or _is_requirement(given):
         found: Requirement = given
         return found
     if isinstance(given, str):
         return judge(given)
     if isinstance(given, Mapping | type) or get_origin(given) is not None:
-        return schema(given)  # `Literal["a", "b"]` and `list[int]` are no types, but callable
+        return schema(given)  # `Literal["a", "b"]` and `list[int]` are callable, but not types
     if callable(given):
         return require(given)
     raise UsageError(
         f"a requirement is {given!r}",
-        "Give a text (a model judges it), a function, a schema, or what `require`, `matches`, "
+        "Give a text (judged by a model), a function, a schema, or what `require`, `matches`, "
         "`reward`, `command` or `judge` return",
     )
 
@@ -102,7 +105,7 @@ def as_requirement(given: Any) -> Requirement:
 def as_requirements(given: Iterable[Any] | Any) -> tuple[Requirement, ...]:
     """One or many."""
     many = isinstance(given, Iterable) and not isinstance(given, str | Mapping | type)
-    if not many or get_origin(given) is not None:  # `list[int]` can be iterated over, too
+    if not many or get_origin(given) is not None:  # `list[int]` is iterable, too
         return (as_requirement(given),)
     return tuple(as_requirement(each) for each in given)
 

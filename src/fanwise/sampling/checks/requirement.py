@@ -1,7 +1,7 @@
 """What a sample must be like, and the verdict on it.
 
-A requirement says what it wants (its `description`, which goes into the prompt unless it is
-`check_only`), what checking it costs (its `tier`), and checks a draft.
+A requirement describes itself (its `description` goes into the prompt unless it is `check_only`),
+says what checking it costs (its `tier`), and checks a draft.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
     score: float | None = None
     requirement: str = ""
-    """Which one; filled in for you."""
+    """The name of the requirement; filled in for you."""
 
 
 class Draft(str):
-    """What a check is given: the text, and around it what else is known of the sample."""
+    """What a check is given: the text of a sample, with what else is known of it."""
 
     __slots__ = ("context", "messages", "reply", "value")
 
@@ -43,7 +43,7 @@ class Draft(str):
     def __new__(
         cls, reply: Reply, messages: Sequence[Message] = (), context: Sequence[Message] = ()
     ) -> Draft:
-        """A reply as a text."""
+        """The text of a reply."""
         self = super().__new__(cls, reply.text)
         self.reply = reply
         self.messages = tuple(messages)
@@ -53,7 +53,7 @@ class Draft(str):
 
 
 class Tier(IntEnum):
-    """What a check costs. The cheap ones go first."""
+    """What a check costs. The cheapest go first."""
 
     CODE = 0
     PROCESS = 1
@@ -61,22 +61,22 @@ class Tier(IntEnum):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """What a check may need of the call around it."""
+    """What a check may need to know about the call to `sample`."""
 
     model: Model
     options: Options
     request: Request
     retry: Retry = MODEL_RETRY
     timeout: float | None = None
-    """For each call that it makes."""
+    """Seconds for each call that the check makes."""
 
 
 class Requirement(Protocol):
-    """One condition. Frozen, so that two of the same kind and content are equal."""
+    """One condition. Make it frozen, so that two with the same content are equal."""
 
     @property
     def description(self) -> str:
-        """In words, as a model is told it; empty: nothing to tell."""
+        """In words, as it is told to the model; empty: not told."""
 
     @property
     def check_only(self) -> bool:
@@ -88,19 +88,19 @@ class Requirement(Protocol):
 
     @property
     def name(self) -> str:
-        """For reports: never empty."""
+        """For reports; never empty."""
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """The verdict. An error raised here ends the chain, and is reported."""
+        """The verdict. If it raises, its chain ends and the error is reported."""
 
 
-def room_for(tokens: int, options: Options) -> int | None:
-    """The most tokens of a call beside the samples: it says more than a short answer does."""
+def at_least_tokens(tokens: int, options: Options) -> int | None:
+    """`max_tokens` for a judge or an adviser, which need more than a short answer does."""
     return None if options.max_tokens is None else max(tokens, options.max_tokens)
 
 
 def merged(*lists: Sequence[Requirement]) -> tuple[Requirement, ...]:
-    """All of them, each once, in the order in which they were declared."""
+    """All of them, without duplicates, in the order in which they were declared."""
     found: list[Requirement] = []
     for requirement in (each for one in lists for each in one):
         if requirement not in found:
@@ -109,5 +109,5 @@ def merged(*lists: Sequence[Requirement]) -> tuple[Requirement, ...]:
 
 
 def in_checking_order(requirements: Sequence[Requirement]) -> list[Requirement]:
-    """The cheap kinds first; as declared within a kind."""
+    """The cheapest kinds first; within a kind as declared."""
     return sorted(requirements, key=lambda each: each.tier)

@@ -1,7 +1,7 @@
-"""Where your own code may look on: when the loop starts and ends, at each sample and repair.
+"""Your own code at four points: the start and the end, each sample, each repair.
 
-Each hook is a function, sync or async, of the one thing that is described here. An error in a
-hook ends the loop and comes out of `sample`.
+A hook is a function, sync or async, with one argument. An error in a hook ends the sampling and is
+raised by `sample`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fanwise.sampling.strategies.strategy import Turn
 
 
 class LoopStart(msgspec.Struct):
-    """The loop is about to start. Both budgets may be changed; each is at least 1."""
+    """Sampling is about to start. A hook may change both budgets; each is at least 1."""
 
     request: Request
     loop_budget: int
@@ -34,22 +34,22 @@ class Repairing(msgspec.Struct, frozen=True):
 
 
 class Hooks(msgspec.Struct, frozen=True):
-    """`Hooks(iteration=print)`: those that you give are called."""
+    """`Hooks(iteration=print)`: the ones that you give are called."""
 
     start: Callable[[LoopStart], Awaitable[None] | None] | None = None
     """Before anything is asked."""
     iteration: Callable[[Sample], Awaitable[None] | None] | None = None
-    """After each sample that was checked. Chains take turns: sort by id if order matters."""
+    """After each sample that was checked, in the order in which they end."""
     repair: Callable[[Repairing], Awaitable[None] | None] | None = None
-    """Before each sample of a chain but its first."""
+    """Before every sample of a chain except its first."""
     end: Callable[[SampleResult], Awaitable[None] | None] | None = None
     """With everything: samples, errors, tokens, dollars, time saved."""
 
 
-async def tell(hook: Callable[[Any], Awaitable[None] | None] | None, news: Any) -> None:
+async def call_hook(hook: Callable[[Any], Awaitable[None] | None] | None, argument: Any) -> None:
     """Call a hook, if there is one."""
     if hook is None:
         return
-    told = hook(news)
-    if inspect.isawaitable(told):
-        await told
+    returned = hook(argument)
+    if inspect.isawaitable(returned):
+        await returned

@@ -1,4 +1,4 @@
-"""What sampling gives back: every sample that was paid for, its verdicts, and the one chosen."""
+"""The result of sampling: every sample that was paid for, its verdicts, and the chosen one."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ T = TypeVar("T")
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """What it took, over all calls: samples, judges, advice, retries, the cancelled too."""
+    """What it cost, over all calls: samples, judges, advice, retries, cancelled ones too."""
 
     samples: int = 0
     requests: int = 0
     tokens: float = 0
-    """Of the calls that told."""
+    """Of the calls whose usage is known."""
     usd: float | None = 0.0
     """None: the price of at least one call is unknown."""
     unknown: int = 0
-    """Calls that nobody knows the tokens of: cancelled ones, mostly."""
+    """Calls whose usage is unknown: cancelled ones, mostly."""
     elapsed_s: float = 0.0
     sequential_s: float = 0.0
     """What the same samples and checks would have taken one after the other."""
 
     @property
     def saved_s(self) -> float:
-        """Seconds saved against one after the other."""
+        """Seconds saved compared with one after the other."""
         return max(0.0, self.sequential_s - self.elapsed_s)
 
 
 class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` and `value` are those of the sample that was chosen; `success`: it is valid."""
+    """`text` and `value` are those of the chosen sample; `success` says whether it is valid."""
 
     success: bool
     sample: Sample
     samples: tuple[Sample, ...]
     """All that were made, by id."""
     errors: tuple[BaseException, ...] = ()
-    """What chains died of, by chain; also beside a success."""
+    """What ended chains, by chain; there may be some beside a success."""
     seed: int = 0
     loop_budget: int = 1
     concurrency_budget: int = 1
@@ -60,15 +60,15 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.sample.value
 
     def parsed(self, type_: type[T]) -> T:
-        """The value as a type that pydantic knows."""
+        """The value as a type that pydantic supports."""
         from pydantic import TypeAdapter
 
         return TypeAdapter(type_).validate_python(self.value)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data. The same from a replay as from the run that was recorded.
+        """As plain data, the same from a replay as from the run that was recorded.
 
-        So it has the seconds that the model took, and not those that this machine took.
+        So it has the seconds that the model took, but none that were measured here.
         """
         return {
             "success": self.success,
@@ -84,7 +84,7 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> SampleResult:
-        """What `to_json` gave."""
+        """From what `to_json` returned."""
         samples = tuple(_sample_from_json(each) for each in plain["samples"])
         (chosen,) = (sample for sample in samples if sample.id == plain["sample"])
         return SampleResult(

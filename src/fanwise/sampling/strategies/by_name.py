@@ -1,4 +1,4 @@
-"""The strategies by the names that files and the command line give them."""
+"""The strategies by their names in files and on the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
 
 
 def as_strategy(given: Strategy | str) -> Strategy:
-    """A strategy, or one by its name."""
+    """A strategy, or the one with this name."""
     if isinstance(given, Strategy):
         return given
     if isinstance(given, str) and given in STRATEGIES:

@@ -1,8 +1,7 @@
 """Strategies that gather samples and then choose: by reward, by vote, by agreement.
 
-Each chain goes on until it has a valid sample, so `concurrency_budget` samples are compared. A
-chain that dies is no reason to lose the others. How a chain repairs a sample that is not valid
-is another strategy's business: `Majority(repair=MultiTurn())`.
+Each chain goes on until it has a valid sample, so up to `concurrency_budget` samples are compared.
+How a chain repairs an invalid sample is up to another strategy: `Majority(repair=MultiTurn())`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.models.port import Request
-from fanwise.sampling.checks.code_checks import Reward, Score
+from fanwise.sampling.checks.code_checks import RewardCheck, Score
 from fanwise.sampling.samples import Sample, best
 from fanwise.sampling.strategies.strategy import Strategy, Turn
 
@@ -25,7 +24,7 @@ Similarity = Callable[[str, str], float]
 
 
 class Gathering(Strategy):
-    """What the three have in common."""
+    """What the three strategies share."""
 
     gathers = True
 
@@ -36,15 +35,15 @@ class Gathering(Strategy):
     def repair(
         self, turn: Turn, history: Sequence[Sample]
     ) -> Turn | Request | Awaitable[Turn | Request]:
-        """As the given strategy does."""
+        """As the inner strategy does."""
         return self._repair.repair(turn, history)
 
 
 class BestOf(Gathering):
     """The sample with the highest reward.
 
-    `reward`: a function of the draft, in a thread or async; without it the scores of the
-    requirements count. `at_least`: good enough, so that the first sample with it wins at once.
+    `reward`: a function of the draft, sync or async; without it the scores of the requirements
+    count. `at_least`: the first sample that scores this much wins at once.
     """
 
     def __init__(
@@ -56,14 +55,14 @@ class BestOf(Gathering):
     ) -> None:
         super().__init__(repair)
         if reward is None and at_least is not None:
-            raise UsageError(f"at_least is {at_least:g}, of no reward", "Give the reward too")
+            raise UsageError(f"at_least is {at_least:g} without a reward", "Give the reward too")
         self.gathers = at_least is None
-        self._reward = None if reward is None else Reward(reward, at_least, check_only=True)
+        self._reward = None if reward is None else RewardCheck(reward, at_least, check_only=True)
         if self._reward is not None:
             self.requirements = (*self.requirements, self._reward)
 
     def select(self, samples: Sequence[Sample]) -> Sample:
-        """The one with the highest reward; of equal ones the first."""
+        """The one with the highest reward; among equals the first."""
         if not samples[0].valid:
             return best(samples)
         return min(samples, key=lambda sample: (-self._rewarded(sample), sample.id))
@@ -76,10 +75,10 @@ class BestOf(Gathering):
 
 
 class Majority(Gathering):
-    """The value (without a schema: the text) that most of the valid samples agree on.
+    """The value (without a schema: the text) that most valid samples agree on.
 
-    `key`: what is counted, of a sample; by default its value or its text, case and outer space
-    aside.
+    `key`: what is counted for a sample; default: its value, or its text without regard to case and
+    surrounding space.
     """
 
     def __init__(self, key: Key | None = None, *, repair: Strategy | None = None) -> None:
@@ -87,19 +86,19 @@ class Majority(Gathering):
         self._key = key or _said
 
     def select(self, samples: Sequence[Sample]) -> Sample:
-        """The first sample of the largest group; of equal groups, of the one that began first."""
+        """The first sample of the largest group; among equal groups, of the first one."""
         if not samples[0].valid:
             return best(samples)
         keys = [self._key(sample) for sample in samples]
         votes = Counter(keys)
-        (winner, _) = votes.most_common(1)[0]  # of equal counts, the one seen first
+        (winner, _) = votes.most_common(1)[0]  # among equal counts, the one seen first
         return samples[keys.index(winner)]
 
 
 class MinimumBayesRisk(Gathering):
     """The valid sample that is most like all the others.
 
-    `similarity`: of two texts, the higher the more alike; by default the F1 of their words.
+    `similarity`: of two texts, higher for more alike; default: the F1 score of their words.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class MinimumBayesRisk(Gathering):
         self._similarity = similarity or words_in_common
 
     def select(self, samples: Sequence[Sample]) -> Sample:
-        """The one with the highest sum; of equal ones the first."""
+        """The one with the highest sum; among equals the first."""
         if not samples[0].valid:
             return best(samples)
         return min(samples, key=lambda one: (-self._agreement(one, samples), one.id))
@@ -120,7 +119,7 @@ class MinimumBayesRisk(Gathering):
 
 
 def words_in_common(one: str, other: str) -> float:
-    """F1 of the words of two texts: 1 for the same words, 0 for none in common."""
+    """The F1 score of the words of two texts: 1 for the same words, 0 for none in common."""
     ours, theirs = Counter(_words(one)), Counter(_words(other))
     if not ours or not theirs:
         return float(ours == theirs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,16 +13,16 @@ from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Model
 from fanwise.sampling.samples import Sample
-from fanwise.sampling.strategies.strategy import Strategy, Turn
+from fanwise.sampling.strategies.strategy import Strategy, Turn, next_turn
 
 
 class Escalate(Strategy):
-    """The strong model takes over a chain after some failures, or when there is no progress.
+    """Hands a chain to a strong model after some failures, or when it makes no progress.
 
-    `to`: the strong model. `after`: so many samples of the first model fail. No progress: a
-    sample meets no more requirements than the one before it, and has no higher score. An error of
-    the first model (it refuses, it is down) hands the chain over at once, and is reported.
-    `repair`: what the next sample is told of the failure, whoever makes it.
+    `to`: the strong model. `after`: how many samples of the first model may fail. No progress means
+    that a sample meets no more requirements than the one before it, and scores no higher. An error
+    of the first model (it refuses, it is down) hands the chain over at once, and is reported.
+    `repair`: the strategy that says what went wrong, whichever model is asked next.
     """
 
     def __init__(
@@ -39,14 +38,12 @@ class Escalate(Strategy):
         self.requirements = self._repair.requirements
 
     async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
-        """The same question, of the strong model if it is time."""
-        found = self._repair.repair(turn, history)
-        told = await found if inspect.isawaitable(found) else found
-        following = told if isinstance(told, Turn) else replace(turn, request=told)
+        """What the inner strategy asks, from the strong model if it is time."""
+        following = await next_turn(self._repair, turn, history)
         return replace(following, model=self.to) if self._is_time(history) else following
 
     def rescue(self, turn: Turn, error: ModelError) -> Turn | None:
-        """The strong model, where the cheap one refuses or cannot be reached."""
+        """The strong model, if the cheap one refuses or cannot be reached."""
         return replace(turn, model=self.to) if error.model != self.to.name else None
 
     def _is_time(self, history: Sequence[Sample]) -> bool:

@@ -12,7 +12,7 @@ from fanwise.models.ask import ask
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Message, Model, Options, Request
-from fanwise.sampling.checks.requirement import room_for
+from fanwise.sampling.checks.requirement import at_least_tokens
 from fanwise.sampling.samples import Sample
 from fanwise.sampling.strategies.strategy import Strategy, Turn, add_to_prompt, bullets
 
@@ -48,18 +48,17 @@ What was wrong:
 Write one or two sentences of advice to the model for its next attempt: what to do differently. \
 Do not write the answer itself."""
 
-MOST_TOKENS = 200
-"""Room for the advice, also where answers of a word are asked for."""
+LEAST_TOKENS = 200
+"""At least this many for the advice, even where answers are kept short."""
 
 HINT = """Advice for your answer, after an attempt that failed:
 {advice}"""
 
 
 class Repair(Strategy):
-    """The reasons of the last failure go into the prompt.
+    """Adds what was wrong with the last answer to the prompt.
 
-    `template`: how it is said; `{answer}` and `{failures}` stand for what the model had said and
-    what was wrong with it.
+    `template`: with `{answer}` and `{failures}` for the last answer and what was wrong with it.
     """
 
     def __init__(self, template: str = TEMPLATE) -> None:
@@ -67,13 +66,13 @@ class Repair(Strategy):
         self.template = template
 
     def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
-        """The first question, and what was wrong with the last answer."""
+        """The first request, and what was wrong with the last answer."""
         text = _filled(self.template, history[-1])
         return replace(turn, request=add_to_prompt(turn.request, text))
 
 
 class MultiTurn(Strategy):
-    """A conversation: the answer, what is wrong with it, the next answer, and so on."""
+    """Continues the conversation: the answer, what is wrong with it, the next answer, and so on."""
 
     def __init__(self, template: str = FOLLOW_UP) -> None:
         _check_template(template)
@@ -89,22 +88,22 @@ class MultiTurn(Strategy):
 
 
 class Advice(Strategy):
-    """A model reads the failure and writes a hint for the next attempt.
+    """Lets a model read the failure and write a hint for the next attempt.
 
-    `model`: who writes it; default: the model that is sampled.
+    `model`: the adviser; default: the model that is sampled.
     """
 
     def __init__(self, model: str | Mapping[str, Any] | Spec | Model | None = None) -> None:
         self.model = None if model is None else connect(model)
 
     async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
-        """The first question, with the hint."""
+        """The first request, with the hint."""
         adviser = self.model or turn.model
         task = "\n\n".join(message.content for message in turn.request.messages)
         question = ADVICE.format(
             task=task, answer=history[-1].text, failures=bullets(history[-1].failures)
         )
-        options = Options(max_tokens=room_for(MOST_TOKENS, turn.request.options))
+        options = Options(max_tokens=at_least_tokens(LEAST_TOKENS, turn.request.options))
         request = Request((Message("user", question),), options, seed=history[-1].seed)
         reply = await ask(adviser, request, name=f"advice {adviser.name}")
         hint = HINT.format(advice=reply.text.strip())
@@ -120,5 +119,5 @@ def _check_template(template: str) -> None:
         template.format(answer="", failures="")
     except (KeyError, IndexError, ValueError) as error:
         raise UsageError(
-            f"the template has a place for {error}", "It may have {answer} and {failures}"
+            f"the template does not format: {error}", "Use only {answer} and {failures}"
         ) from None

@@ -1,6 +1,6 @@
-"""A strategy: what a chain asks next after a sample that failed, and which sample is chosen.
+"""A strategy: what a chain asks after a sample that failed, and which sample is chosen.
 
-Yours is a class with these two methods; inherit what you do not change::
+To write your own, inherit from `Strategy` and override what you need::
 
     class Shout(Strategy):
         def repair(self, request, history):
@@ -9,10 +9,12 @@ Yours is a class with these two methods; inherit what you do not change::
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.errors import ModelError
 from fanwise.models.port import Message, Model, Request
@@ -28,25 +30,25 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class Strategy:
-    """Rejection sampling: ask the same again, with another seed, until a sample is valid."""
+    """Rejection sampling: ask the same again with another seed, until a sample is valid."""
 
     requirements: Sequence[Requirement | Any] = ()
     """Added to those of the call."""
     gathers = False
-    """Whether every chain goes on until it has a valid sample, for `select` to choose from;
-    else the first valid sample wins."""
+    """True: every chain goes on until it has a valid sample, and `select` chooses among them.
+    False: the first valid sample wins."""
 
     def repair(
         self, turn: Turn, history: Sequence[Sample]
     ) -> Turn | Request | Awaitable[Turn | Request]:
         """What a chain asks next.
 
-        `turn`: its first question. `history`: its samples so far, none of them valid.
+        `turn`: what it asked first. `history`: its samples so far, none of them valid.
         """
         return turn
 
     def rescue(self, turn: Turn, error: ModelError) -> Turn | None:
-        """What a chain asks next whose model failed; None: the chain dies of the error."""
+        """What a chain asks next after an error of its model; None: the chain ends."""
         return None
 
     def select(self, samples: Sequence[Sample]) -> Sample:
@@ -54,15 +56,22 @@ class Strategy:
         return best(samples)
 
 
+async def next_turn(strategy: Strategy, turn: Turn, history: Sequence[Sample]) -> Turn:
+    """What `repair` returns, awaited if need be; a request goes to the same model."""
+    found = strategy.repair(turn, history)
+    following = await found if inspect.isawaitable(found) else found
+    return following if isinstance(following, Turn) else replace(turn, request=following)
+
+
 def add_to_prompt(request: Request, text: str) -> Request:
-    """The request with this at the end of what the user said last."""
+    """The request with this text at the end of the last user message."""
     *before, last = request.messages
     if last.role != "user":
-        return msgspec.structs.replace(request, messages=(*request.messages, Message("user", text)))
+        return replace(request, messages=(*request.messages, Message("user", text)))
     joined = Message("user", f"{last.content}\n\n{text}")
-    return msgspec.structs.replace(request, messages=(*before, joined))
+    return replace(request, messages=(*before, joined))
 
 
 def bullets(lines: Sequence[str]) -> str:
-    """A list, one line each."""
+    """A list with one line for each."""
     return "\n".join(f"- {line}" for line in lines)

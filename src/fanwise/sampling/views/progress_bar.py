@@ -10,26 +10,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from fanwise.sampling.run.sampling import Setup
     from fanwise.sampling.samples import Sample
 
 
-class Bar:
-    """Drawn on stderr while it is entered, if it is wanted and stderr is a terminal."""
+class ProgressBar:
+    """Drawn on stderr inside `with`, if it is wanted and stderr is a terminal.
 
-    def __init__(self, setup: Setup) -> None:
-        self._most = setup.loop_budget * setup.concurrency_budget
-        self._requirements = len(setup.requirements)
-        self._wanted = setup.progress and os.isatty(2)
+    `most`: samples in all. `requirements`: how many there are.
+    """
+
+    def __init__(self, most: int, requirements: int, *, wanted: bool) -> None:
+        self._most = most
+        self._requirements = requirements
+        self._wanted = wanted and os.isatty(2)
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         if self._wanted:
             from rich.console import Console
             from rich.progress import Progress
 
-            # Drawn when there is news, and not by a thread of its own.
+            # Drawn when a sample ends, and not by a thread of its own.
             console = Console(stderr=True)
             self._progress = Progress(console=console, transient=True, auto_refresh=False)
             self._task = self._progress.add_task("sampling", total=self._most)
@@ -46,7 +48,7 @@ class Bar:
             self._progress.stop()
 
     def show(self, samples: Iterable[Sample]) -> None:
-        """Where it stands."""
+        """Draw it anew."""
         if self._progress is None or self._task is None:
             return
         checked = [sample for sample in samples if sample.checked]

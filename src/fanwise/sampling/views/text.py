@@ -1,4 +1,4 @@
-"""What people are told when a file of samples has run."""
+"""The results of a file of samples as text: for stdout, for stderr, and for `fanwise show`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_TEXT = 100
 
 
 def end_of(outcomes: Sequence[Outcome[Any]], total: int, *, alone: bool) -> End:
-    """The texts on stdout, in the order of the inputs; what is wrong on stderr."""
+    """The texts for stdout, in the order of the inputs; what went wrong for stderr."""
     done = [(o.key, SampleResult.from_json(o.unwrap())) for o in outcomes if o.ok]
     valid = [key for key, result in done if result.success]
     return End(
@@ -29,7 +29,7 @@ def end_of(outcomes: Sequence[Outcome[Any]], total: int, *, alone: bool) -> End:
 
 
 def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:
-    """One input for `fanwise show`: the sample that was chosen; fully: each sample, in order."""
+    """One input for `fanwise show`: the chosen sample; `fully`: every sample, in order."""
     chosen = result.sample
     made = f"sample {chosen.id}, of {len(result.samples)} that were made"
     lines = [f"{key}: {_state(chosen)} ({made}): {_cut(_one_line(result))}"]

@@ -1,0 +1,108 @@
+"""The strategy in a file: a name, or a mapping with its options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
+from fanwise.sampling.strategies.escalate import Escalate
+from fanwise.sampling.strategies.repair import FOLLOW_UP, TEMPLATE, Advice, MultiTurn, Repair
+from fanwise.sampling.strategies.strategy import Strategy
+from fanwise.specs import ModelSpec, SpecModel, Where, function
+from fanwise.specs.nearest import did_you_mean
+
+
+class TemplateSpec(SpecModel):
+    """`{template: …}`, with `{answer}` and `{failures}` in it."""
+
+    template: str | None = None
+
+
+class AdviceSpec(SpecModel):
+    """`{model: …}`: the adviser."""
+
+    model: ModelSpec | None = None
+
+
+class VoteSpec(SpecModel):
+    """`{repair: …}`: how an invalid sample is repaired."""
+
+    repair: StrategySpec | None = None
+
+
+class BestOfSpec(VoteSpec):
+    """`{reward: "module:function", at_least: …, repair: …}`."""
+
+    reward: str | None = None
+    at_least: float | None = None
+
+
+class EscalateSpec(VoteSpec):
+    """`{to: MODEL, after: 2, repair: …}`."""
+
+    to: ModelSpec
+    after: int = Field(default=2, ge=1)
+
+
+class StrategySpec(SpecModel):
+    """A name, or one of these with its options."""
+
+    rejection: SpecModel | None = None
+    repair: TemplateSpec | None = None
+    multi_turn: TemplateSpec | None = None
+    advice: AdviceSpec | None = None
+    best_of: BestOfSpec | None = None
+    majority: VoteSpec | None = None
+    minimum_bayes_risk: VoteSpec | None = None
+    escalate: EscalateSpec | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        if given not in cls.model_fields:
+            raise ValueError(
+                f"there is no strategy {given!r}{did_you_mean(given, cls.model_fields)}"
+            )
+        if given == "escalate":
+            raise ValueError("escalate needs a model: {escalate: {to: PROVIDER:MODEL}}")
+        return {given: {}}
+
+    @model_validator(mode="after")
+    def _one(self) -> StrategySpec:
+        if len(self.model_fields_set) != 1:
+            raise ValueError(f"a strategy is one of {', '.join(type(self).model_fields)}")
+        return self
+
+    def strategy(self, where: Where) -> Strategy:
+        """The strategy. `BadSpec`."""
+        return where.making(lambda: self._made(where))
+
+    def _made(self, where: Where) -> Strategy:
+        if self.repair is not None:
+            return Repair(self.repair.template or TEMPLATE)
+        if self.multi_turn is not None:
+            return MultiTurn(self.multi_turn.template or FOLLOW_UP)
+        if self.advice is not None:
+            return Advice(None if self.advice.model is None else self.advice.model.spec())
+        if self.best_of is not None:
+            given = self.best_of.reward
+            scored = None if given is None else function(given, where.at("best_of", "reward"))
+            inner = _inner(self.best_of, where.at("best_of"))
+            return BestOf(scored, at_least=self.best_of.at_least, repair=inner)
+        if self.majority is not None:
+            return Majority(repair=_inner(self.majority, where.at("majority")))
+        if self.minimum_bayes_risk is not None:
+            inner = _inner(self.minimum_bayes_risk, where.at("minimum_bayes_risk"))
+            return MinimumBayesRisk(repair=inner)
+        if self.escalate is not None:
+            inner = _inner(self.escalate, where.at("escalate"))
+            return Escalate(self.escalate.to.spec(), after=self.escalate.after, repair=inner)
+        return Strategy()
+
+
+def _inner(spec: VoteSpec, where: Where) -> Strategy | None:
+    return None if spec.repair is None else spec.repair.strategy(where.at("repair"))
