@@ -1,14 +1,15 @@
-# make setup: everything from the lock file into .venv.  make test: what CI runs.
+# make setup: everything from the lock file into .venv.  make test: before each commit.
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 # The other versions that make test-all tries, each in a virtual environment of its own.
 PYTHONS ?= 3.12 3.13
 BIN := .venv/bin
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
 export UV_PROJECT_ENVIRONMENT := .venv
 # The tests start many short Python processes: compiled files make that bearable.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test test-all lint types layers unit coverage fuzz bench docs format release clean
+.PHONY: help setup run test test-all checks lint types layers unit slow coverage fuzz bench docs format release clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -30,9 +31,13 @@ run: setup  ## the main job: two prompts compared on a model that runs here; no 
 	if test $$code -le 1; then $(BIN)/fanwise report words --output .fanwise/words.html || exit; fi; \
 	exit $$code
 
-test: lint types layers unit  ## all checks and all tests
+test: checks unit  ## all checks, and the tests without the slow ones: five minutes on two cores
 
-test-all: test $(PYTHONS:%=unit-%)  ## the same, and the tests on other Pythons that are there
+test-all: test slow $(PYTHONS:%=unit-%)  ## everything, also on other Pythons that are there
+
+# Side by side: each uses one core.
+checks: setup
+	@$(MAKE) --no-print-directory -j --output-sync=target lint types layers
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -45,11 +50,14 @@ layers: setup
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(PYTEST) -m "not slow"
+
+slow: setup  ## what make test leaves out: slow tests, and property tests with many examples
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=full -o faulthandler_timeout=0
 
 # Not a part of make test: in all the processes that tests start it costs half as much again.
 coverage: setup  ## the tests, and which lines they do not reach
-	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
+	$(PYTEST) --cov --cov-report=term:skip-covered
 
 # One other version, as in make unit-3.13: from the search path, or from pyenv.
 unit-%: setup
@@ -59,12 +67,12 @@ unit-%: setup
 	set -ex; export UV_PROJECT_ENVIRONMENT=.venv-$*; \
 	test -x .venv-$*/bin/python || $(BIN)/uv venv --quiet --python "$$python" .venv-$*; \
 	$(BIN)/uv sync --frozen --quiet; \
-	.venv-$*/bin/python -m pytest -n 2 --dist worksteal $(TESTS)
+	.venv-$*/bin/python -m $(PYTEST:$(BIN)/%=%) $(TESTS)
 
 # A seed of your own: make fuzz SEED=1. Some of the tests: make fuzz TESTS=tests/kernel.
 fuzz: SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 fuzz: setup  ## the property tests, long and with a fresh seed, which is printed
-	$(BIN)/pytest -n auto --dist worksteal -m hypothesis -o faulthandler_timeout=0 \
+	$(PYTEST) -m hypothesis -o faulthandler_timeout=0 \
 	  --hypothesis-profile=fuzz --hypothesis-seed=$(SEED) $(TESTS)
 
 bench: setup  ## the benchmarks: ratios side by side, see bench/README.md

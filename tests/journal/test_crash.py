@@ -11,6 +11,7 @@ import pytest
 from fanwise.journal.owner import current_owner
 from fanwise.journal.sqlite import SqliteJournal
 from tests.journal.conftest import Child
+from tests.marks import slow_after
 
 ROOT = str(Path(__file__).parents[2])
 
@@ -67,7 +68,7 @@ def check_after_the_crash(process: subprocess.Popen[str], path: Path, last: str 
     return len(present) - len(acknowledged)
 
 
-@pytest.mark.parametrize("visit", [1, 2, 7])
+@pytest.mark.parametrize("visit", slow_after(1, [2, 1, 7]))
 def test_killed_before_a_commit_nothing_of_the_batch_is_there(
     tmp_path: Path, child: Child, visit: int
 ) -> None:
@@ -77,7 +78,7 @@ def test_killed_before_a_commit_nothing_of_the_batch_is_there(
     assert untold == 0
 
 
-@pytest.mark.parametrize("visit", [1, 2, 7])
+@pytest.mark.parametrize("visit", slow_after(1, [2, 1, 7]))
 def test_killed_after_a_commit_the_batch_is_there_although_nobody_was_told(
     tmp_path: Path, child: Child, visit: int
 ) -> None:
@@ -87,7 +88,7 @@ def test_killed_after_a_commit_the_batch_is_there_although_nobody_was_told(
     assert untold > 0
 
 
-@pytest.mark.parametrize("acknowledged", [1, 10, 333, 5_000, 30_000])
+@pytest.mark.parametrize("acknowledged", slow_after(2, [1, 333, 10, 5_000, 30_000]))
 def test_killed_at_any_moment_everything_acknowledged_is_there_in_order(
     tmp_path: Path, child: Child, acknowledged: int
 ) -> None:

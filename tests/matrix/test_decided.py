@@ -12,6 +12,7 @@ from fanwise.matrix.compare import compare
 from fanwise.matrix.data import Scored
 from fanwise.matrix.decided import Verdict, confidence_sequence, needless, spent, verdicts
 from fanwise.matrix.options import AnalysisOptions
+from tests.marks import slow_after
 from tests.matrix.support import places, scored
 
 ALPHA = 0.1
@@ -77,7 +78,7 @@ def history(chance: random.Random, world: World, inputs: int, rounds: int) -> li
     return looks
 
 
-@pytest.mark.parametrize("inputs", [12, 30])
+@pytest.mark.parametrize("inputs", slow_after(1, [12, 30]))
 @pytest.mark.parametrize("world", [symmetric, noisy, skewed, drifting])
 def test_over_all_looks_a_false_decision_is_at_most_as_frequent_as_alpha(
     world: World, inputs: int

@@ -19,6 +19,7 @@ from fanwise.models.names import Spec
 from fanwise.models.unconnected import unconnected
 from fanwise.specs import read
 from fanwise.specs.system import Assumed
+from tests.marks import slow_after
 
 TWO_SECONDS = {"all": "2s"}
 
@@ -212,7 +213,9 @@ MIXED = """\
 """.replace("INPUTS", ", ".join(f"{{id: i{number}, text: t{number}}}" for number in range(12)))
 
 
-@pytest.mark.parametrize("left_out", ["rates:", "budget:", "score:", "vote:", "nothing"])
+@pytest.mark.parametrize(
+    "left_out", slow_after(1, ["nothing", "rates:", "budget:", "score:", "vote:"])
+)
 def test_the_ledger_alone_gives_the_times_of_the_whole_kernel(files: Files, left_out: str) -> None:
     lines = MIXED.replace("usd: 500, ", "").splitlines(keepends=True)
     found = files.simulated("".join(line for line in lines if left_out not in line))
