@@ -54,6 +54,7 @@ class Schedule(Generic[E]):
         self.halted = False
         """Nothing more starts: a halt, or an order from outside."""
         self.exhausted = False
+        self._named_caps = bool(ledger.resources)
         self._total = Resource(TOTAL, cap)
         self._only_total: Wanted = ((self._total, 1),)
         self._resolved: dict[str, Wanted] = {}
@@ -75,7 +76,15 @@ class Schedule(Generic[E]):
         item.group = self._group
         item.needs = self._resolve(needs) if needs else self._only_total
         self.open[item.order] = item
-        return self._request(item, now)
+        if self._named_caps or self._total.in_use >= self.cap:
+            return self.ledger.request(item, now)
+        # There is no cap but the fan-out's own: nothing else to look at, nobody else to wait for.
+        item.state = "held"
+        item.taken_at = now
+        self._total.in_use += 1
+        if self._total.in_use > self._total.peak:
+            self._total.peak = self._total.in_use
+        return True
 
     # -- what happened --------------------------------------------------------------------------
 
@@ -86,12 +95,18 @@ class Schedule(Generic[E]):
     def again(self, item: E, now: float) -> bool:
         """It wants another attempt. True: now, its permits are taken. False: it waits."""
         item.tried = True
-        return self._request(item, now)
+        return self.ledger.request(item, now)
 
     def worked(self, item: E, ran_s: float) -> None:
         """The item's work is over: its permits are free, its outcome is not known yet."""
-        if item.state == "held":
+        if item.state != "held":
+            return
+        if self._named_caps or self._group.waiting:
             self._release(item, ran_s)
+            return
+        item.state = "over"
+        self._total.in_use -= 1
+        self._work_s += ran_s
 
     def ended(self, outcome: Outcome[Any]) -> Decision[E]:
         """An item's outcome is known (and on disk, perhaps since long). Says what this ends."""
@@ -181,25 +196,9 @@ class Schedule(Generic[E]):
             found = self._resolved[name] = self.ledger.resolve(needs, self._total)
         return found
 
-    def _request(self, item: E, now: float) -> bool:
-        total = self._total
-        if self.ledger.resources or total.in_use >= self.cap:
-            return self.ledger.request(item, now)
-        # There are no caps but this fan-out's own, so there is nothing else to look at.
-        item.state = "held"
-        item.taken_at = now
-        total.in_use += 1
-        if total.in_use > total.peak:
-            total.peak = total.in_use
-        return True
-
     def _release(self, item: E, ran_s: float) -> None:
-        self._work_s += ran_s
-        if not self.ledger.resources and not self._group.waiting:
-            item.state = "over"
-            self._total.in_use -= 1
-            return
         self.ledger.release(item, ran_s)
+        self._work_s += ran_s
         for resource, units in item.needs[1:]:
             name = resource.name
             self._work_by_cap[name] = self._work_by_cap.get(name, 0.0) + ran_s * units

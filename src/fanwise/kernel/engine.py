@@ -36,6 +36,7 @@ from fanwise.kernel.dispatch import Dispatcher
 from fanwise.kernel.entry import Entry
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.intake import Intake
+from fanwise.kernel.patient_future import PatientFuture
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutScope
 from fanwise.kernel.tasks import new_task
@@ -83,7 +84,7 @@ class Engine(Generic[I, T]):
         self._events = scope.subscribers
         self._context = contextvars.copy_context()
         self._cancelling = Cancelling(scope.loop, schedule.open, self._never_ran)
-        self._over: asyncio.Future[None] = scope.loop.create_future()
+        self._over = _End(self)
 
     # -- the whole ------------------------------------------------------------------------------
 
@@ -106,11 +107,10 @@ class Engine(Generic[I, T]):
 
     async def finished(self) -> None:
         """Wait for the end. Cancelling this wait cancels the fan-out, and waits on."""
-        while not self._over.done():
-            try:
-                await asyncio.wait([self._over])
-            except asyncio.CancelledError as error:
-                self.abort(error)
+        try:
+            await self._over
+        except asyncio.CancelledError as error:  # it came when all had ended
+            self.abort(error)
 
     def halt(self, reason: str) -> None:
         """Start nothing more; what is in flight goes on."""
@@ -328,7 +328,7 @@ class Engine(Generic[I, T]):
         """Perhaps this was the last."""
         if self.schedule.over and self.intake.closed() and not self._over.done():
             self._cancelling.over()
-            self._over.set_result(None)
+            self._over.come()
 
     # -- telling --------------------------------------------------------------------------------
 
@@ -342,3 +342,21 @@ class Engine(Generic[I, T]):
     def emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
         """Tell the subscribers."""
         self._events.emit(kind(at=self._loop.time(), path=self.scope.path, **fields))
+
+
+class _End(PatientFuture[None]):
+    """The end of a fan-out. Whoever is cancelled while he waits for it cancels the fan-out."""
+
+    def __init__(self, engine: Engine[Any, Any]) -> None:
+        super().__init__(loop=engine.scope.loop)
+        self._engine: Engine[Any, Any] | None = engine
+
+    def interrupted(self, error: asyncio.CancelledError) -> None:
+        """End everything, then raise this."""
+        if self._engine is not None:
+            self._engine.abort(error)
+
+    def come(self) -> None:
+        """All has ended. The loop holds this future until its waiter waits for something else."""
+        self._engine = None
+        self.set_result(None)

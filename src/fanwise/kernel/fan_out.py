@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 from collections.abc import Awaitable, Callable, Coroutine
+from operator import attrgetter
 from typing import Any, TypeVar, Unpack, overload
 
 from fanwise.core.budget import Budget
@@ -69,13 +70,9 @@ async def fan_out(
     `record=False`: of a durable run, the items are not recorded, only what they fan out inside;
     for items that do nothing but that, and on a resume are gone through again.
     """
-    got: dict[int, Outcome[Any]] = {}
-
-    def deliver(outcome: Outcome[Any]) -> None:
-        got[outcome.index] = outcome
-
+    got: list[Outcome[Any]] = []
     one = FanOut[I, Any](
-        deliver, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
+        got.append, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
         timeout=timeout, key=key, run=run, name=name, budget=budget, reuse=reuse, record=record,
     )  # fmt: skip
     one.begin()
@@ -86,20 +83,22 @@ async def fan_out(
     return _assemble(one.engine, got, stats)
 
 
-def _assemble(engine: Engine[Any, T], got: dict[int, Outcome[T]], stats: Stats) -> Outcomes[T]:
+def _assemble(engine: Engine[Any, T], got: list[Outcome[T]], stats: Stats) -> Outcomes[T]:
     schedule = engine.schedule
     by = schedule.halted_by
     kind = schedule.halt.kind
-    ordered = [got[index] for index in sorted(got)]
-    halting = got.get(by) if by is not None else None
-    cut = len(ordered) if by is None or kind == "fastest" else by + 1
+    got.sort(key=attrgetter("index"))
+    halting = None if by is None else next((each for each in got if each.index == by), None)
+    cut = len(got) if by is None or kind == "fastest" else by + 1
+    discarded = [outcome for outcome in got[cut:] if outcome.status != "skipped"]
+    del got[cut:]
     outcomes = Outcomes(
-        ordered[:cut],
+        got,
         stats,
         halted_by=halting,
         halt_reason=engine.halt_reason,
         winner=halting if kind in ("success", "fastest") else None,
-        discarded=[outcome for outcome in ordered[cut:] if outcome.status != "skipped"],
+        discarded=discarded,
     )
     if (problem := engine.intake.problem) is not None:
         raise ItemsError(engine.intake.pulled, outcomes) from problem

@@ -214,19 +214,17 @@ class Intake(Generic[I]):
     def _admit(self, item: I) -> None:
         index = self.pulled
         try:
-            key = self._key_of(item, index)
-            needs = self._needs_of(item, index)
+            key = None if self._key is None else self._key_of(self._key, item, index)
+            needs = None if self._needs is None else self._needs_of(self._needs, item, index)
             self.pulled += 1
             self._taker.admit(item, index, key, needs)
         except BaseException as error:
             # Whatever it is (a codec's, say): nothing may leave while items are in flight.
             self._taker.abort(error)
 
-    def _key_of(self, item: I, index: int) -> str | None:
-        if self._key is None:
-            return None
+    def _key_of(self, key_of: Callable[[I], str], item: I, index: int) -> str:
         try:
-            key = self._key(item)
+            key = key_of(item)
         except Exception as error:
             raise BadPredicate("key", index, "raised") from error
         if not isinstance(key, str):
@@ -238,11 +236,9 @@ class Intake(Generic[I]):
         self._keys.add(key)
         return key
 
-    def _needs_of(self, item: I, index: int) -> dict[str, int] | None:
-        if self._needs is None:
-            return None
+    def _needs_of(self, needs_of: Callable[[I], Needs], item: I, index: int) -> dict[str, int]:
         try:
-            wanted = self._needs(item)
+            wanted = needs_of(item)
         except Exception as error:
             raise BadPredicate("needs", index, "raised") from error
         ledger = self._schedule.ledger

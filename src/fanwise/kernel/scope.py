@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fanwise.core.budget import Budgets
@@ -110,14 +111,16 @@ class Places:
 
 
 class Scope:
-    """One item: the scope of the code that works on it."""
-
-    __slots__ = ("entry", "fan_out", "places")
+    """One attempt at an item: the scope of the code that makes it."""
 
     def __init__(self, fan_out: FanOutScope, entry: Entry[Any, Any]) -> None:
         self.fan_out = fan_out
         self.entry = entry
-        self.places = Places()
+
+    @cached_property
+    def places(self) -> Places:
+        """The names of the fan-outs inside it; most items have none."""
+        return Places()
 
     @property
     def path(self) -> str:

@@ -14,6 +14,7 @@ def new_task(
     """A task that begins at the loop's next turn.
 
     Made directly and not by the loop's task factory: an eager one would run the work before its
-    bookkeeping is done, and items that end at once would recurse.
+    bookkeeping is done, and items that end at once would recurse. With a name, since making one
+    up ("Task-17") is a tenth of what a task costs.
     """
-    return asyncio.Task(work, loop=loop, context=context)
+    return asyncio.Task(work, loop=loop, name="fanwise", context=context)

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from fanwise.kernel.inbox import Inbox
+from fanwise.kernel.patient_future import PatientFuture
 from fanwise.kernel.virtual import outside
 
 T = TypeVar("T")
@@ -68,44 +70,50 @@ class EndedAnyway(asyncio.CancelledError):
         super().__init__()
 
 
-class _Job:
-    __slots__ = ("context", "flag", "function", "future", "loop")
+class _Job(PatientFuture[None]):
+    """One call in a thread: done when the thread has ended it, with a value or an error."""
 
-    def __init__(self, function: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
-        self.function = function
-        self.loop = loop
-        self.future: asyncio.Future[Any] = loop.create_future()
-        self.flag = CancelFlag()
-        self.context = contextvars.copy_context()
+    interruption: asyncio.CancelledError | None = None
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, function: Callable[..., Any], args: tuple[Any, ...]
+    ) -> None:
+        super().__init__(loop=loop)
+        self._function = function
+        self._args = args
+        self._flag = CancelFlag()
+        self._context = contextvars.copy_context()
+        self.value: Any = None
+        self.error: BaseException | None = None
 
     def perform(self) -> None:
+        """In the thread."""
         try:
-            result = self.context.run(self._call)
+            self.value = self._context.run(self._call)
         except BaseException as raised:
-            self._report(self.future.set_exception, _storable(raised))
-        else:
-            self._report(self.future.set_result, result)
+            self.error = raised
 
     def _call(self) -> Any:
-        _flag.set(self.flag)
-        return self.function()
+        _flag.set(self._flag)
+        return self._function(*self._args)
 
-    def _report(self, tell: Callable[[Any], None], what: Any) -> None:
-        self.loop.call_soon_threadsafe(self._tell, tell, what)
+    def interrupted(self, error: asyncio.CancelledError) -> None:
+        """Ask the thread to end."""
+        self.interruption = error
+        self._flag.set()
 
-    def _tell(self, tell: Callable[[Any], None], what: Any) -> None:
-        outside(self.loop, -1)
-        if not self.future.done():
-            tell(what)
-
-
-def _storable(error: BaseException) -> BaseException:
-    """A future refuses StopIteration, which would otherwise vanish with the thread."""
-    if not isinstance(error, StopIteration):
-        return error
-    wrapped = RuntimeError("the work raised StopIteration")
-    wrapped.__cause__ = error
-    return wrapped
+    def result_of_call(self) -> Any:
+        """The value or the error; if it was interrupted, these beside the cancellation."""
+        value, error = self.value, self.error
+        # An error's traceback will hold this job, and the loop holds it for a while.
+        del self._function, self._args, self._context, self.value, self.error
+        if self.interruption is not None:
+            if error is None:
+                raise EndedAnyway(value)
+            raise self.interruption from error
+        if error is not None:
+            raise error
+        return value
 
 
 class Threads:
@@ -116,48 +124,38 @@ class Threads:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._busy = 0
+        self._ended: Inbox[_Job] | None = None
 
-    async def run(self, function: Callable[[], T]) -> T:
+    async def run(self, function: Callable[..., T], *args: Any) -> T:
         """Call it in a thread. If cancelled meanwhile: asks it to end, waits, then says so."""
-        job = _Job(function, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        job = _Job(loop, function, args)
+        outside(loop, +1)
         self._busy += 1
-        outside(job.loop, +1)
         if self._busy > len(self._threads):
-            self._add_thread()
+            self._add_thread(loop)
         self._jobs.put(job)
         try:
-            value: T = await self._wait(job)
-            return value
+            await job
+        except asyncio.CancelledError as error:  # it came when the thread had ended
+            job.interrupted(error)
         finally:
             self._busy -= 1
+        value: T = job.result_of_call()
+        return value
 
-    async def _wait(self, job: _Job) -> Any:
-        interrupted: asyncio.CancelledError | None = None
-        while not job.future.done():
-            try:
-                await asyncio.shield(job.future)
-            except asyncio.CancelledError as caught:
-                interrupted = caught
-                job.flag.set()
-            except BaseException:
-                break
-        if interrupted is None:
-            return job.future.result()
-        # The thread has ended. What it gave or raised is told beside the cancellation.
-        error = job.future.exception()
-        if error is None:
-            raise EndedAnyway(job.future.result())
-        raise interrupted from error
-
-    def _add_thread(self) -> None:
+    def _add_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._ended is None:
+            self._ended = Inbox(loop, _has_ended)
         name = f"{self._name}-{len(self._threads)}"
-        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        thread = threading.Thread(target=self._work, args=[self._ended], name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _work(self) -> None:
+    def _work(self, ended: Inbox[_Job]) -> None:
         while (job := self._jobs.get()) is not None:
             job.perform()
+            ended.put(job)
             del job  # an idle thread must not keep the last item alive
 
     def close(self) -> None:
@@ -167,3 +165,8 @@ class Threads:
         for thread in self._threads:
             thread.join()
         self._threads.clear()
+
+
+def _has_ended(job: _Job) -> None:
+    outside(job.get_loop(), -1)
+    job.set_result(None)

@@ -1,0 +1,36 @@
+"""What other threads bring to the event loop: one wake-up for all that has come meanwhile.
+
+Waking a loop costs a system call, and the loop another one: more than the work of a small item.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Inbox(Generic[T]):
+    """`put` from any thread; `take` is called with each, in order, on the event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, take: Callable[[T], None]) -> None:
+        self._loop = loop
+        self._take = take
+        self._things: deque[T] = deque()
+        self._woken = False
+
+    def put(self, thing: T) -> None:
+        """Bring it to the loop."""
+        self._things.append(thing)
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        # Before looking, so that what comes from now on wakes the loop again.
+        self._woken = False
+        while self._things:
+            self._take(self._things.popleft())
