@@ -17,9 +17,8 @@ from tests.profiles import examples
 from tests.worlds import Planned, World, sequential, worlds
 
 
-class Item(Ticket):
-    def __init__(self, index: int) -> None:
-        self.order = index
+def a_ticket(schedule: Schedule[Ticket], index: int) -> Ticket:
+    return Ticket(schedule.group, schedule.only_total, index)
 
 
 @dataclass
@@ -28,8 +27,8 @@ class Driver:
 
     world: World
     caps: Caps = field(init=False)
-    schedule: Schedule[Item] = field(init=False)
-    items: dict[int, Item] = field(default_factory=dict)
+    schedule: Schedule[Ticket] = field(init=False)
+    items: dict[int, Ticket] = field(default_factory=dict)
     now: float = 0.0
     pulled: int = 0
     outcomes: dict[int, Outcome[Any]] = field(default_factory=dict)
@@ -67,13 +66,12 @@ class Driver:
                 return
             index = self.pulled
             self.pulled += 1
-            item = self.items[index] = Item(index)
+            item = self.items[index] = a_ticket(self.schedule, index)
             if self.schedule.add(item, self.world.items[index].needs, self.now):
                 self.start(index)
 
     def grants(self) -> None:
         for ticket in self.schedule.ledger.grants(self.now):
-            assert isinstance(ticket, Item)
             self.start(ticket.order)
 
     def start(self, index: int) -> None:
@@ -157,7 +155,7 @@ def test_with_fastest_the_winner_is_the_first_success_to_finish_and_nothing_star
 ) -> None:
     driver = Driver(world)
     driver.schedule.halt = Halt.on_success(fastest=True)
-    driver.schedule._group.prefer = "order"
+    driver.schedule.group.prefer = "order"
     driver.run()
     winners = [o.index for o in driver.outcomes.values() if o.status == "done"]
     assert winners == ([driver.schedule.halted_by] if winners else [])
@@ -192,9 +190,9 @@ def test_the_cost_of_a_decision_does_not_grow_with_the_number_of_waiting_items()
 
     def looks(n: int) -> float:
         caps = Caps(a=1, b=1)
-        schedule: Schedule[Item] = Schedule(caps.ledger, 100, Halt.never(), now=0.0)
+        schedule: Schedule[Ticket] = Schedule(caps.ledger, 100, Halt.never(), now=0.0)
         for index in range(n):
-            schedule.add(Item(index), {"ab"[index % 2]: 1}, 0.0)
+            schedule.add(a_ticket(schedule, index), {"ab"[index % 2]: 1}, 0.0)
         counted = 0
         fits = caps.ledger._fits
 

@@ -56,9 +56,11 @@ class Schedule(Generic[E]):
         self.exhausted = False
         self._named_caps = bool(ledger.resources)
         self._total = Resource(TOTAL, cap)
-        self._only_total: Wanted = ((self._total, 1),)
+        self.only_total: Wanted = ((self._total, 1),)
+        """The needs of an item that needs no named cap."""
         self._resolved: dict[str, Wanted] = {}
-        self._group = Group("longest" if halt.kind == "never" else "order")
+        self.group = Group("longest" if halt.kind == "never" else "order")
+        """Of all its items."""
         self._began = now
         self._work_s = 0.0
         self._work_by_cap: dict[str, float] = {}
@@ -67,14 +69,13 @@ class Schedule(Generic[E]):
 
     def wants_items(self, ahead: bool = False) -> bool:
         """Whether to pull one more: something could run it now, or (`ahead`) to know it early."""
-        if self.halted or self.exhausted or self._group.waiting >= LOOK_AHEAD:
+        if self.halted or self.exhausted or self.group.waiting >= LOOK_AHEAD:
             return False
         return ahead or self._total.in_use < self.cap
 
     def add(self, item: E, needs: Mapping[str, int] | None, now: float) -> bool:
         """A new item. True: start it now, its permits are taken. False: it waits."""
-        item.group = self._group
-        item.needs = self._resolve(needs) if needs else self._only_total
+        item.needs = self._resolve(needs) if needs else self.only_total
         self.open[item.order] = item
         if self._named_caps or self._total.in_use >= self.cap:
             return self.ledger.request(item, now)
@@ -101,7 +102,7 @@ class Schedule(Generic[E]):
         """The item's work is over: its permits are free, its outcome is not known yet."""
         if item.state != "held":
             return
-        if self._named_caps or self._group.waiting:
+        if self._named_caps or self.group.waiting:
             self._release(item, ran_s)
             return
         item.state = "over"
@@ -162,7 +163,7 @@ class Schedule(Generic[E]):
     @property
     def waiting(self) -> int:
         """Items that were pulled and wait for permits."""
-        return self._group.waiting
+        return self.group.waiting
 
     def is_open(self, index: int) -> bool:
         """Whether the item has not ended."""

@@ -68,22 +68,20 @@ class Line:
 class Ticket:
     """One wish for permits: of an item, for one attempt after the other, or of a call.
 
-    Whoever waits is a ticket: the kernel's items and calls are subclasses. A hundred thousand are
-    made, so what most of them never change is an attribute of the class.
+    Whoever waits is a ticket: the kernel's items and calls are subclasses.
     """
 
-    tokens = 0.0
-    """The most that it may use."""
-    paid = 0.0
-    """Tokens that it took from the rates when it went."""
-    state: Literal["new", "waiting", "held", "over"] = "new"
-    taken_at = 0.0
-    tried = False
-    """It had an attempt, and wants another."""
+    __slots__ = ("group", "needs", "order", "paid", "state", "taken_at", "tokens", "tried")
 
     def __init__(self, group: Group, needs: Wanted, order: int, tokens: float = 0.0) -> None:
         self.group = group
         self.needs = needs
         self.order = order
-        if tokens:
-            self.tokens = tokens
+        self.tokens = tokens
+        """The most that it may use."""
+        self.paid = 0.0
+        """Tokens that it took from the rates when it went."""
+        self.state: Literal["new", "waiting", "held", "over"] = "new"
+        self.taken_at = 0.0
+        self.tried = False
+        """It had an attempt, and wants another."""

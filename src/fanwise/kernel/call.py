@@ -17,7 +17,7 @@ from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Attempt, Usage
 from fanwise.core.retry import Retry
-from fanwise.core.waiting import Ticket
+from fanwise.core.waiting import Ticket, Wanted
 from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
 from fanwise.kernel.dispatch import Grantee, dispatcher_of
@@ -106,7 +106,11 @@ class _Wait:
 class _Permits(Grantee):
     """The permits of one attempt."""
 
-    wait: _Wait | None = None
+    __slots__ = ("wait",)
+
+    def __init__(self, ledger: Ledger, needs: Wanted, tokens: float) -> None:
+        super().__init__(ledger.calls, needs, ledger.next_order(), tokens)
+        self.wait: _Wait | None = None
 
     def granted(self) -> None:
         assert self.wait is not None
@@ -296,7 +300,7 @@ class _Leaf:
 
     async def _permits(self) -> Ticket:
         tokens = self._estimate.tokens if self._estimate is not None else 0.0
-        ticket = _Permits(self._ledger.calls, self._needs, self._ledger.next_order(), tokens)
+        ticket = _Permits(self._ledger, self._needs, tokens)
         if self._ledger.request(ticket, self._loop.time()):
             return ticket
         ticket.wait = _Wait()

@@ -16,6 +16,8 @@ from fanwise.errors import UsageError
 class Grantee(Ticket):
     """Whoever waits for permits: an item or a call."""
 
+    __slots__ = ()
+
     def granted(self) -> None:
         """The permits are yours."""
         raise NotImplementedError

@@ -175,10 +175,10 @@ class Engine(Generic[I, T]):
 
     def start(self, entry: Entry[I, T]) -> None:
         """Its permits are taken: put the start on disk, then begin."""
-        if self.recorder is None:
-            self._begin(entry)
-        else:
+        if self.recorder is not None:
             self.recorder.started(entry, self._start_recorded)
+        else:
+            self._begin(entry)
 
     def _start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
         crash_point("item.started")
@@ -204,11 +204,12 @@ class Engine(Generic[I, T]):
         crash_point("item.worked")
         if error is None:
             self._worked(entry, "done", value, None, ran_s)
-        elif isinstance(error, JournalError) and self.recorder is not None:
+            return
+        if isinstance(error, JournalError) and self.recorder is not None:
             # What it gave could not be kept: that is no outcome of the item's.
             self.lose(entry.index, error)
             return
-        elif entry.cancel_asked:
+        if entry.cancel_asked:
             # What it raised while it was being ended is told, not lost.
             beside = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
             self._worked(entry, "cancelled", None, beside, ran_s)

@@ -1,8 +1,4 @@
-"""One open item: from the moment that it is pulled until its outcome is told.
-
-It is its own ticket for permits. A hundred thousand are made, so what most items never change is
-an attribute of the class.
-"""
+"""One open item: from the moment that it is pulled until its outcome is told."""
 
 from __future__ import annotations
 
@@ -17,38 +13,59 @@ if TYPE_CHECKING:
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
+NO_GUESTS: frozenset[asyncio.Task[object]] = frozenset()
 
 
 class Entry(Grantee, Generic[I, T]):
-    """What the engine knows of an item while it is open."""
+    """What the engine knows of an item while it is open. It is its own ticket for permits."""
 
-    attempts: tuple[Attempt, ...] = ()
-    calls: tuple[Attempt, ...] = ()
-    calling = 0
-    """Attempts of calls that are under way."""
-    parked = 0
-    """Calls that wait for permits, or back off."""
-    task: asyncio.Task[None] | None = None
-    wake: asyncio.Future[None] | None = None
-    guests: frozenset[asyncio.Task[object]] = frozenset()
-    """Fan-outs that sync code of this item began on our loop."""
-    begun = False
-    cancel_asked = False
-    twice = False
-    again = False
-    """An earlier outcome of it does not count: what failed inside runs again."""
-    outcome: Outcome[T] | None = None
-    """What became of it, on its way to disk."""
+    __slots__ = (
+        "again",
+        "asked_at",
+        "attempts",
+        "begun",
+        "calling",
+        "calls",
+        "cancel_asked",
+        "engine",
+        "given_key",
+        "guests",
+        "index",
+        "item",
+        "outcome",
+        "parked",
+        "task",
+        "twice",
+        "wake",
+    )
 
     def __init__(
         self, engine: Engine[I, T], index: int, item: I, given_key: str | None, asked_at: float
     ) -> None:
-        # Its group and its needs are set by the schedule.
+        schedule = engine.schedule
+        super().__init__(schedule.group, schedule.only_total, index)
         self.engine = engine
-        self.index = self.order = index
+        self.index = index
         self.item = item
         self.given_key = given_key
         self.asked_at = asked_at
+        self.attempts: tuple[Attempt, ...] = ()
+        self.calls: tuple[Attempt, ...] = ()
+        self.calling = 0
+        """Attempts of calls that are under way."""
+        self.parked = 0
+        """Calls that wait for permits, or back off."""
+        self.task: asyncio.Task[None] | None = None
+        self.wake: asyncio.Future[None] | None = None
+        self.guests = NO_GUESTS
+        """Fan-outs that sync code of this item began on our loop."""
+        self.begun = False
+        self.cancel_asked = False
+        self.twice = False
+        self.again = False
+        """An earlier outcome of it does not count: what failed inside runs again."""
+        self.outcome: Outcome[T] | None = None
+        """What became of it, on its way to disk."""
 
     @property
     def idle(self) -> bool:

@@ -105,7 +105,7 @@ class Intake(Generic[I]):
         if self._feed is not None:
             self._pump_feed(self._feed)
             return
-        source = cast(Iterator[I], self._source)
+        source = cast("Iterator[I]", self._source)
         wants = self._schedule.wants_items
         while not self.held_back and wants(self._ahead):
             try:
@@ -176,7 +176,7 @@ class Intake(Generic[I]):
         self._puller.add_done_callback(self._pulled_enough)
 
     async def _pull(self) -> None:
-        source = cast(AsyncIterator[I], self._source)
+        source = cast("AsyncIterator[I]", self._source)
         while not self.held_back and self._schedule.wants_items():
             try:
                 item = await anext(source)
