@@ -143,9 +143,13 @@ def test_an_unknown_class_stays_a_recorded_error_that_is_what_its_class_derived_
     assert isinstance(again(Unreadable("utf-8", b"x", 0, 1, "no")), UnicodeDecodeError)
 
     class Plain(Exception):
-        pass
+        def __init__(self) -> None:
+            self.code, self.text = 3, "its own"
+            super().__init__("plain")
 
-    assert type(again(Plain())) is RecordedError
+    plain = again(Plain())
+    assert type(plain) is RecordedError
+    assert (vars(plain)["code"], plain.text, plain.fields["text"]) == (3, "plain", "its own")
 
 
 def test_a_group_comes_back_with_its_members_and_can_be_split() -> None:

@@ -195,6 +195,8 @@ def _is_plain(kind: Any) -> bool:
     if _is_struct(kind):
         return not kind.__struct_config__.gc
     members = [arg for arg in get_args(kind) if arg is not ...]
+    if hasattr(kind, "_fields"):  # a named tuple
+        members = list(get_type_hints(kind).values())
     return bool(members) and all(map(_is_plain, members))
 
 

@@ -7,7 +7,7 @@ request.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Literal
 
 import msgspec
@@ -41,6 +41,16 @@ class Halt(msgspec.Struct, frozen=True):
     def when(predicate: Callable[[Outcome[Any]], bool]) -> Halt:
         """The first outcome in item order for which this is true is the last one."""
         return Halt("when", predicate)
+
+    def also_at(self, keys: Collection[str]) -> Halt:
+        """The same, without asking again at recorded outcomes that are known to halt.
+
+        The predicate might answer otherwise now: not all of an error survives a journal.
+        """
+        ask = self.predicate
+        if ask is None:
+            return self
+        return Halt(self.kind, lambda o: True if o.recorded and o.key in keys else ask(o))
 
     def spares(self, status: Status) -> bool:
         """Whether no outcome of this status halts, whatever else it says."""

@@ -39,7 +39,8 @@ class UsageError(FanwiseError, ValueError):
 class RecordedError(FanwiseError):
     """An error read back from the journal whose class is not known there: yours, or a library's.
 
-    `type_name` names the class; text and fields remain. It is an instance of the built-in
+    `type_name` names the class; `text` and `fields` remain, the latter as attributes too, where
+    the names are free. It is an instance of the built-in
     exceptions and errors of fanwise that its class derived from. Errors of those classes
     themselves come back as what they were.
     """

@@ -62,12 +62,13 @@ def _revive(recorded: Recorded) -> Exception:
 
 
 def _unknown(recorded: Recorded) -> Exception:
-    plain = RecordedError(recorded.type, recorded.text, recorded.fields)
+    error: Exception = RecordedError(recorded.type, recorded.text, recorded.fields)
+    own = dict(vars(error))
     bases = [KNOWN[name] for name in recorded.bases if name in KNOWN]
-    if not bases:
-        return plain
-    error = _bare(_told_class((RecordedError, *bases)), recorded, str(plain))
-    error.__dict__.update(vars(plain))
+    if bases:
+        error = _bare(_told_class((RecordedError, *bases)), str(error))
+    _give_fields(error, recorded)
+    error.__dict__.update(own)
     return error
 
 
@@ -88,7 +89,9 @@ def _built_in(kind: type[Exception], recorded: Recorded) -> Exception:
             if str(error) == recorded.text:
                 _give_fields(error, recorded)
                 return error
-    return _bare(_told_class((kind,)), recorded, recorded.text)
+    error = _bare(_told_class((kind,)), recorded.text)
+    _give_fields(error, recorded)
+    return error
 
 
 def _group(recorded: Recorded) -> Exception:
@@ -114,11 +117,10 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def _bare(kind: type[Exception], recorded: Recorded, told: str) -> Exception:
+def _bare(kind: type[Exception], told: str) -> Exception:
     """Without calling its constructor."""
     error = kind.__new__(kind, told)
     error.args = (told,)
-    _give_fields(error, recorded)
     error.__dict__["_recorded_text"] = told
     return error
 

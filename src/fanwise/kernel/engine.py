@@ -153,6 +153,7 @@ class Engine(Generic[I, T]):
                     self._told(outcome)
                     return
                 entry.again = True
+            self.recorder.runs_again(self.scope.path, entry.key)
         if self.schedule.add(entry, needs, now):
             self.start(entry)
         elif needs:
@@ -289,7 +290,7 @@ class Engine(Generic[I, T]):
         if self._events:
             self.emit(events.ItemEnded, outcome=outcome)
         if decision is not NOTHING:
-            self._halted(outcome.index, self.schedule.halt.kind)
+            self._halted(outcome, self.schedule.halt.kind)
             self._apply(decision)
         if not self.schedule.open:
             self.check_over()
@@ -333,11 +334,11 @@ class Engine(Generic[I, T]):
 
     # -- telling --------------------------------------------------------------------------------
 
-    def _halted(self, index: int | None, reason: str) -> None:
+    def _halted(self, outcome: Outcome[T] | None, reason: str) -> None:
         if self.scope.run is not None:
-            data = {"path": self.scope.path, "index": index, "reason": reason}
-            self.scope.run.note("halt", data)
+            self.scope.run.halted(self.scope.path, outcome, reason)
         if self._events:
+            index = None if outcome is None else outcome.index
             self.emit(events.Halted, index=index, reason=reason)
 
     def emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:

@@ -21,6 +21,7 @@ from fanwise.errors import NotStorable
 from fanwise.journal import port
 from fanwise.journal.codec import Codec, encode_error
 from fanwise.kernel.past import Past
+from fanwise.kernel.recorded_halts import WITHDRAWN, HaltNote
 from fanwise.kernel.virtual import VirtualLoop, outside
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Recorder:
         *,
         known: bool,
         again: bool,
+        halts: set[str],
     ) -> None:
         self._journal = journal
         self._run_id = run_id
@@ -136,12 +138,20 @@ class Recorder:
         self._landing = Landing(asyncio.get_running_loop())
         self.past = Past(journal, fan_out, codec, again=again) if known else None
         """What earlier executions recorded; None: nothing."""
+        self.halts = halts
+        """The keys of recorded outcomes at which a predicate halted."""
 
     def started(self, entry: Entry[Any, Any], then: Answer[Entry[Any, Any]]) -> None:
         """On disk before it happens."""
         crash_point("item.before_start")
         write = port.ItemStarted(self._fan_out, entry.key, entry.index, self._wall())
         self._journal.submit(write, self._landing.expect(then, entry))
+
+    def runs_again(self, path: str, key: str) -> None:
+        """What is recorded of the item does not count, nor that it halted. Before its start."""
+        if key in self.halts:
+            self.halts.discard(key)
+            self._journal.submit(self._event(WITHDRAWN, HaltNote(path, key=key)))
 
     def storable(self, outcome: Outcome[Any]) -> tuple[Outcome[Any], str | None]:
         """The value as JSON. One that JSON cannot hold makes the item a failure, said so."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import os
 import time
@@ -20,7 +21,7 @@ import msgspec
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
-from fanwise.core.outcome import Usage
+from fanwise.core.outcome import Outcome, Usage
 from fanwise.core.run_id import check_run_id
 from fanwise.crashpoint import crash_point
 from fanwise.errors import RunExists, SpecChanged, UsageError
@@ -28,6 +29,7 @@ from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
 from fanwise.kernel.past import usage_of
+from fanwise.kernel.recorded_halts import HALT, HaltNote, recorded_halts
 from fanwise.kernel.recorder import Recorder, unkept
 from fanwise.kernel.scope import Places
 
@@ -209,8 +211,22 @@ class Run:
             )
         again = again or self.retries_failed
         return Recorder(
-            self._journal, self.id, self._known[path], codec, self.wall, known=known, again=again
-        )
+            self._journal, self.id, self._known[path], codec, self.wall, known=known, again=again,
+            halts=self._halts.setdefault(path, set()) if known and halt == "when" else set(),
+        )  # fmt: skip
+
+    @functools.cached_property
+    def _halts(self) -> dict[str, set[str]]:
+        return recorded_halts(self._journal.events(self.id)) if self._journal is not None else {}
+
+    def halted(self, path: str, outcome: Outcome[Any] | None, reason: str) -> None:
+        """A fan-out of this run starts nothing more: by this outcome, or by an order."""
+        if outcome is None:
+            self.note(HALT, HaltNote(path, reason=reason))
+            return
+        self.note(HALT, HaltNote(path, outcome.index, outcome.key, reason))
+        if self._journal is not None and reason == "when":
+            self._halts.setdefault(path, set()).add(outcome.key)
 
     def count_earlier(self, budget: Budget, path: str) -> None:
         """A fan-out with a budget of its own begins: what it and all inside it spent before counts.

@@ -121,6 +121,8 @@ class FanOut(Generic[I, T]):
                 codec,
                 again=self.scope.again and reuse is None,
             )
+        if self.recorder is not None and self.recorder.halts:
+            halt = halt.also_at(self.recorder.halts)
         self.engine = Engine[I, T](
             scope=self.scope,
             schedule=Schedule(ledger, cap, halt, now=self.loop.time()),
