@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.harness import Row
-from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.step import Signed, merge_step
 from fanwise.plan.merge.trees import blobs_at, commit_with
+from fanwise.plan.model.change import Blob, Change
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.git import Git
 

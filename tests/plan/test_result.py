@@ -11,11 +11,19 @@ import msgspec
 import pytest
 
 from fanwise.errors import NotApplied, UsageError
-from fanwise.plan.change import Change
-from fanwise.plan.merge.merged import MergeStep, Result
+from fanwise.plan.merge.publish import (
+    PATCH,
+    Undone,
+    apply,
+    branch_name,
+    check_result,
+    leave,
+    rollback,
+)
 from fanwise.plan.merge.step import Signed, merge_step
-from fanwise.plan.node import Said
-from fanwise.plan.result import PATCH, Undone, apply, branch_name, check_result, leave, rollback
+from fanwise.plan.model.change import Change
+from fanwise.plan.model.merge_result import MergeStep, Result
+from fanwise.plan.model.node import Said
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import start_of
 from tests.plan.merge.support import Content, blob, change
@@ -238,7 +246,7 @@ def test_what_was_broken_off_in_the_middle_is_finished_by_a_second_call(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fanwise.plan import result
+from fanwise.plan.merge import publish as result
 real = result.make_branch
 def dies(*args):
     if sys.argv[5] == "after":
@@ -246,7 +254,7 @@ def dies(*args):
     os.kill(os.getpid(), signal.SIGKILL)
 result.make_branch = dies
 import msgspec
-from fanwise.plan.merge.merged import MergeStep
+from fanwise.plan.model.merge_result import MergeStep
 step = msgspec.json.decode(sys.argv[3], type=MergeStep)
 result.leave(Path(sys.argv[1]), sys.argv[2], step, branch=sys.argv[4], folder=Path(sys.argv[6]))
 """

@@ -13,7 +13,7 @@ import pytest
 
 from fanwise.journal.open import open_journal
 from fanwise.plan import PlanResult, Work, plan_sync
-from fanwise.plan.recorded import read_run
+from fanwise.plan.state.recorded import read_run
 from tests.plan.support import git, make_repo, packages, show, unchanged, write
 
 SPLIT = {"mode": "directory", "max_files": 2, "min_files": 1}

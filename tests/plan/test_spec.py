@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BadSpec, UsageError
-from fanwise.plan.spec import SplitSpec
+from fanwise.plan.spec.plan_spec import SplitSpec
 from fanwise.plan.split.rules import Rules
 from fanwise.plan.system import SYSTEM, PlanPlan
 from fanwise.specs import plan_of, read

@@ -14,7 +14,7 @@ from fanwise.cli.say import print_json, print_line, say
 from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from fanwise.plan.node import Mode, Said, Split
+    from fanwise.plan.model.node import Mode, Said, Split
     from fanwise.plan.split import Listing, Rules
 
 HELP = """Split a code base into sub-plans that can be worked on side by side.

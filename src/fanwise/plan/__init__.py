@@ -10,12 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fanwise.plan.change import Change, Request
-    from fanwise.plan.ended import SubPlan, Try
-    from fanwise.plan.merge.merged import Broken, Checked, Conflict, Result
-    from fanwise.plan.node import Node, Scorecard, Split, Tree
-    from fanwise.plan.planner import PlanResult, plan, plan_sync
-    from fanwise.plan.summary import LeafSummary, Summary
+    from fanwise.plan.api import PlanResult, plan, plan_sync
+    from fanwise.plan.model.change import Change, Request
+    from fanwise.plan.model.leaf_result import SubPlan, Try
+    from fanwise.plan.model.merge_result import Broken, Checked, Conflict, Result
+    from fanwise.plan.model.node import Node, Scorecard, Split, Tree
+    from fanwise.plan.state.summary import LeafSummary, Summary
     from fanwise.plan.work.by_call import Work
 
 __all__ = [
@@ -40,12 +40,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "change": ("Change", "Request"),
-    "ended": ("SubPlan", "Try"),
-    "merge.merged": ("Broken", "Checked", "Conflict", "Result"),
-    "node": ("Node", "Scorecard", "Split", "Tree"),
-    "planner": ("PlanResult", "plan", "plan_sync"),
-    "summary": ("LeafSummary", "Summary"),
+    "model.change": ("Change", "Request"),
+    "model.leaf_result": ("SubPlan", "Try"),
+    "model.merge_result": ("Broken", "Checked", "Conflict", "Result"),
+    "model.node": ("Node", "Scorecard", "Split", "Tree"),
+    "api": ("PlanResult", "plan", "plan_sync"),
+    "state.summary": ("LeafSummary", "Summary"),
     "work.by_call": ("Work",),
 }
 

@@ -12,23 +12,23 @@ import msgspec
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
-from fanwise.errors import UsageError
+from fanwise.errors import FanwiseError, UsageError
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
 from fanwise.kernel.perform import perform
 from fanwise.kernel.run import Run
-from fanwise.plan.asked import Asked
-from fanwise.plan.case import Base, Case, case_of
-from fanwise.plan.driver.board import Board
-from fanwise.plan.driver.earlier import items_of
-from fanwise.plan.driver.execution import grower, wanted_of
-from fanwise.plan.driver.replay import replay
-from fanwise.plan.ending import end_of
-from fanwise.plan.estimate import estimate_of, facts_of, number, plan_lines
-from fanwise.plan.leaving import undone
-from fanwise.plan.live.drawing import LiveTree
-from fanwise.plan.node import Node
-from fanwise.plan.spec import PlanSpec
+from fanwise.plan.model.node import Node
+from fanwise.plan.run.apply_result import deliver, roll_back
+from fanwise.plan.run.execution import execute, grower, wanted_of
+from fanwise.plan.spec.plan_spec import PlanSpec
+from fanwise.plan.spec.resolved_spec import Base, Case, case_of
+from fanwise.plan.spec.run_options import Asked
+from fanwise.plan.state.board import Board
+from fanwise.plan.state.replay import items_of, replay
+from fanwise.plan.views.end_text import note_lines, output_lines, rollback_lines
+from fanwise.plan.views.estimate import estimate_of, facts_of, number, plan_lines, start_notes
+from fanwise.plan.views.live_tree import LiveTree
+from fanwise.plan.views.next_commands import Commands
 from fanwise.specs import Document, End, Opening, Plan, check
 from fanwise.specs.system import Approval, Preview, Report
 from fanwise.view.table import Table
@@ -133,9 +133,38 @@ class PlanPlan:
     async def execute(self, run: Run) -> End:
         """Do all sub-plans, merge what they changed, leave the result."""
         if self._asked.rollback:
-            return await undone(self.case, run)
+            return await self._roll_back(run)
         run.note("environment", await perform(environment, self.folder))
-        return await end_of(self.case, self._asked, run, self.drawing.grew, shown=self._shown)
+        case, asked = self.case, self._asked
+        found = await execute(case, run, bisect=asked.bisect, grew=self.drawing.grew)
+        delivery = await deliver(case, found.result, run, to_work_tree=asked.apply)
+        good = found.good and not delivery.problem
+        document = {
+            "base": case.base.commit,
+            "goal": case.spec.goal,
+            "good": good,
+            **msgspec.to_builtins(found),
+            **msgspec.to_builtins(delivery),
+        }
+        commands = Commands(run)
+        output = output_lines(case, found, delivery, commands)
+        notes = note_lines(found, delivery, commands)  # first: the reason of a failed step
+        if not self._shown and not run.resumed:
+            notes += start_notes(case)
+        return End(document, output, notes, 0 if good else 1)
+
+    async def _roll_back(self, run: Run) -> End:
+        try:
+            undone = await roll_back(self.case, run)
+        except FanwiseError as error:
+            return End(notes=[f"nothing was undone: {error}"], exit_code=1)
+        if undone is None:
+            return End(notes=["there is no result, so there is nothing to undo"], exit_code=1)
+        lines = rollback_lines(undone)
+        notes = [undone.kept] if undone.kept else []
+        if not lines and not notes:
+            notes = ["nothing of the result was there any more"]
+        return End(msgspec.to_builtins(undone), lines, notes, 1 if undone.kept else 0)
 
 
 class PlanSystem:
@@ -163,22 +192,22 @@ class PlanSystem:
 
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree with the state of each leaf; fully: all that is known of each."""
-        from fanwise.plan.recorded import read_run
-        from fanwise.plan.telling import told_lines
+        from fanwise.plan.state.recorded import read_run
+        from fanwise.plan.views.text import told_lines
 
         return told_lines(read_run(journal, run), fully=fully)
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""
-        from fanwise.plan.recorded import read_run
+        from fanwise.plan.state.recorded import read_run
         from fanwise.plan.views.page import report
 
         return report(read_run(journal, run))
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
         """One row for each leaf."""
-        from fanwise.plan.recorded import read_run
-        from fanwise.plan.rows import leaf_table
+        from fanwise.plan.state.recorded import read_run
+        from fanwise.plan.views.rows import leaf_table
 
         return leaf_table(read_run(journal, run))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from fanwise.plan.change import Blob, Change
+from fanwise.plan.model.change import Blob, Change
 from fanwise.workspaces.git import Git
 from tests.workspaces.support import make_repo
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merge import merge
-from fanwise.plan.merge.merged import Merged, Strategy, Taken
+from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.merge_result import Merged, Strategy, Taken
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, blob, change, lines, names, read, repository
 from tests.workspaces.support import commit, everything, git, write

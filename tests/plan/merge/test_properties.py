@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
-from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.merge import merge
-from fanwise.plan.merge.merged import Merged, Strategy
 from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.trees import blobs_at, commit_with
+from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.merge_result import Merged, Strategy
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import blob, lines, repository
 from tests.profiles import NO_SHRINKING, examples

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from fanwise.plan.change import Change
-from fanwise.plan.merge.merged import MergeStep
 from fanwise.plan.merge.step import MOST_FILES, Signed, author_of, merge_step, rests_on
 from fanwise.plan.merge.trees import commit_with
+from fanwise.plan.model.change import Change
+from fanwise.plan.model.merge_result import MergeStep
 from tests.plan.merge.support import change, lines, read, repository
 from tests.workspaces.support import everything, git
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fanwise.plan.merge.merge import merge
-from fanwise.plan.merge.merged import Broken
 from fanwise.plan.merge.symbols import broken
+from fanwise.plan.model.merge_result import Broken
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, change, repository
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fanwise.plan.merge.merge import merge
-from fanwise.plan.merge.merged import Broken
 from fanwise.plan.merge.symbols import broken
 from fanwise.plan.merge.symbols.javascript.facts import module_of
 from fanwise.plan.merge.symbols.javascript.uses import Use, uses_in
+from fanwise.plan.model.merge_result import Broken
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, change, repository
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import GitFailed
-from fanwise.plan.change import Blob, Change
 from fanwise.plan.merge.trees import Step, blobs_at, chain, change_of, commit_with
+from fanwise.plan.model.change import Blob, Change
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import blob, change, names, read, repository

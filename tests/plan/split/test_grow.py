@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from fanwise.errors import BadSubPlans
-from fanwise.plan.ended import SubPlan
-from fanwise.plan.node import Tree
+from fanwise.plan.model.leaf_result import SubPlan
+from fanwise.plan.model.node import Tree
 from fanwise.plan.split import Rules, split
 from fanwise.plan.split.grow import grow
 from tests.plan.split.support import made

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fanwise.errors import UsageError
-from fanwise.plan.node import Node, Split
+from fanwise.plan.model.node import Node, Split
 from fanwise.plan.split import File, Rules, split
 from tests.plan.split.support import made
 

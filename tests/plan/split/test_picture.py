@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import escape
 
-from fanwise.plan.node import Split
+from fanwise.plan.model.node import Split
 from fanwise.plan.split import Rules, split
 from fanwise.plan.views.split_page import split_page
 from fanwise.plan.views.split_pictures import Picture, graph_picture, tree_picture

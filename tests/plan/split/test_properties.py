@@ -7,7 +7,7 @@ import random
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fanwise.plan.node import Node, Split, Tree
+from fanwise.plan.model.node import Node, Split, Tree
 from fanwise.plan.split import File, Rules, split
 from fanwise.plan.split.components import components
 from fanwise.plan.split.files import file_of

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fanwise.plan.node import Hub, Node, Tree
+from fanwise.plan.model.node import Hub, Node, Tree
 from fanwise.plan.split.scorecard import makespan, scorecard, speedup, urgency
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from fanwise import fan_out
 from fanwise.core.caps import Caps
-from fanwise.plan.ended import Ended
-from fanwise.plan.node import Node
+from fanwise.plan.model.leaf_result import Ended
+from fanwise.plan.model.node import Node
 from fanwise.plan.work import How, Worker, do_leaf
 from fanwise.workspaces import WorkspacePool
 from tests.workspaces.support import git, write

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.plan.ended import Try
+from fanwise.plan.model.leaf_result import Try
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.plan.work.context import context, imported
 from fanwise.plan.work.names import Names

@@ -17,7 +17,7 @@ from fanwise.errors import WorkFailed
 from fanwise.kernel.confined import scratch_folder
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.workspaces import workspace
-from fanwise.plan.ended import SubPlan
+from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.work import Ask, Worked, Worker
 from fanwise.plan.work.by_call import CallWorker, Work
 from fanwise.plan.work.by_command import CommandWorker

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from fanwise.errors import SubPlanFailed
-from fanwise.plan.ended import Ended
+from fanwise.plan.model.leaf_result import Ended
 from fanwise.plan.work import How
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.plan.work.settle import MOST_PATCH, MOST_SHOWN

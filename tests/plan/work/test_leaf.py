@@ -15,7 +15,7 @@ from fanwise import cancelled, fan_out, open_run
 from fanwise.errors import SubPlanFailed
 from fanwise.kernel import events
 from fanwise.kernel.in_thread import in_thread
-from fanwise.plan.ended import SubPlan, Try
+from fanwise.plan.model.leaf_result import SubPlan, Try
 from fanwise.plan.work import do_leaf
 from fanwise.plan.work.by_call import CallWorker, Work
 from fanwise.plan.work.by_command import CommandWorker

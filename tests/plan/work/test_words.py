@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import UsageError
-from fanwise.plan.work.said import masked
+from fanwise.plan.work.captured_output import masked
 from fanwise.plan.work.words import VERIFY, WORK, check_line, filled, named
 from tests.profiles import examples
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fanwise.plan.change import Change
-from fanwise.plan.merge.merged import Conflict, Merged, Moved, Strategy, Taken
 from fanwise.plan.merge.overlapping import Bringing, Outcome
-from fanwise.plan.merge.so_far import SoFar
+from fanwise.plan.merge.partial_merge import SoFar
 from fanwise.plan.merge.trees import Files, Step, blobs_at, chain, tree_of
+from fanwise.plan.model.change import Change
+from fanwise.plan.model.merge_result import Conflict, Merged, Moved, Strategy, Taken
 from fanwise.workspaces.apart import apart
 from fanwise.workspaces.git import Git
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.change import Blob, Change
-from fanwise.plan.merge.merged import Conflict, Kind, Moved, Strategy, Taken
-from fanwise.plan.merge.patching import patched
-from fanwise.plan.merge.so_far import SoFar
+from fanwise.plan.merge.partial_merge import SoFar
+from fanwise.plan.merge.patches import patched
 from fanwise.plan.merge.three_way import (
     LEAF,
     MERGED,
@@ -19,6 +17,8 @@ from fanwise.plan.merge.three_way import (
     together,
 )
 from fanwise.plan.merge.trees import Files
+from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.merge_result import Conflict, Kind, Moved, Strategy, Taken
 from fanwise.workspaces.git import Git
 
 

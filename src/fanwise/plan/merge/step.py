@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fanwise.plan.change import Change
 from fanwise.plan.merge.merge import Laid, lay, merged_of
-from fanwise.plan.merge.merged import MergeStep, Strategy
 from fanwise.plan.merge.symbols import broken
 from fanwise.plan.merge.trees import NOBODY, Step, chain, tree_of
+from fanwise.plan.model.change import Change
+from fanwise.plan.model.merge_result import MergeStep, Strategy
 from fanwise.workspaces.git import Git
 
 MOST_FILES = 50

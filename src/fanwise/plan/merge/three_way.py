@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from fanwise.errors import GitFailed
-from fanwise.plan.change import Blob
 from fanwise.plan.merge.trees import Planned, Step, blobs_at, write
+from fanwise.plan.model.change import Blob
 from fanwise.workspaces.git import Git
 
 BASE, MERGED, LEAF = "base", "merged", "leaf"

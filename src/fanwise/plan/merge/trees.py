@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.change import Blob, Change
+from fanwise.plan.model.change import Blob, Change
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.apart import apart
 from fanwise.workspaces.git import Git

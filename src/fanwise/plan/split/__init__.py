@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fanwise.errors import UsageError
-from fanwise.plan.node import Said, Split
+from fanwise.plan.model.node import Said, Split
 from fanwise.plan.split.closeness import together
 from fanwise.plan.split.files import File, Listing, files_at, files_in, files_of
 from fanwise.plan.split.hubs import hubs_of

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import GitFailed, UsageError
-from fanwise.plan.node import Said
+from fanwise.plan.model.node import Said
 from fanwise.plan.split.left_out import ATTRIBUTES, LARGEST, Attributes, why_left_out
 from fanwise.plan.split.patterns import Patterns
 from fanwise.workspaces.git import Git

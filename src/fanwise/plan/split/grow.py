@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from fanwise.errors import BadSubPlans
-from fanwise.plan.ended import SubPlan
-from fanwise.plan.node import Node, Tree
+from fanwise.plan.model.leaf_result import SubPlan
+from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.split.ids import id_of
 from fanwise.plan.split.rules import Rules
 from fanwise.plan.split.titles import title_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from fanwise.plan.node import Hub
+from fanwise.plan.model.node import Hub
 
 LEAST = 10
 SHARE = 100

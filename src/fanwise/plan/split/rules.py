@@ -7,7 +7,7 @@ from typing import get_args
 import msgspec
 
 from fanwise.errors import UsageError
-from fanwise.plan.node import Mode
+from fanwise.plan.model.node import Mode
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

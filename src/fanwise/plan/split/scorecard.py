@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from fanwise.plan.node import Hub, Node, Scorecard, Tree
+from fanwise.plan.model.node import Hub, Node, Scorecard, Tree
 from fanwise.plan.split.components import components
 
 Imports = Mapping[str, Sequence[str]]

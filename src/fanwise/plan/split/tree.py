@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from fanwise.plan.node import Node, Tree
+from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.split.ids import id_of
 from fanwise.plan.split.part import Part, Sizes
 from fanwise.plan.split.rules import Rules

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from fanwise.plan.node import Said
-from fanwise.plan.recorded import Leaf, Recorded
-from fanwise.plan.rows import document_of
-from fanwise.plan.states import MARKS, ORDER, WRONG, State
-from fanwise.plan.telling import (
+from fanwise.plan.model.node import Said
+from fanwise.plan.model.states import MARKS, ORDER, WRONG, State
+from fanwise.plan.state.recorded import Leaf, Recorded
+from fanwise.plan.views.rows import document_of
+from fanwise.plan.views.split_page import scorecard_tiles
+from fanwise.plan.views.split_pictures import graph_picture, tree_picture
+from fanwise.plan.views.text import (
     cost_text,
     moved_line,
     one_line,
@@ -19,8 +21,6 @@ from fanwise.plan.telling import (
     settled,
     summary_lines,
 )
-from fanwise.plan.views.split_page import scorecard_tiles
-from fanwise.plan.views.split_pictures import graph_picture, tree_picture
 from fanwise.plan.views.timeline import timeline
 from fanwise.plan.views.tree import count_leaves, leaf_about, tree_rows
 from fanwise.specs.system import Report

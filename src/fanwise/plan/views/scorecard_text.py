@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fanwise.plan.node import Scorecard, Split
+from fanwise.plan.model.node import Scorecard, Split
 from fanwise.view.formats import DASH
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fanwise.plan.node import Said, Scorecard, Split
+from fanwise.plan.model.node import Said, Scorecard, Split
 from fanwise.plan.views.scorecard_text import figures
 from fanwise.plan.views.split_pictures import graph_picture, tree_picture
 from fanwise.view.html import Section, Templates, Tile

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.node import Node, Split, Tree
+from fanwise.plan.model.node import Node, Split, Tree
 from fanwise.plan.views.tree_text import leaf_count, thousands
 from fanwise.view.formats import cut
 

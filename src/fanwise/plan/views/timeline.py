@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.recorded import Leaf, Recorded
-from fanwise.plan.states import ACTIVE
+from fanwise.plan.model.states import ACTIVE
+from fanwise.plan.state.recorded import Leaf, Recorded
 from fanwise.view.formats import duration_text
 from fanwise.view.geometry import Lane, lane, pauses_text, time_axis
 from fanwise.view.in_flight import BusyClock, Span, busy_clock, in_flight

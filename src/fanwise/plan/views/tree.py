@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Union
 
-from fanwise.plan.node import Node
-from fanwise.plan.recorded import Leaf, Recorded
-from fanwise.plan.states import ACTIVE, WRONG, State
-from fanwise.plan.telling import plural
+from fanwise.plan.model.node import Node
+from fanwise.plan.model.states import ACTIVE, WRONG, State
+from fanwise.plan.state.recorded import Leaf, Recorded
+from fanwise.plan.views.text import plural
 from fanwise.view.formats import duration_text
 
 FEW = 30

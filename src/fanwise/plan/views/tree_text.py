@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fanwise.plan.node import Node, Tree
+from fanwise.plan.model.node import Node, Tree
 
 WIDTH = 100
 TITLE = 20

@@ -16,9 +16,9 @@ import msgspec
 from fanwise.errors import AttemptTimeout, BudgetExceeded, WorkFailed, one_line
 from fanwise.kernel.call import call
 from fanwise.kernel.perform import FREE
-from fanwise.plan.ended import Try
+from fanwise.plan.model.leaf_result import Try
+from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.port import Ask, Worked, Worker, too_slow
-from fanwise.plan.work.said import tail
 from fanwise.plan.work.subplans import BadForm, subplans_of
 from fanwise.workspaces import Workspace
 

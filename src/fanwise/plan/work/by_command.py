@@ -22,8 +22,8 @@ from fanwise.errors import CommandFailed, WorkFailed
 from fanwise.kernel.call import call
 from fanwise.kernel.perform import FREE
 from fanwise.kernel.virtual import outside
+from fanwise.plan.work.captured_output import said_by, tail
 from fanwise.plan.work.port import Ask, Worked, Worker, too_slow
-from fanwise.plan.work.said import said_by, tail
 from fanwise.plan.work.subplans import read_subplans
 from fanwise.plan.work.words import WORK, check_line, filled
 from fanwise.processes import Command, CommandResult, run_command

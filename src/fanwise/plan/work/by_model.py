@@ -15,13 +15,13 @@ from fanwise.errors import ModelError, ModelQuota, ModelRejected, WorkFailed, on
 from fanwise.kernel.in_thread import in_thread
 from fanwise.models import MODEL_RETRY, Model, Options, Reply, Request, ask
 from fanwise.models.port import Message
+from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.context import BYTES_A_TOKEN
 from fanwise.plan.work.editing import edited, path_of, read_text, write_all
 from fanwise.plan.work.edits import Answer, BadAnswer, read_answer
 from fanwise.plan.work.lease import leased
 from fanwise.plan.work.port import Ask, Worked, Worker, in_time
 from fanwise.plan.work.prompt import quoted, shown
-from fanwise.plan.work.said import tail
 from fanwise.plan.work.subplans import BadForm, subplans_of
 from fanwise.workspaces import Workspace
 

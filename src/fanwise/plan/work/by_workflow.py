@@ -20,8 +20,8 @@ from typing import Any
 from fanwise.errors import BudgetExceeded, FanwiseError, WorkFailed, one_line
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run_inside import RunInside
+from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.port import Ask, Worked, Worker, in_time
-from fanwise.plan.work.said import tail
 from fanwise.plan.work.subplans import read_subplans
 from fanwise.specs import Document, End, Plan, system
 from fanwise.specs.system import plan_of

@@ -18,10 +18,10 @@ from fanwise.kernel.confined import scratch_folder
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.stages import begin_stage
 from fanwise.kernel.workspaces import workspace
-from fanwise.plan.change import Change, Request
-from fanwise.plan.ended import Ended, Stage, SubPlan, Try
 from fanwise.plan.merge.trees import change_of
-from fanwise.plan.node import Node
+from fanwise.plan.model.change import Change, Request
+from fanwise.plan.model.leaf_result import Ended, Stage, SubPlan, Try
+from fanwise.plan.model.node import Node
 from fanwise.plan.work.context import context, imported
 from fanwise.plan.work.how import How
 from fanwise.plan.work.names import names_of

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.paths import above
+from fanwise.plan.model.paths import above
 from fanwise.plan.split.patterns import Patterns
 
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import msgspec
 
 from fanwise.errors import WorkFailed
-from fanwise.plan.ended import SubPlan, Try
-from fanwise.plan.node import Node
+from fanwise.plan.model.leaf_result import SubPlan, Try
+from fanwise.plan.model.node import Node
 from fanwise.plan.work.names import Names
 from fanwise.workspaces import Workspace
 

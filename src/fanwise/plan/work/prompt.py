@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from fanwise.plan.ended import Try
+from fanwise.plan.model.leaf_result import Try
 
 IN_FULL = 3
 """Of so many tries, the last ones, all that they said is told; of others, the reason."""

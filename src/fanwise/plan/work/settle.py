@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import FanwiseError
-from fanwise.plan.change import Request
-from fanwise.plan.node import Node
+from fanwise.plan.model.change import Request
+from fanwise.plan.model.node import Node
 from fanwise.plan.work.lease import Leased, leased
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.folders import make_writable

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import WorkFailed
-from fanwise.plan.ended import SubPlan
+from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.work.names import NotInside
 from fanwise.plan.work.port import Ask
 

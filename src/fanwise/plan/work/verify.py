@@ -19,8 +19,8 @@ from fanwise.kernel.confined.running import command_in_workspace
 from fanwise.kernel.perform import FREE
 from fanwise.kernel.virtual import outside
 from fanwise.plan.split.patterns import Patterns
+from fanwise.plan.work.captured_output import said_by, tail
 from fanwise.plan.work.names import Names
-from fanwise.plan.work.said import said_by, tail
 from fanwise.plan.work.words import VERIFY, Value, filled, named
 from fanwise.processes import PLAIN, Command, CommandResult, Limits, run_command
 from fanwise.workspaces import Workspace

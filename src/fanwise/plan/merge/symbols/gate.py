@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fanwise.plan.change import Blob, Change
-from fanwise.plan.merge.merged import Broken
 from fanwise.plan.merge.symbols.javascript.gate import in_javascript
 from fanwise.plan.merge.symbols.renamed import new_name, new_path
 from fanwise.plan.merge.symbols.resolve import Elsewhere, Missing, Origin, Version
@@ -20,6 +18,8 @@ from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.symbols.uses import Use, uses_in
 from fanwise.plan.merge.symbols.who import first_leaf
 from fanwise.plan.merge.trees import Files, blobs_at
+from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.merge_result import Broken
 from fanwise.plan.split.imports.javascript import SUFFIXES
 from fanwise.workspaces.git import Git
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fanwise.plan.change import Blob
 from fanwise.plan.merge.symbols.facts import EMPTY, Module, module_of
+from fanwise.plan.model.change import Blob
 from fanwise.workspaces.git import Git
 
 _MADE = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fanwise.plan.change import Blob, Change
+from fanwise.plan.model.change import Blob, Change
 
 
 def first_leaf(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from fanwise.plan.node import Said
+from fanwise.plan.model.node import Said
 from fanwise.plan.split.files import File
 from fanwise.plan.split.imports import javascript
 from fanwise.plan.split.imports.go import Packages

@@ -11,7 +11,7 @@ import symtable
 import warnings
 from collections.abc import Iterable
 
-from fanwise.plan.node import Said
+from fanwise.plan.model.node import Said
 from fanwise.plan.split.files import File
 from fanwise.plan.split.imports.python import without_strings
 

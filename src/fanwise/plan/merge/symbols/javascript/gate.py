@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from fanwise.plan.change import Blob, Change
-from fanwise.plan.merge.merged import Broken
 from fanwise.plan.merge.symbols.javascript.facts import Module, module_of
 from fanwise.plan.merge.symbols.javascript.uses import Use, uses_in
 from fanwise.plan.merge.symbols.javascript.version import Found, Version
 from fanwise.plan.merge.symbols.renamed import new_path
 from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.symbols.who import first_leaf
+from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.merge_result import Broken
 from fanwise.plan.split.imports.javascript import SUFFIXES
 
 _LINE = re.compile(rb"\bexports?\b|^[ \t]*[\w$]+(?:[ \t]+as[ \t]+[\w$]+)?[ \t]*(?:[,:].*)?$")

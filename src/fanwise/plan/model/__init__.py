@@ -1,0 +1,1 @@
+"""What all rooms of `plan` speak of: sub-plans, changes, results, states."""

@@ -1,0 +1,60 @@
+"""What became of a leaf, as the journal keeps it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from fanwise.plan.model.change import Change, Request
+
+Stage = Literal["work", "edits", "verify", "subplans", "merge"]
+"""Where a try can fail: the command, model or function; what it changed; the verification; the
+sub-plans that it returned; the merge with others."""
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True):
+    """A try at a leaf that did not do: the next one is told so."""
+
+    stage: Stage
+    reason: str
+    """One line."""
+    said: str = ""
+    """The end of what the command or the verification wrote."""
+    seconds: float = 0.0
+
+
+class SubPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a leaf that it returned instead of edits."""
+
+    goal: str
+    files: tuple[str, ...]
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """A leaf that is done."""
+
+    leaf: str
+    status: Literal["changed", "unchanged", "split"]
+    change: Change | None = None
+    """None: it changed nothing, or returned sub-plans."""
+    requests: tuple[Request, ...] = ()
+    subplans: tuple[SubPlan, ...] = ()
+    tries: tuple[Try, ...] = ()
+    """Those before the one that did."""
+    verified: Literal["passed", "no tests", "not asked"] = "not asked"
+    said: str = ""
+    """The end of what the command, or the model, said."""
+    seconds: float = 0.0
+    """Of all tries, without the waiting for a workspace."""
+    of: str = ""
+    """A digest of all that it was made from."""
+
+    @property
+    def in_vain(self) -> str:
+        """Of one that is unchanged since none of its tries did: that it tried. Else empty."""
+        if self.status != "unchanged" or not self.tries:
+            return ""
+        last = self.tries[-1]
+        times = "1 try" if len(self.tries) == 1 else f"{len(self.tries):,} tries"
+        return f"after {times} that did not do ({last.stage} failed: {last.reason})"

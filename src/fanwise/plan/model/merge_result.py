@@ -1,0 +1,128 @@
+"""What came of a merge, as the journal keeps it. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from fanwise.plan.model.node import Said
+
+Strategy = Literal["three_way", "sequential", "fail_on_conflict", "ours_last"]
+"""How changes of several leaves to one file come together:
+
+- `three_way`: line by line, against the commit that all started from.
+- `sequential`: each leaf's patch is applied to the result so far, exactly.
+- `fail_on_conflict`: they do not: nothing is merged if two leaves want different things of a file.
+- `ours_last`: as `three_way`, and where that is a conflict the later leaf's file stays.
+"""
+
+Kind = Literal["content", "modify/delete", "add/add", "file/folder", "rename", "overlap", "patch"]
+"""What is the matter between leaves: lines of one file; a file that one changes and another
+deletes; one that both make, be it with capital letters here and small ones there; one's file where
+another needs a folder; a file that one renames and another changes, deletes or renames too; any
+difference at all (`fail_on_conflict`); a patch that does not apply (`sequential`)."""
+
+
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
+    """Changes of a leaf that cannot stand beside those of earlier ones."""
+
+    kind: Kind
+    paths: tuple[str, ...]
+    leaf: str
+    """The later one: it is set aside as a whole."""
+    others: tuple[str, ...]
+    """The earlier ones that it is in conflict with, in order."""
+    detail: str = ""
+    """What git said, or the lines in question: for people, and for the leaf's next try."""
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """A file in which leaves were in conflict, and the last of them was taken (`ours_last`)."""
+
+    path: str
+    leaf: str
+    """Whose version stands."""
+    others: tuple[str, ...]
+    """Whose changes to it are lost."""
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that one leaf renamed and another changed: the changes went with it."""
+
+    path: str
+    to: str
+    leaf: str
+    """The later one of them."""
+    others: tuple[str, ...]
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """The tree with all that goes together."""
+
+    tree: str
+    leaves: tuple[str, ...]
+    """Those that are in, in order."""
+    conflicts: tuple[Conflict, ...] = ()
+    taken: tuple[Taken, ...] = ()
+    moved: tuple[Moved, ...] = ()
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """The leaves that are not in, in order."""
+        return tuple(dict.fromkeys(each.leaf for each in self.conflicts))
+
+
+class Broken(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that one leaf took away, and another began to use."""
+
+    name: str
+    """With its module: `shop.prices.total`, `shop.prices.Basket.add`."""
+    path: str
+    """Where it is used."""
+    line: int
+    used_by: str
+    removed_by: str
+    removed_from: str
+    """The file that had it."""
+    renamed_to: str | None = None
+    """What it is called now, as far as that can be told."""
+
+
+class MergeStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One merge of a plan: what came of it, as a commit, and what it would break."""
+
+    merged: Merged
+    commit: str
+    """The last of one commit for each leaf; the base, if no leaf is in."""
+    broken: tuple[Broken, ...] = ()
+    of: str = ""
+    """A digest of all that it was made from."""
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the check said of a merged tree."""
+
+    passed: bool
+    said: str = ""
+    """The end of what it wrote."""
+    seconds: float = 0.0
+    without: tuple[str, ...] = ()
+    """The leaves that were left out of the tree."""
+    of: str = ""
+    """A digest of all that it was made from."""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan leaves behind."""
+
+    commit: str
+    branch: str | None = None
+    patch: str | None = None
+    """The name of the patch file, in the run's folder."""
+    leaves: tuple[str, ...] = ()
+    """Those whose changes are in it, in order."""
+    left_out: tuple[Said, ...] = ()
+    """Leaves whose changes are not, and why; `path` is the leaf's id."""
+    of: str = ""
+    """A digest of all that it was made from."""

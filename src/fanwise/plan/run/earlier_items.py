@@ -1,0 +1,89 @@
+"""What earlier executions of a run have left, as far as it must be known before the first item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from fanwise.journal.codec import JSON
+from fanwise.journal.port import ItemRecord
+from fanwise.kernel.run import Run
+from fanwise.kernel.scope import current
+from fanwise.plan.state.plan_item import FAN_OUT
+from fanwise.plan.state.replay import items_of
+from fanwise.workspaces.git import Git
+from fanwise.workspaces.results import branches
+
+BRANCH = "refs/heads/"
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """Empty for a new run."""
+
+    failed: frozenset[str] = frozenset()
+    """Leaves that had failed."""
+    lost: frozenset[str] = frozenset()
+    """Keys of items whose objects are not in the repository any more: done anew."""
+    records: tuple[ItemRecord, ...] = ()
+    """All others."""
+
+
+def earlier(run: Run, git: Git, path: str) -> Earlier:
+    """Look into the journal, and whether git still has what it speaks of: nothing else names it.
+
+    `path` is that of the plan's fan-out in the run.
+    """
+    if run.journal is None or not run.resumed:
+        return Earlier()
+    items = list(items_of(run.journal, run.id, path))
+    failed = () if run.retries_failed else (each for each in items if each.status == "failed")
+    named = {
+        each.key: set(_names(JSON.decode(each.value)))
+        for each in items
+        if each.status == "done" and each.value
+    }
+    gone = missing(git, {name for names in named.values() for name in names})
+    gone |= {name for name in named.get("result", ()) if name.startswith(BRANCH)} - _branches(git)
+    lost = frozenset(key for key, names in named.items() if names & gone)
+    return Earlier(
+        failed=frozenset(leaf for each in failed if (leaf := _leaf(each.key))),
+        lost=lost,
+        records=tuple(each for each in items if each.key not in lost),
+    )
+
+
+def path_here() -> str:
+    """The path of a plan's fan-out that begins now: inside a step of a workflow, or on its own."""
+    around = current.get()
+    return FAN_OUT if around is None else f"{around.path}/{FAN_OUT}"
+
+
+def missing(git: Git, names: Iterable[str]) -> set[str]:
+    """Those objects that the repository does not have."""
+    asked = sorted(name for name in names if not name.startswith(BRANCH))
+    if not asked:
+        return set()
+    told = git("cat-file", "--batch-check", stdin="".join(f"{each}\n" for each in asked).encode())
+    return {line.split()[0] for line in told.splitlines() if line.endswith(" missing")}
+
+
+def _leaf(key: str) -> str:
+    kind, _, leaf = key.partition(":")
+    return leaf if kind == "leaf" else ""
+
+
+def _names(value: Mapping[str, Any]) -> Iterator[str]:
+    """The objects that a record speaks of: contents of a change, commits."""
+    change = value.get("change")
+    if change:
+        yield from (blob["name"] for blob in change["files"].values() if blob is not None)
+    if value.get("commit"):
+        yield value["commit"]
+    if value.get("branch"):
+        yield f"{BRANCH}{value['branch']}"
+
+
+def _branches(git: Git) -> set[str]:
+    return {f"{BRANCH}{name}" for name in branches(git)}

@@ -1,0 +1,202 @@
+"""What the items of a run do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from fanwise.core.budget import Budget
+from fanwise.errors import CommandFailed
+from fanwise.kernel.confined import ending_of, hint_of, run_in_workspace, scratch_folder
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.workspaces import workspace
+from fanwise.plan.merge.publish import branch_name, leave
+from fanwise.plan.merge.step import Signed, author_of, merge_step
+from fanwise.plan.merge.trees import commit_with
+from fanwise.plan.model.leaf_result import Ended, SubPlan, Try
+from fanwise.plan.model.merge_result import Checked, Conflict, MergeStep, Result
+from fanwise.plan.model.node import Node, Tree
+from fanwise.plan.spec.resolved_spec import Case
+from fanwise.plan.state.plan_item import LEAF_FAN_OUT, Item
+from fanwise.plan.work.captured_output import said_by
+from fanwise.plan.work.how import How
+from fanwise.plan.work.leaf import do_leaf
+from fanwise.plan.work.names import Names
+from fanwise.plan.work.sparse_folders import Cones, code_beside, is_sparse
+from fanwise.plan.work.verify import judging_tests, settings_for
+from fanwise.workspaces import WorkspacePool
+
+START = "What the sub-plans before this one have changed"
+
+
+class Work:
+    """Does them, in the workspaces of a run. What each gives is plain data.
+
+    `tree` is asked for the sub-plans as they are now, `grow` whether some can be added. Without a
+    pool there is nothing left to do that needs one.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        pool: WorkspacePool | None,
+        folder: Path,
+        *,
+        tree: Callable[[], Tree],
+        grow: Callable[[Tree, str, Sequence[SubPlan]], Tree],
+    ) -> None:
+        self._case = case
+        self._workspaces = pool
+        self._folder = folder
+        self._tree = tree
+        self._grow = grow
+        spec, split = case.spec, case.base.split
+        self._how = How(
+            kept=folder,
+            imports=split.imports,
+            shared=spec.shared,
+            retry=spec.retry,
+            timeout=spec.timeout,
+            verify=spec.verify,
+            tests=spec.tests,
+            sandbox=spec.sandbox,
+            env=spec.env,
+        )
+        self._cones = cones_of(case) if is_sparse(spec.sparse, case.base.files) else None
+
+    @property
+    def _pool(self) -> WorkspacePool:
+        assert self._workspaces is not None, "all that needs one was known"
+        return self._workspaces
+
+    async def perform(self, item: Item) -> Any:
+        """Any of them."""
+        return msgspec.to_builtins(replace(await self._perform(item), of=item.of))
+
+    async def _perform(self, item: Item) -> Any:
+        if item.kind == "merge":
+            return await self._merge(item)
+        if item.kind == "check":
+            return await self._check(item)
+        if item.kind == "result":
+            return await self._leave(item)
+        return await self._within_budget(item)
+
+    async def _merge(self, item: Item) -> MergeStep:
+        case = self._case
+        signed = Signed(goal=case.spec.goal, author=await in_thread(author_of, case.git))
+        return await in_thread(
+            merge_step,
+            case.git,
+            case.base.commit,
+            item.changes,
+            case.spec.merge,
+            signed,
+            on_top=item.on_top,
+        )
+
+    async def _leave(self, item: Item) -> Result:
+        case = self._case
+        assert item.step is not None
+        branch = branch_name(case.tree.root.id) if case.spec.result == "branch" else None
+        return await in_thread(
+            leave,
+            case.repo,
+            case.base.commit,
+            item.step,
+            branch=branch,
+            folder=self._folder,
+            left_out=item.left_out,
+        )
+
+    async def _within_budget(self, item: Item) -> Ended:
+        """A sub-plan; what it spends counts against its own budget too, if it has one."""
+        given = self._case.spec.each.budget
+        if given is None:
+            return await self._leaf(item)
+
+        async def once(_: str) -> Any:
+            return msgspec.to_builtins(await self._leaf(item))
+
+        budget = Budget(requests=given.requests, tokens=given.tokens, usd=given.usd)
+        # Its key says what it is of: with another beginning it is another.
+        found = await fan_out(once, [item.of], cap=1, key=str, name=LEAF_FAN_OUT, budget=budget)
+        return msgspec.convert(found[0].unwrap(), Ended)
+
+    async def _leaf(self, item: Item) -> Ended:
+        leaf = item.leaf
+        assert leaf is not None
+        case, again = self._case, item.kind == "again"
+        at = item.at
+        if item.before:
+            at = await in_thread(commit_with, case.git, item.at, item.before, START)
+        return await do_leaf(
+            leaf,
+            goal=case.spec.goal,
+            worker=case.worker,
+            pool=self._pool,
+            how=self._how,
+            owners=self._tree().owners,
+            at=at,
+            sparse=self._cone(leaf),
+            before=[self._try_of(each) for each in item.conflicts],
+            depth_left=0 if again else case.spec.split.max_depth - leaf.depth,
+            accepts=lambda subplans: self._grow(self._tree(), leaf.id, subplans),
+        )
+
+    def _cone(self, leaf: Node) -> Sequence[str]:
+        if self._cones is None:
+            return ()
+        patterns = Names(self._case.place.inside).patterns(self._how.tests)
+        return self._cones.of(leaf.files, judging_tests(leaf.files, self._how.imports, patterns))
+
+    def _try_of(self, conflict: Conflict) -> Try:
+        """Why a leaf is done again, as it is told."""
+        titles = [self._tree().by_id[each].title for each in conflict.others]
+        return Try(
+            stage="merge",
+            reason=f"its changes are in conflict ({conflict.kind}) with those of "
+            f"{', '.join(titles)} in {', '.join(conflict.paths)}; what they changed is in the "
+            "files now: make your change to these",
+            said=conflict.detail,
+        )
+
+    async def _check(self, item: Item) -> Checked:
+        """The whole of it, at the merged commit."""
+        spec = self._case.spec
+        assert spec.check_ is not None
+        settings = settings_for(None, spec.env, sandbox=spec.sandbox)
+        clock = asyncio.get_running_loop().time
+        async with workspace(self._pool, at=item.at, sparse=()) as here:
+            began = clock()
+            with scratch_folder(here) as scratch:
+                try:
+                    result = await run_in_workspace(here, spec.check_, settings, scratch=scratch)
+                except CommandFailed as error:
+                    return Checked(passed=False, said=error.message, without=item.without)
+        said = said_by(result)
+        why = "" if result.ok else ending_of(result, settings) or hint_of(said)
+        return Checked(
+            passed=result.ok and not ending_of(result, settings),
+            said=f"{said}\n{why}".strip() if why else said,
+            seconds=clock() - began,
+            without=item.without,
+        )
+
+
+def cones_of(case: Case) -> Cones:
+    """Which folders each sub-plan has."""
+    spec, inside = case.spec, case.place.inside
+    asked = spec.sparse if isinstance(spec.sparse, tuple) else ()
+    further = {f"{inside}/{each}" if inside else each for each in asked}
+    runs = spec.verify is not None
+    if runs:
+        command = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", case.base.commit)
+        further |= code_beside(case.git.names(*command), case.base.digests)
+    return Cones(case.base.split.imports, further, runs=runs)

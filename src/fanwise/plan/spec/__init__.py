@@ -1,0 +1,1 @@
+"""What people write under `plan:`, and what it comes to in a repository."""

@@ -1,0 +1,143 @@
+"""The file: what stands under `plan:`, checked."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from fanwise.plan.model.merge_result import Strategy
+from fanwise.plan.model.node import Mode
+from fanwise.plan.split.rules import Rules
+from fanwise.specs import (
+    BudgetSpec,
+    Duration,
+    LimitsSpec,
+    Many,
+    ModelSpec,
+    OptionsSpec,
+    RetrySpec,
+    SpecModel,
+    Where,
+)
+from fanwise.specs.lines import Line, Patterns
+
+RESERVED = "workspaces"
+"""The cap that a run has by itself."""
+MOST_PARALLEL = 256
+KINDS = ("command", "model", "call", "workflow")
+
+
+def _folders(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list) else given
+
+
+class SplitSpec(SpecModel):
+    """How files become sub-plans."""
+
+    mode: Mode = "independent"
+    max_files: int = Field(default=25, ge=1)
+    max_tokens: int = Field(default=60_000, ge=1)
+    min_files: int = Field(default=2, ge=1)
+    max_depth: int = Field(default=4, ge=1, le=100)
+    spine: bool = False
+    """Files that many others import are edited before those."""
+    history: bool = False
+    """Files that were changed together in the past belong together."""
+    stretch: float = Field(default=Rules().stretch, ge=1)
+    """Of `dependency`: how much longer than the shortest the longest chain may become."""
+
+
+class EachSpec(SpecModel):
+    """Who does a sub-plan: `{command: …}`, `{model: …}`, `{call: "module:function"}` or
+    `{workflow: file}`."""
+
+    command: Line | None = None
+    model: ModelSpec | None = None
+    call: str | None = None
+    workflow: str | None = None
+    options: OptionsSpec = OptionsSpec()
+    retry: RetrySpec | None = None
+    """Of a model that gives no answer. What it answers is tried again by `retry` of the plan."""
+    budget: BudgetSpec | None = None
+    """The most that one sub-plan may spend, in all its tries."""
+
+    @property
+    def kind(self) -> str:
+        """Which of the four it is."""
+        return next(name for name in KINDS if getattr(self, name) is not None)
+
+    @model_validator(mode="after")
+    def _one(self) -> EachSpec:
+        given = [name for name in KINDS if getattr(self, name) is not None]
+        if len(given) != 1:
+            there = f"; it has {' and '.join(f'`{name}`' for name in given)}" if given else ""
+            raise ValueError(f"`each` has one of `command`, `model`, `call`, `workflow`{there}")
+        if self.model is None and (self.retry is not None or self.options != OptionsSpec()):
+            raise ValueError("`options` and `retry` of `each` are those of a `model`")
+        return self
+
+
+class PlanSpec(LimitsSpec):
+    """What stands under `plan:`."""
+
+    name: str | None = Field(default=None, min_length=1)
+    repo: str = "."
+    goal: str = Field(min_length=1)
+    files: Patterns = ()
+    """Relative to `repo`; none: all files."""
+    split: SplitSpec = SplitSpec()
+    each: EachSpec
+    verify: Line | None = None
+    """For each sub-plan, in its workspace."""
+    tests: Patterns = ()
+    """Which files are tests, for `{tests}`; none: those that look like tests."""
+    shared: Patterns = ()
+    """Files that every sub-plan may change."""
+    max_parallel: int = Field(default=10, ge=1, le=MOST_PARALLEL)
+    merge: Strategy = "three_way"
+    check_: Line | None = Field(default=None, alias="check")
+    """Of the merged tree."""
+    retry: int = Field(default=1, ge=0, le=100)
+    """Further tries of a sub-plan that failed, each told why."""
+    fail_fast: bool = False
+    result: Literal["branch", "patch"] = "branch"
+    dirty: bool = False
+    sparse: Annotated[bool | tuple[str, ...] | None, BeforeValidator(_folders)] = None
+    """Workspaces have only the folders that a sub-plan needs, and these."""
+    copy_: Patterns = Field(default=(), alias="copy")
+    env: Many[str] = ()
+    """Further variables of the environment that `verify` and `check` get."""
+    sandbox: bool = True
+    """Around `verify` and `check`, where there is one."""
+    timeout: Duration | None = None
+    """For each try of a sub-plan, and for each verification."""
+
+    def check_together(self, where: Where) -> None:
+        """What fields must say of one another. `BadSpec`."""
+        if not self.goal.strip():
+            raise where.at("goal").bad("must say something")
+        if self.split.min_files > self.split.max_files:
+            least, most = self.split.min_files, self.split.max_files
+            named = "min_files" if "min_files" in self.split.model_fields_set else "max_files"
+            raise where.at("split", named).bad(f"min_files is {least}, and max_files {most}: less")
+        for field in ("files", "shared", "tests", "copy"):
+            _inside(getattr(self, "copy_" if field == "copy" else field), where.at(field))
+        if isinstance(self.sparse, tuple):
+            _inside(self.sparse, where.at("sparse"))
+        for field in ("caps", "rates"):
+            if RESERVED in getattr(self, field):
+                raise where.at(field, RESERVED).bad("is the run's own; see `max_parallel`")
+
+
+def _inside(patterns: tuple[str, ...], where: Where) -> None:
+    """Refuse what leads out of the repository, and what says nothing."""
+    several = isinstance(where.document.value(where.path), list) if patterns else False
+    for number, pattern in enumerate(patterns):
+        path = PurePosixPath(pattern.removeprefix("!"))
+        here = where.at(number) if several else where
+        if not path.parts:
+            raise here.bad("is empty")
+        if path.is_absolute() or ".." in path.parts:
+            raise here.bad(f"{pattern!r} is outside the repository: write it relative to `repo`")

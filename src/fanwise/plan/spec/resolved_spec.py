@@ -1,0 +1,187 @@
+"""What a file comes to when it meets the repository: all that can be found before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from fanwise.core.caps import Caps, Limit
+from fanwise.plan.merge.publish import check_result
+from fanwise.plan.model.digest import digest
+from fanwise.plan.model.node import Node, Split, Tree
+from fanwise.plan.spec.plan_spec import RESERVED, PlanSpec
+from fanwise.plan.spec.workers import check_words, worker_of, workflow_of
+from fanwise.plan.split import Rules, files_at, split
+from fanwise.plan.split.history import past_commits
+from fanwise.plan.work.names import Names
+from fanwise.plan.work.port import Worker
+from fanwise.specs import Where
+from fanwise.workspaces.copies import matching
+from fanwise.workspaces.git import Git
+from fanwise.workspaces.source import Place, Start, find, start_of
+from fanwise.workspaces.sparse import FILES_ONLY
+
+SPARE = 10
+"""So many workspaces there may be, although there are fewer leaves: these may return sub-plans."""
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """What all starts from, and how it was split: as it was when the run began."""
+
+    commit: str = msgspec.field(name="base")
+    split: Split
+    digests: Mapping[str, str]
+    """Of the content of each file that is in the plan."""
+    tokens: Mapping[str, int]
+    files: int
+    """How many there are in the commit, in the plan or not."""
+    uncommitted: int = 0
+    """Files of the work tree that are not as in HEAD, and were left out."""
+    unmatched: tuple[str, ...] = ()
+    """Patterns that match no file."""
+    workflow: dict[str, Any] | None = None
+    """Of `each`: the file, as it was."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done, and where."""
+
+    spec: PlanSpec
+    repo: Path
+    place: Place
+    base: Base
+    worker: Worker
+
+    @property
+    def tree(self) -> Tree:
+        """The sub-plans, as they were made."""
+        return self.base.split.tree
+
+    @property
+    def rules(self) -> Rules:
+        """As the split takes them."""
+        return rules_of(self.spec)
+
+    @property
+    def git(self) -> Git:
+        """The user's repository."""
+        return Git(self.place.top, git_dir=self.place.git_dir)
+
+    @property
+    def slots(self) -> int:
+        """Workspaces at once: one for each leaf; a few more where leaves may return sub-plans."""
+        leaves = self.tree.leaves
+        most = max(len(leaves), min(SPARE, sum(map(self._most, leaves))))
+        return min(self.spec.max_parallel, most)
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """Patterns of files that all may change, from the top of the repository on."""
+        return Names(self.place.inside).patterns(self.spec.shared)
+
+    @property
+    def work(self) -> str:
+        """A digest of what decides how a leaf is done: with another one it is done anew."""
+        spec = self.spec
+        each = spec.each.model_dump(mode="json", exclude={"budget", "retry"})
+        named = (spec.goal, each, spec.verify, spec.tests, spec.shared, spec.env, spec.copy_)
+        return digest("work", named, self.place.inside, (self.base.workflow or {}).get("data"))
+
+    def caps(self, slots: int) -> Caps:
+        """Those of the file, and the workspaces."""
+        own: dict[str, list[Limit]] = {RESERVED: [slots]}
+        return Caps({**own, **self.spec.limits()})
+
+    def _most(self, leaf: Node) -> int:
+        """How many leaves it may come to."""
+        return max(1, len(leaf.files)) if leaf.depth < self.spec.split.max_depth else 1
+
+
+def case_of(spec: PlanSpec, where: Where, base: Base | None = None) -> Case:
+    """Look at the repository. `base`: what is known of it from before. `BadSpec`."""
+    spec.check_together(where)
+    check_words(spec, where)
+    repo = where.document.folder / spec.repo
+    place = where.at("repo").making(lambda: find(repo))
+    if place.git_dir is None:
+        raise where.at("repo").bad(
+            f"{repo} is not in a git repository: the result is made of commits. "
+            "Run `git init` there, and commit"
+        )
+    if base is None:
+        base = base_of(spec, where, repo, place)
+        where.at("copy").making(lambda: matching(place.top, spec.copy_, ()))
+        if spec.result == "branch":
+            root = base.split.tree.root.id
+            where.at("repo").making(lambda: check_result(repo, root))
+    worker = where.at("each").making(lambda: worker_of(spec, where, base.workflow))
+    return Case(spec=spec, repo=repo, place=place, base=base, worker=worker)
+
+
+def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
+    """The commit to start from, and its files split. `BadSpec`."""
+    start: Start = where.at("repo").making(lambda: start_of(repo, dirty=spec.dirty))
+    listing = where.at("files").making(lambda: files_at(repo, start.commit, spec.files))
+    if not listing.files:
+        raise where.at("files").bad(_no_files(spec, [each.why for each in listing.left_out]))
+    git = Git(place.top, git_dir=place.git_dir)
+    if isinstance(spec.sparse, tuple):
+        _check_folders(git, start.commit, place.inside, spec.sparse, where.at("sparse"))
+    commits = where.at("repo").making(lambda: past_commits(repo, start.commit))
+    made = where.at("split").making(
+        lambda: split(
+            listing.files,
+            rules_of(spec),
+            goal=spec.goal,
+            max_parallel=spec.max_parallel,
+            commits=commits,
+            left_out=listing.left_out,
+        ),
+    )
+    return Base(
+        commit=start.commit,
+        split=made,
+        digests={file.path: file.digest for file in listing.files},
+        tokens={file.path: file.tokens for file in listing.files},
+        files=_count(git, start.commit),
+        uncommitted=0 if spec.dirty else _uncommitted(git),
+        unmatched=listing.unmatched,
+        workflow=where.at("each", "workflow").making(lambda: workflow_of(spec, where)),
+    )
+
+
+def _check_folders(
+    git: Git, commit: str, inside: str, folders: Sequence[str], where: Where
+) -> None:
+    """A folder that is misspelt would be missing in every workspace. `BadSpec`."""
+    for number, folder in enumerate(folders):
+        path = str(PurePosixPath(inside, folder.removesuffix(FILES_ONLY)))
+        if git.run("cat-file", "-e", f"{commit}:{path}")[0] != 0:
+            raise where.at(number).bad(f"there is no {folder!r} in the commit that all starts from")
+
+
+def rules_of(spec: PlanSpec) -> Rules:
+    """As the split takes them."""
+    return Rules(**spec.split.model_dump())
+
+
+def _no_files(spec: PlanSpec, left_out: Sequence[str]) -> str:
+    named = ", ".join(map(repr, spec.files)) or "every file"
+    if left_out:
+        kinds = ", ".join(dict.fromkeys(left_out))
+        return f"{named}: {len(left_out)} files match, and all of them are left out ({kinds})"
+    where = "the work tree" if spec.dirty else "the commit that HEAD is at"
+    return f"{named}: no file of {where} matches"
+
+
+def _count(git: Git, commit: str) -> int:
+    return git.raw("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).count(b"\0")
+
+
+def _uncommitted(git: Git) -> int:
+    """Files that git does not ignore, and that are not as in HEAD."""
+    found = git.raw("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+    return found.count(b"\0")

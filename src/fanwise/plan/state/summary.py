@@ -1,0 +1,189 @@
+"""A run of a plan that has ended, as data: every leaf with its state, and what was merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import fields_of
+from fanwise.plan.model.change import Request
+from fanwise.plan.model.leaf_result import Try
+from fanwise.plan.model.merge_result import Broken, Checked, Conflict, Moved, Result, Taken
+from fanwise.plan.model.node import Node
+from fanwise.plan.model.states import State
+from fanwise.plan.state.board import Board
+from fanwise.plan.state.leaf_entry import Entry
+
+
+class LeafSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one sub-plan."""
+
+    id: str
+    title: str
+    state: State
+    files: tuple[str, ...]
+    reason: str = ""
+    """Why it was given up, skipped or left out; of one that is unchanged, that it tried."""
+    changed: tuple[str, ...] = ()
+    """The files that it changed."""
+    deleted: tuple[str, ...] = ()
+    """Those of them that are no more."""
+    tries: tuple[Try, ...] = ()
+    """Those that did not do."""
+    requests: tuple[Request, ...] = ()
+    verified: str = ""
+    said: str = ""
+    kept: str | None = None
+    """Where the edits of one are that was given up, set aside or left out."""
+    seconds: float = 0.0
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    leaves: tuple[LeafSummary, ...]
+    """In the order of the tree; those that were split are before their parts."""
+    halted: str | None = None
+    conflicts: tuple[Conflict, ...] = ()
+    taken: tuple[Taken, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    broken: tuple[Broken, ...] = ()
+    checks: tuple[Checked, ...] = ()
+    innocent: bool = False
+    """The check fails without any change, too."""
+    merged: str | None = None
+    """The commit with all that goes together, whether it was checked or not."""
+    result: Result | None = None
+    may_have_run_twice: tuple[str, ...] = ()
+    """Titles of what ran when an earlier execution was killed, and was done anew."""
+    complete: bool = True
+    """It came to its end; nobody halted it from outside."""
+
+    def count(self, *states: State) -> int:
+        """How many leaves are in one of these states."""
+        return sum(each.state in states for each in self.leaves)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the check passed on what is the result; None: it was not asked."""
+        if not self.checks:
+            return None
+        return self.result is not None or self.checks[-1].passed
+
+    @property
+    def good(self) -> bool:
+        """Whether all leaves are done, merged and checked, and nothing is in doubt."""
+        done = self.count("done", "unchanged", "split") == len(self.leaves)
+        doubtful = bool(self.broken) and not self.checks
+        left = self.result is not None or self.count("done") == 0
+        return done and left and self.complete and self.halted is None and not doubtful
+
+    def title(self, leaf: str) -> str:
+        """What a leaf is called."""
+        return next((each.title for each in self.leaves if each.id == leaf), leaf)
+
+
+def summary_of(
+    board: Board, kept: Mapping[str, str] = MappingProxyType({}), *, complete: bool
+) -> Summary:
+    """What a board has come to."""
+    joining = board.joining
+    entries = _that_count(board)
+    nodes = [node for node in board.tree.nodes if node.id in entries]
+    leaves = tuple(_leaf(node, entries, board.errors, kept.get(node.id)) for node in nodes)
+    if joining is None:
+        return Summary(
+            leaves=leaves,
+            halted=board.halted,
+            may_have_run_twice=tuple(board.twice),
+            complete=complete,
+        )
+    first = joining.steps[0].merged if joining.steps else None
+    return Summary(
+        leaves=leaves,
+        halted=board.halted,
+        conflicts=() if first is None else first.conflicts,
+        taken=() if first is None else first.taken,
+        moved=() if first is None else first.moved,
+        broken=joining.broken,
+        checks=tuple(joining.checks),
+        innocent=joining.innocent,
+        merged=None if joining.step is None else joining.step.commit,
+        result=joining.result,
+        may_have_run_twice=tuple(board.twice),
+        complete=complete,
+    )
+
+
+def _that_count(board: Board) -> Mapping[str, Entry]:
+    """After a halt, what was done beyond it does not count: who was quicker decides nothing."""
+    if board.joining is not None or board.halted is None:
+        return board.entries
+    before = {leaf.id for leaf in board.sequence()}
+    beyond = [leaf for leaf in board.tree.leaves if leaf.id not in before]
+    skipped = (leaf for leaf in beyond if board.entries[leaf.id].skipped_by in before)
+    kept = before | {leaf.id for leaf in skipped}
+    return board.entries | {leaf.id: Entry(leaf) for leaf in beyond if leaf.id not in kept}
+
+
+def _leaf(
+    node: Node,
+    entries: Mapping[str, Entry],
+    errors: Mapping[str, BaseException],
+    kept: str | None,
+) -> LeafSummary:
+    entry = entries[node.id]
+    error = None
+    if entry.begun:
+        error = errors.get(f"again:{node.id}") or errors.get(f"leaf:{node.id}")
+    last = entry.again or entry.ended
+    change = None if last is None else last.change
+    files = {} if change is None else change.files
+    failed = _fields(error)
+    tries = (*(() if last is None else last.tries), *_tries(failed.get("tries", ())))
+    return LeafSummary(
+        id=node.id,
+        title=node.title,
+        state=state_of(entry),
+        files=node.files or entry.node.files,
+        reason=entry.why_not_in(entries) or ("" if last is None else last.in_vain),
+        changed=tuple(sorted(files)),
+        deleted=tuple(sorted(path for path, blob in files.items() if blob is None)),
+        tries=tries,
+        requests=() if last is None else last.requests,
+        verified="" if last is None else last.verified,
+        said="" if last is None else last.said,
+        kept=failed.get("kept") or kept,
+        seconds=0.0 if last is None else last.seconds,
+    )
+
+
+def state_of(entry: Entry) -> State:
+    """In one word."""
+    if entry.error is not None:
+        return "failed"
+    if entry.skipped_by is not None:
+        return "skipped"
+    if entry.given_up is not None:
+        return "given up"
+    if entry.left_out:
+        return "left out"
+    if entry.conflicts and entry.again is None:
+        return "conflict"
+    if entry.ended is None:
+        return "queued"
+    return "done" if entry.ended.status == "changed" else entry.ended.status
+
+
+def _fields(error: BaseException | None) -> Mapping[str, Any]:
+    return {} if error is None else fields_of(error)
+
+
+def _tries(given: Sequence[Any]) -> tuple[Try, ...]:
+    try:
+        return msgspec.convert(msgspec.to_builtins(given), tuple[Try, ...])
+    except (msgspec.ValidationError, TypeError):  # what the journal kept of them was cut
+        return ()

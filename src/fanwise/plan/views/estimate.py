@@ -1,0 +1,192 @@
+"""What a plan would do and spend, in words: for `fanwise check`, and before it is approved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.models.port import Tokens
+from fanwise.models.prices import dollars
+from fanwise.plan.model.node import Node
+from fanwise.plan.spec.resolved_spec import Case
+from fanwise.plan.work.sparse_folders import is_sparse
+from fanwise.processes.sandbox import unusable
+
+MOST_SHOWN = 5
+PROMPT_TOKENS = 5_000
+"""Of the goal, the rules and the context, about; each sub-plan has them beside its files."""
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """Of so many sub-plans, each done at the first try."""
+
+    leaves: int
+    files: int
+    tokens: int
+    """Of these files."""
+    requests: int = 0
+    """To a model."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """None: the price is unknown, or no model is asked by fanwise itself."""
+    tries: int = 1
+    """The most that each sub-plan is tried."""
+
+
+def estimate_of(case: Case, leaves: Sequence[Node]) -> Estimate:
+    """As if each answer were as long as the files that it is about."""
+    tokens = sum(leaf.tokens for leaf in leaves)
+    files = sum(len(leaf.files) for leaf in leaves)
+    tries = case.spec.retry + 1
+    asked = case.spec.each.model
+    if asked is None:
+        return Estimate(leaves=len(leaves), files=files, tokens=tokens, tries=tries)
+    most = case.spec.each.options.max_tokens
+    sent = tokens + PROMPT_TOKENS * len(leaves)
+    said = sum(leaf.tokens if most is None else min(most, leaf.tokens) for leaf in leaves)
+    spec = asked.spec()
+    return Estimate(
+        leaves=len(leaves),
+        files=files,
+        tokens=tokens,
+        requests=len(leaves),
+        input_tokens=sent,
+        output_tokens=said,
+        usd=_usd(spec.name, Tokens(sent, said), spec.price),
+        tries=tries,
+    )
+
+
+def _usd(name: str, tokens: Tokens, price: Any) -> float | None:
+    provider, _, model = name.partition(":")
+    return dollars(provider, model, tokens, price)
+
+
+def number(count: int, what: str) -> str:
+    """`1 file`, `2,000 files`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def facts_of(case: Case, estimate: Estimate) -> dict[str, Any]:
+    """The same for programs."""
+    base = case.base
+    return {
+        "base": base.commit,
+        "scorecard": msgspec.to_builtins(base.split.scorecard),
+        "estimate": msgspec.to_builtins(estimate),
+        "uncommitted": base.uncommitted,
+        "unmatched": list(base.unmatched),
+        "left_out": [each._asdict() for each in base.split.left_out],
+        "irreducible": {leaf.id: leaf.irreducible for leaf in case.tree.leaves if leaf.irreducible},
+    }
+
+
+def plan_lines(case: Case, estimate: Estimate) -> list[str]:
+    """What it is, how good the split is, what it would spend, and what to look out for."""
+    return [
+        *_what(case),
+        *_scored(case),
+        *_spent(case, estimate),
+        *_around(case),
+        *_odd(case),
+    ]
+
+
+def _what(case: Case) -> Iterator[str]:
+    spec = case.spec
+    yield f"goal: {' '.join(spec.goal.split())}"
+    each = spec.each
+    who = each.model.name if each.model is not None else case.worker.name
+    tries = f", at most {spec.retry + 1} tries" if spec.retry else ", one try"
+    yield f"each sub-plan by {each.kind} {who}{tries}"
+    if spec.verify is not None:
+        yield f"verified by: {spec.verify}"
+    merged = f"merged: {spec.merge}"
+    yield merged if spec.check_ is None else f"{merged}; then checked by: {spec.check_}"
+
+
+def _scored(case: Case) -> Iterator[str]:
+    card, split = case.base.split.scorecard, case.base.split
+    uneven = f"; the biggest is {card.balance:.2g} times the mean" if card.balance >= 1.1 else ""
+    yield (
+        f"{number(card.leaves, 'sub-plan')} of {number(card.files, 'file')} "
+        f"({number(card.tokens, 'token')}), {card.depth} deep, by {split.mode}{uneven}"
+    )
+    if card.edges and card.cut is not None:
+        hubs = (
+            "" if card.cut_without_hubs is None else f", {card.cut_without_hubs:.0%} without hubs"
+        )
+        yield f"{card.edges:,} imports, {card.cut:.0%} of them between sub-plans{hubs}"
+    yield f"{card.max_parallel} at once: about {card.speedup:.3g} times as fast as one at a time"
+    big = [leaf for leaf in case.tree.leaves if leaf.irreducible]
+    for leaf in big[:MOST_SHOWN]:
+        yield f"beyond the limits: {leaf.title}: {leaf.irreducible}"
+    if len(big) > MOST_SHOWN:
+        yield f"beyond the limits: {len(big) - MOST_SHOWN} more"
+
+
+def _spent(case: Case, estimate: Estimate) -> Iterator[str]:
+    kept = len(case.tree.leaves) - estimate.leaves
+    known = f"; {kept} of {len(case.tree.leaves)} are known from before" if kept else ""
+    if case.spec.each.model is None:
+        what = "command" if case.spec.each.command is not None else "call"
+        yield f"{number(estimate.leaves, what)} to run{known}; what they spend is theirs"
+    else:
+        usd = "a price that is unknown" if estimate.usd is None else f"${estimate.usd:.4g}"
+        yield (
+            f"{number(estimate.requests, 'request')}, about {estimate.input_tokens:,} tokens "
+            f"in and {estimate.output_tokens:,} out, {usd}, if none is tried again{known}"
+        )
+    limits = {} if (budget := case.spec.make_budget()) is None else budget.limits
+    if limits:
+        yield f"budget: {', '.join(f'{most:g} {kind}' for kind, most in limits.items())}"
+
+
+def _around(case: Case) -> Iterator[str]:
+    spec, base = case.spec, case.base
+    start = "the dirty state" if spec.dirty else "HEAD"
+    yield f"{number(case.slots, 'workspace')}, from {start} ({base.commit[:12]})"
+    if is_sparse(spec.sparse, base.files):
+        yield f"sparse: each has the folders that its sub-plan needs, of {base.files:,} files"
+    if spec.verify is not None or spec.check_ is not None:
+        problem = "" if spec.sandbox else "the file says so"
+        problem = problem or unusable() or ""
+        if problem:
+            yield f"verify and check run without a sandbox, for {problem}"
+
+
+def _odd(case: Case) -> Iterator[str]:
+    base = case.base
+    if base.uncommitted:
+        yield _uncommitted_text(base.uncommitted)
+    for pattern in base.unmatched:
+        yield f"no file matches {pattern!r}"
+    if base.split.left_out:
+        named = ", ".join(f"{each.path} ({each.why})" for each in base.split.left_out[:MOST_SHOWN])
+        more = len(base.split.left_out) - MOST_SHOWN
+        yield f"left out: {named}" + (f" and {more} more" if more > 0 else "")
+    if base.split.unparsed:
+        named = ", ".join(each.path for each in base.split.unparsed[:MOST_SHOWN])
+        yield f"imports cannot be read in {len(base.split.unparsed)} files: {named}"
+
+
+def start_notes(case: Case) -> list[str]:
+    """What the user may not expect of the state that the sub-plans start from."""
+    notes = []
+    base = case.base
+    if base.uncommitted:
+        notes.append(_uncommitted_text(base.uncommitted))
+    if is_sparse(case.spec.sparse, base.files):
+        notes.append(
+            f"workspaces had only the folders that a sub-plan needs, of {base.files:,} files; "
+            "`sparse: [folders]` names more, `sparse: false` checks out all"
+        )
+    return notes
+
+
+def _uncommitted_text(count: int) -> str:
+    files, them = ("file is", "it") if count == 1 else ("files are", "them")
+    return f"{count} {files} not committed: left out; --dirty includes {them}"

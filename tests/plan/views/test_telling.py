@@ -1,0 +1,112 @@
+"""A run in words and in rows: a few lines, all of them, one row a leaf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fanwise.plan.state.recorded import Recorded
+from fanwise.plan.views.page import report
+from fanwise.plan.views.rows import COLUMNS, document_of, leaf_table
+from fanwise.plan.views.text import told_lines
+from tests.plan.views.made import STORY, ended, leaf, recorded, split_of, story, tree, tried
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return recorded(tmp_path_factory.mktemp("run"), split_of(STORY), story())
+
+
+def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: Recorded) -> None:
+    assert told_lines(whole, fully=False) == [
+        "11 sub-plans: 1 failed, 1 given up, 1 skipped, 1 left out, 6 done, 1 unchanged; 1 "
+        "returned sub-plans",
+        "✗ src/c: failed: verify failed (try 2): 2 tests failed",
+        "/ src/d: skipped: src/c, which it comes after, failed",
+        "✗ tests/g: given up: edits failed: no edits",
+        "○ tests/h: left out: the check fails with it",
+        "conflicts:",
+        "  shared.txt (content): tests/f with src/a: settled: it was run again on what was merged",
+        "  shared.txt (content): tests/g with src/a, src/b: given up: edits failed: no edits",
+        "requests:",
+        "  src/a.py (of src/a): wanted by tests/e",
+        "  setup.cfg (nobody's): wanted by tests/e",
+        "check: failed (4.0 s)",
+        "bisect: 1 more; it passes without tests/h",
+        "result: the branch fanwise/plan-abc (dddddddddddd), with the changes of 6 sub-plans",
+    ]
+
+
+def test_one_that_tried_and_is_unchanged_is_not_told_as_one_with_nothing_to_do(
+    tmp_path: Path,
+) -> None:
+    happened = [
+        ("leaf:src/a", ended("src/a", "unchanged", tries=(tried(), tried("work", "exit code 1")))),
+        ("leaf:src/b", ended("src/b", "unchanged")),
+    ]
+    found = recorded(tmp_path, split_of(tree({"src": ["src/a", "src/b"]})), happened)
+    why = "after 2 tries that did not do (work failed: exit code 1)"
+    line = f"= src/a: unchanged: {why}"
+    assert told_lines(found, fully=False) == ["2 sub-plans: 2 unchanged", line]
+    told = told_lines(found, fully=True)
+    assert {line, "= src/b: unchanged"} <= set(told)
+    assert why in report(found).html
+    assert [row.get("why") for row in document_of(found)["leaves"]] == [why, None]
+
+
+def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: Recorded) -> None:
+    lines = told_lines(whole, fully=True)
+    text = "\n".join(lines)
+    for part in (
+        "try 1: work failed: exit code 1 (1.5 s)", "      | exit code 1: the output",
+        "its last edits are in src-c.patch", "request: setup.cfg (nobody's): wanted by tests/e",
+        "      | +lost", "goal: Rename first", "verification: no tests", "after src/c",
+        "1 call, 700 tokens, 0.02 dollars", "      | src/a is done",
+    ):  # fmt: skip
+        assert part in text, part
+    assert any(line.startswith("├─ src") for line in lines)
+
+
+def test_names_that_are_broken_and_files_that_were_decided_are_told(tmp_path: Path) -> None:
+    found = recorded(tmp_path, split_of(STORY), story()[:12])
+    assert (
+        "  src.b.total: src/b took it out of src/b.py, now src.b.sum_of; tests/f uses it in "
+        "tests/f.py, line 7"
+    ) in told_lines(found, fully=False)
+
+
+def test_of_many_failures_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    nodes = [f"n{number:02}" for number in range(14)]
+    happened = [(f"leaf:{name}", ValueError("broken")) for name in nodes]
+    found = recorded(tmp_path, split_of(tree({"g": nodes})), happened)
+    short = told_lines(found, fully=False)
+    assert short[0] == "14 sub-plans: 14 failed"
+    assert len(short) == 12
+    assert short[-1].startswith("… and 4 more")
+    assert "n13: failed" in "\n".join(told_lines(found, fully=True))
+
+
+def test_there_is_a_row_for_each_leaf_and_a_column_for_all_that_it_has(whole: Recorded) -> None:
+    table = leaf_table(whole)
+    rows = {row["title"]: row for row in table.rows}
+    assert list(rows) == [whole.title(name) for name in whole.leaves]
+    assert all(set(row) <= set(COLUMNS) for row in rows.values())
+    assert rows["src/c"]["state"] == "failed"
+    assert [each["stage"] for each in rows["src/c"]["tries"]] == ["work", "verify"]
+    assert rows["tests/e"]["requests"][1]["patch"] == "--- a\n+++ b\n+lost\n"
+    assert (rows["src/a"]["in_result"], rows["tests/h"]["in_result"]) == (1, 0)
+    assert (rows["costly"]["usd"], rows["costly"]["input_tokens"]) == (0.02, 600)
+    assert rows["tests/i.py"]["goal"] == "Rename first"
+    assert rows["src/a"]["goal"] == "Replace the assertions"
+    assert rows["src/a"]["started_at"] < rows["src/a"]["ended_at"]
+
+
+def test_a_name_that_is_not_unicode_can_be_written(tmp_path: Path) -> None:
+    odd = "caf\udce9"
+    node = leaf("odd", title=odd, files=(f"{odd}.py",))
+    found = recorded(tmp_path, split_of(tree({"g": [node]})), [("leaf:odd", ended("odd"))])
+    for row in leaf_table(found).rows:
+        assert rb"caf\\udce9" in msgspec.json.encode(row)
+    assert document_of(found)["leaves"][0]["files"] == ["caf\\udce9.py"]
