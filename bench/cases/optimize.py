@@ -20,12 +20,12 @@ from pathlib import Path
 from bench.harness import Row
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark import compare
-from fanwise.optimize.benchmark.how import Recorded
+from fanwise.optimize.benchmark.how import RecordedCalls
 from fanwise.optimize.benchmark.pair import Pair
 from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.record import record
 from fanwise.optimize.differential.running import Site
-from fanwise.optimize.target import Target
 
 SAME = int(os.environ.get("FANWISE_BENCH_SAME", "200"))
 GAINS = max(5, SAME // 20)
@@ -59,7 +59,7 @@ async def _measure(folder: Path) -> list[Row]:
     target = Target("words.py", "count")
     line = f"{sys.executable} check.py"
     found = await record(original, target, line, SETTINGS, folder / "calls")
-    bench = Recorded(recording=found, target=target)
+    bench = RecordedCalls(recording=found, target=target)
     with _watched() as firsts:
         alike = [
             await compare.compare_speed(original, same, bench, SETTINGS, budget_s=SAME_S, seed=n)

@@ -91,7 +91,7 @@ def test_killed_ten_times_every_cell_is_recorded_once(
             await server.gate.held(CAP)
             process.send_signal(signal.SIGKILL)
             assert await asyncio.to_thread(process.wait) == -signal.SIGKILL
-            # Asked for by it and not on disk: at the server, or answered a moment ago.
+            # DeliveryOptions for by it and not on disk: at the server, or answered a moment ago.
             done = query(many, "SELECT input || ' ' || repeat FROM cells WHERE status = 'done'")
             open_ = {asked(body) for body in server.bodies[seen:]} - {text for (text,) in done}
             seen = len(server.bodies)

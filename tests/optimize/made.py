@@ -8,9 +8,9 @@ import msgspec
 
 from fanwise.journal.port import RunRecord
 from fanwise.optimize.benchmark.speed import Speed
-from fanwise.optimize.candidate import Candidate
-from fanwise.optimize.driver.recorded import Recorded
-from fanwise.optimize.verdicts import Verdict
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.verdicts.verdict import Verdict
 
 
 def candidate(name: str = "a", **more: Any) -> Candidate:
@@ -52,7 +52,7 @@ def recorded(
     name: str = "src/pkg/find.py::find",
     noise: dict[str, Any] | None = None,
     **more: Any,
-) -> Recorded:
+) -> RecordedRun:
     """A run as the journal would have it."""
     data = {
         "target": "src/pkg/find.py::find",
@@ -79,4 +79,4 @@ def recorded(
         "baseline": {} if noise is None else {"noise": noise},
         "unusable": [],
     }
-    return Recorded(**{**given, **more})
+    return RecordedRun(**{**given, **more})

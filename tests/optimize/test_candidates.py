@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from fanwise.errors import BadTarget, CandidateUnfit, NoCandidates, UsageError
-from fanwise.optimize.candidate import Candidate
-from fanwise.optimize.candidates import from_branches, from_files
-from fanwise.optimize.judges import files_named
-from fanwise.optimize.placing import Placed, count_lines, place
-from fanwise.optimize.system import OptimizePlan
-from fanwise.optimize.target import Target
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.candidates.collect import from_branches, from_files
+from fanwise.optimize.candidates.judges import files_named
+from fanwise.optimize.candidates.placement import Placement, count_lines, place
+from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.system import RunnableOptimize
 from fanwise.specs import Document
 from fanwise.workspaces import Workspace
 from tests.optimize.support import code, new_workspace, unchanged
@@ -69,7 +69,9 @@ def patch_of(repo: Path, files: dict[str, str]) -> str:
     return git(clone, "diff", "--cached", "--binary", "--full-index") + "\n"
 
 
-def put(repo: Path, candidate: Candidate, target: Target | None = TARGET, **more: object) -> Placed:
+def put(
+    repo: Path, candidate: Candidate, target: Target | None = TARGET, **more: object
+) -> Placement:
     with new_workspace(repo) as workspace:
         return place(workspace, candidate, target, **more)  # type: ignore[arg-type]
 
@@ -153,7 +155,7 @@ def test_each_kind_is_put_into_the_workspace_and_comes_out_as_a_patch(repo: Path
     assert placed[0].diff_lines == 3
     assert placed == [placed[0]] * 3, "they are the same, also in what tells that"
     assert placed[0].identity
-    assert msgspec.json.decode(msgspec.json.encode(placed[0]), type=Placed) == placed[0]
+    assert msgspec.json.decode(msgspec.json.encode(placed[0]), type=Placement) == placed[0]
 
 
 def test_a_branch_counts_for_what_it_changed_since_it_left(tmp_path: Path) -> None:
@@ -252,7 +254,7 @@ def test_the_files_that_a_run_names_are_judges(repo: Path, tmp_path: Path) -> No
         "bench": {"call": "bench:run"},
     }
     write(tmp_path / "a.py", FASTER)
-    plan = OptimizePlan(Document("x.yaml", tmp_path, {"optimize": spec}))
+    plan = RunnableOptimize(Document("x.yaml", tmp_path, {"optimize": spec}))
     assert plan.case.judges == ["tests/test_graph.py", "bench.py"]
 
 

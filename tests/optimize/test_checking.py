@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking import (
     Finding,
     Settings,
@@ -25,7 +26,6 @@ from fanwise.optimize.checking import (
     unusable,
 )
 from fanwise.optimize.checking.report import difference, settled
-from fanwise.optimize.target import Target
 from fanwise.workspaces import Workspace, WorkspacePool
 from tests.optimize.support import code, unchanged
 from tests.workspaces.support import make_repo, write

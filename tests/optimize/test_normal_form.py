@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.optimize.normal_form import File, identity, normal_form, normalise
+from fanwise.optimize.candidates.normal_form import FileVersion, identity, normal_form, normalise
 from tests.optimize.support import code
 from tests.profiles import examples
 
@@ -181,17 +181,19 @@ def test_newer_syntax_is_left_as_it_is() -> None:
 
 
 def test_identity_is_of_what_changed_and_nothing_else() -> None:
-    a, b = File("100644", b"x = 1\n"), File("100644", b"x = 2\n")
-    noted = File("100644", b"x = 1  # so\n")
+    a, b = FileVersion("100644", b"x = 1\n"), FileVersion("100644", b"x = 2\n")
+    noted = FileVersion("100644", b"x = 1  # so\n")
     assert identity({}) == identity({"a.py": (a, noted)}) == ""
     assert identity({"a.py": (a, b)}) == identity({"a.py": (a, b), "b.py": (a, noted)}) != ""
     assert identity({"a.py": (a, b)}) != identity({"b.py": (a, b)})
     assert identity({"a.py": (a, b)}) != identity({"a.py": (a, None)}) != ""
     assert identity({"a.py": (None, a)}) == identity({"a.py": (None, noted)}) != ""
     assert identity({"a.txt": (a, noted)}) != ""
-    assert identity({"a.py": (a, File("100755", a.content))}) != ""
+    assert identity({"a.py": (a, FileVersion("100755", a.content))}) != ""
     for coding in (b"nonsense", b"zlib"):
-        assert identity({"a.py": (a, File("100644", b"# coding: %b\nx = 1\n" % coding))}) != ""
+        assert (
+            identity({"a.py": (a, FileVersion("100644", b"# coding: %b\nx = 1\n" % coding))}) != ""
+        )
 
 
 # Random programs: small functions over a few names, so that scopes meet. Made from a seed, for that

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BadSpec
-from fanwise.optimize.spec import OptimizeSpec
+from fanwise.optimize.spec.optimize_spec import OptimizeSpec
 from fanwise.specs import check, parse
 
 FULL = """\

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BadTarget, CandidateUnfit
-from fanwise.optimize.replacing import replace
-from fanwise.optimize.source_text import SourceText
-from fanwise.optimize.target import Module, Target
+from fanwise.optimize.candidates.replace_function import replace
+from fanwise.optimize.candidates.source_text import SourceText
+from fanwise.optimize.candidates.target import Module, Target
 from tests.optimize.support import code
 from tests.workspaces.support import write
 

@@ -19,11 +19,11 @@ TRAPS = read_traps()
 
 
 @pytest.fixture(scope="module", params=TRAPS, ids=[trap.name for trap in TRAPS])
-def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    return Case(request.param, tmp_path_factory.mktemp(request.param.name))
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ResolvedSpec:
+    return ResolvedSpec(request.param, tmp_path_factory.mktemp(request.param.name))
 
 
-class Case:
+class ResolvedSpec:
     def __init__(self, trap: Trap, folder: Path) -> None:
         self.trap = trap
         self.folder = folder
@@ -40,7 +40,7 @@ def test_there_are_enough_of_them() -> None:
     assert all(trap.wrong and trap.right for trap in TRAPS)
 
 
-def test_no_wrong_one_passes_and_no_right_one_fails(case: Case) -> None:
+def test_no_wrong_one_passes_and_no_right_one_fails(case: ResolvedSpec) -> None:
     assert case.original.baseline.problem == ""
     for version in (*case.trap.wrong, *case.trap.right):
         assert case.passes_its_tests(version.source), version.name

@@ -14,13 +14,14 @@ from fanwise.core.caps import Caps
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
 from fanwise.kernel.run import Run
-from fanwise.optimize.candidate import Candidate
-from fanwise.optimize.case import Case, case_of
-from fanwise.optimize.driver.execution import execute
-from fanwise.optimize.driver.recorded import read_run
-from fanwise.optimize.ending import Asked, end_of, told_lines
-from fanwise.optimize.preview import preview
-from fanwise.optimize.spec import OptimizeSpec
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.run.delivery import DeliveryOptions, end_of
+from fanwise.optimize.run.execution import execute
+from fanwise.optimize.spec.optimize_spec import OptimizeSpec
+from fanwise.optimize.spec.resolved_spec import ResolvedSpec, resolve_spec
+from fanwise.optimize.state.recorded_run import read_run
+from fanwise.optimize.views.preview import preview
+from fanwise.optimize.views.text import describe_run
 from fanwise.specs import Document, End, Plan, check
 from fanwise.specs.system import Preview, Report
 from fanwise.view.table import Table
@@ -28,19 +29,21 @@ from fanwise.view.table import Table
 KEY = "optimize"
 
 
-class OptimizePlan:
+class RunnableOptimize:
     """A file that can be run. Making one checks all of it."""
 
     def __init__(
         self,
         document: Document,
         given: Sequence[Candidate] | None = None,
-        asked: Asked = Asked(),  # noqa: B008 - frozen
+        delivery: DeliveryOptions = DeliveryOptions(),  # noqa: B008 - frozen
     ) -> None:
         self._document = document
-        self._asked = asked
-        self.case: Case = case_of(check(document, OptimizeSpec, KEY), document.at(KEY), given)
-        asked.check(self.case)
+        self._delivery = delivery
+        self.case: ResolvedSpec = resolve_spec(
+            check(document, OptimizeSpec, KEY), document.at(KEY), given
+        )
+        delivery.check(self.case)
 
     @property
     def title(self) -> str:
@@ -76,12 +79,16 @@ class OptimizePlan:
 
     def describe(self) -> Sequence[str]:
         """What would run."""
-        return preview(self).describe
+        return self.preview().describe
+
+    def preview(self) -> Preview:
+        """What would run, which candidates apply, and what is missing."""
+        return preview(self.case, self.title, self.caps, self.budget)
 
     async def execute(self, run: Run) -> End:
         """Judge all candidates; the winner's patch is written, and applied if that was asked."""
         run.note("environment", environment(self.folder))
-        return await end_of(self.case, await execute(self.case, run), self._asked, run)
+        return await end_of(self.case, await execute(self.case, run), self._delivery, run)
 
 
 class OptimizeSystem:
@@ -93,20 +100,20 @@ class OptimizeSystem:
 
     def plan(self, document: Document, **options: Any) -> Plan:
         """A file, checked completely."""
-        return OptimizePlan(document, asked=Asked(**options))
+        return RunnableOptimize(document, delivery=DeliveryOptions(**options))
 
     def preview(self, document: Document) -> Preview:
         """What would run, which candidates apply, and what is missing."""
-        return preview(OptimizePlan(document))
+        return RunnableOptimize(document).preview()
 
     def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it. What shall become of the winner is asked anew."""
         given = msgspec.convert(spec["candidates"], list[Candidate])
-        return OptimizePlan(Document.again(spec), given, Asked(**options))
+        return RunnableOptimize(Document.again(spec), given, DeliveryOptions(**options))
 
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """Every candidate with its verdict; fully: all that is known of each."""
-        return told_lines(read_run(journal, run), fully=fully)
+        return describe_run(read_run(journal, run), fully=fully)
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""

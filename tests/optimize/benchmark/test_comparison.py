@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from fanwise.optimize.benchmark.compare import Comparison
-from fanwise.optimize.benchmark.measuring import Problem
+from fanwise.optimize.benchmark.measuring import NoFigure
 from fanwise.optimize.benchmark.noise import noise_of, smallest_gain
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
 from fanwise.optimize.benchmark.sequential import FIRST, Accept
@@ -33,7 +33,7 @@ def side(seconds: float, *, new: float | None = None, gave: object = 1, **more: 
     )
 
 
-def compared(pairs: Iterable[Pair | Problem], accept: Accept = Accept()) -> Speed:  # noqa: B008
+def compared(pairs: Iterable[Pair | NoFigure], accept: Accept = Accept()) -> Speed:  # noqa: B008
     comparison = Comparison(accept, Tolerance())
     for pair in pairs:
         comparison.add(pair)
@@ -68,7 +68,7 @@ def test_too_few_pairs_say_how_many_are_needed() -> None:
 
 
 def test_a_candidate_that_cannot_be_timed_is_rejected_with_the_reason() -> None:
-    speed = compared([Problem("it took too long")])
+    speed = compared([NoFigure("it took too long")])
     assert (speed.decision, speed.rounds) == ("reject", 0)
     assert speed.reason == "it cannot be timed: it took too long"
 

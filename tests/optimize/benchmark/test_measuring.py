@@ -16,15 +16,15 @@ import pytest
 from fanwise.errors import BenchFailed, UsageError
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import _block, compare_speed, measure_pair
-from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
-from fanwise.optimize.benchmark.measuring import Meter, Problem
+from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, RecordedCalls
+from fanwise.optimize.benchmark.measuring import NoFigure, Stopwatch
 from fanwise.optimize.benchmark.noise import measure_noise
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values
 from fanwise.optimize.benchmark.profile import profile, profile_text
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.record import record
 from fanwise.optimize.differential.running import Site
-from fanwise.optimize.target import Target
 from tests.optimize.differential.support import checkout
 
 SETTINGS = Settings(timeout_s=60.0, sandbox=False)
@@ -67,11 +67,11 @@ def original(folder: Path) -> Site:
 
 
 @pytest.fixture(scope="module")
-def recorded(folder: Path, original: Site) -> Recorded:
+def recorded(folder: Path, original: Site) -> RecordedCalls:
     line = f"{sys.executable} check.py"
     found = asyncio.run(record(original, TARGET, line, SETTINGS, folder / "recorded"))
     assert found.calls == 4
-    return Recorded(recording=found, target=TARGET)
+    return RecordedCalls(recording=found, target=TARGET)
 
 
 def version(folder: Path, name: str, module: str) -> Site:
@@ -80,9 +80,9 @@ def version(folder: Path, name: str, module: str) -> Site:
     return site
 
 
-def measured(bench: Bench, original: Site, *sites: Site) -> list[Measured | Problem]:
-    async def main() -> list[Measured | Problem]:
-        meter = Meter(bench, SETTINGS)
+def measured(bench: Bench, original: Site, *sites: Site) -> list[Measured | NoFigure]:
+    async def main() -> list[Measured | NoFigure]:
+        meter = Stopwatch(bench, SETTINGS)
         await meter.calibrate(original)
         return [await meter.measure(site, 17) for site in sites]
 
@@ -90,7 +90,7 @@ def measured(bench: Bench, original: Site, *sites: Site) -> list[Measured | Prob
 
 
 def test_each_side_is_measured_with_its_own_code_and_fresh_arguments(
-    folder: Path, original: Site, recorded: Recorded
+    folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:
     slow, fast = measured(recorded, original, original, version(folder, "fast", FAST))
     assert isinstance(slow, Measured)
@@ -109,8 +109,11 @@ def test_both_sides_of_a_pair_have_the_same_hash_seed_and_the_next_pair_another(
     line = f"{sys.executable} check.py"
     found = asyncio.run(record(site, TARGET, line, SETTINGS, tmp_path / "recorded"))
 
-    async def main() -> list[Pair | Problem]:
-        meter, order = Meter(Recorded(recording=found, target=TARGET), SETTINGS), random.Random(1)
+    async def main() -> list[Pair | NoFigure]:
+        meter, order = (
+            Stopwatch(RecordedCalls(recording=found, target=TARGET), SETTINGS),
+            random.Random(1),
+        )
         await meter.calibrate(site)
         return [await measure_pair(meter, site, site, order, n == 0) for n in range(2)]
 
@@ -129,7 +132,7 @@ def test_pairs_come_in_blocks_of_which_each_side_is_first_once() -> None:
 
 
 def test_a_function_that_remembers_is_slow_at_the_calls_that_were_held_back(
-    folder: Path, original: Site, recorded: Recorded
+    folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:
     memo = (
         FAST.replace("def total", "def plain")
@@ -156,7 +159,7 @@ def test_a_function_that_remembers_is_slow_at_the_calls_that_were_held_back(
 
 
 def test_a_function_that_gives_up_when_it_is_called_often_is_seen(
-    folder: Path, original: Site, recorded: Recorded
+    folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:
     tired = FAST.replace("def total", "COUNT = []\ndef total").replace(
         "    out", "    COUNT.append(1)\n    if len(COUNT) > 20:\n        return 5\n    out", 1
@@ -168,7 +171,7 @@ def test_a_function_that_gives_up_when_it_is_called_often_is_seen(
 
 
 def test_a_clock_that_is_turned_back_and_figures_that_are_printed_change_nothing(
-    folder: Path, original: Site, recorded: Recorded
+    folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:
     forged = SLOW + (
         "import time, gc, sys, builtins\n"
@@ -196,7 +199,7 @@ def test_a_clock_that_is_turned_back_and_figures_that_are_printed_change_nothing
     ],
 )
 def test_a_candidate_without_figures_says_why(
-    folder: Path, original: Site, recorded: Recorded, code: str, why: str
+    folder: Path, original: Site, recorded: RecordedCalls, code: str, why: str
 ) -> None:
     broken = version(folder, f"broken-{len(code)}", f"{FAST}\n{code}\n")
     [problem] = measured(recorded, original, broken)
@@ -204,7 +207,7 @@ def test_a_candidate_without_figures_says_why(
         assert isinstance(problem, Measured), "each call raises, and that is quick"
         assert set(problem.forms.values()) == {'["raise", "TypeError"]'}
         return
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, NoFigure)
     assert why in problem.reason
 
 
@@ -241,14 +244,14 @@ def test_a_command_is_timed_from_outside_and_its_files_must_be_the_same(
 
 
 def test_an_original_that_cannot_be_timed_is_an_error_and_no_verdict(
-    original: Site, recorded: Recorded
+    original: Site, recorded: RecordedCalls
 ) -> None:
     with pytest.raises(BenchFailed, match="No module named 'nothing_here'"):
         measured(BenchCall.parse("nothing_here:run"), original)
 
 
 def test_a_real_gain_is_accepted_and_the_same_code_is_not(
-    folder: Path, original: Site, recorded: Recorded
+    folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:
     """The small form of `bench/cases/optimize.py`, which does it hundreds of times."""
     fast = version(folder, "gain", FAST)
@@ -260,7 +263,9 @@ def test_a_real_gain_is_accepted_and_the_same_code_is_not(
     assert none.decision != "accept", none
 
 
-def test_noise_is_that_of_the_original_against_itself(original: Site, recorded: Recorded) -> None:
+def test_noise_is_that_of_the_original_against_itself(
+    original: Site, recorded: RecordedCalls
+) -> None:
     noise = asyncio.run(measure_noise(original, recorded, SETTINGS, budget_s=2.0))
     assert noise.pairs >= 1
     assert noise.spread >= 0
@@ -269,9 +274,9 @@ def test_noise_is_that_of_the_original_against_itself(original: Site, recorded: 
 
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap here")
-def test_all_of_it_works_in_a_sandbox(original: Site, recorded: Recorded) -> None:
-    async def main() -> tuple[Measured | Problem, int]:
-        meter = Meter(recorded, sandboxed)
+def test_all_of_it_works_in_a_sandbox(original: Site, recorded: RecordedCalls) -> None:
+    async def main() -> tuple[Measured | NoFigure, int]:
+        meter = Stopwatch(recorded, sandboxed)
         await meter.calibrate(original)
         lines = await profile(original, recorded, TARGET, recorded.recording, sandboxed)
         return await meter.measure(original, 3), len(lines)
@@ -282,7 +287,9 @@ def test_all_of_it_works_in_a_sandbox(original: Site, recorded: Recorded) -> Non
     assert lines > 3
 
 
-def test_a_profile_names_the_line_that_takes_the_time(original: Site, recorded: Recorded) -> None:
+def test_a_profile_names_the_line_that_takes_the_time(
+    original: Site, recorded: RecordedCalls
+) -> None:
     for bench in (recorded, BenchCall.parse("bench:run")):
         lines = asyncio.run(profile(original, bench, TARGET, recorded.recording, SETTINGS))
         hot = max(lines, key=lambda line: line.share)
@@ -293,7 +300,7 @@ def test_a_profile_names_the_line_that_takes_the_time(original: Site, recorded: 
 
 
 def test_without_line_profiler_the_error_names_the_extra(
-    folder: Path, original: Site, recorded: Recorded
+    folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:
     (folder / "original" / "line_profiler.py").write_text("raise ImportError('not here')\n")
     try:
@@ -303,7 +310,7 @@ def test_without_line_profiler_the_error_names_the_extra(
         (folder / "original" / "line_profiler.py").unlink()
 
 
-def test_a_command_has_no_profile(original: Site, recorded: Recorded) -> None:
+def test_a_command_has_no_profile(original: Site, recorded: RecordedCalls) -> None:
     bench = BenchCommand(line="true")
     with pytest.raises(UsageError, match="cannot be profiled"):
         asyncio.run(profile(original, bench, TARGET, recorded.recording, SETTINGS))
@@ -354,7 +361,7 @@ def test_every_kind_of_function_can_be_timed(tmp_path: Path, kind: str) -> None:
     line = f"{sys.executable} check.py"
     found = asyncio.run(record(site, target, line, SETTINGS, tmp_path / "recorded"))
     assert found.calls == 2
-    first, second = measured(Recorded(recording=found, target=target), site, site, site)
+    first, second = measured(RecordedCalls(recording=found, target=target), site, site, site)
     assert isinstance(first, Measured), first
     assert isinstance(second, Measured), second
     values = Values(Tolerance())

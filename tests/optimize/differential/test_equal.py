@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.optimize.differential.compare import compare
-from fanwise.optimize.differential.equal import Match, Tolerance, close
+from fanwise.optimize.differential.equal import FormMatcher, Tolerance, close
 from fanwise.optimize.differential.injected.fanwise_child.forms import Former
 from fanwise.optimize.differential.observe import Observations, Seen
-from fanwise.optimize.differential.plan import Entry, Level
+from fanwise.optimize.differential.plan import Level, PlannedCall
 
 
 def same(a: object, b: object, tolerance: float = 1e-9) -> bool:
-    return Match(Tolerance(tolerance)).same(Former().form(a), Former().form(b))
+    return FormMatcher(Tolerance(tolerance)).same(Former().form(a), Former().form(b))
 
 
 class Thing:
@@ -108,7 +108,7 @@ VALUES = st.recursive(
 def test_a_value_is_the_same_as_itself_after_a_way_through_json(value: object) -> None:
     form = Former().form(value)
     back = msgspec.json.decode(msgspec.json.encode(form))
-    assert Match(Tolerance(0.0)).same(form, back)
+    assert FormMatcher(Tolerance(0.0)).same(form, back)
 
 
 @given(VALUES, VALUES)
@@ -140,7 +140,7 @@ def test_that_a_result_is_an_argument_is_seen() -> None:
     one, other = Former(), Former()
     first = [one.form(given), one.form(given)]
     second = [other.form(given), other.form([1])]
-    match = Match(Tolerance())
+    match = FormMatcher(Tolerance())
     assert match.same(first[0], second[0])
     assert not match.same(first[1], second[1])
 
@@ -161,7 +161,7 @@ def step(out: list[Any], value: object = None) -> dict[str, Any]:
 
 
 def differs(level: Level, a: dict[str, Any], b: dict[str, Any]) -> str:
-    entry = Entry(1, 1, "", level, "once")
+    entry = PlannedCall(1, 1, "", level, "once")
     ours, theirs = (
         Observations(seen={1: Seen(msgspec.Raw(msgspec.json.encode([each])))}) for each in (a, b)
     )
@@ -205,6 +205,6 @@ def test_the_rule(level: Level, ours: dict[str, Any], theirs: dict[str, Any], ki
 
 
 def test_an_entry_without_an_answer_differs() -> None:
-    entry = Entry(1, 1, "", "strict", "once")
+    entry = PlannedCall(1, 1, "", "strict", "once")
     ours = Observations(seen={1: Seen(msgspec.Raw(msgspec.json.encode([FIVE])))})
     assert [each.kind for each in compare([entry], ours, Observations(seen={}))] == ["ended"]

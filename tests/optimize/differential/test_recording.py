@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.record import MOST, record
 from fanwise.optimize.differential.recording import CALLS, Recording, gather
 from fanwise.optimize.differential.running import INJECTED
-from fanwise.optimize.target import Target
 from tests.optimize.differential.support import LINE, SETTINGS, checkout, run
 
 PYTHON = sys.executable

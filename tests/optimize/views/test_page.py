@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from fanwise.optimize.benchmark.noise import Noise
 from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.differential.difference import Difference
-from fanwise.optimize.driver.recorded import Recorded
-from fanwise.optimize.verdicts import Verdict
+from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.verdicts.verdict import Verdict
 from fanwise.optimize.views.candidates import candidate_rows, speed_scale
 from fanwise.optimize.views.markdown import code, escaped
 from fanwise.optimize.views.page import report
@@ -32,7 +32,7 @@ NOISE = Noise(
 )  # fmt: skip
 
 
-def a_run() -> Recorded:
+def a_run() -> RecordedRun:
     """All kinds of verdicts, with a lineage of three."""
     return recorded(
         [
@@ -115,7 +115,7 @@ def test_a_parent_that_is_not_there_and_one_that_is_its_own_hide_nobody() -> Non
     assert sorted(row["name"] for row in rows) == ["a", "b", "orphan", "self"]
 
 
-def hostile() -> Recorded:
+def hostile() -> RecordedRun:
     found = verdict(
         EVIL,
         reason=EVIL,

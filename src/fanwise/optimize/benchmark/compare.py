@@ -15,7 +15,7 @@ from statistics import median
 
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.how import Bench
-from fanwise.optimize.benchmark.measuring import Meter, Problem
+from fanwise.optimize.benchmark.measuring import NoFigure, Stopwatch
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
 from fanwise.optimize.benchmark.sequential import FIRST, Accept, Decision, Looks
 from fanwise.optimize.benchmark.speed import Speed
@@ -44,7 +44,7 @@ async def compare_speed(
     the original cannot be measured; a candidate that cannot is rejected.
     """
     begun = time.monotonic()
-    meter = Meter(bench, settings, pin=pin)
+    meter = Stopwatch(bench, settings, pin=pin)
     await meter.calibrate(baseline)
     comparison = Comparison(accept, tolerance)
     order = random.Random(seed)
@@ -61,14 +61,14 @@ async def compare_speed(
 
 
 async def measure_pair(
-    meter: Meter, baseline: Where, candidate: Where, order: random.Random, baseline_first: bool
-) -> Pair | Problem:
+    meter: Stopwatch, baseline: Where, candidate: Where, order: random.Random, baseline_first: bool
+) -> Pair | NoFigure:
     """Both sides, one directly after the other. Raises `BenchFailed` if the original fails."""
     seed = order.randrange(_HASH_SEEDS)
     found: dict[bool, Measured] = {}
     for is_baseline in (True, False) if baseline_first else (False, True):
         measured = await meter.measure(baseline if is_baseline else candidate, seed)
-        if isinstance(measured, Problem):
+        if isinstance(measured, NoFigure):
             if is_baseline:
                 raise meter.failed(measured)
             return measured
@@ -99,9 +99,9 @@ class Comparison:
         self._values = Values(tolerance)
         self._remembers = False
 
-    def add(self, pair: Pair | Problem) -> None:
+    def add(self, pair: Pair | NoFigure) -> None:
         """One more pair, or why there is none."""
-        if isinstance(pair, Problem):
+        if isinstance(pair, NoFigure):
             self._decide("reject", f"it cannot be timed: {pair.reason}")
             return
         self.pairs.append(pair)

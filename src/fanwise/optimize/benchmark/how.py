@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.recording import Recording
-from fanwise.optimize.target import Target
 
 
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedCalls(msgspec.Struct, frozen=True, kw_only=True):
     """The calls of the target that were recorded from the tests, each once in a pass."""
 
     recording: Recording
@@ -37,4 +37,4 @@ class BenchCall(msgspec.Struct, frozen=True, kw_only=True):
         return cls(module=module, name=name)
 
 
-Bench = Recorded | BenchCommand | BenchCall
+Bench = RecordedCalls | BenchCommand | BenchCall

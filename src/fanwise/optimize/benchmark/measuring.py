@@ -20,7 +20,7 @@ import msgspec
 from fanwise.errors import BenchFailed
 from fanwise.kernel.confined.ending import ending_of
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, Recorded
+from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, RecordedCalls
 from fanwise.optimize.benchmark.pair import Measured
 from fanwise.optimize.differential.running import Where, run_line, run_program, site_of
 from fanwise.processes import CommandResult
@@ -29,7 +29,7 @@ _TIMES, _LEAST_S = 10.0, 10.0
 """A process may take so many times as long as the original's, and so long in any case."""
 
 
-class Problem(msgspec.Struct, frozen=True):
+class NoFigure(msgspec.Struct, frozen=True):
     """Why there is no figure."""
 
     reason: str
@@ -44,7 +44,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     most_s: float = 3600.0
 
 
-class Meter:
+class Stopwatch:
     """Measures either side, each time in a new process."""
 
     def __init__(self, bench: Bench, settings: Settings, *, pin: bool = True) -> None:
@@ -56,7 +56,7 @@ class Meter:
     @property
     def what(self) -> str:
         """What is timed, in a few words."""
-        if isinstance(self._bench, Recorded):
+        if isinstance(self._bench, RecordedCalls):
             return f"the recorded calls of {self._bench.target.name}"
         if isinstance(self._bench, BenchCommand):
             return f"the command {self._bench.line!r}"
@@ -64,17 +64,17 @@ class Meter:
 
     async def calibrate(self, baseline: Where) -> None:
         """Learn from the original how much to do in a process. `BenchFailed` if it cannot be."""
-        if isinstance(self._bench, Recorded) and not self._bench.recording.calls:
+        if isinstance(self._bench, RecordedCalls) and not self._bench.recording.calls:
             raise BenchFailed(self.what, "; ".join(self._bench.recording.notes()))
         begun = time.monotonic()
         if isinstance(self._bench, BenchCommand):
             found = await self.measure(baseline, 0)
-            if isinstance(found, Problem):
+            if isinstance(found, NoFigure):
                 raise self.failed(found)
             self._found = Calibration(most_s=self._most(found.seconds))
             return
         answer = await self._ask(baseline, 0, {"loops": None})
-        if isinstance(answer, Problem):
+        if isinstance(answer, NoFigure):
             raise self.failed(answer)
         per_process = (answer["samples"] + 5) * answer["sample_ns"] / 1e9
         self._found = Calibration(
@@ -84,11 +84,11 @@ class Meter:
             most_s=self._most(time.monotonic() - begun + per_process),
         )
 
-    def failed(self, problem: Problem) -> BenchFailed:
+    def failed(self, problem: NoFigure) -> BenchFailed:
         """The original cannot be measured."""
         return BenchFailed(self.what, problem.reason)
 
-    async def measure(self, where: Where, seed: int) -> Measured | Problem:
+    async def measure(self, where: Where, seed: int) -> Measured | NoFigure:
         """One figure, from one new process."""
         begun = time.perf_counter()
         if isinstance(self._bench, BenchCommand):
@@ -99,20 +99,20 @@ class Meter:
             )
             took = time.perf_counter() - begun
             if not result.ok:
-                return Problem(_ending(result, settings))
+                return NoFigure(_ending(result, settings))
             return Measured(seconds=took, source=_digest_of_files(where, self._bench.line))
         plan = {"loops": self._found.loops, "samples": self._found.samples}
         answer = await self._ask(where, seed, {**plan, "lazy": self._found.lazy})
-        if isinstance(answer, Problem):
+        if isinstance(answer, NoFigure):
             return answer
         return _measured(answer, time.perf_counter() - begun)
 
     async def _ask(
         self, where: Where, seed: int, more: Mapping[str, object]
-    ) -> dict[str, Any] | Problem:
+    ) -> dict[str, Any] | NoFigure:
         word = secrets.token_hex(8)
         how = {**how_to(self._bench, where), **more, "seed": seed, "core": self._core, "word": word}
-        recording = self._bench.recording if isinstance(self._bench, Recorded) else None
+        recording = self._bench.recording if isinstance(self._bench, RecordedCalls) else None
         settings = self._bounded()
         result = await run_program(
             where,
@@ -140,22 +140,22 @@ def _core() -> int | None:
 def how_to(bench: Bench, where: Where) -> dict[str, Any]:
     """What a child needs to know to make the calls of a benchmark in a checkout."""
     site = site_of(where)
-    if isinstance(bench, Recorded):
+    if isinstance(bench, RecordedCalls):
         return bench.recording.how(site.root, bench.target.file, bench.target.name)
     assert isinstance(bench, BenchCall)
     return {"path": [site.path], "module": bench.module, "name": bench.name}
 
 
-def answer_of(result: CommandResult, word: str, settings: Settings) -> dict[str, Any] | Problem:
+def answer_of(result: CommandResult, word: str, settings: Settings) -> dict[str, Any] | NoFigure:
     """The line behind the word; without one, how the process ended."""
     for line in result.stdout.data.splitlines():
         if line.startswith(word.encode()):
             answer: dict[str, Any] = msgspec.json.decode(line[len(word) :])
-            return Problem(answer["problem"]) if "problem" in answer else answer
-    return Problem(_ending(result, settings))
+            return NoFigure(answer["problem"]) if "problem" in answer else answer
+    return NoFigure(_ending(result, settings))
 
 
-def _measured(answer: Mapping[str, Any], wall_s: float) -> Measured | Problem:
+def _measured(answer: Mapping[str, Any], wall_s: float) -> Measured | NoFigure:
     try:
         return Measured(
             seconds=_positive(_typical(answer["samples"])),
@@ -168,7 +168,7 @@ def _measured(answer: Mapping[str, Any], wall_s: float) -> Measured | Problem:
             pinned=answer["pinned"],
         )
     except (KeyError, TypeError, ValueError) as error:
-        return Problem(f"its figures are none: {error}")
+        return NoFigure(f"its figures are none: {error}")
 
 
 def _typical(samples: Sequence[float]) -> float:

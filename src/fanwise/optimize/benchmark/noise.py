@@ -13,7 +13,7 @@ import msgspec
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import measure_pair
 from fanwise.optimize.benchmark.how import Bench
-from fanwise.optimize.benchmark.measuring import Meter, Problem
+from fanwise.optimize.benchmark.measuring import NoFigure, Stopwatch
 from fanwise.optimize.benchmark.pair import Pair
 from fanwise.optimize.benchmark.sequential import FIRST, LOWER_SHARE, Accept
 from fanwise.optimize.benchmark.statistics import place
@@ -48,13 +48,13 @@ async def measure_noise(
 ) -> Noise:
     """Measure the original against itself for a part of what a comparison may take."""
     begun = time.monotonic()
-    meter = Meter(bench, settings, pin=pin)
+    meter = Stopwatch(bench, settings, pin=pin)
     await meter.calibrate(baseline)
     order = random.Random(f"noise {seed}")
     pairs: list[Pair] = []
     while len(pairs) < FIRST and (not pairs or time.monotonic() - begun < budget_s / 2):
         pair = await measure_pair(meter, baseline, baseline, order, order.random() < 0.5)
-        if isinstance(pair, Problem):
+        if isinstance(pair, NoFigure):
             raise meter.failed(pair)
         pairs.append(pair)
     return noise_of(pairs, accept, budget_s, time.monotonic() - begun)

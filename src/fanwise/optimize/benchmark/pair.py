@@ -8,7 +8,7 @@ from statistics import median
 import msgspec
 
 from fanwise.optimize.benchmark.statistics import place
-from fanwise.optimize.differential.equal import Match, Tolerance
+from fanwise.optimize.differential.equal import FormMatcher, Tolerance
 
 _SURE = 0.01
 _PART_OF_GAIN = 0.2
@@ -117,4 +117,4 @@ class Values:
     def _same(self, a: str, b: str | None) -> bool:
         if a == b or b is None:
             return a == b
-        return Match(self._tolerance).same(msgspec.json.decode(a), msgspec.json.decode(b))
+        return FormMatcher(self._tolerance).same(msgspec.json.decode(a), msgspec.json.decode(b))

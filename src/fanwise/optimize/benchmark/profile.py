@@ -14,11 +14,11 @@ import msgspec
 
 from fanwise.errors import BenchFailed, UsageError
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.how import Bench, BenchCommand, Recorded
-from fanwise.optimize.benchmark.measuring import Problem, answer_of, how_to
+from fanwise.optimize.benchmark.how import Bench, BenchCommand, RecordedCalls
+from fanwise.optimize.benchmark.measuring import NoFigure, answer_of, how_to
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.recording import Recording
 from fanwise.optimize.differential.running import Where, run_program, site_of
-from fanwise.optimize.target import Target
 
 
 class ProfiledLine(msgspec.Struct, frozen=True):
@@ -48,10 +48,10 @@ async def profile(
         how,
         settings,
         python=recording.python,
-        readable=(recording.folder,) if isinstance(bench, Recorded) else (),
+        readable=(recording.folder,) if isinstance(bench, RecordedCalls) else (),
     )
     answer = answer_of(result, word, settings)
-    if isinstance(answer, Problem):
+    if isinstance(answer, NoFigure):
         raise BenchFailed(f"a profile of {target.name}", answer.reason)
     if "missing" in answer:
         raise UsageError(

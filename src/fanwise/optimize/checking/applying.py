@@ -6,10 +6,10 @@ import time
 from collections.abc import Collection
 
 from fanwise.errors import CandidateUnfit
-from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.candidates.placement import Placement, place
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.placing import Placed, place
-from fanwise.optimize.target import Target
 from fanwise.workspaces import Workspace
 
 
@@ -19,7 +19,7 @@ def check_applies(
     target: Target | None,
     *,
     judges: Collection[str] = (),
-) -> tuple[Finding, Placed | None]:
+) -> tuple[Finding, Placement | None]:
     """Put it there, and say whether that could be done. Sync: it runs git."""
     began = time.perf_counter()
     placed, ok, reason = None, True, ""

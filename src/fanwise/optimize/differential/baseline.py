@@ -15,14 +15,14 @@ from pathlib import Path
 import msgspec
 
 from fanwise.kernel.confined.settings import Settings
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.compare import compare, exhausted
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
-from fanwise.optimize.differential.plan import MOST, Entry, Plan, make_plan
+from fanwise.optimize.differential.plan import MOST, CallPlan, PlannedCall, make_plan
 from fanwise.optimize.differential.record import record
 from fanwise.optimize.differential.recording import Recording
 from fanwise.optimize.differential.running import Where
-from fanwise.optimize.target import Target
 
 HASH_SEEDS = (0, 4711)
 _RECORDED_S = 30.0
@@ -32,7 +32,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """The original, observed. JSON-able: write it with `msgspec.json.encode`, read it so too."""
 
     recording: Recording
-    plan: Plan
+    plan: CallPlan
     passes: tuple[Observations, ...]
     """One for each of `HASH_SEEDS`."""
     made: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     """Why nothing can be checked, and what to do; empty if something can."""
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PlannedCall]:
         """Those that can be compared."""
         kept = set(self.steady)
         return [entry for entry in self.plan.entries if entry.id in kept]
@@ -90,7 +90,7 @@ class _Watch(msgspec.Struct, frozen=True):
     where: Where
     target: Target
     recording: Recording
-    plan: Plan
+    plan: CallPlan
     settings: Settings
     budget_s: float
 
@@ -105,7 +105,7 @@ class _Watch(msgspec.Struct, frozen=True):
 
 def judge(
     recording: Recording,
-    plan: Plan,
+    plan: CallPlan,
     passes: tuple[Observations, ...],
     made: tuple[int, ...],
     spent: int,
@@ -142,7 +142,7 @@ def judge(
     )
 
 
-def worth_making(plan: Plan, seen: Observations) -> tuple[int, ...]:
+def worth_making(plan: CallPlan, seen: Observations) -> tuple[int, ...]:
     """Entries that tell something of a candidate, by what the original does in all of them. PURE.
 
     The others are not made again, neither on the original nor on a candidate: one that may do
@@ -156,12 +156,12 @@ def worth_making(plan: Plan, seen: Observations) -> tuple[int, ...]:
     )
 
 
-def count_spent(plan: Plan, seen: Observations) -> int:
+def count_spent(plan: CallPlan, seen: Observations) -> int:
     """Entries for which the original had not the time, the stack or the memory. PURE."""
     return sum(not _ran(each.id, seen) or exhausted(seen.seen[each.id]) for each in plan.entries)
 
 
-def _answered(entry: Entry, seen: Observations) -> bool:
+def _answered(entry: PlannedCall, seen: Observations) -> bool:
     if entry.level == "probe" or not _ran(entry.id, seen) or exhausted(seen.seen[entry.id]):
         return False
     if entry.like is not None and not _alike(entry.id, entry.like, seen):
@@ -176,7 +176,7 @@ def _alike(number: int, other: int, seen: Observations) -> bool:
     return bool(seen.seen[number].read()[0]["plain"] == seen.seen[other].read()[0]["plain"])
 
 
-def _merely_fails(entry: Entry, seen: Observations) -> bool:
+def _merely_fails(entry: PlannedCall, seen: Observations) -> bool:
     """Whether something inside the original fails on what was never given to it."""
     if entry.level == "strict" or not _ran(entry.id, seen):
         return False
@@ -195,9 +195,9 @@ def _returned(number: int, seen: Observations) -> bool:
 
 def _notes(
     recording: Recording,
-    plan: Plan,
+    plan: CallPlan,
     spent: int,
-    ready: list[Entry],
+    ready: list[PlannedCall],
     unsteady: set[int],
     lost: set[int],
 ) -> list[str]:
@@ -212,7 +212,7 @@ def _notes(
     return told
 
 
-def _problem(broken: str, ready: list[Entry], steady: tuple[int, ...]) -> str:
+def _problem(broken: str, ready: list[PlannedCall], steady: tuple[int, ...]) -> str:
     if broken:
         return f"could not be checked: {broken}"
     if not ready:
@@ -230,7 +230,7 @@ def _nothing(recording: Recording) -> Baseline:
     step = "Let a test call the target with plain values, or leave the target out"
     return Baseline(
         recording=recording,
-        plan=Plan(file="", digest="", entries=()),
+        plan=CallPlan(file="", digest="", entries=()),
         passes=(),
         steady=(),
         notes=tuple(recording.notes()),

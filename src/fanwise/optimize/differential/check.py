@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from fanwise.kernel.confined.settings import Settings
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
 from fanwise.optimize.differential.compare import Differs, compare
@@ -16,7 +17,6 @@ from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
 from fanwise.optimize.differential.running import Where
 from fanwise.optimize.differential.smallest import BUDGET_S, Pair, smallest
-from fanwise.optimize.target import Target
 
 ALLOWED_S = 5.0
 """A candidate's call may take so long, and so many times as long as on the original."""

@@ -31,9 +31,9 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.optimize.differential.difference import Kind
-from fanwise.optimize.differential.equal import Match, Tolerance, loosened
+from fanwise.optimize.differential.equal import FormMatcher, Tolerance, loosened
 from fanwise.optimize.differential.observe import Observations, Seen
-from fanwise.optimize.differential.plan import Entry, Level
+from fanwise.optimize.differential.plan import Level, PlannedCall
 
 _EXHAUSTED = ("RecursionError", "MemoryError")
 Step = Mapping[str, Any]
@@ -43,7 +43,7 @@ _Kind = Kind | Literal["enough"]
 class Differs(msgspec.Struct, frozen=True):
     """Where a candidate differs: the entry, the step in it, and in what."""
 
-    entry: Entry
+    entry: PlannedCall
     step: int
     kind: Kind
     expected: Any = None
@@ -58,7 +58,7 @@ def exhausted(seen: Seen) -> bool:
 
 
 def compare(
-    entries: Iterable[Entry],
+    entries: Iterable[PlannedCall],
     baseline: Observations,
     candidate: Observations,
     tolerance: Tolerance | None = None,
@@ -83,7 +83,7 @@ class _Judge:
         self._names = names
 
     def entry(
-        self, entry: Entry, ours: Seen, theirs: Seen | None, *, loose: bool
+        self, entry: PlannedCall, ours: Seen, theirs: Seen | None, *, loose: bool
     ) -> Differs | None:
         if theirs is None or theirs.ended:
             ended = theirs.ended if theirs else "gave no answer"
@@ -95,7 +95,7 @@ class _Judge:
             return Differs(entry, 0, "ended", ours.first(), None, "gave an answer that is none")
 
     def _steps(
-        self, entry: Entry, expected: list[Any], got: list[Any], *, loose: bool
+        self, entry: PlannedCall, expected: list[Any], got: list[Any], *, loose: bool
     ) -> Differs | None:
         found: Differs | None = None
         for number, (one, other) in enumerate(zip(expected, got, strict=False)):
@@ -151,7 +151,7 @@ class _Judge:
         (args, kwargs, value), (their_args, their_kwargs, their_value) = a, b
         if loose:
             return None if loosened(a) == loosened(b) else "value"
-        match = Match(self._tolerance)
+        match = FormMatcher(self._tolerance)
         if len(args) != len(their_args) or not all(map(match.same, args, their_args)):
             return "arguments"
         if not match.same(kwargs, their_kwargs):
@@ -169,11 +169,11 @@ class _Judge:
         return all(map(self._item, items, their_items)) and self._end(level, end, their_end)
 
     def _item(self, a: list[Any], b: list[Any]) -> bool:
-        return Match(self._tolerance).same(a[0], b[0]) and a[1] == b[1]
+        return FormMatcher(self._tolerance).same(a[0], b[0]) and a[1] == b[1]
 
     def _end(self, level: Level, a: list[Any], b: list[Any]) -> bool:
         if a[0] != "raise":
-            return a[0] == b[0] and (a[0] != "end" or Match(self._tolerance).same(a[1], b[1]))
+            return a[0] == b[0] and (a[0] != "end" or FormMatcher(self._tolerance).same(a[1], b[1]))
         if a[1] in _EXHAUSTED or (not a[3] and level != "strict"):
             return True
         if b[0] != "raise" or b[1] != a[1] or b[4] != a[4]:

@@ -24,7 +24,7 @@ class Tolerance(msgspec.Struct, frozen=True):
     absolute: float = 0.0
 
 
-class Match:
+class FormMatcher:
     """Compares forms that belong together: one numbering of things on each side."""
 
     def __init__(self, tolerance: Tolerance) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.differential.plan import Plan
+from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.differential.plan import CallPlan
 from fanwise.optimize.differential.recording import Recording
 from fanwise.optimize.differential.running import Where, run_program, site_of
-from fanwise.optimize.target import Target
 from fanwise.processes import CommandResult
 
 SECONDS_EACH = 1.0
@@ -75,7 +75,7 @@ async def observe(
     where: Where,
     target: Target,
     recording: Recording,
-    plan: Plan,
+    plan: CallPlan,
     settings: Settings,
     *,
     hash_seed: int = 0,

@@ -10,9 +10,9 @@ import msgspec
 
 from fanwise.errors import FanwiseError
 from fanwise.kernel.confined.settings import Settings
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.recording import Recording, digest_of
 from fanwise.optimize.differential.running import Where, run_program, site_of
-from fanwise.optimize.target import Target
 
 MOST = 320
 """Calls beside those that were recorded."""
@@ -20,7 +20,7 @@ MOST = 320
 Level = Literal["strict", "foreign", "opaque", "number", "probe"]
 
 
-class Entry(msgspec.Struct, frozen=True):
+class PlannedCall(msgspec.Struct, frozen=True):
     """A call of the plan, without its arguments."""
 
     id: int
@@ -39,24 +39,24 @@ class Entry(msgspec.Struct, frozen=True):
     """How much there is to read, for all of its group."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class CallPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A handle on a file of calls. JSON-able."""
 
     file: str
     digest: str
-    entries: tuple[Entry, ...]
+    entries: tuple[PlannedCall, ...]
 
     def intact(self) -> bool:
         """Whether they are those that were planned."""
         return self.digest == digest_of(Path(self.file))
 
 
-def write_plan(file: Path, lines: bytes) -> Plan:
+def write_plan(file: Path, lines: bytes) -> CallPlan:
     """Keep the lines that a child printed."""
     rows = [line for line in lines.splitlines() if line.startswith(b"{")]
     file.write_bytes(b"".join(line + b"\n" for line in rows))
-    entries = tuple(msgspec.json.decode(line, type=Entry) for line in rows)
-    return Plan(file=str(file), digest=digest_of(file), entries=entries)
+    entries = tuple(msgspec.json.decode(line, type=PlannedCall) for line in rows)
+    return CallPlan(file=str(file), digest=digest_of(file), entries=entries)
 
 
 async def make_plan(
@@ -67,7 +67,7 @@ async def make_plan(
     *,
     most: int = MOST,
     seed: int = 0,
-) -> Plan:
+) -> CallPlan:
     """Make one out of what was recorded, in a checkout that has the original."""
     how: dict[str, Any] = recording.how(site_of(where).root, target.file, target.name)
     result = await run_program(
@@ -84,7 +84,7 @@ async def make_plan(
     return write_plan(Path(recording.folder) / "plan.jsonl", result.stdout.data)
 
 
-def read_rows(plan: Plan, ids: Collection[int]) -> list[dict[str, Any]]:
+def read_rows(plan: CallPlan, ids: Collection[int]) -> list[dict[str, Any]]:
     """Some entries with their arguments, which are bytes to us, in the order of `ids`."""
     lines = Path(plan.file).read_bytes().splitlines()
     rows = {row["id"]: row for row in map(msgspec.json.decode, lines)}

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from fanwise.kernel.confined.settings import Settings
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.recording import Recording, gather
 from fanwise.optimize.differential.running import Where, run_line, site_of
-from fanwise.optimize.target import Target
 
 MOST = 64
 """Different calls that are kept."""

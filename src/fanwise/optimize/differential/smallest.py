@@ -16,15 +16,15 @@ from typing import Any
 import msgspec
 
 from fanwise.kernel.confined.settings import Settings
+from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
 from fanwise.optimize.differential.compare import Differs, compare
+from fanwise.optimize.differential.describe import describe_step
 from fanwise.optimize.differential.difference import Difference, Kind
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
-from fanwise.optimize.differential.plan import Plan, read_rows, rows_to_lines, write_plan
+from fanwise.optimize.differential.plan import CallPlan, read_rows, rows_to_lines, write_plan
 from fanwise.optimize.differential.running import Where, run_program, site_of
-from fanwise.optimize.differential.told import told
-from fanwise.optimize.target import Target
 
 BUDGET_S = 20.0
 """What looking for a smaller one may take."""
@@ -47,7 +47,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     scratch: Path
     """A folder of this use alone."""
 
-    async def program(self, name: str, plan: Plan, **more: object) -> bytes:
+    async def program(self, name: str, plan: CallPlan, **more: object) -> bytes:
         """What a program prints beside the original."""
         recording = self.baseline.recording
         how = recording.how(site_of(self.original).root, self.target.file, self.target.name)
@@ -58,7 +58,9 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
         return result.stdout.data if result.ok else b""
 
-    async def observe(self, where: Where, plan: Plan, hash_seed: int | None = None) -> Observations:
+    async def observe(
+        self, where: Where, plan: CallPlan, hash_seed: int | None = None
+    ) -> Observations:
         """One side."""
         seconds = {entry.id: 3.0 for entry in plan.entries}
         return await observe(
@@ -67,7 +69,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
             seconds=seconds, ends=10, budget_s=BUDGET_S, readable=(str(self.scratch),),
         )  # fmt: skip
 
-    async def differing(self, plan: Plan) -> list[Differs]:
+    async def differing(self, plan: CallPlan) -> list[Differs]:
         """What differs, of a plan."""
         ours = await self.observe(self.original, plan)
         theirs = await self.observe(self.candidate, plan)
@@ -131,7 +133,7 @@ async def _smaller(
     return read_rows(plan, kept), best, best.entry.size
 
 
-def _plan(pair: Pair, groups: list[Rows]) -> Plan:
+def _plan(pair: Pair, groups: list[Rows]) -> CallPlan:
     rows = [
         {**row, "group": number, "id": 1000 * number + place}
         for number, group in enumerate(groups, start=1)
@@ -157,8 +159,8 @@ async def _written(pair: Pair, rows: Rows, differs: Differs) -> Difference:
     return Difference(
         kind=differs.kind,
         call=(text.call or f"{pair.target.name}(…): {differs.entry.label}")[:_CALL],
-        expected=told(differs.expected, differs.kind),
-        got=differs.ended or told(differs.got, differs.kind),
+        expected=describe_step(differs.expected, differs.kind),
+        got=differs.ended or describe_step(differs.got, differs.kind),
         test=test or f"# No test could be written: {why}\n",
     )
 

@@ -22,7 +22,7 @@ import msgspec
 
 from fanwise.kernel.call import call
 from fanwise.kernel.virtual import outside
-from fanwise.optimize.candidate import Candidate, Kind
+from fanwise.optimize.candidates.candidate import Candidate, Kind
 from fanwise.optimize.propose.answers import MOST, NoCandidate, read_answer
 from fanwise.optimize.propose.port import Ask, Proposals, Unusable
 from fanwise.optimize.propose.prompt import prompt

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from fanwise.optimize.candidate import Candidate, How, Kind
-from fanwise.optimize.verdicts import Verdict
+from fanwise.optimize.candidates.candidate import Candidate, How, Kind
+from fanwise.optimize.verdicts.verdict import Verdict
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True):

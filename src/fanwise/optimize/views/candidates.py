@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fanwise.optimize.benchmark.speed import Speed
-from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.verdicts import Verdict
-from fanwise.optimize.views.lineage import Placed
+from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.views.lineage import LineageRow
 from fanwise.optimize.views.results import STAGES, Results, ratio_text, reason
 from fanwise.view.formats import DASH, cut, duration_text
 from fanwise.view.geometry import colour
@@ -50,7 +50,7 @@ def candidate_rows(results: Results) -> list[Row]:
     return [_row(results, each, longest) for each in results.rows]
 
 
-def _row(results: Results, placed: Placed, longest: float) -> Row:
+def _row(results: Results, placed: LineageRow, longest: float) -> Row:
     candidate = placed.candidate
     verdict, best = results.verdicts.get(candidate.key), results.is_winner(candidate)
     speed = None if verdict is None else verdict.speed

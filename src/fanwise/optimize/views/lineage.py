@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fanwise.optimize.candidate import Candidate
+from fanwise.optimize.candidates.candidate import Candidate
 
 
-class Placed(NamedTuple):
+class LineageRow(NamedTuple):
     """A candidate in the tree."""
 
     candidate: Candidate
@@ -16,7 +16,7 @@ class Placed(NamedTuple):
     """0: nobody made it from another."""
 
 
-def lineage(candidates: Sequence[Candidate]) -> list[Placed]:
+def lineage(candidates: Sequence[Candidate]) -> list[LineageRow]:
     """Each below the one that it was made from, else in the order given.
 
     One whose parent is not there, or that would be its own ancestor, is a root: what is in a
@@ -27,7 +27,7 @@ def lineage(candidates: Sequence[Candidate]) -> list[Placed]:
     for each in candidates:
         parent = each.parent if each.parent in known and each.parent != each.key else None
         children.setdefault(parent, []).append(each)
-    placed: list[Placed] = []
+    placed: list[LineageRow] = []
     seen: set[str] = set()
     for root in [*children.get(None, []), *candidates]:
         _descend(root, children, seen, placed)
@@ -38,9 +38,9 @@ def _descend(
     root: Candidate,
     children: dict[str | None, list[Candidate]],
     seen: set[str],
-    placed: list[Placed],
+    placed: list[LineageRow],
 ) -> None:
-    waiting = [Placed(root, 0)]
+    waiting = [LineageRow(root, 0)]
     while waiting:
         at = waiting.pop()
         if at.candidate.key in seen:
@@ -48,4 +48,4 @@ def _descend(
         seen.add(at.candidate.key)
         placed.append(at)
         below = children.get(at.candidate.key, [])
-        waiting += [Placed(each, at.depth + 1) for each in reversed(below)]
+        waiting += [LineageRow(each, at.depth + 1) for each in reversed(below)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fanwise.optimize.views.lineage import Placed
+from fanwise.optimize.views.lineage import LineageRow
 from fanwise.optimize.views.results import Results, ratio_text, reason
 from fanwise.view.formats import cut, duration_text
 
@@ -52,7 +52,7 @@ def _ending(results: Results) -> list[str]:
     return [f"With {name} {what} is at least {speed.low:.3g} times as fast: {before} → {now}."]
 
 
-def _row(results: Results, placed: Placed) -> tuple[str, ...]:
+def _row(results: Results, placed: LineageRow) -> tuple[str, ...]:
     candidate = placed.candidate
     verdict = results.verdicts.get(candidate.key)
     taken = results.seconds(candidate)

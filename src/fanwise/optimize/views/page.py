@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fanwise.optimize.driver.recorded import Recorded
-from fanwise.optimize.verdicts import ORIGINAL
+from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.verdicts.verdict import ORIGINAL
 from fanwise.optimize.views.candidates import candidate_rows, legend, speed_scale
 from fanwise.optimize.views.markdown import markdown_lines
 from fanwise.optimize.views.results import WAITING, Results, reason
@@ -18,7 +18,7 @@ from fanwise.view.html import Section, Templates, Tile
 OTHERS = ("rejected", "undecided", "same", WAITING)
 
 
-def report(found: Recorded) -> Report:
+def report(found: RecordedRun) -> Report:
     """As the journal has it now; the run may still be going on."""
     results = Results(found)
     accept = results.accept

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from fanwise.errors import BadSpec
-from fanwise.optimize.candidate import Candidate
-from fanwise.optimize.driver.recorded import Recorded
-from fanwise.optimize.spec import AcceptSpec, OptimizeSpec
-from fanwise.optimize.verdicts import ORIGINAL, Verdict
-from fanwise.optimize.views.lineage import Placed, lineage
-from fanwise.optimize.winner import winner
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.spec.optimize_spec import AcceptSpec, OptimizeSpec
+from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.verdicts.verdict import ORIGINAL, Verdict
+from fanwise.optimize.verdicts.winner import winner
+from fanwise.optimize.views.lineage import LineageRow, lineage
 from fanwise.specs import Document, check
 
 WAITING = "waiting"
@@ -23,14 +23,14 @@ STAGES = ("apply", "compile", "test", "differential", "benchmark")
 class Results:
     """All of it; every part is made once."""
 
-    def __init__(self, found: Recorded) -> None:
+    def __init__(self, found: RecordedRun) -> None:
         self.found = found
         self.run = found.run
         self.verdicts = {each.candidate.key: each for each in found.verdicts}
         self.winner = winner(found.verdicts)
 
     @cached_property
-    def rows(self) -> list[Placed]:
+    def rows(self) -> list[LineageRow]:
         """Every candidate, judged or not, below the one that it was made from."""
         judged = [each.candidate for each in self.found.verdicts]
         return lineage([*judged, *self.found.waiting])

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from fanwise.optimize.driver.recorded import Recorded
-from fanwise.optimize.views.lineage import Placed
+from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.views.lineage import LineageRow
 from fanwise.optimize.views.results import STAGES, Results
 from fanwise.view.table import Kind, Row, Table
 
@@ -23,7 +23,7 @@ COLUMNS: dict[str, Kind] = {
 """All that a row can have, in the order of a table."""
 
 
-def candidate_table(found: Recorded) -> Table:
+def candidate_table(found: RecordedRun) -> Table:
     """Every candidate, judged or not, each below the one that it was made from."""
     return Table("candidates", COLUMNS, _rows(Results(found)))
 
@@ -54,7 +54,7 @@ def _rows(results: Results) -> Iterator[Row]:
         yield {name: value for name, value in _row(results, placed).items() if value is not None}
 
 
-def _row(results: Results, placed: Placed) -> Row:
+def _row(results: Results, placed: LineageRow) -> Row:
     candidate = placed.candidate
     verdict = results.verdicts.get(candidate.key)
     row: Row = {

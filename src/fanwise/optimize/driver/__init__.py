@@ -1,1 +1,0 @@
-"""A run: which candidate goes through which stage when, and what came of each."""

@@ -1,0 +1,134 @@
+"""The end of a run: the winner is written, applied or committed as asked, and announced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import FanwiseError
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.kept_files import kept_files
+from fanwise.kernel.run import Run
+from fanwise.optimize.run.commit_message import message_of
+from fanwise.optimize.run.execution import JudgedRun
+from fanwise.optimize.spec.resolved_spec import ResolvedSpec
+from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.verdicts.winner import winner
+from fanwise.optimize.views.text import failure_lines, speed_text, table_lines
+from fanwise.specs.system import End
+from fanwise.workspaces.results import apply_to_tree, check_branch, commit_on_branch, write_patch
+
+PATCH = "winner.patch"
+
+
+class DeliveryOptions(msgspec.Struct, frozen=True):
+    """What shall become of the winner, beside its patch file."""
+
+    apply: bool = False
+    branch: str | None = None
+
+    def check(self, case: ResolvedSpec) -> None:
+        """Fail now rather than after hours of measuring."""
+        if self.branch is not None:
+            check_branch(case.repo, self.branch)
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the winner was put."""
+
+    winner: Verdict | None = None
+    patch: str | None = None
+    """The path of its file."""
+    applied: Sequence[str] = ()
+    """Files of the work tree that were changed."""
+    commit: str | None = None
+    """On the branch that was asked for."""
+    problem: str = ""
+    """Why it was not applied."""
+
+
+async def end_of(case: ResolvedSpec, done: JudgedRun, options: DeliveryOptions, run: Run) -> End:
+    """Write what was asked for, and say what came of it. Exit code 1: there is no winner."""
+    delivery = await deliver(case, done, options, run)
+    document = {
+        "winner": None if delivery.winner is None else delivery.winner.candidate.key,
+        "patch": delivery.patch,
+        "applied": list(delivery.applied),
+        "commit": delivery.commit,
+        "noise": done.baseline.get("noise"),
+        "candidates": msgspec.to_builtins(done.verdicts),
+        "failures": done.failures,
+        "unproposed": done.unproposed,
+        "unusable": msgspec.to_builtins(done.unusable),
+    }
+    bad = delivery.winner is None or bool(delivery.problem or done.failures or done.unproposed)
+    output = [*table_lines(done.verdicts), *_winner_lines(delivery, options)]
+    return End(document, output, _notes(done, delivery), 1 if bad else 0)
+
+
+async def deliver(
+    case: ResolvedSpec, done: JudgedRun, options: DeliveryOptions, run: Run
+) -> Delivery:
+    """Write the winner's patch file; change the work tree or make a branch if that was asked.
+
+    A run that is being halted has no winner: others may have been better.
+    """
+    best = winner(done.verdicts)
+    if best is None or run.halting is not None:
+        return Delivery()
+    folder = kept_files(run)
+    patch = None if folder is None else folder / PATCH
+    applied: Sequence[str] = ()
+    commit, problem = None, ""
+    if patch is not None:
+        await in_thread(write_patch, patch, best.patch)
+    try:
+        if options.apply:
+            applied = await in_thread(apply_to_tree, case.repo, best.patch, done.base)
+        if options.branch is not None:
+            message = message_of(best, "" if case.target is None else case.target.text())
+            made = (case.repo, best.patch, done.base, options.branch, message)
+            commit = await in_thread(commit_on_branch, *made)
+    except FanwiseError as error:
+        problem = str(error)
+    return Delivery(
+        winner=best,
+        patch=None if patch is None else str(_short(patch)),
+        applied=applied,
+        commit=commit,
+        problem=problem,
+    )
+
+
+def _short(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _winner_lines(delivery: Delivery, options: DeliveryOptions) -> list[str]:
+    if delivery.winner is None:
+        return []
+    lines = [f"the winner: {delivery.winner.candidate.name}, {speed_text(delivery.winner)}"]
+    if delivery.patch is not None:
+        lines.append(f"its patch: {delivery.patch}")
+    if delivery.applied:
+        lines.append(f"applied to {', '.join(delivery.applied)}")
+    if delivery.commit is not None:
+        lines.append(f"committed as {delivery.commit[:12]} on the branch {options.branch}")
+    return lines
+
+
+def _notes(done: JudgedRun, delivery: Delivery) -> list[str]:
+    notes = list(done.notes)
+    notes += failure_lines(done.failures, "candidates could not be judged")
+    notes += failure_lines(done.unproposed, "proposals did not come")
+    unusable: dict[str, Any] = {each.name: each.reason for each in done.unusable}
+    notes += failure_lines(unusable, "answers were no candidates")
+    if delivery.problem:
+        notes.append(f"the winner was not applied: {delivery.problem}")
+    if delivery.winner is None and done.complete:
+        notes.append("none was proven faster")
+    return notes

@@ -1,0 +1,114 @@
+"""One execution: judge what has not been judged, and keep what earlier executions recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import WorkspaceError
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.kept_files import files_of
+from fanwise.kernel.run import Run
+from fanwise.kernel.scope import current
+from fanwise.kernel.workspaces import open_workspaces
+from fanwise.optimize.propose.port import Unusable
+from fanwise.optimize.run.drive import drive
+from fanwise.optimize.run.item_work import ItemWork
+from fanwise.optimize.run.workbench import Workbench
+from fanwise.optimize.spec.resolved_spec import ResolvedSpec
+from fanwise.optimize.state.board import Board, board_options
+from fanwise.optimize.state.item import FAN_OUT
+from fanwise.optimize.state.recorded_run import claims
+from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.workspaces import WorkspacePool
+from fanwise.workspaces.source import Start, start_of
+
+FOR_THE_ORIGINAL = 1
+"""Workspaces beside those of candidates."""
+
+
+class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdicts of an execution, and what could not be judged."""
+
+    verdicts: list[Verdict]
+    """In the order of the candidates; those that were not judged are missing."""
+    failures: dict[str, str]
+    """Candidates that could not be judged, by name, and why."""
+    unproposed: dict[str, str]
+    unusable: Sequence[Unusable]
+    baseline: Mapping[str, Any]
+    base: str
+    """The commit that all started from."""
+    notes: Sequence[str]
+    complete: bool
+    """Every candidate was judged, or could not be."""
+
+
+async def execute(case: ResolvedSpec, run: Run) -> JudgedRun:
+    """Judge all candidates, and what is proposed."""
+    start = await _start(case, run)
+    spec = case.spec
+    with files_of(run) as folder:
+        async with open_workspaces(
+            case.repo,
+            slots=spec.slots + FOR_THE_ORIGINAL,
+            copy=spec.copy_,
+            sparse=spec.sparse,
+            base=None if start.plain else start.commit,
+        ) as pool:
+            _check_start(pool, start)
+            slots = len(pool) - FOR_THE_ORIGINAL
+            board = Board(case.given, board_options(case), _claims(run))
+            async with Workbench(case, pool, folder) as workbench:
+                work = ItemWork(case, workbench)
+                await drive(
+                    board, work.perform, case.caps(slots), run, learn=work.learn, kept=work.kept
+                )
+    if board.fatal is not None:
+        raise board.fatal
+    return _executed(board, work, start)
+
+
+async def _start(case: ResolvedSpec, run: Run) -> Start:
+    """What all starts from, as it was when the run began."""
+
+    def look(_: str) -> dict[str, Any]:
+        return start_of(case.repo, dirty=case.spec.dirty)._asdict()
+
+    found = await fan_out(look, ["start"], cap=1, key=str, run=run, name="start")
+    return Start(**found.values()[0])
+
+
+def _check_start(pool: WorkspacePool, start: Start) -> None:
+    if pool.tree != start.tree:
+        raise WorkspaceError(
+            "the folder is not as it was when this run began, and it has no repository to look in",
+            "Start a new run, or put the folder back",
+        )
+    if len(pool) <= FOR_THE_ORIGINAL:
+        raise WorkspaceError(
+            "there is one workspace, and the original and a candidate need two",
+            "Free space, and see what was said above",
+        )
+
+
+def _claims(run: Run) -> dict[str, str]:
+    around = current.get()
+    path = FAN_OUT if around is None else f"{around.path}/{FAN_OUT}"
+    return {} if run.journal is None or not run.resumed else claims(run.journal, run.id, path)
+
+
+def _executed(board: Board, work: ItemWork, start: Start) -> JudgedRun:
+    entries = list(board.entries.values())
+    return JudgedRun(
+        verdicts=[each.verdict for each in entries if each.verdict is not None],
+        failures={each.candidate.name: each.error for each in entries if each.error is not None},
+        unproposed=dict(board.unproposed),
+        unusable=work.unusable,
+        baseline=work.original.known,
+        base=start.commit,
+        notes=work.notes,
+        complete=all(each.over for each in entries),
+    )

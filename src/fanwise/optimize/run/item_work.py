@@ -1,0 +1,96 @@
+"""The work of each item: a stage of the original or of a candidate, or a proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from fanwise.optimize.propose.port import Ask, Feedback, Proposals, Unusable
+from fanwise.optimize.run.original import Original
+from fanwise.optimize.run.trial import Trial, source_of
+from fanwise.optimize.run.workbench import Workbench
+from fanwise.optimize.spec.resolved_spec import ResolvedSpec
+from fanwise.optimize.state.item import OptimizeItem
+
+
+class ItemWork:
+    """Performs items on a workbench. Each returns plain data, for the journal."""
+
+    def __init__(self, case: ResolvedSpec, workbench: Workbench) -> None:
+        self._case = case
+        self._workbench = workbench
+        self.original = Original(workbench)
+        self.unusable: list[Unusable] = []
+        """Answers that were no candidates."""
+        self._trial = Trial(workbench, self.original)
+
+    def learn(self, item: OptimizeItem, value: Any) -> None:
+        """What an item gave, now or in an earlier execution."""
+        if item.kind == "baseline":
+            self.original.learn(item.stage, value)
+        elif item.kind == "propose":
+            self.unusable += msgspec.convert(value, Proposals).unusable
+
+    def kept(self, item: OptimizeItem, value: Any) -> bool:
+        """Whether the files that belong to what was recorded are there."""
+        return item.kind != "baseline" or self.original.kept(item, value)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """For the person: what limits how far the verdicts can be trusted."""
+        return self.original.notes
+
+    async def perform(self, item: OptimizeItem) -> Any:
+        """Perform one item."""
+        return msgspec.to_builtins(await self._perform(item))
+
+    async def _perform(self, item: OptimizeItem) -> Any:
+        if item.kind == "baseline":
+            return await self.original.perform(item)
+        if item.kind == "propose":
+            return await self._propose(item)
+        assert item.candidate is not None
+        if item.kind == "prepare":
+            return await self._trial.prepare(item.candidate)
+        if item.kind == "check":
+            return await self._trial.check(item.candidate)
+        if item.kind == "benchmark":
+            return await self._trial.benchmark(item.candidate)
+        if item.kind == "profile":
+            return await self._trial.profile(item.candidate)
+        return {"place": item.number, "verdict": item.verdict}
+
+    async def _propose(self, item: OptimizeItem) -> Proposals:
+        propose = self._case.spec.candidates.propose
+        assert propose is not None
+        assert self._case.proposer is not None
+        target = self._case.target
+        ask = ask_for(
+            item,
+            target="" if target is None else target.text(),
+            source=source_of(self._workbench.original, target),
+            file="" if target is None else target.read(self._workbench.original.root).text,
+            profile=str(self.original.known.get("profile", "")),
+            n=max(1, propose.n),
+        )
+        return await self._case.proposer.propose(ask)
+
+
+def ask_for(
+    item: OptimizeItem, *, target: str, source: str, file: str, profile: str, n: int
+) -> Ask:
+    """What an item asks: for a first proposal, or for one made of another."""
+    if item.verdict is None:
+        return Ask(
+            target=target, source=source, file=file, profile=profile, number=item.number, n=n
+        )
+    return Ask(
+        target=target,
+        source=source,
+        file=file,
+        profile=profile,
+        feedback=Feedback(verdict=item.verdict, source=item.source, profile=item.profile),
+        round=item.verdict.candidate.round + 1,
+    )

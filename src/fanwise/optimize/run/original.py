@@ -1,0 +1,177 @@
+"""The original: what its tests say, what it does, how steadily it runs. All else is held to that.
+
+What it was seen to do is large, and is kept as a file of the run; the journal has its digest. A
+file that has vanished is made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import NotComparable, UntestedOriginal
+from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, RecordedCalls
+from fanwise.optimize.benchmark.noise import Noise, measure_noise
+from fanwise.optimize.benchmark.profile import profile, profile_text
+from fanwise.optimize.benchmark.sequential import Accept
+from fanwise.optimize.checking.report import TestReport, unusable
+from fanwise.optimize.checking.testing import baseline_report
+from fanwise.optimize.differential.baseline import Baseline, study
+from fanwise.optimize.run.workbench import Workbench
+from fanwise.optimize.state.item import OptimizeItem
+from fanwise.workspaces import Workspace
+
+FILE = "original.json"
+
+
+class Studied(msgspec.Struct, frozen=True, kw_only=True):
+    """A handle on what the original was seen to do."""
+
+    digest: str
+    notes: tuple[str, ...] = ()
+
+
+class Original:
+    """Its stages, and what came of them."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+        self.tests: TestReport | None = None
+        self.behaviour: Baseline | None = None
+        self.noise: Noise | None = None
+        self.known: dict[str, Any] = {}
+        """What each stage gave, as plain data."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know of it."""
+        found = [] if self.behaviour is None else list(self.behaviour.notes)
+        if self.tests is not None:
+            found += _test_notes(self.tests)
+        if self.noise is not None:
+            found.append(f"the original beside itself differs by {self.noise.spread:.1%}: noise")
+            found += self.noise.warnings
+        return found
+
+    async def perform(self, item: OptimizeItem) -> Any:
+        """One stage."""
+        if item.stage == "tests":
+            return await self._test()
+        if item.stage == "recording":
+            return await self._study()
+        if item.stage == "profile":
+            return await self.profile(self._workbench.original)
+        return await self._measure()
+
+    def learn(self, stage: str, value: Any) -> None:
+        """A stage has ended, now or in an earlier execution."""
+        self.known[stage] = value
+        if stage == "tests":
+            self.tests = msgspec.convert(value, TestReport)
+        elif stage == "recording":
+            self.behaviour = self._read(value)
+        elif stage == "noise":
+            self.noise = msgspec.convert(value, Noise)
+
+    def kept(self, item: OptimizeItem, value: Any) -> bool:
+        """Whether the files of what was recorded are there, as they were."""
+        return item.stage != "recording" or self._read(value) is not None
+
+    async def _test(self) -> TestReport:
+        workbench, line = self._workbench, self._workbench.case.spec.test
+        async with workbench.workspace() as workspace:
+            found = await baseline_report(workspace, line, workbench.settings)
+        if why := unusable(found):
+            raise UntestedOriginal(line, why, found.output)
+        return found
+
+    async def _study(self) -> Studied:
+        workbench, spec = self._workbench, self._workbench.case.spec
+        assert workbench.case.target is not None
+        async with workbench.workspace() as workspace:
+            found = await study(
+                workspace,
+                workbench.case.target,
+                spec.test,
+                workbench.settings,
+                self._folder,
+                seed=spec.seed,
+            )
+        if found.problem:
+            raise NotComparable(workbench.case.target.text(), found.problem)
+        data = msgspec.json.encode(found)
+        self._file.write_bytes(data)
+        return Studied(digest=_digest(data), notes=found.notes)
+
+    async def _measure(self) -> Noise:
+        spec = self._workbench.case.spec
+        return await measure_noise(
+            await self._workbench.renew(),
+            self.bench,
+            self._workbench.settings,
+            accept=self.accept,
+            budget_s=spec.benched.budget,
+            seed=spec.seed,
+            pin=spec.benched.pin,
+        )
+
+    async def profile(self, where: Workspace) -> str:
+        """Where the time of the target goes, as it stands there. `UsageError` if nobody can say."""
+        target, settings = self._workbench.case.target, self._workbench.settings
+        assert target is not None
+        assert self.behaviour is not None
+        return profile_text(
+            await profile(where, self.bench, target, self.behaviour.recording, settings)
+        )
+
+    @property
+    def accept(self) -> Accept:
+        """When a candidate is fast enough."""
+        given = self._workbench.case.spec.accept
+        return Accept(speedup=given.speedup, confidence=given.confidence)
+
+    @property
+    def bench(self) -> Bench:
+        """What is timed."""
+        given, target = self._workbench.case.spec.benched, self._workbench.case.target
+        if given.command is not None:
+            return BenchCommand(line=given.command)
+        if given.call is not None:
+            return BenchCall.parse(given.call)
+        assert target is not None
+        assert self.behaviour is not None
+        return RecordedCalls(recording=self.behaviour.recording, target=target)
+
+    @property
+    def _folder(self) -> Path:
+        return self._workbench.folder / "recording"
+
+    @property
+    def _file(self) -> Path:
+        return self._folder / FILE
+
+    def _read(self, value: Any) -> Baseline | None:
+        try:
+            data = self._file.read_bytes()
+            found = msgspec.json.decode(data, type=Baseline)
+            intact = found.recording.intact() and found.plan.intact()
+        except (OSError, msgspec.DecodeError):
+            return None
+        same = _digest(data) == msgspec.convert(value, Studied).digest
+        return found if intact and same else None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _test_notes(report: TestReport) -> list[str]:
+    found = []
+    if report.tests is None:
+        found.append("the test command tells no tests, only its exit code is compared")
+    if report.left_out:
+        found.append(f"{len(report.left_out)} tests are left out: they do not come out the same")
+    return found

@@ -1,0 +1,141 @@
+"""A candidate, tried: placed, checked, measured. Each stage takes a workspace of its own.
+
+So the code that is measured is put there for that, and nothing of the checks is left around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from fanwise.errors import BadTarget, FanwiseError
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.in_thread import in_thread
+from fanwise.optimize.benchmark.compare import compare_speed
+from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.checking.compiling import check_compiles
+from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.checking.testing import check_tests
+from fanwise.optimize.differential.check import check_differential
+from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.run.original import Original
+from fanwise.optimize.run.workbench import Workbench
+from fanwise.optimize.state.item import CheckResult, PreparedCandidate
+from fanwise.workspaces import Workspace
+
+
+class DifferentialResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the differential check found."""
+
+    finding: Finding
+    difference: Difference | None = None
+
+
+class Trial:
+    """What candidates go through."""
+
+    def __init__(self, workbench: Workbench, original: Original) -> None:
+        self._workbench = workbench
+        self._original = original
+
+    async def prepare(self, candidate: Candidate) -> PreparedCandidate:
+        """Place it, and look at what it is; none of its code runs."""
+        workbench = self._workbench
+        async with workbench.workspace() as workspace:
+            applied, placed = await workbench.place(workspace, candidate)
+            if placed is None:
+                return PreparedCandidate(findings=(applied,))
+            compiled = await check_compiles(workspace, placed.files, workbench.settings)
+            return PreparedCandidate(
+                findings=(applied, compiled),
+                digest=placed.identity,
+                original=not placed.identity,
+                patch=placed.patch,
+                diff_lines=placed.diff_lines,
+                source=await in_thread(source_of, workspace, workbench.case.target),
+            )
+
+    async def check(self, candidate: Candidate) -> CheckResult:
+        """The tests, then the calls; out at the first failure."""
+        async with self._workbench.placed(candidate) as workspace:
+            tested = await _once("test", Finding, lambda: self._test(workspace))
+            if not tested.ok or self._original.behaviour is None:
+                return CheckResult(findings=(tested,))
+        # The tests may have left anything behind, and may still have hold of something.
+        async with self._workbench.placed(candidate) as workspace:
+            compared = await _once(
+                "differential", DifferentialResult, lambda: self._compare(workspace)
+            )
+            return CheckResult(findings=(tested, compared.finding), difference=compared.difference)
+
+    async def _test(self, workspace: Workspace) -> Finding:
+        assert self._original.tests is not None
+        workbench = self._workbench
+        return await check_tests(
+            workspace, workbench.case.spec.test, self._original.tests, workbench.settings
+        )
+
+    async def _compare(self, workspace: Workspace) -> DifferentialResult:
+        workbench, behaviour = self._workbench, self._original.behaviour
+        assert workbench.case.target is not None
+        assert behaviour is not None
+        finding, difference = await check_differential(
+            workbench.original,
+            workspace,
+            workbench.case.target,
+            behaviour,
+            workbench.settings,
+            tolerance=workbench.tolerance,
+        )
+        return DifferentialResult(finding=finding, difference=difference)
+
+    async def benchmark(self, candidate: Candidate) -> Speed:
+        """Beside the original, alone on the CPU."""
+        workbench, original, spec = self._workbench, self._original, self._workbench.case.spec
+        baseline = await workbench.renew()
+        async with workbench.placed(candidate) as workspace:
+            return await compare_speed(
+                baseline,
+                workspace,
+                original.bench,
+                workbench.settings,
+                accept=original.accept,
+                budget_s=spec.benched.budget,
+                seed=spec.seed,
+                tolerance=workbench.tolerance,
+                pin=spec.benched.pin,
+            )
+
+    async def profile(self, candidate: Candidate) -> str:
+        """Where its time goes; empty if that cannot be told, for it is right and fast without."""
+        async with self._workbench.placed(candidate) as workspace:
+            try:
+                return await self._original.profile(workspace)
+            except FanwiseError:
+                return ""
+
+
+async def _once(name: str, kind: type[Any], work: Callable[[], Awaitable[Any]]) -> Any:
+    """A part of a stage that is recorded by itself: a resume does not repeat it."""
+
+    async def perform(_: str) -> Any:
+        return msgspec.to_builtins(await work())
+
+    found = await fan_out(perform, [name], cap=1, key=str, name=name)
+    return msgspec.convert(found.values()[0], kind)
+
+
+def source_of(workspace: Workspace, target: Target | None) -> str:
+    """The target as it stands there; empty if it is not there any more."""
+    if target is None:
+        return ""
+    try:
+        source = target.read(workspace.root)
+        start, end = target.span(source.text)
+    except (BadTarget, SyntaxError, ValueError):
+        return ""
+    return "".join(source.lines()[start:end])

@@ -1,0 +1,116 @@
+"""Where candidates are tried: workspaces, the original's own one, and how code is run there.
+
+The original has a workspace of its own for the whole run. Before anything is measured it is given
+back and taken anew: then nobody else is in a workspace, and whatever a candidate may have done to
+it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fanwise.errors import CandidateUnfit
+from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.threads import EndedAnyway
+from fanwise.kernel.workspaces import workspace
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.candidates.placement import Placement
+from fanwise.optimize.checking.applying import check_applies
+from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.differential.equal import Tolerance
+from fanwise.optimize.spec.resolved_spec import ResolvedSpec
+from fanwise.processes import PLAIN, Limits
+from fanwise.workspaces import Workspace, WorkspacePool
+
+LONGEST_S = 3600.0
+"""For a command, if the file does not say; candidates are measured by the original's time."""
+
+
+class Workbench:
+    """The workspaces of a run. Use it in `async with`."""
+
+    def __init__(self, case: ResolvedSpec, pool: WorkspacePool, folder: Path) -> None:
+        self.case = case
+        self.folder = folder
+        """For files that a resume should find."""
+        self._pool = pool
+        self._original: Workspace | None = None
+
+    async def __aenter__(self) -> Workbench:
+        self._original = await self._take()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._let_go()
+
+    @property
+    def original(self) -> Workspace:
+        """The workspace that has the original."""
+        assert self._original is not None
+        return self._original
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """How far floats may be apart."""
+        given = self.case.spec.tolerance
+        return Tolerance(given.relative, given.absolute)
+
+    @property
+    def settings(self) -> Settings:
+        """How code is run: a candidate's, and the original's just so."""
+        spec, takes = self.case.spec, self.case.spec.takes
+        return Settings(
+            timeout_s=spec.timeout or LONGEST_S,
+            limits=Limits(
+                memory=takes.memory,
+                processes=takes.processes,
+                cpu_s=None if takes.cpu is None else max(1, round(takes.cpu)),
+                file_size=takes.file_size,
+            ),
+            sandbox=spec.sandbox,
+            inherit=(*PLAIN, *spec.env),
+        )
+
+    async def renew(self) -> Workspace:
+        """That workspace, as new. Nobody else may be in one, or in this one."""
+        self._let_go()
+        self._original = await self._take()
+        return self._original
+
+    @asynccontextmanager
+    async def workspace(self) -> AsyncIterator[Workspace]:
+        """One that is as new; whoever asks holds a permit for it."""
+        async with workspace(self._pool) as found:
+            yield found
+
+    async def place(
+        self, workspace: Workspace, candidate: Candidate
+    ) -> tuple[Finding, Placement | None]:
+        """Put a candidate into a workspace that is as new, if it can be."""
+        case = self.case
+        return await in_thread(check_applies, workspace, candidate, case.target, judges=case.judges)
+
+    @asynccontextmanager
+    async def placed(self, candidate: Candidate) -> AsyncIterator[Workspace]:
+        """One with a candidate in it, which was placed before. `CandidateUnfit`."""
+        async with workspace(self._pool) as found:
+            finding, placed = await self.place(found, candidate)
+            if placed is None:
+                raise CandidateUnfit(finding.reason)
+            yield found
+
+    async def _take(self) -> Workspace:
+        try:
+            return await in_thread(self._pool.take)
+        except EndedAnyway as late:
+            self._pool.give_back(late.value)
+            raise asyncio.CancelledError from None
+
+    def _let_go(self) -> None:
+        held, self._original = self._original, None
+        if held is not None:
+            self._pool.give_back(held)

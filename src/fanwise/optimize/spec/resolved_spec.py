@@ -1,0 +1,109 @@
+"""What a file comes to when it meets the repository: all that can be found before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from fanwise.core.caps import Caps, Exclusive, Limit
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.candidates.collect import from_branches, from_files
+from fanwise.optimize.candidates.judges import files_named
+from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.propose.port import Proposer
+from fanwise.optimize.spec.optimize_spec import OptimizeSpec
+from fanwise.optimize.spec.proposers import proposer_of
+from fanwise.specs import Where
+from fanwise.workspaces.copies import matching
+from fanwise.workspaces.source import Place, find
+
+WORKSPACES, CPU, PROPOSE = "workspaces", "cpu", "propose"
+"""The caps that every run has."""
+AT_ONCE = 8
+"""Proposals that are awaited at once, if the file does not say."""
+
+
+class ResolvedSpec(msgspec.Struct, frozen=True):
+    """What is to be judged, and where."""
+
+    spec: OptimizeSpec
+    repo: Path
+    place: Place
+    target: Target | None
+    given: Sequence[Candidate]
+    proposer: Proposer | None = None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether calls of the target are recorded: they are compared, and may be timed."""
+        return self.target is not None
+
+    @property
+    def judges(self) -> list[str]:
+        """The files that the test command and the benchmark name: no candidate changes them."""
+        bench = self.spec.benched
+        lines = [line for line in (self.spec.test, bench.command, bench.call) if line]
+        found = (files_named(line, self.repo, self.place.top) for line in lines)
+        return list(dict.fromkeys(name for names in found for name in names))
+
+    @property
+    def profiled(self) -> bool:
+        """Whether what is accepted is profiled: if that was asked for, or it may be refined."""
+        can = self.recorded and self.spec.benched.command is None
+        return can and (self.spec.profile or self.spec.rounds.refine > 0)
+
+    def caps(self, slots: int) -> Caps:
+        """Those of the file, and those of the run itself."""
+        own: dict[str, list[Limit]] = {
+            WORKSPACES: [slots],
+            CPU: [Exclusive(slots)],
+            PROPOSE: [AT_ONCE],
+        }
+        return Caps({**own, **self.spec.limits()})
+
+
+def resolve_spec(
+    spec: OptimizeSpec, where: Where, given: Sequence[Candidate] | None
+) -> ResolvedSpec:
+    """Look at the repository. `given`: the candidates, if they are known. `BadSpec`."""
+    spec.check_together(where)
+    repo = where.document.folder / spec.repo
+    place = where.at("repo").making(lambda: find(repo))
+    target = where.at("target").making(lambda: _target(spec, place))
+    if given is None:
+        given = _collect(spec, where.at("candidates"), place, target)
+        where.at("copy").making(lambda: matching(place.top, spec.copy_, ()))
+    return ResolvedSpec(spec, repo, place, target, given, _proposer(spec, where, repo))
+
+
+def _proposer(spec: OptimizeSpec, where: Where, repo: Path) -> Proposer | None:
+    propose = spec.candidates.propose
+    if propose is None:
+        return None
+    there = where.at("candidates", "propose")
+    return there.making(lambda: proposer_of(propose, where, str(repo)))
+
+
+def _target(spec: OptimizeSpec, place: Place) -> Target | None:
+    if spec.target is None:
+        return None
+    target = Target.parse(spec.target, inside=place.inside)
+    target.find(target.read(place.top).text)
+    return target
+
+
+def _collect(
+    spec: OptimizeSpec, where: Where, place: Place, target: Target | None
+) -> list[Candidate]:
+    found: list[Candidate] = []
+    given = spec.candidates
+    if given.files:
+        folder = where.document.folder
+        found += where.at("files").making(
+            lambda: from_files(given.files, folder=folder, target=target, top=place.top),
+        )
+    if given.branches:
+        found += where.at("branches").making(lambda: from_branches(given.branches, repo=place.top))
+    return found

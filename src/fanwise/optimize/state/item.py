@@ -1,0 +1,68 @@
+"""The items of a run: each is one stage of one candidate, recorded once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.verdicts.verdict import Verdict
+
+Kind = Literal["baseline", "prepare", "check", "benchmark", "profile", "propose", "verdict"]
+
+FAN_OUT = "optimize"
+"""The name of the fan-out that all items belong to."""
+
+
+class OptimizeItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One item."""
+
+    kind: Kind
+    key: str
+    candidate: Candidate | None = None
+    stage: str = ""
+    """Of the baseline: which of its stages."""
+    number: int = 0
+    """Of a first proposal: which one it is. Of a verdict: the place of the candidate."""
+    verdict: Verdict | None = None
+    """Of a verdict: what it is. Of a proposal: of the one that it is made from."""
+    source: str = ""
+    """Of a proposal: the target as that one has it."""
+    profile: str = ""
+
+
+class PreparedCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate that was placed: what it changes, and whether that is code."""
+
+    findings: tuple[Finding, ...]
+    """The last one says whether it is fit to be checked."""
+    digest: str = ""
+    """Of its normal form: two with the same are the same."""
+    original: bool = False
+    """It changes nothing that matters."""
+    patch: str = ""
+    diff_lines: int = 0
+    source: str = ""
+    """The target, as it has it."""
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the stages of correctness found."""
+
+    findings: tuple[Finding, ...]
+    difference: Difference | None = None
+
+
+def seconds_of(findings: tuple[Finding, ...]) -> Mapping[str, float]:
+    """By stage."""
+    return {each.stage: each.seconds for each in findings}
+
+
+class ProposalResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an ask: the part that the board needs."""
+
+    candidates: tuple[Candidate, ...] = ()

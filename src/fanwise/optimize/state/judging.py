@@ -1,0 +1,77 @@
+"""What the stages of a candidate come to. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec.structs import replace
+
+from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.state.item import CheckResult, PreparedCandidate, seconds_of
+from fanwise.optimize.verdicts.verdict import ORIGINAL, Verdict
+
+Status = Literal["accepted", "rejected", "undecided"]
+BY_SPEED: dict[str, Status] = {
+    "accept": "accepted",
+    "reject": "rejected",
+    "undecided": "undecided",
+}
+UNCHANGED = "it is the original: nothing that it changes matters"
+
+
+def verdict_of(
+    candidate: Candidate,
+    prepared: PreparedCandidate,
+    checked: CheckResult | None,
+    speed: Speed | None,
+) -> Verdict:
+    """Of one that has been through all that it shall go through."""
+    findings = (*prepared.findings, *(checked.findings if checked is not None else ()))
+    last = findings[-1]
+    found = Verdict(
+        candidate=candidate,
+        status="rejected",
+        stage=last.stage,
+        reason=last.reason,
+        findings=findings,
+        difference=None if checked is None else checked.difference,
+        diff_lines=prepared.diff_lines,
+        patch=prepared.patch,
+        seconds=seconds_of(findings),
+    )
+    if any(not each.ok for each in findings):
+        return found
+    if prepared.original:
+        return replace(found, status="same", same_as=ORIGINAL, reason=UNCHANGED)
+    assert speed is not None
+    return replace(
+        found,
+        status=BY_SPEED[speed.decision],
+        stage="benchmark",
+        reason=speed.reason,
+        speed=speed,
+        seconds={**found.seconds, "benchmark": speed.spent_s},
+    )
+
+
+def shared_verdict(candidate: Candidate, prepared: PreparedCandidate, other: Verdict) -> Verdict:
+    """Of one that is the same as another: what holds for that one holds for it."""
+    came_to = f"{other.status}, {other.reason}" if other.reason else other.status
+    return replace(
+        other,
+        candidate=candidate,
+        status="same",
+        same_as=other.candidate.key,
+        reason=f"it is the same as {other.candidate.name} ({came_to})",
+        diff_lines=prepared.diff_lines,
+        patch=prepared.patch,
+        findings=_own(prepared.findings, other.findings),
+        seconds=seconds_of(prepared.findings),
+    )
+
+
+def _own(mine: tuple[Finding, ...], others: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    known = {each.stage for each in mine}
+    return (*mine, *(each for each in others if each.stage not in known))

@@ -1,0 +1,89 @@
+"""A run in words, for a terminal: one line for each candidate, and who won."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.verdicts.verdict import ORIGINAL, Verdict
+from fanwise.optimize.verdicts.winner import winner
+
+MOST_NAME = 40
+MOST_REASON = 100
+MOST_NAMED = 5
+
+
+def describe_run(found: RecordedRun, *, fully: bool) -> list[str]:
+    """A run for `fanwise show`."""
+    lines = table_lines(found.verdicts)
+    if fully:
+        lines += [line for each in found.verdicts for line in full_lines(each)]
+    if found.waiting:
+        lines.append(f"{len(found.waiting)} candidates have not been judged")
+    best = winner(found.verdicts)
+    if best is not None:
+        lines.append(f"the best so far: {best.candidate.name}, {speed_text(best)}")
+    return lines + failure_lines(found.failures, "stages failed")
+
+
+def table_lines(verdicts: Sequence[Verdict]) -> list[str]:
+    """Every candidate with its verdict, in order."""
+    names = {each.candidate.key: each.candidate.name for each in verdicts}
+    rows = [
+        (_cut(each.candidate.name, MOST_NAME), each.status, speed_text(each)) for each in verdicts
+    ]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    return [
+        "  ".join(
+            [*(cell.ljust(width) for cell, width in zip(row, widths, strict=True)), why]
+        ).rstrip()
+        for row, why in zip(rows, (_why(each, names) for each in verdicts), strict=True)
+    ]
+
+
+def speed_text(verdict: Verdict) -> str:
+    """`2.31x [2.20, 2.42]`; empty if it was not measured."""
+    speed = verdict.speed
+    return "" if speed is None else f"{speed.ratio:.2f}x [{speed.low:.2f}, {speed.high:.2f}]"
+
+
+def full_lines(verdict: Verdict) -> Iterator[str]:
+    """All that there is to say of one."""
+    candidate = verdict.candidate
+    yield f"{candidate.name}: {verdict.status} at {verdict.stage}. {one_line(verdict.reason)}"
+    if candidate.parent is not None:
+        yield f"    {candidate.how} from {candidate.parent}, round {candidate.round}"
+    took = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in verdict.seconds.items())
+    if took:
+        yield f"    {took}"
+    if verdict.difference is not None:
+        yield f"    {one_line(verdict.difference.call)}"
+        yield f"      the original: {one_line(verdict.difference.expected)}"
+        yield f"      this one:     {one_line(verdict.difference.got)}"
+        yield from (f"      | {line}" for line in verdict.difference.test.splitlines())
+
+
+def failure_lines(failures: Mapping[str, str], what: str) -> list[str]:
+    """What could not be done: the first few, with the reason."""
+    if not failures:
+        return []
+    named = [f"  {key}: {one_line(why)}" for key, why in list(failures.items())[:MOST_NAMED]]
+    more = len(failures) - len(named)
+    return [f"{len(failures)} {what}:", *named, *([f"  … and {more} more"] if more else [])]
+
+
+def one_line(text: str) -> str:
+    """Short enough for a line."""
+    return _cut(" ".join(text.split()), MOST_REASON)
+
+
+def _why(verdict: Verdict, names: Mapping[str, str]) -> str:
+    if verdict.status == "same" and verdict.same_as not in (None, ORIGINAL):
+        return f"the same as {names.get(verdict.same_as or '', verdict.same_as)}"
+    if verdict.status == "rejected":
+        return f"{verdict.stage}: {one_line(verdict.reason)}"
+    return one_line(verdict.reason)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
