@@ -26,14 +26,18 @@ def test_a_cap_that_is_not_a_positive_number(cap: Any) -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {"caps": {"a": 1}}, {"halt": "failure"}, {"retry": 3}, {"timeout": 0}, {"timeout": -1},
-        {"timeout": "5"}, {"timeout": True}, {"run": "my-run"}, {"name": 5}, {"budget": 5},
+        {"caps": 5}, {"caps": {"caps": 0}}, {"caps": {5: 1}}, {"halt": "failure"}, {"retry": "3"},
+        {"retry": -1}, {"retry": True}, {"retry": None}, {"timeout": 0}, {"timeout": -1},
+        {"timeout": "5"}, {"timeout": True}, {"run": 5}, {"run": "not a run's id"}, {"name": 5},
+        {"run": open_run("never-entered")}, {"budget": 5}, {"budget": {"eur": 5}},
+        {"budget": {"usd": "5"}}, {"budget": {}},
     ],
 )  # fmt: skip
 def test_an_argument_of_the_wrong_kind_is_named(bad: dict[str, Any]) -> None:
     [name] = bad
-    with pytest.raises(UsageError, match=name):
+    with pytest.raises(UsageError, match="cap" if name == "caps" else name) as caught:
         fan_out_sync(never, [1], **bad)
+    assert caught.value.next_step
 
 
 @pytest.mark.parametrize("work", [None, 5, "echo {}"])

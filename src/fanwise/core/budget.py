@@ -13,7 +13,7 @@ from itertools import count
 from typing import Literal
 
 from fanwise.core.outcome import Usage
-from fanwise.errors import BadCap, BudgetExceeded, UnknownCost
+from fanwise.errors import BadCap, BudgetExceeded, UnknownCost, UsageError
 
 KINDS = ("requests", "tokens", "usd")
 # Dollars are summed as floats: the last digit must not decide.
@@ -45,7 +45,7 @@ class Budget:
     ) -> None:
         given = {"requests": requests, "tokens": tokens, "usd": usd}
         for kind, most in given.items():
-            if most is not None and (isinstance(most, bool) or not most > 0):
+            if most is not None and not _is_above_0(most):
                 raise BadCap(f"{kind} of the budget", most, "a number above 0")
         self.limits = {kind: most for kind, most in given.items() if most is not None}
         if not self.limits:
@@ -147,6 +147,25 @@ class Budget:
     def _add(to: dict[str, float], usage: Usage, sign: int) -> None:
         for kind in KINDS:
             to[kind] += sign * (getattr(usage, kind) or 0.0)
+
+
+BudgetLike = Budget | Mapping[str, float | None]
+
+
+def as_budget(given: BudgetLike | None) -> Budget | None:
+    """A `Budget`, or a mapping that makes one: `{"usd": 5}`."""
+    if given is None or isinstance(given, Budget):
+        return given
+    if not isinstance(given, Mapping):
+        raise UsageError(f"budget is {given!r}", 'Give Budget(usd=5) or {"usd": 5}')
+    unknown = [kind for kind in given if kind not in KINDS]
+    if unknown:
+        raise UsageError(f"budget has {unknown[0]!r}", f"Give {', '.join(KINDS)}")
+    return Budget(**given)
+
+
+def _is_above_0(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool) and given > 0
 
 
 class Budgets:

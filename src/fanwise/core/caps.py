@@ -101,6 +101,18 @@ class Caps:
         return f"Caps({', '.join(f'{n}={limit}' for n, limit in self.current.items())})"
 
 
+CapsLike = Caps | Mapping[str, Limit | Iterable[Limit]]
+
+
+def as_caps(given: CapsLike | None) -> Caps | None:
+    """A `Caps`, or a mapping that makes one: `{"openai": 4, "gpu": (2, Rate(requests=60))}`."""
+    if given is None or isinstance(given, Caps):
+        return given
+    if isinstance(given, Mapping):
+        return Caps(given)
+    raise UsageError(f"caps is {given!r}", 'Give Caps(openai=4) or {"openai": 4}')
+
+
 def resource(name: str, limits: Limit | Iterable[Limit]) -> Resource:
     """Check a declared cap and build its bookkeeping."""
     if not isinstance(name, str) or not name:

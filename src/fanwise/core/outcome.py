@@ -10,11 +10,12 @@ anyway: it is tracked only if a field of it is.)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import msgspec
 
 from fanwise.core.stats import Stats
+from fanwise.errors import NotOk, one_line
 
 T = TypeVar("T")
 Status = Literal["done", "failed", "cancelled", "skipped"]
@@ -125,9 +126,14 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
         halt_reason: str | None = None,
         winner: Outcome[T] | None = None,
         discarded: Sequence[Outcome[T]] = (),
+        one_wins: bool = False,
+        run_id: str | None = None,
     ) -> None:
         self._outcomes = outcomes
+        self._one_wins = one_wins
         self.stats = stats
+        self.run_id = run_id
+        """The durable run that has them; None: they are in memory."""
         self.halted_by = halted_by
         """The outcome that halted the fan-out, if one did."""
         self.halt_reason = halt_reason
@@ -158,6 +164,15 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
         return f"<Outcomes: {inside or 'none'}>"
 
     @property
+    def ok(self) -> bool:
+        """Whether all items are done; with `Halt.on_success`, whether one won."""
+        if self.halt_reason is not None:
+            return False
+        if self._one_wins:
+            return self.winner is not None
+        return all(outcome.status == "done" for outcome in self._outcomes)
+
+    @property
     def failures(self) -> list[Outcome[T]]:
         """The outcomes that failed, in item order."""
         return [outcome for outcome in self._outcomes if outcome.status == "failed"]
@@ -174,3 +189,20 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
             what = f"{len(errors)} of {len(self._outcomes)} items failed"
             raise BaseExceptionGroup(what, errors)
         return [outcome.unwrap() for outcome in self._outcomes]
+
+    def require(self) -> Self:
+        """The outcomes themselves; `NotOk` if they are not `ok`."""
+        if self.ok:
+            return self
+        first = next((o for o in self._outcomes if o.error is not None), None)
+        raise NotOk(self._problem(first), self) from (None if first is None else first.error)
+
+    def _problem(self, first: Outcome[T] | None) -> str:
+        failed = len(self.failures)
+        told = [f"{failed} of {len(self._outcomes)} items failed"] if failed else []
+        told += ["none succeeded"] if self._one_wins and not failed else []
+        told += [f"halted: {self.halt_reason}"] if self.halt_reason is not None else []
+        told += [repr(self)] if not told else []
+        if first is not None and first.error is not None:
+            told.append(f"the first: {first.key}: {one_line(first.error)}")
+        return "; ".join(told)

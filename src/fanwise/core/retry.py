@@ -69,3 +69,15 @@ class Retry(msgspec.Struct, frozen=True):
             return float(asked)
         # 2**attempts overflows a float long after it has ceased to matter.
         return chance * min(self.most_s, self.base_s * 2.0 ** min(attempts - 1, 63))
+
+
+RetryLike = Retry | int
+
+
+def as_retry(given: RetryLike, on: OnError | None = None) -> Retry:
+    """A `Retry`, or the number of attempts after the first. `on`: which errors a number means."""
+    if isinstance(given, Retry):
+        return given
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise UsageError(f"retry is {given!r}", "Give Retry(3), or 3")
+    return Retry(given, on=on)

@@ -36,3 +36,36 @@ class Stats(msgspec.Struct, frozen=True):
 def lower_bound(work_s: Mapping[str, float], caps: Mapping[str, float]) -> float:
     """The least time in which this work can go through these caps."""
     return max((work_s[name] / caps[name] for name in work_s if caps.get(name)), default=0.0)
+
+
+class StatsOfSeveral:
+    """Fan-outs that ran one after the other or side by side, as one.
+
+    The lower bound is that of the slowest of them: a time that no scheduler can beat, whichever
+    of them could have run at once.
+    """
+
+    __slots__ = ("_began", "_ended", "_peak", "_work_s", "lower_bound_s")
+
+    def __init__(self) -> None:
+        self._began = float("inf")
+        self._ended = float("-inf")
+        self._peak: dict[str, int] = {}
+        self._work_s: dict[str, float] = {}
+        self.lower_bound_s = 0.0
+
+    def add(self, stats: Stats, ended: float) -> None:
+        """One that ended at this time of the loop."""
+        self._began = min(self._began, ended - stats.makespan_s)
+        self._ended = max(self._ended, ended)
+        self.lower_bound_s = max(self.lower_bound_s, stats.lower_bound_s)
+        for name, peak in stats.peak.items():
+            self._peak[name] = max(self._peak.get(name, 0), peak)
+        for name, work_s in stats.work_s.items():
+            self._work_s[name] = self._work_s.get(name, 0.0) + work_s
+
+    @property
+    def stats(self) -> Stats:
+        """All of them."""
+        makespan_s = max(0.0, self._ended - self._began)
+        return Stats(dict(self._peak), dict(self._work_s), makespan_s, self.lower_bound_s)

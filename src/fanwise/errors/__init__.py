@@ -24,6 +24,7 @@
     │   ├── NoCandidates               there is nothing for `optimize` to judge
     │   └── NotRecorded                a replay was asked for what it did not record
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
+    ├── NotOk                          `require()` of a result that is not ok; `.result`
     ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
     ├── DeadlinePassed (TimeoutError)  the whole took longer than it was given
     ├── RateLimited                    the other side said "too many"; `.retry_after` in seconds
@@ -87,6 +88,7 @@ from fanwise.errors.fanning import (
     ImpossibleNeeds,
     ItemsError,
     NestedCap,
+    NotOk,
     NotStorable,
     RateLimited,
     UnknownCap,
@@ -181,6 +183,7 @@ __all__ = [
     "NoWorkspaces",
     "NotApplied",
     "NotComparable",
+    "NotOk",
     "NotRecorded",
     "NotStorable",
     "OutputNotWritable",

@@ -133,6 +133,23 @@ class ItemsError(FanwiseError):
         )
 
 
+class NotOk(FanwiseError):
+    """`require()` of a result that is not ok; `result` is that result."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        self.run_id: str | None = result.run_id
+        self._result = result  # no field for the journal: it may be large
+        step = "Its `failures` say why"
+        if self.run_id is not None:
+            step += f", and so does: fanwise show {self.run_id}"
+        super().__init__(message, step)
+
+    @property
+    def result(self) -> Any:
+        """What was not ok."""
+        return self._result
+
+
 class AttemptTimeout(FanwiseError, TimeoutError):
     """An attempt took longer than its time-out."""
 

@@ -16,7 +16,7 @@ from fanwise.core.budget import Budgets, Claim, Reservation
 from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Attempt, Usage
-from fanwise.core.retry import Retry
+from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.waiting import Ticket, Wanted
 from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
@@ -34,7 +34,7 @@ class CallOptions(TypedDict, total=False):
     """The keyword arguments of `call`, where they are explained."""
 
     needs: Needs
-    retry: Retry
+    retry: RetryLike
     timeout: float | None
     estimate: Usage | None
     usage: UsageOf | None
@@ -51,7 +51,7 @@ async def call(
     work: Callable[..., Any],
     *args: Any,
     needs: Needs = None,
-    retry: Retry = Retry.none(),  # noqa: B008
+    retry: RetryLike = Retry.none(),  # noqa: B008
     timeout: float | None = None,
     estimate: Usage | None = None,
     usage: UsageOf | None = None,
@@ -69,6 +69,7 @@ async def call(
     scope = current.get()
     if estimate is not None and not isinstance(estimate, Usage):
         raise UsageError(f"estimate is {estimate!r}", "Give Usage(tokens=…, usd=…)")
+    retry = as_retry(retry)
     leaf = _Leaf(scope, needs, estimate, usage, name or str(getattr(work, "__name__", "call")))
     threads = scope.fan_out.threads if scope is not None else Threads("fanwise-call")
     attempt = attempter(_bound(work, args), threads, timeout)

@@ -8,15 +8,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from operator import attrgetter
 from typing import Any, TypeVar, Unpack, overload
 
-from fanwise.core.budget import Budget
-from fanwise.core.caps import Caps, Needs
+from fanwise.core.budget import BudgetLike
+from fanwise.core.caps import CapsLike, Needs
 from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome, Outcomes
-from fanwise.core.retry import Retry
+from fanwise.core.retry import Retry, RetryLike
 from fanwise.core.stats import Stats
 from fanwise.errors import ItemsError, UsageError
-from fanwise.kernel.engine import Engine
-from fanwise.kernel.run import Run
+from fanwise.kernel.run import RunLike, run_of
 from fanwise.kernel.scope import Scope, current
 from fanwise.kernel.setup import FanOut, Items, Options, Work
 from fanwise.kernel.threads import CancelFlag, cancel_flag
@@ -43,48 +42,51 @@ async def fan_out(
     items: Items[I],
     *,
     cap: int = 10,
-    caps: Caps | None = None,
+    caps: CapsLike | None = None,
     needs: Callable[[I], Needs] | None = None,
     halt: Halt = Halt.never(),  # noqa: B008 - frozen
-    retry: Retry = Retry.none(),  # noqa: B008
+    retry: RetryLike = Retry.none(),  # noqa: B008
     timeout: float | None = None,
     key: Callable[[I], str] | None = None,
-    run: Run | None = None,
+    run: RunLike | None = None,
     name: str | None = None,
-    budget: Budget | None = None,
+    budget: BudgetLike | None = None,
     reuse: Callable[[I, Outcome[Any]], bool] | None = None,
     record: bool = True,
 ) -> Outcomes[Any]:
     """Work on every item, at most `cap` at once, and return all outcomes in item order.
 
     `work`: an async function, a sync one (runs in a thread) or a `Command`. `items`: any iterable
-    or async iterable, pulled lazily. `caps` and `needs`: named caps, and which of them an item
-    needs. `halt`: when to start nothing more. `retry` and `timeout`: for each item and attempt.
-    `key`: an item's identity across resumes; default: its index. `run`: a durable run from
-    `open_run`; default: that of the item around, or none. `name`: its place in the run. `budget`:
-    for the calls inside, which count against those around it and the run's as well. In a durable
-    run it counts what this fan-out spent before, in earlier executions too. `reuse`: whether an
-    outcome that an earlier execution, or an earlier attempt of the item around, had recorded still
-    counts; one that does not runs again, and what had failed inside it too. Default: all count,
-    failures of earlier attempts aside.
+    or async iterable, pulled lazily. `caps` (a `Caps`, or a mapping) and `needs`: named caps, and
+    which of them an item needs. `halt`: when to start nothing more. `retry` (a `Retry`, or a
+    number) and `timeout`: for each item and attempt. `key`: an item's identity across resumes;
+    default: its index. `run`: a durable run from `open_run`, or an id, which is opened in the
+    usual journal; default: that of the item around, or none. `name`: its place in the run.
+    `budget` (a `Budget`, or a mapping): for the calls inside, which count against those around it
+    and the run's as well. In a durable run it counts what this fan-out spent before, in earlier
+    executions too. `reuse`: whether an outcome that an earlier execution, or an earlier attempt of
+    the item around, had recorded still counts; one that does not runs again, and what had failed
+    inside it too. Default: all count, failures of earlier attempts aside.
     `record=False`: of a durable run, the items are not recorded, only what they fan out inside;
     for items that do nothing but that, and on a resume are gone through again.
     """
     got: list[Outcome[Any]] = []
-    one = FanOut[I, Any](
-        got.append, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
-        timeout=timeout, key=key, run=run, name=name, budget=budget, reuse=reuse, record=record,
-    )  # fmt: skip
-    one.begin()
-    try:
-        await one.engine.run()
-    finally:
-        stats = one.end()
-    return _assemble(one.engine, got, stats)
+    async with run_of(run) as found:
+        one = FanOut[I, Any](
+            got.append, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
+            timeout=timeout, key=key, run=found, name=name, budget=budget, reuse=reuse,
+            record=record,
+        )  # fmt: skip
+        one.begin()
+        try:
+            await one.engine.run()
+        finally:
+            stats = one.end()
+        return _assemble(one, got, stats)
 
 
-def _assemble(engine: Engine[Any, T], got: list[Outcome[T]], stats: Stats) -> Outcomes[T]:
-    schedule = engine.schedule
+def _assemble(one: FanOut[Any, T], got: list[Outcome[T]], stats: Stats) -> Outcomes[T]:
+    engine, schedule = one.engine, one.engine.schedule
     by = schedule.halted_by
     kind = schedule.halt.kind
     got.sort(key=attrgetter("index"))
@@ -99,6 +101,8 @@ def _assemble(engine: Engine[Any, T], got: list[Outcome[T]], stats: Stats) -> Ou
         halt_reason=engine.halt_reason,
         winner=halting if kind in ("success", "fastest") else None,
         discarded=discarded,
+        one_wins=kind in ("success", "fastest"),
+        run_id=None if one.run is None else one.run.durable_id,
     )
     if (problem := engine.intake.problem) is not None:
         raise ItemsError(engine.intake.pulled, outcomes) from problem

@@ -14,20 +14,23 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from fanwise.core.budget import Budget
-from fanwise.core.caps import Caps
+from fanwise.core.budget import Budget, BudgetLike, as_budget
+from fanwise.core.caps import Caps, CapsLike, as_caps
 from fanwise.core.outcome import Outcome, Usage
 from fanwise.core.run_id import check_run_id
+from fanwise.core.stats import Stats, StatsOfSeveral
 from fanwise.crashpoint import crash_point
 from fanwise.errors import RunExists, SpecChanged, UsageError
 from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.past import usage_of
 from fanwise.kernel.recorded_halts import HALT, HaltNote, recorded_halts
 from fanwise.kernel.recorder import Recorder, unkept
@@ -52,8 +55,8 @@ def open_run(
     name: str = "",
     spec: Any = None,
     codec: Codec = JSON,
-    caps: Caps | None = None,
-    budget: Budget | None = None,
+    caps: CapsLike | None = None,
+    budget: BudgetLike | None = None,
     subscribers: Iterable[events.Subscriber] = (),
 ) -> Run:
     """A run, to be used in `with` or `async with`.
@@ -82,8 +85,8 @@ def open_run(
         name=name,
         spec=codec.encode(spec) if spec is not None else "null",
         codec=codec,
-        caps=caps,
-        budget=budget,
+        caps=as_caps(caps),
+        budget=as_budget(budget),
         subscribers=subscribers,
     )
 
@@ -136,6 +139,7 @@ class Run:
         self._engines: set[Engine[Any, Any]] = set()
         self.places = Places()
         self._known: dict[str, int] = {}
+        self._stats = StatsOfSeveral()
         self._unwatch: Callable[[], None] | None = None
         self._wall = time.time() - time.monotonic()
 
@@ -144,8 +148,7 @@ class Run:
     def __enter__(self) -> Run:
         if self._given != MEMORY:
             self._open()
-        self._emit(events.RunStarted, run_id=self.id, resumed=self.resumed)
-        return self
+        return self._opened()
 
     def __exit__(
         self,
@@ -153,10 +156,19 @@ class Run:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._close(self._final_status(error), error)
+        status = self._final_status(error)
+        self._close(status, error)
+        self._emit(events.RunEnded, run_id=self.id, status=status)
 
     async def __aenter__(self) -> Run:
-        return self.__enter__()
+        if self._given != MEMORY:
+            try:
+                # In a thread: imports, migrations, and another process that has the file locked.
+                await in_thread(self._open)
+            except asyncio.CancelledError:
+                self._close("cancelled", None)  # it is open by now, and nobody else closes it
+                raise
+        return self._opened()
 
     async def __aexit__(
         self,
@@ -164,7 +176,13 @@ class Run:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.__exit__(kind, error, traceback)
+        status = self._final_status(error)
+        try:
+            if self._journal is not None:
+                await in_thread(self._close, status, error)
+        finally:
+            if self._journal is None:  # it is on disk, also if this was cancelled meanwhile
+                self._emit(events.RunEnded, run_id=self.id, status=status)
 
     # -- orders from outside --------------------------------------------------------------------
 
@@ -186,6 +204,21 @@ class Run:
         self._ends_as = (status, error)
 
     # -- for the kernel -------------------------------------------------------------------------
+
+    @property
+    def durable_id(self) -> str | None:
+        """The id under which it is on disk; None: in memory."""
+        return None if self._journal is None else self.id
+
+    @property
+    def stats(self) -> Stats:
+        """Of the fan-outs of this run that have ended, in this process."""
+        return self._stats.stats
+
+    @property
+    def is_open(self) -> bool:
+        """Whether fan-outs can be made in it."""
+        return self._given == MEMORY or self._journal is not None
 
     @property
     def journal(self) -> port.Journal | None:
@@ -251,9 +284,10 @@ class Run:
 
         self._unwatch = journal.watch_cancel(self.id, on_cancel)
 
-    def left(self, engine: Engine[Any, Any]) -> None:
+    def left(self, engine: Engine[Any, Any], stats: Stats, now: float) -> None:
         """It has ended."""
         self._engines.discard(engine)
+        self._stats.add(stats, now)
         if not self._engines and self._unwatch is not None:
             self._unwatch()
             self._unwatch = None
@@ -269,6 +303,10 @@ class Run:
         return self._wall + time.monotonic()
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _opened(self) -> Run:
+        self._emit(events.RunStarted, run_id=self.id, resumed=self.resumed)
+        return self
 
     def _open(self) -> None:
         from fanwise.journal.open import open_journal
@@ -336,8 +374,23 @@ class Run:
             if self._owns_journal:
                 self._journal.close()
             self._journal = None
-        self._emit(events.RunEnded, run_id=self.id, status=status)
 
     def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
         if self.subscribers:
             self.subscribers.emit(kind(at=time.monotonic(), **fields))
+
+
+RunLike = Run | str
+
+
+def run_of(given: RunLike | None) -> AbstractAsyncContextManager[Run | None]:
+    """What an argument `run` means: an open run, left open; or an id, opened for the block."""
+    if isinstance(given, str):
+        return open_run(given)
+    if given is None:
+        return nullcontext()
+    if not isinstance(given, Run):
+        raise UsageError(f"run is {given!r}", "Give an id, or what `open_run` returned")
+    if not given.is_open:
+        raise UsageError(f"the run {given.id!r} is not open", "Use it in `async with open_run(…)`")
+    return nullcontext(given)

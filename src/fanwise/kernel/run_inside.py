@@ -41,6 +41,11 @@ class RunInside(Run):
         if around is not None:
             self.subscribers = around.subscribers
 
+    @property
+    def durable_id(self) -> str | None:
+        """That of the run around."""
+        return None if self._around is None else self._around.durable_id
+
     def recorder(
         self, path: str, cap: int, halt: str, codec: Codec, *, again: bool
     ) -> Recorder | None:

@@ -16,11 +16,11 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
 
-from fanwise.core.budget import Budget, Budgets
-from fanwise.core.caps import Caps, Needs, whole
+from fanwise.core.budget import BudgetLike, Budgets, as_budget
+from fanwise.core.caps import Caps, CapsLike, Needs, as_caps, whole
 from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome
-from fanwise.core.retry import Retry
+from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.schedule import Schedule
 from fanwise.core.stats import TOTAL, Stats
 from fanwise.errors import UsageError
@@ -29,7 +29,7 @@ from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.engine import Engine
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.recorder import Recorder
-from fanwise.kernel.run import Run
+from fanwise.kernel.run import Run, RunLike
 from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, Scope, current, ledger_here
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import attempter, codec_for
@@ -42,21 +42,26 @@ Work = Callable[[I], Awaitable[T]] | Callable[[I], T] | Command
 Items = Iterable[I] | AsyncIterable[I] | Feed[I]
 
 
-class Options(TypedDict, Generic[I], total=False):
-    """The keyword arguments of `fan_out`, where they are explained."""
+class OptionsInRun(TypedDict, Generic[I], total=False):
+    """Those of `fan_out` that do not say which run it belongs to."""
 
     cap: int
-    caps: Caps | None
+    caps: CapsLike | None
     needs: Callable[[I], Needs] | None
     halt: Halt
-    retry: Retry
+    retry: RetryLike
     timeout: float | None
     key: Callable[[I], str] | None
-    run: Run | None
     name: str | None
-    budget: Budget | None
+    budget: BudgetLike | None
     reuse: Callable[[I, Outcome[Any]], bool] | None
     record: bool
+
+
+class Options(OptionsInRun[I], total=False):
+    """The keyword arguments of `fan_out`, where they are explained."""
+
+    run: RunLike | None
 
 
 class FanOut(Generic[I, T]):
@@ -69,20 +74,21 @@ class FanOut(Generic[I, T]):
         items: Items[I],
         *,
         cap: int = 10,
-        caps: Caps | None = None,
+        caps: CapsLike | None = None,
         needs: Callable[[I], Needs] | None = None,
         halt: Halt = Halt.never(),  # noqa: B008 - frozen
-        retry: Retry = Retry.none(),  # noqa: B008
+        retry: RetryLike = Retry.none(),  # noqa: B008
         timeout: float | None = None,
         key: Callable[[I], str] | None = None,
         run: Run | None = None,
         name: str | None = None,
-        budget: Budget | None = None,
+        budget: BudgetLike | None = None,
         reuse: Callable[[I, Outcome[Any]], bool] | None = None,
         record: bool = True,
     ) -> None:
         whole("cap", cap)
-        _check_kinds(halt=halt, retry=retry, caps=caps, run=run, name=name, budget=budget)
+        _check_kinds(halt=halt, name=name)
+        caps, retry, budget = as_caps(caps), as_retry(retry), as_budget(budget)
         around = current.get()
         self.around = around
         self.loop = asyncio.get_running_loop()
@@ -159,7 +165,7 @@ class FanOut(Generic[I, T]):
         if self.around is not None and self.around.fan_out.ledger is self.scope.ledger:
             self._tell_around(self.around.fan_out, stats)
         if self.run is not None and self.top:
-            self.run.left(self.engine)
+            self.run.left(self.engine, stats, self.loop.time())
         if self.recorder is not None:
             self.recorder.closed(self._status(), msgspec.json.encode(stats).decode())
         if self.scope.subscribers:
@@ -182,24 +188,12 @@ class FanOut(Generic[I, T]):
         self.scope.subscribers.emit(kind(at=self.loop.time(), path=self.path, **fields))
 
 
-def _check_kinds(**given: object) -> None:
+def _check_kinds(*, halt: object, name: object) -> None:
     """Arguments of the wrong kind are named at once, not where they first hurt."""
-    for name, (kind, wanted) in _KINDS.items():
-        if given[name] is not None and not isinstance(given[name], kind):
-            raise UsageError(f"{name} is {given[name]!r}", f"Give {wanted}")
-    for name in ("halt", "retry"):
-        if given[name] is None:
-            raise UsageError(f"{name} is None", f"Give {_KINDS[name][1]}")
-
-
-_KINDS: dict[str, tuple[type, str]] = {
-    "halt": (Halt, "a Halt, such as Halt.on_failure()"),
-    "retry": (Retry, "a Retry, such as Retry(3)"),
-    "caps": (Caps, "Caps(name=4)"),
-    "run": (Run, "what `open_run` returned"),
-    "name": (str, "text"),
-    "budget": (Budget, "Budget(usd=5)"),
-}
+    if not isinstance(halt, Halt):
+        raise UsageError(f"halt is {halt!r}", "Give a Halt, such as Halt.on_failure()")
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"name is {name!r}", "Give text")
 
 
 def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I] | Feed[I]:

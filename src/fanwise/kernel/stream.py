@@ -12,12 +12,13 @@ from fanwise.core.outcome import Outcome
 from fanwise.core.stats import Stats
 from fanwise.errors import ItemsError
 from fanwise.kernel.engine import Engine
-from fanwise.kernel.setup import FanOut, Items, Options
+from fanwise.kernel.run import Run, RunLike, run_of
+from fanwise.kernel.setup import FanOut, Items, Options, OptionsInRun
 from fanwise.processes import Command, CommandResult
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
-Build = Callable[[Callable[[Outcome[T]], None]], FanOut[Any, T]]
+Build = Callable[[Callable[[Outcome[T]], None], Run | None], FanOut[Any, T]]
 
 
 class Stream(Generic[T]):
@@ -30,8 +31,9 @@ class Stream(Generic[T]):
     for their turn. The item whose turn it is was pulled before all that wait for it, so it comes
     to its end though nothing more is pulled."""
 
-    def __init__(self, build: Build[T], ordered: bool) -> None:
+    def __init__(self, build: Build[T], ordered: bool, run: RunLike | None = None) -> None:
         self._build = build
+        self._run = run_of(run)
         self._ordered = ordered
         self._early: dict[int, Outcome[T]] = {}
         self._ready: deque[Outcome[T]] = deque()
@@ -48,10 +50,15 @@ class Stream(Generic[T]):
         in flight included. They ended, and may have cost something."""
 
     async def __aenter__(self) -> Stream[T]:
-        self._one = self._build(self._deliver)
-        if self._ordered:
-            self._most = max(self.BUFFER, self.AHEAD * self._one.cap)
-        self._one.begin()
+        run = await self._run.__aenter__()
+        try:
+            self._one = self._build(self._deliver, run)
+            if self._ordered:
+                self._most = max(self.BUFFER, self.AHEAD * self._one.cap)
+            self._one.begin()
+        except BaseException as error:
+            await self._run.__aexit__(type(error), error, error.__traceback__)
+            raise
         self._task = asyncio.create_task(self._drive(self._one.engine))
         return self
 
@@ -61,6 +68,14 @@ class Stream(Generic[T]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        try:
+            await self._leave(error)
+        except BaseException as raised:
+            await self._run.__aexit__(type(raised), raised, raised.__traceback__)
+            raise
+        await self._run.__aexit__(kind, error, traceback)
+
+    async def _leave(self, error: BaseException | None) -> None:
         assert self._one is not None and self._task is not None
         engine = self._one.engine
         left_early = not self._task.done()
@@ -169,7 +184,12 @@ def fan_out_stream(
     work: Callable[[I], T], items: Items[I], *, ordered: bool = ..., **options: Unpack[Options[I]]
 ) -> Stream[T]: ...
 def fan_out_stream(
-    work: Any, items: Items[I], *, ordered: bool = False, **options: Unpack[Options[I]]
+    work: Any,
+    items: Items[I],
+    *,
+    ordered: bool = False,
+    run: RunLike | None = None,
+    **options: Unpack[OptionsInRun[I]],
 ) -> Stream[Any]:
     """Like `fan_out`, giving each outcome as it finishes, or (`ordered`) as its turn comes.
 
@@ -178,7 +198,7 @@ def fan_out_stream(
     while ten times the cap, and at least 1,000, wait for it or for the reader.
     """
 
-    def build(deliver: Callable[[Outcome[Any]], None]) -> FanOut[I, Any]:
-        return FanOut(deliver, work, items, **options)
+    def build(deliver: Callable[[Outcome[Any]], None], opened: Run | None) -> FanOut[I, Any]:
+        return FanOut(deliver, work, items, run=opened, **options)
 
-    return Stream(build, ordered)
+    return Stream(build, ordered, run)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from fanwise.core.outcome import Usage
-from fanwise.core.retry import Retry
+from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited, ModelUnreachable
 from fanwise.kernel import meter
 from fanwise.kernel.call import call
 from fanwise.kernel.scope import declared_caps
+from fanwise.models.connect import ModelLike, connected
 from fanwise.models.output import check_schema
 from fanwise.models.port import Model, Prompt, Reply, Request, Tokens, as_request
 from fanwise.models.prices import counted
@@ -35,18 +36,22 @@ MODEL_RETRY = Retry(4, on=worth_a_retry)
 
 
 async def ask(
-    model: Model,
+    model: ModelLike,
     prompt: Prompt,
     *,
-    retry: Retry = MODEL_RETRY,
+    retry: RetryLike = MODEL_RETRY,
     timeout: float | None = None,
     name: str | None = None,
 ) -> Reply:
     """The model's reply, within the caps, rates and budget around.
 
-    `prompt`: a text, messages or a `Request`. `timeout`: seconds for each attempt. `name`: under
-    which the attempts are recorded; default: the model's.
+    `model`: a name such as "openai:gpt-5-mini", a mapping or a `Model`. `prompt`: a text, messages
+    or a `Request`. `retry`: a `Retry`, or a number of attempts after the first, made where they
+    may help. `timeout`: seconds for each attempt. `name`: under which the attempts are recorded;
+    default: the model's.
     """
+    retry = as_retry(retry, worth_a_retry)
+    model = await connected(model)
     request = as_request(prompt)
     check_schema(request.schema)
     return await call(
