@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fanwise import Adaptive, Budget, Caps, Rate, Retry, Usage
 from fanwise.core.budget import Budgets, Claim, Reservation
-from fanwise.core.caps import parse_needs
-from fanwise.core.ledger import Ledger
+from fanwise.core.caps import parse_needs, resource
 from fanwise.core.rate import Adaptation, Bucket
 from fanwise.core.stats import Stats, lower_bound
 from fanwise.core.waiting import Group, Ticket
@@ -104,16 +103,38 @@ def test_turns_go_round_between_fan_outs_that_share_a_cap() -> None:
 
 def test_holding_a_cap_and_waiting_for_it_again_is_named() -> None:
     with pytest.raises(NestedCap, match="'gpu' is needed inside an item that already holds 'gpu'"):
-        (ledger := Ledger()).check_nesting(["gpu"], [(ledger, "gpu")])
+        (ledger := Caps(gpu=1).ledger).check_nesting(["gpu"], [ledger.resources["gpu"]])
 
 
 def test_two_caps_nested_in_both_orders_are_an_error_before_they_can_deadlock() -> None:
-    ledger, other = Ledger(), Ledger()
-    ledger.check_nesting(["b"], [(ledger, "a")])
-    other.check_nesting(["b"], [(ledger, "b")])
-    other.check_nesting(["a"], [(ledger, "a")])  # of the same name, and another cap
+    ledger, other = Caps(a=1, b=1).ledger, Caps(a=1, b=1).ledger
+    ledger.check_nesting(["b"], [ledger.resources["a"]])
+    other.check_nesting(["b"], [ledger.resources["b"]])
+    other.check_nesting(["a"], [ledger.resources["a"]])  # of the same name, and another cap
     with pytest.raises(NestedCap, match="the other way round"):
-        ledger.check_nesting(["a"], [(other, "b")])
+        ledger.check_nesting(["a"], [other.resources["b"]])
+
+
+def test_a_ledger_that_extends_another_shares_its_permits_and_its_line() -> None:
+    caps = Caps(api=1)
+    ledger = caps.ledger.extended([resource("slots", 1), resource("other", 1)])
+    group, of_both = Group(), ledger.resolve({"api": 1, "slots": 1})
+    first = Ticket(caps.ledger.calls, caps.ledger.resolve({"api": 1}), caps.ledger.next_order())
+    second = Ticket(group, of_both, ledger.next_order())
+    assert caps.ledger.request(first, 0.0)
+    assert not ledger.request(second, 0.0)
+    assert (first.order, second.order) == (1, 2)
+
+    caps.ledger.release(first, 1.0)
+    assert caps.ledger.grants(1.0) == [second], "it waited in the extension, and was forgotten"
+    assert caps.in_use == {"api": 1}
+    assert caps.names == ["api"]
+
+
+def test_a_name_in_an_extension_means_its_own_cap() -> None:
+    caps = Caps(api=1)
+    ledger = caps.ledger.extended([resource("api", 5)])
+    assert ledger.resolve({"api": 5})[0][0] is not caps.ledger.resources["api"]
 
 
 # -- rates ---------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import fanwise.core
 
 ALLOWED = {
     "__future__", "collections", "collections.abc", "typing", "msgspec", "math", "difflib",
-    "bisect", "heapq", "itertools", "re",
+    "bisect", "copy", "heapq", "itertools", "re",
 }  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from fanwise.errors import (
 )
 from fanwise.kernel.events import CapMoved
 from fanwise.kernel.run import open_run
+from fanwise.kernel.scope import caps_here
 from fanwise.testing import Recording, virtual_time
 
 
@@ -476,3 +477,38 @@ def test_sync_code_that_swallows_exceptions_does_not_swallow_a_cancellation() ->
         assert [o.status for o in outcomes.discarded] == ["cancelled"]
 
     asyncio.run(main())
+
+
+# -- a system's own caps -------------------------------------------------------------------------
+
+
+@virtual_time
+async def test_a_system_in_an_item_has_caps_of_its_own_and_stays_within_those_around() -> None:
+    gauge, slots = Gauge(), Gauge()
+
+    async def leaf(_: int) -> None:
+        await slots()
+        await call(gauge, needs="api")
+
+    async def system(_: int) -> Any:
+        async with open_run(journal=":memory:", caps=caps_here(Caps(slots=3), None)) as run:
+            return (await fan_out(leaf, range(6), run=run, needs=lambda _: "slots")).values()
+
+    outcomes = await fan_out(system, range(2), caps=Caps(api=2))
+    outcomes.require()
+    assert gauge.most == 2, "its own caps were a way past those around it"
+    assert slots.most == 6, "each has slots of its own"
+    assert outcomes.stats.work_s["api"] == 12
+
+
+@virtual_time
+async def test_caps_that_a_system_was_given_are_shared_with_whoever_has_them() -> None:
+    gauge, given = Gauge(), Caps(api=2)
+
+    async def system() -> None:
+        caps = caps_here(Caps(slots=3, api=9), given)
+        async with open_run(journal=":memory:", caps=caps) as run:
+            await fan_out(lambda _: call(gauge, needs="api"), range(6), run=run)
+
+    await asyncio.gather(system(), system())
+    assert gauge.most == given.peak["api"] == 2

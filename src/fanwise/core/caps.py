@@ -77,6 +77,13 @@ class Caps:
         every = {**(limits or {}), **named}
         self.ledger = Ledger(resource(name, limit) for name, limit in every.items())
 
+    @classmethod
+    def over(cls, ledger: Ledger) -> Caps:
+        """The caps that a ledger has."""
+        found = cls()
+        found.ledger = ledger
+        return found
+
     @property
     def names(self) -> list[str]:
         """The declared names."""

@@ -17,6 +17,8 @@ deadlock that an ordinary cap would not have.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
+from itertools import count
 
 from fanwise.core.rate import Expectation
 from fanwise.core.resource import Resource
@@ -29,23 +31,34 @@ class Ledger:
 
     def __init__(self, resources: Iterable[Resource] = ()) -> None:
         self.resources = {r.name: r for r in resources}
+        self.root = self
+        """The ledger that this one extends, or itself: the kernel has one dispatcher for each."""
         self.moves: list[tuple[str, int, int, str]] = []
         """Adaptive caps that moved: name, from, to, why. Whoever reports them empties the list."""
         self.calls = Group("order")
         """The group of all single calls: first come, first served."""
         self.driver: object = None
-        """Whoever grants its tickets, for all who share it: the kernel's dispatcher."""
-        self._exclusive = [r for r in self.resources.values() if r.turns is not None]
-        self._order = 0
+        """Of a root: whoever grants the tickets, for all who share it."""
+        self._orders = count(1)
         self._freed: dict[Resource, None] = {}
         self._timed: dict[Resource, None] = {}
-        self._inside: dict[str, set[Cap]] = {}
+        self._awaited: dict[Resource, None] = {}
+        """Exclusive caps that somebody waits for."""
         self._expected: dict[Wanted, Expectation] = {}
+
+    def extended(self, resources: Iterable[Resource]) -> Ledger:
+        """These permits under their names, and more beside them; those who wait are the same.
+
+        So a system has caps of its own and its calls stay within those around it. A name that is
+        there already means the new one.
+        """
+        found = copy(self)  # what it keeps about those who wait is shared, not copied
+        found.resources = {**self.resources, **{r.name: r for r in resources}}
+        return found
 
     def next_order(self) -> int:
         """1, 2, 3 …: the order in which calls came."""
-        self._order += 1
-        return self._order
+        return next(self._orders)
 
     # -- asking ---------------------------------------------------------------------------------
 
@@ -177,7 +190,7 @@ class Ledger:
             )
         return ((total, 1), *found) if total is not None else tuple(found)
 
-    def check_nesting(self, needs: Iterable[str], held: Iterable[Cap]) -> None:
+    def check_nesting(self, needs: Iterable[str], held: Iterable[Resource]) -> None:
         """Refuse to wait for a cap while holding it, or in the opposite order of somebody else.
 
         The order in which caps are nested is remembered, so that the error does not depend on
@@ -185,11 +198,11 @@ class Ledger:
         """
         held = set(held)
         for name in needs:
-            cap = (self, name)
+            cap = self.resources[name]
             if cap in held or held & _reachable(cap):
-                raise NestedCap(name, [outer for _, outer in held])
-            for owner, outer in held:
-                owner._inside.setdefault(outer, set()).add(cap)
+                raise NestedCap(name, [outer.name for outer in held])
+            for outer in held:
+                outer.inside.add(cap)
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -238,9 +251,11 @@ class Ledger:
 
     def _look_again_at_turns(self) -> None:
         """Somebody left, or took what another lacks now: who let it go first need not any more."""
-        for resource in self._exclusive:
+        for resource in tuple(self._awaited):
             if resource.waiting:
                 self._freed[resource] = None
+            else:
+                del self._awaited[resource]
 
     def _enqueue(self, ticket: Ticket) -> None:
         ticket.state = "waiting"
@@ -249,6 +264,8 @@ class Ledger:
         group.line(ticket.needs).tickets.append(ticket)
         for resource, _ in ticket.needs:
             resource.waiting[group] = None
+            if resource.turns is not None:
+                self._awaited[resource] = None
             if resource.buckets or resource.paused_until is not None:
                 self._timed[resource] = None
 
@@ -325,17 +342,12 @@ class Ledger:
             self._freed[resource] = None
 
 
-Cap = tuple[Ledger, str]
-"""A cap by its name and the ledger that has it."""
-
-
-def _reachable(cap: Cap) -> set[Cap]:
+def _reachable(cap: Resource) -> set[Resource]:
     """The caps that were ever waited for while holding this one, and inside those."""
-    found: set[Cap] = set()
+    found: set[Resource] = set()
     todo = [cap]
     while todo:
-        ledger, name = todo.pop()
-        for inner in ledger._inside.get(name, ()):
+        for inner in todo.pop().inside:
             if inner not in found:
                 found.add(inner)
                 todo.append(inner)

@@ -19,6 +19,7 @@ class Resource:
         "adaptation",
         "buckets",
         "in_use",
+        "inside",
         "limit",
         "most",
         "name",
@@ -41,6 +42,8 @@ class Resource:
         self.paused_until: float | None = None
         self.turns: Turns | None = None
         """Of an exclusive cap."""
+        self.inside: set[Resource] = set()
+        """Caps that were ever waited for while holding this one."""
         self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
 
     def fits(self, units: int, tokens: float, now: float) -> bool:

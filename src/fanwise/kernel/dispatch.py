@@ -49,7 +49,7 @@ class Dispatcher:
 
 def dispatcher_of(ledger: Ledger) -> Dispatcher:
     """The dispatcher of this ledger on the running loop."""
-    loop = asyncio.get_running_loop()
+    loop, ledger = asyncio.get_running_loop(), ledger.root
     found = ledger.driver
     if isinstance(found, Dispatcher) and found.loop is not loop:
         if not ledger.idle and not found.loop.is_closed():

@@ -12,19 +12,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fanwise.core.budget import Budgets
+from fanwise.core.caps import Caps
 from fanwise.core.ledger import Ledger
 from fanwise.core.paths import path_part
+from fanwise.core.resource import Resource
 from fanwise.core.waiting import Ticket
 from fanwise.errors import DuplicateName, UsageError
 from fanwise.kernel.events import CapMoved, Subscribers
 
 if TYPE_CHECKING:
-    from fanwise.core.caps import Caps
     from fanwise.kernel.entry import Entry
     from fanwise.kernel.run import Run
     from fanwise.kernel.threads import Threads
 
-Held = frozenset[tuple[Ledger, str]]
+Held = frozenset[Resource]
 NOTHING_HELD: Held = frozenset()
 
 
@@ -79,7 +80,8 @@ class FanOutScope:
 
     def report_moves(self) -> None:
         """Tell the run and its subscribers which adaptive caps moved."""
-        moves, self.ledger.moves = self.ledger.moves, []
+        moves = [*self.ledger.moves]
+        self.ledger.moves.clear()
         for name, before, after, reason in moves:
             data: dict[str, Any] = {"before": before, "after": after, "reason": reason}
             if self.run is not None:
@@ -140,12 +142,28 @@ class Scope:
                 f"item {self.entry.index} has ended, and code that it started goes on",
                 "Let an item await all that it starts",
             )
-        return self.fan_out.held | {(self.fan_out.ledger, name) for name in self.entry.caps}
+        mine = (resource for resource, _ in self.entry.needs[1:])
+        return self.fan_out.held.union(mine)
 
 
 current: contextvars.ContextVar[Scope | None] = contextvars.ContextVar(
     "fanwise_scope", default=None
 )
+
+
+def caps_here(own: Caps | None, given: Caps | None) -> Caps | None:
+    """The caps of a system: its own, beside those that it was given or that are around it.
+
+    A cap of its own gives way to one of that name that it was given, and hides one around it.
+    """
+    if own is None:
+        return given
+    mine = own.ledger.resources
+    if given is not None:
+        fresh = [resource for name, resource in mine.items() if name not in given.names]
+        return Caps.over(given.ledger.extended(fresh))
+    scope = current.get()
+    return own if scope is None else Caps.over(scope.fan_out.ledger.extended(mine.values()))
 
 
 def declared_caps() -> frozenset[str]:
@@ -157,16 +175,15 @@ def declared_caps() -> frozenset[str]:
 def ledger_here(caps: Caps | None, run: Run | None) -> Ledger:
     """What counts the permits of a fan-out that begins here.
 
-    That of its own caps, else of those around it, else of the run's.
+    That of its own caps, else those of another run than that around, else those around it.
     """
     if caps is not None:
         return caps.ledger
     around = current.get()
-    if around is not None and around.fan_out.loop is asyncio.get_running_loop():
-        return around.fan_out.ledger
-    if run is not None and run.caps is not None:
-        return run.caps.ledger
-    return Ledger()
+    of_run = None if run is None or run.caps is None else run.caps.ledger
+    if around is None or around.fan_out.loop is not asyncio.get_running_loop():
+        return of_run or Ledger()
+    return of_run if of_run and run is not around.fan_out.run else around.fan_out.ledger
 
 
 def current_run() -> Run | None:

@@ -22,7 +22,7 @@ from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome
 from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.schedule import Schedule
-from fanwise.core.stats import TOTAL, Stats
+from fanwise.core.stats import Stats
 from fanwise.errors import UsageError
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import dispatcher_of
@@ -162,7 +162,7 @@ class FanOut(Generic[I, T]):
         """Let go of everything; the engine is over."""
         self.threads.close()
         stats = self.engine.schedule.stats(self.loop.time(), self.scope.work_s)
-        if self.around is not None and self.around.fan_out.ledger is self.scope.ledger:
+        if self.around is not None:
             self._tell_around(self.around.fan_out, stats)
         if self.run is not None and self.top:
             self.run.left(self.engine, stats, self.loop.time())
@@ -174,8 +174,10 @@ class FanOut(Generic[I, T]):
 
     def _tell_around(self, around: FanOutScope, stats: Stats) -> None:
         """What was done inside an item counts for the fan-out around it."""
-        for name, seconds in stats.work_s.items():
-            if name != TOTAL:
+        theirs = around.ledger.resources
+        for name, resource in self.scope.ledger.resources.items():
+            if theirs.get(name) is resource:
+                seconds = stats.work_s.get(name, 0.0)
                 around.work_s[name] = around.work_s.get(name, 0.0) + seconds
 
     def _status(self) -> str:
