@@ -214,6 +214,9 @@ def _index() -> str:
 
 def _thing(name: str, thing: Any, *, members: bool = True) -> Iterator[str]:
     yield f"## `{name}`"
+    if hasattr(thing, "__wrapped__"):
+        yield f"{_prose(thing.__doc__)} It has the same arguments."
+        return
     node = _node(thing)
     if isinstance(node, ast.ClassDef):
         yield from _class(node, thing, members=members)

@@ -61,7 +61,7 @@ def ours(base_url: str, width: int, depth: int) -> Contender:
 
     async def contender() -> bool:
         budgets: Any = {"loop_budget": depth, "concurrency_budget": width}
-        return (await sample(model, PROMPT, [valid], strategy="rejection", **budgets)).success
+        return (await sample(model, PROMPT, [valid], strategy="rejection", **budgets)).ok
 
     return contender
 

@@ -74,7 +74,7 @@ async def _samples(requirement: Requirement, run: Run | None = None) -> None:
             run=run,
         )
         assert len(result.samples) == len(model.requests) == CALLS
-        assert not result.success
+        assert not result.ok
 
 
 async def _durably(path: Path) -> None:

@@ -122,7 +122,7 @@ def test_no_valid_answer_is_exit_code_1_and_the_best_is_printed(
         as_json = json.loads(
             (await command(place, *args, "--regex", "never", "--json", given=b"x")).stdout
         )
-        assert (as_json["exit_code"], as_json["result"]["success"]) == (1, False)
+        assert (as_json["exit_code"], as_json["result"]["ok"]) == (1, False)
         assert [each["id"] for each in as_json["result"]["samples"]] == [1, 2, 3, 4]
 
     serving(by_place, main, monkeypatch)

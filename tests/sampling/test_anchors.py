@@ -53,7 +53,7 @@ def test_1_the_losers_connections_are_closed_before_sample_returns() -> None:
                 await server.gate.held(5)
                 server.gate.open()
             result = sampling.result()
-            assert (result.success, result.errors) == (True, ())
+            assert (result.ok, result.errors) == (True, ())
             await server.idle()
             assert (len(server.requests), server.most_in_flight) == (5, 5)
             assert (server.disconnects, server.in_flight) == (4, 0)
@@ -71,7 +71,7 @@ async def test_2_an_error_after_a_failed_iteration_is_reported_and_its_budget_us
     broken = ModelRejected("no such model")
     model = by_turn([BAD, broken], [BAD])
     result = await sample(model, "x", [good], loop_budget=5, concurrency_budget=2)
-    assert not result.success
+    assert not result.ok
     assert result.errors == (broken,)
     assert broken.__notes__ == ["chain 0, iteration 1"]
     assert len(model.requests) == 10
@@ -124,7 +124,7 @@ def test_4_with_five_judges_never_more_requests_are_in_flight_than_samples_or_th
                 )
                 await server.gate.held(cap)
                 server.gate.open()
-            assert not sampling.result().success
+            assert not sampling.result().ok
             assert not sampling.result().errors
             drafts = [body for body in server.bodies if not is_judge(body)]
             assert len(drafts) == 3
@@ -155,7 +155,7 @@ class Callable_:  # noqa: N801
 @virtual_time
 async def test_5_an_async_validator_that_says_no_is_a_no(check: Any) -> None:
     result = await sample(ScriptedModel(lambda _: GOOD), "x", [require(check, "c")])
-    assert not result.success
+    assert not result.ok
     assert [v.passed for v in result.sample.verdicts] == [False]
 
 
@@ -186,7 +186,7 @@ def test_6_sync_validators_run_beside_each_other_and_beside_the_requests() -> No
                 await server.gate.held(4)
                 server.gate.open()
             result = sampling.result()
-            assert result.success
+            assert result.ok
             assert len(result.samples) == 4
             assert (len(server.requests), server.most_in_flight) == (4, 4)
 
@@ -210,7 +210,7 @@ async def test_7_of_failures_the_one_that_meets_most_requirements_is_returned(
 ) -> None:
     model = by_turn([*order])
     result = await sample(model, "x", words("a", "b", "c"), concurrency_budget=1)
-    assert not result.success
+    assert not result.ok
     assert (result.text, result.sample.passed) == ("a b", 2)
 
 
@@ -237,7 +237,7 @@ async def test_8_requirements_are_told_and_checked_in_declared_order_and_judges_
     model = ScriptedModel(lambda _: "x")
     first = judge("is polite", model=ScriptedModel(answer))
     result = await sample(model, "do", [first, *checks], concurrency_budget=1)
-    assert result.success
+    assert result.ok
     assert asked == [*names, "judge"]
     told = "\n".join(f"- {name}" for name in ["is polite", *names])
     assert model.requests[0].messages[-1].content == f"do\n\nRequirements:\n{told}"
@@ -305,7 +305,7 @@ async def test_11_a_vote_counts_valid_samples_and_one_error_does_not_end_it() ->
         loop_budget=1,
         concurrency_budget=7,
     )
-    assert (result.success, result.text) == (True, "yes")
+    assert (result.ok, result.text) == (True, "yes")
     assert result.errors == (broken,)
     assert (len(model.requests), model.in_flight, model.cancelled) == (7, 0, 0)
 
@@ -360,7 +360,7 @@ async def test_13_judges_and_functions_see_the_context_that_is_given_for_validat
 async def test_14_a_refused_request_is_tried_again_after_the_time_it_was_told() -> None:
     model = ScriptedModel([ModelRateLimited("busy", retry_after=30), ModelOverloaded("down"), GOOD])
     result = await sample(model, "x", [good], concurrency_budget=1)
-    assert result.success
+    assert result.ok
     assert not result.errors
     assert asyncio.get_running_loop().time() >= 30
     assert result.sample.backoff_s is not None
@@ -376,7 +376,7 @@ async def test_14_a_budget_of_dollars_ends_the_loop_with_what_there_is() -> None
         model, "x", [good], loop_budget=10, concurrency_budget=2, budget=spent,
         options=Options(max_tokens=1), strategy="rejection",
     )  # fmt: skip
-    assert not result.success
+    assert not result.ok
     assert len(result.samples) == len(model.requests) == 3
     assert [type(error) for error in result.errors] == [BudgetExceeded] * 2
     assert spent.spent["usd"] == 3
@@ -392,7 +392,7 @@ async def test_14_at_the_deadline_all_is_cancelled_and_the_best_so_far_returned(
     model = ScriptedModel(answer)
     result = await sample(model, "x", [good], concurrency_budget=2, deadline=25)
     assert asyncio.get_running_loop().time() == 25
-    assert (result.success, result.text) == (False, "bad 1")
+    assert (result.ok, result.text) == (False, "bad 1")
     assert [type(error) for error in result.errors] == [DeadlinePassed]
     assert (model.in_flight, model.cancelled) == (0, 2)
 
@@ -501,7 +501,7 @@ async def test_14_a_judge_is_asked_only_about_what_passed_the_cheap_checks() -> 
     model = by_turn([BAD, GOOD])
     wanted = [judge("fine", model=judging), good]
     result = await sample(model, "x", wanted, concurrency_budget=1)
-    assert (len(judging.requests), result.success) == (1, True)
+    assert (len(judging.requests), result.ok) == (1, True)
     assert [v.requirement for v in result.samples[0].verdicts] == ["says good"]
     everything = await sample(model, "x", wanted, concurrency_budget=1, check_all=True)
     assert len(judging.requests) == 3

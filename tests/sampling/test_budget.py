@@ -68,7 +68,7 @@ def test_samples_and_judges_at_once_cost_no_more_than_the_budget() -> None:
             check(server)
             assert server.most_in_flight == WIDTH
             assert sum(map(is_judge, server.bodies)) >= len(server.bodies) / 3
-            assert not result.success
+            assert not result.ok
             assert {type(error) for error in result.errors} == {BudgetExceeded}
             assert budget.spent["usd"] == pytest.approx(billed(server))
 
@@ -84,8 +84,8 @@ async def won(model: Model, text: str, budget: Budget) -> bool:
         pass  # not one sample could be paid for
     if result is None:
         return False
-    assert result.success or {type(error) for error in result.errors} == {BudgetExceeded}
-    return result.success
+    assert result.ok or {type(error) for error in result.errors} == {BudgetExceeded}
+    return result.ok
 
 
 def test_what_cancelled_losers_were_served_is_within_the_budget() -> None:

@@ -43,7 +43,7 @@ def test_eight_reviews_four_wide_each_get_a_label_that_the_schema_allows(smollm2
     async def main() -> None:
         outcomes = await fan_out(label, REVIEWS, cap=2, caps=Caps(local=4))
         for result in outcomes.values():
-            assert result.success, result.sample.failures
+            assert result.ok, result.sample.failures
             assert result.value in LABELS
             assert result.totals.usd == 0
 
@@ -77,7 +77,7 @@ def test_after_the_first_success_no_slot_goes_on_generating(smollm2: str) -> Non
         assert isinstance(model, LocalModel)
         uneven = Uneven(model, others=3)
         result = await sample(uneven, "Tell a very long story about the sea.", concurrency_budget=4)
-        assert result.success
+        assert result.ok
         assert len(result.samples) == 1
         # The losers had a thousand tokens to go: a minute, if nobody had ended them.
         async with asyncio.timeout(2):

@@ -60,7 +60,7 @@ def as_bytes(result: SampleResult) -> bytes:
 def test_a_replay_at_the_recorded_speed_gives_the_same_bytes(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     first = recorded(path)
-    assert (first.success, first.text) == (True, "1 1")
+    assert (first.ok, first.text) == (True, "1 1")
     assert [type(error).__name__ for error in first.errors] == ["ModelRejected"]
     assert first.samples[0].reply.first_token_s
     for _ in range(3):
@@ -88,4 +88,4 @@ def test_the_first_in_order_is_the_same_at_any_speed(tmp_path: Path) -> None:
     assert first.text == "1 1"
     # Others may get further or less far before it is decided; who wins does not depend on it.
     at_once = asyncio.run(sampled(connect(f"replay:{path}"), winner="first"))
-    assert (at_once.success, at_once.sample.reply) == (first.success, first.sample.reply)
+    assert (at_once.ok, at_once.sample.reply) == (first.ok, first.sample.reply)

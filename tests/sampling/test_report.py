@@ -17,7 +17,7 @@ from .support import GOOD, by_turn, good
 async def test_all_kinds_of_errors_of_chains_are_told_and_of_many_inputs_the_first() -> None:
     rows: list[list[Any]] = [[ModelRefused("no")], [ModelRejected("bad")], [ModelRefused("no")]]
     result = await sample(by_turn(*rows, ["x", GOOD]), "x", [good])
-    assert result.success
+    assert result.ok
     outcomes = [
         Outcome(n, "done", result.to_json(), attempts=(), given_key=f"k{n}") for n in range(9)
     ]

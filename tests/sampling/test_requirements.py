@@ -44,7 +44,7 @@ class Mood(enum.Enum):
 async def test_a_schema_is_asked_for_and_held_to() -> None:
     model = by_turn(["not JSON", '"c"', '```json\n"b"\n```'])
     result = await sample(model, "x", [schema({"enum": ["a", "b"]})], concurrency_budget=1)
-    assert (result.success, result.value) == (True, "b")
+    assert (result.ok, result.value) == (True, "b")
     assert all(request.schema == {"enum": ["a", "b"]} for request in model.requests)
     first, second, _ = result.samples
     assert "not JSON" in first.failures[0]
@@ -83,7 +83,7 @@ async def test_any_type_that_pydantic_knows_is_a_schema_alone_or_in_a_list(
 ) -> None:
     for given in (kind, [kind]):
         result = await sample(by_turn(["{}", text]), "x", given, concurrency_budget=1)
-        assert (result.success, result.sample.iteration) == (True, 1)
+        assert (result.ok, result.sample.iteration) == (True, 1)
 
 
 @virtual_time
@@ -144,7 +144,7 @@ def test_a_command_may_have_the_text_as_an_argument_whatever_is_in_it(tmp_path: 
     check = command(sys.executable, "-c", "import sys; sys.exit(sys.argv[1] != sys.argv[2])", trap,
                     "{}")  # fmt: skip
     result = run(sample(ScriptedModel([trap]), "x", [check], concurrency_budget=1))
-    assert result.success
+    assert result.ok
     assert not (tmp_path / "gone").exists()
 
 
@@ -158,7 +158,7 @@ def test_a_command_that_takes_too_long_is_killed_and_fails_the_sample() -> None:
 def test_a_command_that_is_not_there_is_an_error_and_not_a_failed_sample() -> None:
     model = ScriptedModel(lambda _: "x")
     result = run(sample(model, "x", [command("no-such-program-here")], concurrency_budget=1))
-    assert not result.success
+    assert not result.ok
     assert [type(error) for error in result.errors] == [CommandFailed]
     assert not result.sample.checked
 
@@ -176,7 +176,7 @@ async def test_a_text_is_judged_by_the_model_that_is_sampled() -> None:
     result = await sample(
         model, "say hello", ["is polite"], concurrency_budget=1, options=Options(max_tokens=900)
     )
-    assert result.success
+    assert result.ok
     assert len(model.requests) == 2
     assert model.requests[1].seed == result.sample.seed  # so that a replay finds it
     assert model.requests[0].messages[0].content == "say hello\n\nRequirements:\n- is polite"
@@ -193,7 +193,7 @@ async def test_answers_of_a_word_leave_a_judge_room_for_its_reason() -> None:
         return verdict(True)
 
     options = Options(max_tokens=3)
-    assert (await sample(ScriptedModel(answer), "say hello", "is polite", options=options)).success
+    assert (await sample(ScriptedModel(answer), "say hello", "is polite", options=options)).ok
 
 
 @virtual_time
@@ -222,7 +222,7 @@ async def test_a_judge_whose_score_is_out_of_range_gives_no_verdict() -> None:
     judging = ScriptedModel(lambda _: '{"reason": "85 of 100", "score": 85}')
     wanted = judge("is funny", model=judging, at_least=0.7)
     result = await sample(by_turn([GOOD]), "x", [wanted], concurrency_budget=1)
-    assert not result.success
+    assert not result.ok
     assert [type(error) for error in result.errors] == [BadOutput]
 
 
@@ -277,7 +277,7 @@ async def test_judges_are_retried_and_timed_as_the_samples_are() -> None:
 async def test_a_judge_that_gives_no_verdict_ends_the_chain_with_its_error() -> None:
     judging = ScriptedModel(lambda _: "I would say yes")
     result = await sample(by_turn([GOOD]), "x", [judge("j", model=judging)], concurrency_budget=1)
-    assert not result.success
+    assert not result.ok
     assert [type(error) for error in result.errors] == [BadOutput]
 
 

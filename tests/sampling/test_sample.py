@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise import Caps, fan_out
-from fanwise.errors import FanwiseError, ModelRefused, ModelRejected, UsageError
+from fanwise import Caps, fan_out, open_run
+from fanwise.errors import FanwiseError, ModelRefused, ModelRejected, NotOk, UsageError
 from fanwise.models import Message, Options, Request
 from fanwise.sampling import (
     Draft,
@@ -26,7 +26,7 @@ from fanwise.sampling import (
     sample,
     sample_sync,
 )
-from fanwise.testing import ScriptedModel, run_virtual, virtual_time
+from fanwise.testing import MemoryJournal, ScriptedModel, run_virtual, virtual_time
 
 from .support import BAD, GOOD, by_turn, good, seeds
 
@@ -92,7 +92,7 @@ def test_the_first_in_order_is_the_same_at_any_speed(
                 )  # fmt: skip
             except BaseExceptionGroup as group:
                 return len(group.exceptions)
-            return found.success, found.text
+            return found.ok, found.text
 
         return run_virtual(main())
 
@@ -195,7 +195,7 @@ async def test_when_all_chains_raise_and_there_is_no_sample_all_errors_come_out(
 async def test_errors_of_siblings_are_reported_beside_a_success() -> None:
     refused = ModelRefused("no")
     result = await sample(by_turn([refused], [BAD, GOOD]), "x", [good], concurrency_budget=2)
-    assert result.success
+    assert result.ok
     assert result.errors == (refused,)
 
 
@@ -222,7 +222,7 @@ async def test_a_validator_that_raises_ends_its_chain_and_its_sample_is_kept() -
         return GOOD in draft
 
     result = await sample(by_turn(["odd"], [GOOD]), "x", [check], concurrency_budget=2)
-    assert result.success
+    assert result.ok
     assert [str(error) for error in result.errors] == ["cannot check this"]
     assert [(each.text, each.checked) for each in result.samples] == [("odd", False), (GOOD, True)]
 
@@ -279,7 +279,7 @@ def test_hooks_are_told_of_the_start_each_sample_each_repair_and_the_end() -> No
         start,
         iteration,
         lambda news: told.append(("repair", news.failed.id, len(news.turn.request.messages))),
-        lambda result: told.append(("end", result.success, result.totals.requests)),
+        lambda result: told.append(("end", result.ok, result.totals.requests)),
     )
 
     async def main() -> SampleResult:
@@ -338,7 +338,7 @@ def test_without_an_event_loop() -> None:
 @virtual_time
 async def test_without_requirements_the_first_reply_wins() -> None:
     result = await sample(ScriptedModel(["anything"]), "x", concurrency_budget=1)
-    assert (result.success, result.text) == (True, "anything")
+    assert (result.ok, result.text) == (True, "anything")
 
 
 @virtual_time
@@ -351,7 +351,7 @@ async def test_messages_options_and_whole_requests_are_taken_as_prompts() -> Non
     schema = {"enum": ["a", "b"]}
     other = by_turn(['"c"', '"a"'])
     result = await sample(other, Request(tuple(talk), schema=schema), concurrency_budget=1)
-    assert (result.success, result.value, len(other.requests)) == (True, "a", 2)
+    assert (result.ok, result.value, len(other.requests)) == (True, "a", 2)
     assert other.requests[0].schema == schema
 
 
@@ -445,7 +445,7 @@ async def test_what_was_checked_before_a_check_raised_counts_for_the_best_failur
     result = await sample(
         by_turn(["two"], ["none"]), "x", [is_two, broken], concurrency_budget=2, loop_budget=1
     )
-    assert (result.success, result.text) == (False, "two")
+    assert (result.ok, result.text) == (False, "two")
     assert [v.passed for v in result.samples[0].verdicts] == [True]
     assert not result.samples[0].checked
 
@@ -462,5 +462,38 @@ async def test_a_loser_whose_check_gives_no_verdict_does_not_take_the_winner_awa
         return False
 
     result = await sample(by_turn(["slow"], [GOOD]), "x", [check], concurrency_budget=2)
-    assert (result.success, result.text) == (True, GOOD)
+    assert (result.ok, result.text) == (True, GOOD)
     assert [type(error).__name__ for error in result.errors] == ["BadVerdict"]
+
+
+# -- the arguments and the result that all entry points have ------------------------------------
+
+
+@virtual_time
+async def test_its_width_is_a_cap_and_the_word_of_other_samplers_means_the_same() -> None:
+    widths: list[dict[str, Any]] = [{"cap": 2}, {"concurrency_budget": 2}]
+    for width in widths:
+        result = await sample(ScriptedModel(lambda _: BAD), "?", [good], loop_budget=1, **width)
+        assert len(result.samples) == 2
+    with pytest.raises(UsageError, match="Give one of them"):
+        await sample(ScriptedModel([]), "?", cap=2, concurrency_budget=2)
+    with pytest.raises(UsageError, match="cap is 0"):
+        await sample(ScriptedModel([]), "?", cap=0)
+
+
+@virtual_time
+async def test_a_result_without_a_valid_sample_is_not_ok_and_says_why() -> None:
+    result = await sample(ScriptedModel(lambda _: BAD), "?", [good], loop_budget=2, cap=1)
+    assert (result.ok, result.run_id, len(result.failures)) == (False, None, 2)
+    assert result.stats.peak["total"] == 1
+    with pytest.raises(NotOk, match="none of 2 samples is valid; the best: it fails: says good"):
+        result.require()
+
+
+@virtual_time
+async def test_a_sample_in_a_durable_run_has_its_id_and_its_stats_after_a_resume_too() -> None:
+    model, journal = ScriptedModel(["yes"]), MemoryJournal()
+    for _ in range(2):
+        async with open_run("monday", journal=journal) as run:
+            result = (await sample(model, "?", run=run, cap=1)).require()
+        assert (result.run_id, result.text, result.stats.peak["total"]) == ("monday", "yes", 1)

@@ -103,7 +103,7 @@ async def test_best_of_takes_the_highest_reward_of_the_valid_ones() -> None:
     model = by_turn(["good 1"], ["good 3"], ["bad 9"], ["good 2"])
     best = BestOf(lambda draft: float(draft[-1]))
     result = await sample(model, "x", [good], strategy=best, loop_budget=1)
-    assert (result.success, result.text, len(model.requests)) == (True, "good 3", 4)
+    assert (result.ok, result.text, len(model.requests)) == (True, "good 3", 4)
 
 
 @virtual_time
@@ -113,7 +113,7 @@ async def test_best_of_with_a_threshold_ends_at_the_first_that_is_good_enough() 
     result = await sample(model, "x", strategy=best, concurrency_budget=1)
     assert (result.text, len(model.requests)) == ("9", 2)
     low = await sample(by_turn(["1", "3", "2"]), "x", strategy=best, concurrency_budget=1)
-    assert (low.success, low.text) == (False, "3")
+    assert (low.ok, low.text) == (False, "3")
 
 
 @virtual_time
@@ -148,7 +148,7 @@ async def test_a_vote_repairs_as_it_is_told_to() -> None:
     model = by_turn([BAD, GOOD])
     voting = Majority(repair=MultiTurn())
     result = await sample(model, "x", [good], strategy=voting, concurrency_budget=1)
-    assert result.success
+    assert result.ok
     assert len(model.requests[1].messages) == 3
 
 
@@ -181,7 +181,7 @@ async def test_none_valid_a_vote_returns_the_best_failure_and_says_so() -> None:
         result = await sample(
             model, "p", two, strategy=strategy, loop_budget=1, concurrency_budget=3
         )
-        assert (result.success, result.text) == (False, "a x")
+        assert (result.ok, result.text) == (False, "a x")
 
 
 @virtual_time
@@ -203,7 +203,7 @@ async def test_escalation_comes_at_once_when_there_is_no_progress() -> None:
         cheap, "x", [good], concurrency_budget=1, loop_budget=9,
         strategy=Escalate(strong, after=5, repair=MultiTurn()),
     )  # fmt: skip
-    assert result.success
+    assert result.ok
     # Two equal failures are no progress; the strong model keeps the chain from then on.
     assert (len(cheap.requests), len(strong.requests)) == (2, 2)
     assert len(strong.requests[0].messages) == 5
@@ -262,7 +262,7 @@ async def test_escalation_takes_over_where_the_cheap_model_fails() -> None:
     result = await sample(
         cheap, "x", [good], concurrency_budget=1, loop_budget=3, strategy=Escalate(strong)
     )
-    assert (result.success, result.sample.model, result.sample.iteration) == (True, "big:strong", 1)
+    assert (result.ok, result.sample.model, result.sample.iteration) == (True, "big:strong", 1)
     assert result.errors == (down,)
     assert (len(cheap.requests), len(strong.requests)) == (1, 1)
 

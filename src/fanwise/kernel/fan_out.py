@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from operator import attrgetter
 from typing import Any, TypeVar, Unpack, overload
 
@@ -14,11 +12,10 @@ from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome, Outcomes
 from fanwise.core.retry import Retry, RetryLike
 from fanwise.core.stats import Stats
-from fanwise.errors import ItemsError, UsageError
+from fanwise.errors import ItemsError
 from fanwise.kernel.run import RunLike, run_of
-from fanwise.kernel.scope import Scope, current
 from fanwise.kernel.setup import FanOut, Items, Options, Work
-from fanwise.kernel.threads import CancelFlag, cancel_flag
+from fanwise.kernel.sync import sync_twin
 from fanwise.processes import Command, CommandResult
 
 I = TypeVar("I")  # noqa: E741
@@ -109,56 +106,4 @@ def _assemble(one: FanOut[Any, T], got: list[Outcome[T]], stats: Stats) -> Outco
     return outcomes
 
 
-@overload
-def fan_out_sync(
-    work: Command, items: Items[I], **options: Unpack[Options[I]]
-) -> Outcomes[CommandResult]: ...
-@overload
-def fan_out_sync(
-    work: Callable[[I], Awaitable[T]], items: Items[I], **options: Unpack[Options[I]]
-) -> Outcomes[T]: ...
-@overload
-def fan_out_sync(
-    work: Callable[[I], T], items: Items[I], **options: Unpack[Options[I]]
-) -> Outcomes[T]: ...
-def fan_out_sync(work: Any, items: Items[I], **options: Unpack[Options[I]]) -> Outcomes[Any]:
-    """`fan_out` for code without an event loop.
-
-    Inside sync work (a thread of another fan-out) it runs on that fan-out's loop, and so shares
-    its caps.
-    """
-    return run_sync(fan_out(work, items, **options))
-
-
-def run_sync(main: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end: on a loop of its own, or on that of the fan-out around this thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        main.close()
-        raise UsageError("an event loop is running here", "Await the function without `_sync`")
-    around = current.get()
-    if around is None or not around.fan_out.loop.is_running():
-        return asyncio.run(main)
-    inside = _in_scope(main, around, cancel_flag())
-    try:
-        return asyncio.run_coroutine_threadsafe(inside, around.fan_out.loop).result()
-    except concurrent.futures.CancelledError as error:
-        # As everywhere in asyncio: not an `Exception`, which sync code likes to swallow.
-        raise asyncio.CancelledError from error
-
-
-async def _in_scope(main: Coroutine[Any, Any, T], around: Scope, flag: CancelFlag | None) -> T:
-    """On the loop of the item around: under its caps, and ended with it."""
-    current.set(around)
-    task = asyncio.current_task()
-    assert task is not None
-    around.entry.guests |= {task}
-    if flag is not None:
-        flag.on_set(task.cancel)
-    try:
-        return await main
-    finally:
-        around.entry.guests -= {task}
+fan_out_sync = sync_twin(fan_out)

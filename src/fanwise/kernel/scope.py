@@ -16,6 +16,7 @@ from fanwise.core.caps import Caps
 from fanwise.core.ledger import Ledger
 from fanwise.core.paths import path_part
 from fanwise.core.resource import Resource
+from fanwise.core.stats import StatsOfSeveral
 from fanwise.core.waiting import Ticket
 from fanwise.errors import DuplicateName, UsageError
 from fanwise.kernel.events import CapMoved, Subscribers
@@ -123,6 +124,11 @@ class Scope:
     def places(self) -> Places:
         """The names of the fan-outs inside it; most items have none."""
         return Places()
+
+    @cached_property
+    def inside(self) -> StatsOfSeveral:
+        """Of the fan-outs inside it that have ended."""
+        return StatsOfSeveral()
 
     @property
     def path(self) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 import msgspec
 
 from fanwise.core.budget import BudgetLike, Budgets, as_budget
-from fanwise.core.caps import Caps, CapsLike, Needs, as_caps, whole
+from fanwise.core.caps import CapsLike, Needs, as_caps, whole
 from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome
 from fanwise.core.retry import Retry, RetryLike, as_retry
@@ -164,6 +164,8 @@ class FanOut(Generic[I, T]):
         stats = self.engine.schedule.stats(self.loop.time(), self.scope.work_s)
         if self.around is not None:
             self._tell_around(self.around.fan_out, stats)
+        if self.around is not None and not self.top:
+            self.around.inside.add(stats, self.loop.time())
         if self.run is not None and self.top:
             self.run.left(self.engine, stats, self.loop.time())
         if self.recorder is not None:

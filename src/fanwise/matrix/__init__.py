@@ -1,8 +1,8 @@
 """Matrix: models by strategies by inputs by repeats, each cell recorded once, compared in pairs."""
 
+from fanwise.matrix.api import Matrix, MatrixResult, run_matrix, run_matrix_sync
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.compare import Contrast
-from fanwise.matrix.matrix import Matrix, MatrixResult, run_matrix, run_matrix_sync
 from fanwise.matrix.options import AnalysisOptions
 from fanwise.matrix.results import CellResult, Score
 from fanwise.matrix.summary import Summary

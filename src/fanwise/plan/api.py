@@ -12,8 +12,8 @@ import msgspec
 from fanwise.journal.port import Journal
 from fanwise.kernel.environment import environment
 from fanwise.kernel.events import Subscriber
-from fanwise.kernel.fan_out import run_sync
 from fanwise.kernel.run import MEMORY, open_run
+from fanwise.kernel.sync import run_sync
 from fanwise.plan.merge.publish import Delivery
 from fanwise.plan.run.apply_result import deliver
 from fanwise.plan.run.execution import execute

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
-from fanwise.core.budget import Budget
-from fanwise.core.caps import Caps
-from fanwise.core.retry import Retry
-from fanwise.kernel.fan_out import run_sync
-from fanwise.kernel.run import Run
-from fanwise.models.ask import MODEL_RETRY
-from fanwise.models.connect import connect
+from fanwise.core.budget import BudgetLike, as_budget
+from fanwise.core.caps import CapsLike, as_caps, whole
+from fanwise.core.retry import RetryLike, as_retry
+from fanwise.errors import UsageError
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.run import RunLike, run_of
+from fanwise.kernel.sync import sync_twin
+from fanwise.models.ask import MODEL_RETRY, worth_a_retry
+from fanwise.models.connect import ModelLike, connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Message, Model, Options, Prompt
 from fanwise.sampling.run.hooks import Hooks
@@ -22,29 +24,7 @@ from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.strategies.by_name import as_strategy
 from fanwise.sampling.strategies.strategy import Strategy
 
-ModelLike = str | Mapping[str, Any] | Spec | Model
-
-
-class SampleOptions(TypedDict, total=False):
-    """The keyword arguments of `sample`, where they are explained."""
-
-    strategy: Strategy | str
-    loop_budget: int
-    concurrency_budget: int
-    winner: Winner
-    options: Options | None
-    seed: int
-    check_all: bool
-    validation_context: Sequence[Message]
-    hooks: Hooks
-    retry: Retry
-    timeout: float | None
-    deadline: float | None
-    caps: Caps | None
-    budget: Budget | None
-    run: Run | None
-    name: str | None
-    progress: bool
+DEFAULT_CAP = 4
 
 
 async def sample(
@@ -54,52 +34,62 @@ async def sample(
     *,
     strategy: Strategy | str = "repair",
     loop_budget: int = 3,
-    concurrency_budget: int = 4,
+    cap: int | None = None,
+    concurrency_budget: int | None = None,
     winner: Winner = "fastest",
     options: Options | None = None,
     seed: int = 0,
     check_all: bool = False,
     validation_context: Sequence[Message] = (),
     hooks: Hooks = Hooks(),  # noqa: B008 - frozen
-    retry: Retry = MODEL_RETRY,
+    retry: RetryLike = MODEL_RETRY,
     timeout: float | None = None,
     deadline: float | None = None,
-    caps: Caps | None = None,
-    budget: Budget | None = None,
-    run: Run | None = None,
+    caps: CapsLike | None = None,
+    budget: BudgetLike | None = None,
+    run: RunLike | None = None,
     name: str | None = None,
     progress: bool = False,
 ) -> SampleResult:
     """Ask a model until an answer meets all requirements: several chains at once, each repaired.
 
-    `model`: a name such as "openai:gpt-5-mini", or a model. `prompt`: a text, messages or a
-    request. `requirements`: texts (judged by a model), functions, schemas, and what `require`,
+    `model`: a name such as "openai:gpt-5-mini", a mapping or a `Model`. `prompt`: a text, messages
+    or a request. `requirements`: texts (judged by a model), functions, schemas, and what `require`,
     `matches`, `reward`, `command` and `judge` return. `strategy`: what a chain asks after a failure
-    and how a sample is chosen. `loop_budget` and `concurrency_budget`: how deep and how wide; at
-    most their product of samples is made. `winner`: the "fastest" valid sample, or the "first" by
-    iteration and chain, which is the same on every run. `options`: temperature, max_tokens and so
-    on. `seed`: the seed of every sample is derived from it. `check_all`: ask judges also about a
-    sample that has already failed. `validation_context`: messages that judges (and functions, as
-    `draft.context`) see instead of the prompt. `retry` and `timeout`: for each sample and judge.
-    `deadline`: seconds for the whole. `caps` and `budget`: default: those around. `run`: a durable
-    run, so that a resume pays for nothing twice; default: the one around. `name`: its place in the
-    run. `progress`: draw a bar on the terminal.
+    and how a sample is chosen. `loop_budget` and `cap` (or `concurrency_budget`; default: 4): how
+    deep and how wide; at most their product of samples is made. `winner`: the "fastest" valid
+    sample, or the "first" by iteration and chain, which is the same on every run. `options`:
+    temperature, max_tokens and so on. `seed`: the seed of every sample is derived from it.
+    `check_all`: ask judges also about a sample that has already failed. `validation_context`:
+    messages that judges (and functions, as `draft.context`) see instead of the prompt. `retry` and
+    `timeout`: for each sample and judge. `deadline`: seconds for the whole. `caps` and `budget`:
+    default: those around. `run`: a durable run or its id, so that a resume pays for nothing twice;
+    default: the one around. `name`: its place in the run. `progress`: draw a bar on the terminal.
     """
     setup = setup_of(
-        connect(model), prompt, requirements, as_strategy(strategy),
-        loop_budget=loop_budget, concurrency_budget=concurrency_budget, winner=winner,
-        options=options, seed=seed, check_all=check_all, validation_context=validation_context,
-        hooks=hooks, retry=retry, timeout=timeout, deadline=deadline, caps=caps, budget=budget,
-        progress=progress,
+        await _connected(model), prompt, requirements, as_strategy(strategy),
+        loop_budget=loop_budget, concurrency_budget=_width(cap, concurrency_budget),
+        winner=winner, options=options, seed=seed, check_all=check_all,
+        validation_context=validation_context, hooks=hooks,
+        retry=as_retry(retry, worth_a_retry), timeout=timeout, deadline=deadline,
+        caps=as_caps(caps), budget=as_budget(budget), progress=progress,
     )  # fmt: skip
-    return await run_sampling(setup, run, name)
+    async with run_of(run) as found:
+        return await run_sampling(setup, found, name)
 
 
-def sample_sync(
-    model: ModelLike,
-    prompt: Prompt,
-    requirements: Iterable[Any] | Any = (),
-    **options: Unpack[SampleOptions],
-) -> SampleResult:
-    """`sample` for code without an event loop."""
-    return run_sync(sample(model, prompt, requirements, **options))
+sample_sync = sync_twin(sample)
+
+
+async def _connected(given: ModelLike) -> Model:
+    """A name is a new model for each sample, so that a replay starts from its beginning."""
+    named = isinstance(given, str | Mapping | Spec)
+    return await in_thread(connect, given) if named else connect(given)
+
+
+def _width(cap: int | None, concurrency_budget: int | None) -> int:
+    if cap is not None and concurrency_budget is not None:
+        raise UsageError("cap and concurrency_budget are the same", "Give one of them")
+    if concurrency_budget is not None:
+        return whole("concurrency_budget", concurrency_budget)
+    return DEFAULT_CAP if cap is None else whole("cap", cap)

@@ -151,7 +151,7 @@ def _still_counts(run: Run) -> Callable[[Input, Outcome[Any]], bool]:
     """Whether a recorded result counts: where failures run again, an invalid one is a failure."""
     if not failures_run_again(run):
         return lambda _, __: True
-    return lambda _, recorded: recorded.ok and recorded.unwrap()["success"]
+    return lambda _, recorded: recorded.ok and recorded.unwrap()["ok"]
 
 
 async def _sampled(model: Model, request: Request, loop: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fanwise.core.outcome import Outcome
+from fanwise.core.stats import Stats
 from fanwise.errors import DeadlinePassed, FanwiseError
 from fanwise.kernel.driver import Driver
 from fanwise.kernel.fan_out import fan_out
@@ -36,13 +37,14 @@ async def run_sampling(setup: SampleSetup, run: Run | None, name: str | None) ->
 
     def counts(_: int, recorded: Outcome[Any]) -> bool:
         nonlocal anew
-        anew = again and recorded.ok and not recorded.unwrap()["success"]
+        anew = again and recorded.ok and not recorded.unwrap()["ok"]
         return not again or (recorded.ok and not anew)
 
     async def work(_: int) -> dict[str, Any]:
         result = await _sample(replace(setup, anew=anew))
         fresh.append(result)
-        return {**result.to_json(), "totals": msgspec.to_builtins(result.totals)}
+        measured = {"totals": result.totals, "stats": result.stats}
+        return {**result.to_json(), **msgspec.to_builtins(measured)}
 
     outcomes = await fan_out(
         work,
@@ -57,7 +59,8 @@ async def run_sampling(setup: SampleSetup, run: Run | None, name: str | None) ->
     if not outcomes:
         raise FanwiseError("the run is halting, so nothing was sampled", "Resume it")
     value = outcomes[0].unwrap()
-    return fresh[0] if fresh else SampleResult.from_json(value)
+    found = fresh[0] if fresh else SampleResult.from_json(value)
+    return replace(found, run_id=outcomes.run_id)
 
 
 async def _sample(setup: SampleSetup) -> SampleResult:
@@ -75,13 +78,13 @@ async def _sample(setup: SampleSetup) -> SampleResult:
         concurrency_budget=setup.concurrency_budget,
         winner=setup.winner,
     )
-    await _drive(setup, state)
-    result = _result(setup, state, clock() - began)
+    stats = await _drive(setup, state)
+    result = _result(setup, state, clock() - began, stats)
     await call_hook(setup.hooks.end, result)
     return result
 
 
-async def _drive(setup: SampleSetup, state: SamplingState) -> None:
+async def _drive(setup: SampleSetup, state: SamplingState) -> Stats:
     most = setup.loop_budget * setup.concurrency_budget
     with ProgressBar(most, len(setup.requirements), wanted=setup.progress) as bar:
 
@@ -109,6 +112,7 @@ async def _drive(setup: SampleSetup, state: SamplingState) -> None:
     for item, outcome in driver.late:
         state.take_late(item, outcome)
         await _tell_iteration(setup, state, item, outcome)
+    return driver.stats or Stats()
 
 
 async def _tell_iteration(
@@ -118,7 +122,9 @@ async def _tell_iteration(
         await call_hook(setup.hooks.iteration, state.samples[item.slot.id])
 
 
-def _result(setup: SampleSetup, state: SamplingState, elapsed_s: float) -> SampleResult:
+def _result(
+    setup: SampleSetup, state: SamplingState, elapsed_s: float, stats: Stats
+) -> SampleResult:
     samples = tuple(state.samples[id_] for id_ in sorted(state.samples))
     if not samples:
         what = f"all {setup.concurrency_budget} chains failed, and there is no sample"
@@ -126,7 +132,7 @@ def _result(setup: SampleSetup, state: SamplingState, elapsed_s: float) -> Sampl
     chosen = state.chosen()
     work_s = sum(each.reply.ran_s + (each.checked_s or 0.0) for each in samples)
     return SampleResult(
-        success=chosen.valid,
+        ok=chosen.valid,
         sample=chosen,
         samples=samples,
         errors=state.errors,
@@ -134,4 +140,5 @@ def _result(setup: SampleSetup, state: SamplingState, elapsed_s: float) -> Sampl
         loop_budget=setup.loop_budget,
         concurrency_budget=setup.concurrency_budget,
         totals=total(state.attempts, len(samples), elapsed_s, work_s),
+        stats=stats,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from fanwise.core.outcome import Attempt
+from fanwise.core.stats import Stats
+from fanwise.errors import NotOk
 from fanwise.journal.codec import decode_error, encode_error
 from fanwise.sampling.samples import Sample
 
@@ -36,9 +38,9 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` and `value` are those of the chosen sample; `success` says whether it is valid."""
+    """`text` and `value` are those of the chosen sample; `ok` says whether it is valid."""
 
-    success: bool
+    ok: bool
     sample: Sample
     samples: tuple[Sample, ...]
     """All that were made, by id."""
@@ -48,6 +50,9 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
     loop_budget: int = 1
     concurrency_budget: int = 1
     totals: Totals = Totals()
+    stats: Stats = Stats()
+    run_id: str | None = None
+    """The durable run that has it; None: it was in memory."""
 
     @property
     def text(self) -> str:
@@ -58,6 +63,19 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
     def value(self) -> Any:
         """The text parsed by the schema."""
         return self.sample.value
+
+    @property
+    def failures(self) -> list[Sample]:
+        """The samples that failed a requirement. Errors that ended chains are in `errors`."""
+        return [sample for sample in self.samples if sample.checked and not sample.valid]
+
+    def require(self) -> Self:
+        """The result itself; `NotOk` if no sample is valid."""
+        if self.ok:
+            return self
+        why = "; ".join(self.sample.failures) or "it was not checked to the end"
+        made = f"none of {len(self.samples)} samples is valid; the best: {why}"
+        raise NotOk(made, self) from (self.errors[0] if self.errors else None)
 
     def parsed(self, type_: type[T]) -> T:
         """The value as a type that pydantic supports."""
@@ -71,7 +89,7 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
         So it has the seconds that the model took, but none that were measured here.
         """
         return {
-            "success": self.success,
+            "ok": self.ok,
             "sample": self.sample.id,
             "text": self.text,
             "value": self.value,
@@ -88,7 +106,7 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
         samples = tuple(_sample_from_json(each) for each in plain["samples"])
         (chosen,) = (sample for sample in samples if sample.id == plain["sample"])
         return SampleResult(
-            success=plain["success"],
+            ok=plain["ok"],
             sample=chosen,
             samples=samples,
             errors=tuple(
@@ -98,6 +116,7 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
             loop_budget=plain["loop_budget"],
             concurrency_budget=plain["concurrency_budget"],
             totals=msgspec.convert(plain.get("totals", {}), Totals),
+            stats=msgspec.convert(plain.get("stats", {}), Stats),
         )
 
 

@@ -19,7 +19,7 @@ MOST_TEXT = 100
 def end_of(outcomes: Sequence[Outcome[Any]], total: int, *, alone: bool) -> End:
     """The texts for stdout, in the order of the inputs; what went wrong for stderr."""
     done = [(o.key, SampleResult.from_json(o.unwrap())) for o in outcomes if o.ok]
-    valid = [key for key, result in done if result.success]
+    valid = [key for key, result in done if result.ok]
     return End(
         document=_document(outcomes, alone=alone),
         output=[result.text if alone else f"{key}\t{_one_line(result)}" for key, result in done],
@@ -74,13 +74,11 @@ def _notes(
     *,
     alone: bool,
 ) -> list[str]:
-    valid = sum(result.success for _, result in done)
+    valid = sum(result.ok for _, result in done)
     rest = f", and {missing:,} not sampled" if missing and not alone else ""
     notes = [] if alone and valid else [f"{valid} of {len(outcomes)} valid{rest}"]
     notes += _some(
-        f"{'not valid' if alone else key}: {_why(result)}"
-        for key, result in done
-        if not result.success
+        f"{'not valid' if alone else key}: {_why(result)}" for key, result in done if not result.ok
     )
     notes += _some(
         f"{'no sample' if alone else o.key}: {one_line(o.error)}"

@@ -12,9 +12,9 @@ import msgspec
 from fanwise.journal.port import Journal
 from fanwise.kernel.environment import environment
 from fanwise.kernel.events import Subscriber
-from fanwise.kernel.fan_out import run_sync
 from fanwise.kernel.perform import name_of
 from fanwise.kernel.run import MEMORY, open_run
+from fanwise.kernel.sync import run_sync
 from fanwise.matrix.asked import Asked
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.compare import Contrast, compare

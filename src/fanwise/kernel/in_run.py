@@ -1,0 +1,151 @@
+"""Where a system runs that is called from Python: the same for each entry point.
+
+In a run of its own, durable or in memory; or as a part of a run that is there: one that it was
+given, or that of the item around. There it is one item that is not recorded itself. Its fan-outs
+are, below that item, so that a resume finds them, and two systems in one run do not meet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar
+
+import msgspec
+
+from fanwise.core.budget import Budget, BudgetLike, as_budget
+from fanwise.core.caps import Caps, CapsLike, as_caps
+from fanwise.core.stats import Stats
+from fanwise.errors import FanwiseError, UsageError
+from fanwise.journal.port import Journal
+from fanwise.kernel.environment import environment
+from fanwise.kernel.events import Subscriber
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.run import MEMORY, Run, RunLike, open_run, run_of
+from fanwise.kernel.scope import caps_here, current, current_run
+
+T = TypeVar("T")
+JournalLike = str | os.PathLike[str] | Journal
+InRun = tuple[T, str | None, Stats]
+"""What came of it, the durable run that has it (None: it was in memory), and the stats."""
+
+
+class RunOptions(TypedDict, total=False):
+    """The keyword arguments of every entry point that say where it runs.
+
+    `run`: an open `Run`, or the id of a run, which goes on if it exists; default: the run of the
+    item around, or memory. `journal`: where that run is kept, as for `open_run`; without an id it
+    gets one. `caps`: a `Caps` or a mapping, beside those of the system; of two with one name this
+    is the one that counts. `budget`: a `Budget` or a mapping, instead of the system's; those around
+    hold as well. `name`: its place in a run that has other parts. `subscribers`: as for `open_run`.
+    """
+
+    run: RunLike | None
+    journal: JournalLike | None
+    caps: CapsLike | None
+    budget: BudgetLike | None
+    name: str | None
+    subscribers: Iterable[Subscriber]
+
+
+class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What a system says about the run that it wants."""
+
+    kind: str
+    title: str
+    spec: Any
+    folder: Path
+    """Whose commit is noted in the run."""
+    run_id: str | None = None
+    """For a run that is durable and was given no id."""
+    caps: Caps | None = None
+    budget: Budget | None = None
+    may_change: bool = False
+    retry_failed: bool = False
+
+
+async def in_run(
+    body: Callable[[Run], Awaitable[T]],
+    wanted: SystemRun,
+    *,
+    run: RunLike | None = None,
+    journal: JournalLike | None = None,
+    caps: CapsLike | None = None,
+    budget: BudgetLike | None = None,
+    name: str | None = None,
+    subscribers: Iterable[Subscriber] = (),
+) -> InRun[T]:
+    """Await `body` in the run that these arguments mean."""
+    wanted = msgspec.structs.replace(
+        wanted,
+        caps=caps_here(wanted.caps, as_caps(caps)),
+        budget=as_budget(budget) or wanted.budget,
+    )
+    subscribers = tuple(subscribers)
+    if isinstance(run, str) or journal is not None or (run is None and current_run() is None):
+        if isinstance(run, Run):
+            raise UsageError("run is open, and has its journal", "Leave `journal` out")
+        return await _in_its_own(body, wanted, run, journal, subscribers)
+    if subscribers:
+        raise UsageError("the run is open, and has its subscribers", "Give them to `open_run`")
+    if wanted.retry_failed:
+        step = "Open it with retry_failed=True, or give an id"
+        raise UsageError("what had failed runs again only in a run that was opened so", step)
+    async with run_of(run) as found:
+        return await _as_a_part(body, wanted, found, name)
+
+
+async def _in_its_own(
+    body: Callable[[Run], Awaitable[T]],
+    wanted: SystemRun,
+    run_id: str | None,
+    journal: JournalLike | None,
+    subscribers: Iterable[Subscriber],
+) -> InRun[T]:
+    durable = run_id is not None or journal is not None
+    opened = open_run(
+        run_id or (wanted.run_id if durable else None),
+        journal=journal if durable else MEMORY,
+        retry_failed=wanted.retry_failed,
+        may_change=wanted.may_change,
+        kind=wanted.kind,
+        name=wanted.title,
+        spec=wanted.spec,
+        caps=wanted.caps,
+        budget=wanted.budget,
+        subscribers=subscribers,
+    )
+    async with opened as found:
+        if found.durable_id is not None:
+            found.note("environment", await in_thread(environment, wanted.folder))
+        return await body(found), found.durable_id, found.stats
+
+
+async def _as_a_part(
+    body: Callable[[Run], Awaitable[T]], wanted: SystemRun, run: Run | None, name: str | None
+) -> InRun[T]:
+    ended: list[InRun[T]] = []
+
+    async def work(_: str) -> None:
+        here, scope = current_run(), current.get()
+        assert here is not None and scope is not None
+        ended.append((await body(here), here.durable_id, scope.inside.stats))
+
+    outcomes = await fan_out(
+        work,
+        [wanted.kind],
+        cap=1,
+        caps=wanted.caps,
+        budget=wanted.budget,
+        run=run,
+        name=name,
+        key=str,
+        record=False,
+    )
+    for outcome in outcomes:
+        outcome.unwrap()
+    if not ended:
+        raise FanwiseError("the run is halting, and starts nothing more", "Resume it")
+    return ended[0]
