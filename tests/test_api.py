@@ -172,9 +172,9 @@ def test_the_specs_package_exports_exactly_this() -> None:
 
 
 PLAN = [
-    "Broken", "Change", "Checked", "Conflict", "LeafSummary", "Node", "PlanResult", "Request",
-    "Result", "Scorecard", "Split", "SubPlan", "Summary", "Tree", "Try", "Work", "plan",
-    "plan_sync",
+    "BrokenName", "Change", "CheckResult", "Conflict", "EditRequest", "LeafSummary", "Node",
+    "PlanResult", "PublishedResult", "Scorecard", "Split", "SubPlan", "Summary", "Tree", "Try",
+    "Work", "plan", "plan_sync",
 ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.harness import Row
-from fanwise.plan.merge.step import Signed, merge_step
+from fanwise.plan.merge.step import Signature, merge_step
 from fanwise.plan.merge.trees import blobs_at, commit_with
 from fanwise.plan.model.change import Blob, Change
 from fanwise.workspaces import WorkspacePool
@@ -49,7 +49,7 @@ def _merging(git: Git) -> Row:
     ours, theirs = [], []
     for _ in range(ROUNDS):
         took, step = _timed(
-            lambda: merge_step(git, "HEAD", changes, "three_way", Signed(goal="bench"))
+            lambda: merge_step(git, "HEAD", changes, "three_way", Signature(goal="bench"))
         )
         ours.append(took)
         took, tree = _timed(lambda: _by_hand(git, commits))

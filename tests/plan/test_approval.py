@@ -105,7 +105,7 @@ def test_what_a_model_would_cost_is_estimated_by_its_price(repo: Path) -> None:
     approval = plan.approval(None, None)
     assert approval is not None
     (line,) = [line for line in approval.lines if "requests" in line]
-    tokens = sum(leaf.tokens for leaf in plan.case.tree.leaves)  # type: ignore[attr-defined]
+    tokens = sum(leaf.tokens for leaf in plan.resolved.tree.leaves)  # type: ignore[attr-defined]
     sent = tokens + 3 * 5000
     usd = (sent + 2 * tokens) / 1e6
     assert line == (

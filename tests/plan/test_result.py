@@ -20,10 +20,10 @@ from fanwise.plan.merge.publish import (
     leave,
     rollback,
 )
-from fanwise.plan.merge.step import Signed, merge_step
+from fanwise.plan.merge.step import Signature, merge_step
 from fanwise.plan.model.change import Change
-from fanwise.plan.model.merge_result import MergeStep, Result
-from fanwise.plan.model.node import Said
+from fanwise.plan.model.merge_result import MergeStep, PublishedResult
+from fanwise.plan.model.node import FileNote
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import start_of
 from tests.plan.merge.support import Content, blob, change
@@ -76,10 +76,10 @@ def step_of(repo: Path, edits: dict[str, Content] = EDITS) -> tuple[str, MergeSt
     base = user("rev-parse", "HEAD")
     runs = blob(user, "exit\n", "100755")
     changes = [change(user, "L1", edits), change(user, "L2", {"run.sh": runs})]
-    return base, merge_step(user, base, changes, "three_way", Signed(goal="g"))
+    return base, merge_step(user, base, changes, "three_way", Signature(goal="g"))
 
 
-def left(repo: Path, folder: Path, *, branch: str | None = NAME) -> tuple[str, Result]:
+def left(repo: Path, folder: Path, *, branch: str | None = NAME) -> tuple[str, PublishedResult]:
     base, step = step_of(repo)
     return base, leave(repo, base, step, branch=branch, folder=folder)
 
@@ -94,10 +94,10 @@ def without_branch(state: dict[str, object]) -> dict[str, object]:
 def test_a_branch_and_a_patch_are_made_and_nothing_else(repo: Path, tmp_path: Path) -> None:
     base, step = step_of(repo)
     before = everything(repo)
-    said = (Said("L9", "in conflict"),)
+    said = (FileNote("L9", "in conflict"),)
     result = leave(repo / "pkg", base, step, branch=branch_name(ROOT), folder=tmp_path / "run",
                    left_out=said)  # fmt: skip
-    assert result == Result(
+    assert result == PublishedResult(
         commit=step.commit, branch=NAME, patch=PATCH, leaves=("L1", "L2"), left_out=said
     )
     after = everything(repo)
@@ -143,7 +143,7 @@ def test_a_patch_only_and_no_change_at_all(repo: Path, tmp_path: Path) -> None:
     _, result = left(repo, tmp_path / "one", branch=None)
     assert (result.branch, result.patch) == (None, PATCH)
     base, step = step_of(repo)
-    nothing = merge_step(Git(repo), base, [], "three_way", Signed(goal="g"))
+    nothing = merge_step(Git(repo), base, [], "three_way", Signature(goal="g"))
     result = leave(repo, base, nothing, branch=NAME, folder=tmp_path / "two")
     assert (result.branch, result.patch, result.commit) == (None, None, base)
     assert step.commit != base
@@ -216,10 +216,10 @@ def test_a_dirty_start_is_applied_onto_the_dirty_files_and_undone(repo: Path) ->
     user = Git(repo)
     edits: dict[str, Content] = {"pkg/b.py": "changed twice\n", "untracked.txt": None}
     changes = [change(user, "L1", edits)]
-    step = merge_step(user, start.commit, changes, "three_way", Signed(goal="g"))
+    step = merge_step(user, start.commit, changes, "three_way", Signature(goal="g"))
     assert sorted(apply(repo, start.commit, step.commit)) == sorted(edits)
     assert (repo / "pkg/b.py").read_text() == "changed twice\n"
-    rollback(repo, start.commit, Result(commit=step.commit))
+    rollback(repo, start.commit, PublishedResult(commit=step.commit))
     assert files(repo) == before
 
 
@@ -301,8 +301,8 @@ def test_thousands_of_files_are_no_matter(repo: Path) -> None:
     one = blob(user, "x\n")
     many = {f"deep/{'folder' * 20}/{number:05}.py": one for number in range(600)}
     step = merge_step(user, "HEAD", [Change(leaf="L", title="L", files=many)], "three_way",
-                      Signed(goal="g"))  # fmt: skip
+                      Signature(goal="g"))  # fmt: skip
     base = user("rev-parse", "HEAD")
     assert len(apply(repo, base, step.commit)) == 600
-    result = Result(commit=step.commit)
+    result = PublishedResult(commit=step.commit)
     assert len(rollback(repo, base, result).files) == 600

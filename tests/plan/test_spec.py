@@ -10,7 +10,7 @@ import pytest
 from fanwise.errors import BadSpec, UsageError
 from fanwise.plan.spec.plan_spec import SplitSpec
 from fanwise.plan.split.rules import Rules
-from fanwise.plan.system import SYSTEM, PlanPlan
+from fanwise.plan.system import SYSTEM, RunnablePlan
 from fanwise.specs import plan_of, read
 from tests.plan.support import make_repo, write
 
@@ -28,11 +28,11 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_repo(tmp_path_factory.mktemp("spec") / "repo", files)
 
 
-def planned(repo: Path, text: str, **options: object) -> PlanPlan:
+def planned(repo: Path, text: str, **options: object) -> RunnablePlan:
     file = repo.parent / "plan.yaml"
     write(file, textwrap.dedent(text).replace("plan:\n", "plan:\n  repo: repo\n", 1))
     found = plan_of(SYSTEM, read(str(file)), options)
-    assert isinstance(found, PlanPlan)
+    assert isinstance(found, RunnablePlan)
     return found
 
 
@@ -44,7 +44,7 @@ def problem(repo: Path, text: str) -> tuple[str, str, int | None]:
 
 
 def test_a_small_file_has_sensible_defaults(repo: Path) -> None:
-    spec = planned(repo, GOOD).case.spec
+    spec = planned(repo, GOOD).resolved.spec
     assert (spec.max_parallel, spec.retry, spec.merge, spec.result) == (
         10, 1, "three_way", "branch",
     )  # fmt: skip
@@ -133,11 +133,11 @@ def test_a_dirty_tree_is_said_and_only_dirty_includes_it(tmp_path: Path) -> None
     write(repo / "new.py", "N = 1\n")
     found = planned(repo, GOOD)
     assert "2 files are not committed: left out; --dirty includes them" in found.describe()
-    assert [leaf.files for leaf in found.case.tree.leaves] == [("a.py",)]
+    assert [leaf.files for leaf in found.resolved.tree.leaves] == [("a.py",)]
     dirty = planned(repo, GOOD, dirty=True)
     assert not [line for line in dirty.describe() if "not committed" in line]
-    assert [leaf.files for leaf in dirty.case.tree.leaves] == [("a.py", "new.py")]
-    assert dirty.case.tree.leaves[0].id != found.case.tree.leaves[0].id
+    assert [leaf.files for leaf in dirty.resolved.tree.leaves] == [("a.py", "new.py")]
+    assert dirty.resolved.tree.leaves[0].id != found.resolved.tree.leaves[0].id
 
 
 def test_a_repository_without_a_commit_and_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_repository_without_a_commit_and_a_folder_that_is_not_there(tmp_path: 
     git(tmp_path / "repo", "init", "-q")
     write(tmp_path / "repo" / "a.py", "A = 1\n")
     assert "has no commit yet" in problem(tmp_path / "repo", GOOD)[1]
-    assert planned(tmp_path / "repo", GOOD, dirty=True).case.tree.leaves
+    assert planned(tmp_path / "repo", GOOD, dirty=True).resolved.tree.leaves
     missing = tmp_path / "other" / "repo"
     missing.parent.mkdir()
     assert "is not a folder" in problem(missing, GOOD)[1]
@@ -156,7 +156,7 @@ def test_a_repository_without_a_commit_and_a_folder_that_is_not_there(tmp_path: 
 def test_a_plan_for_a_folder_inside_a_repository_has_its_files_alone(tmp_path: Path) -> None:
     make_repo(tmp_path / "top", {"repo/a.py": "A = 1\n", "other/b.py": "B = 2\n"})
     found = planned(tmp_path / "top" / "repo", GOOD)
-    assert [leaf.files for leaf in found.case.tree.leaves] == [("repo/a.py",)]
+    assert [leaf.files for leaf in found.resolved.tree.leaves] == [("repo/a.py",)]
 
 
 def test_what_only_the_preview_can_say(repo: Path) -> None:

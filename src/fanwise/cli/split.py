@@ -14,7 +14,7 @@ from fanwise.cli.say import print_json, print_line, say
 from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
-    from fanwise.plan.model.node import Mode, Said, Split
+    from fanwise.plan.model.node import FileNote, Mode, Split
     from fanwise.plan.split import Listing, Rules
 
 HELP = """Split a code base into sub-plans that can be worked on side by side.
@@ -173,7 +173,7 @@ def _tell(found: Split, listing: Listing, *, everything: bool) -> None:
         print_line(line.rstrip())
 
 
-def _pairs(said: tuple[Said, ...]) -> list[tuple[str, str]]:
+def _pairs(said: tuple[FileNote, ...]) -> list[tuple[str, str]]:
     return [(each.path, each.why) for each in said]
 
 

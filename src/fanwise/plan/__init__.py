@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fanwise.plan.api import PlanResult, plan, plan_sync
-    from fanwise.plan.model.change import Change, Request
+    from fanwise.plan.model.change import Change, EditRequest
     from fanwise.plan.model.leaf_result import SubPlan, Try
-    from fanwise.plan.model.merge_result import Broken, Checked, Conflict, Result
+    from fanwise.plan.model.merge_result import BrokenName, CheckResult, Conflict, PublishedResult
     from fanwise.plan.model.node import Node, Scorecard, Split, Tree
     from fanwise.plan.state.summary import LeafSummary, Summary
     from fanwise.plan.work.by_call import Work
 
 __all__ = [
-    "Broken",
+    "BrokenName",
     "Change",
-    "Checked",
+    "CheckResult",
     "Conflict",
+    "EditRequest",
     "LeafSummary",
     "Node",
     "PlanResult",
-    "Request",
-    "Result",
+    "PublishedResult",
     "Scorecard",
     "Split",
     "SubPlan",
@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "model.change": ("Change", "Request"),
+    "model.change": ("Change", "EditRequest"),
     "model.leaf_result": ("SubPlan", "Try"),
-    "model.merge_result": ("Broken", "Checked", "Conflict", "Result"),
+    "model.merge_result": ("BrokenName", "CheckResult", "Conflict", "PublishedResult"),
     "model.node": ("Node", "Scorecard", "Split", "Tree"),
     "api": ("PlanResult", "plan", "plan_sync"),
     "state.summary": ("LeafSummary", "Summary"),

@@ -17,9 +17,9 @@ from fanwise.kernel.sync import run_sync
 from fanwise.plan.merge.publish import Delivery
 from fanwise.plan.run.apply_result import deliver
 from fanwise.plan.run.execution import execute
-from fanwise.plan.spec.run_options import Asked
+from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.summary import LeafSummary, Summary
-from fanwise.plan.system import KEY, PlanPlan
+from fanwise.plan.system import KEY, RunnablePlan
 from fanwise.plan.views.end_text import note_lines, output_lines
 from fanwise.plan.views.estimate import start_notes
 from fanwise.plan.views.next_commands import Commands
@@ -142,8 +142,7 @@ async def plan(
     data.update((name, plain(value)) for name, value in more.items() if value is not None)
     data["each"], objects = _each(each)
     document = Document("plan(…)", _absolute(folder), {KEY: data}, objects=objects)
-    asked = Asked(bisect=bisect, apply=apply)
-    made = PlanPlan(document, asked=asked)
+    made = RunnablePlan(document, options=PlanRunOptions(bisect=bisect, apply=apply))
     durable = run is not None or journal is not None
     opened = open_run(
         run,
@@ -160,17 +159,17 @@ async def plan(
     async with opened as found:
         if durable:
             found.note("environment", environment(made.folder))
-        case = made.case
-        summary = await execute(case, found, bisect=bisect)
-        delivery = await deliver(case, summary.result, found, to_work_tree=apply)
+        resolved = made.resolved
+        summary = await execute(resolved, found, bisect=bisect)
+        delivery = await deliver(resolved, summary.result, found, to_work_tree=apply)
         commands = Commands(found)
         return PlanResult(
             run_id=found.id,
             summary=summary,
             delivery=delivery,
-            base=case.base.commit,
-            notes=[*start_notes(case), *note_lines(summary, delivery, commands)],
-            output=output_lines(case, summary, delivery, commands),
+            base=resolved.base.commit,
+            notes=[*start_notes(resolved), *note_lines(summary, delivery, commands)],
+            output=output_lines(resolved, summary, delivery, commands),
         )
 
 

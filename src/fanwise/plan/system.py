@@ -19,11 +19,11 @@ from fanwise.kernel.perform import perform
 from fanwise.kernel.run import Run
 from fanwise.plan.model.node import Node
 from fanwise.plan.run.apply_result import deliver, roll_back
-from fanwise.plan.run.execution import execute, grower, wanted_of
+from fanwise.plan.run.execution import execute, grower, policy_of
 from fanwise.plan.spec.plan_spec import PlanSpec
-from fanwise.plan.spec.resolved_spec import Base, Case, case_of
-from fanwise.plan.spec.run_options import Asked
-from fanwise.plan.state.board import Board
+from fanwise.plan.spec.resolved_plan import PlanBase, ResolvedPlan, resolve_plan
+from fanwise.plan.spec.run_options import PlanRunOptions
+from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.replay import items_of, replay
 from fanwise.plan.views.end_text import note_lines, output_lines, rollback_lines
 from fanwise.plan.views.estimate import estimate_of, facts_of, number, plan_lines, start_notes
@@ -36,28 +36,28 @@ from fanwise.view.table import Table
 KEY = "plan"
 
 
-class PlanPlan:
+class RunnablePlan:
     """A file that can be run. Making one checks all of it, and splits the files."""
 
     def __init__(
         self,
         document: Document,
-        base: Base | None = None,
-        asked: Asked = Asked(),  # noqa: B008 - frozen
+        base: PlanBase | None = None,
+        options: PlanRunOptions = PlanRunOptions(),  # noqa: B008 - frozen
     ) -> None:
         self._document = document
-        self._asked = asked
+        self._options = options
         self._shown = False
         spec = check(document, PlanSpec, KEY)
-        if asked.dirty:
+        if options.dirty:
             spec = spec.model_copy(update={"dirty": True})
-        self.case: Case = case_of(spec, document.at(KEY), base)
-        self.drawing = LiveTree(self.case.tree)
+        self.resolved: ResolvedPlan = resolve_plan(spec, document.at(KEY), base)
+        self.drawing = LiveTree(self.resolved.tree)
 
     @property
     def title(self) -> str:
         """The name in the file, or that of the file."""
-        return self.case.spec.name or Path(self._document.name).stem
+        return self.resolved.spec.name or Path(self._document.name).stem
 
     @property
     def folder(self) -> Path:
@@ -68,23 +68,27 @@ class PlanPlan:
     def opening(self) -> Opening:
         """A plan is its name: the next `fanwise run` goes on with it, edited or not."""
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.title).strip("-._")[:64]
-        return Opening(name or KEY, may_change=True, retry_failed=self._asked.retry_failed)
+        return Opening(name or KEY, may_change=True, retry_failed=self._options.retry_failed)
 
     @cached_property
     def spec(self) -> dict[str, Any]:
         """The whole file, the commit to start from, and the split: a resume makes no other."""
-        asked = {"bisect": self._asked.bisect, "dirty": self._asked.dirty}
-        return {**self._document.keep(), **msgspec.to_builtins(self.case.base), "asked": asked}
+        options = {"bisect": self._options.bisect, "dirty": self._options.dirty}
+        return {
+            **self._document.keep(),
+            **msgspec.to_builtins(self.resolved.base),
+            "asked": options,
+        }
 
     @cached_property
     def caps(self) -> Caps:
         """Those of the file, and the workspaces."""
-        return self.case.caps(self.case.slots)
+        return self.resolved.caps(self.resolved.slots)
 
     @cached_property
     def budget(self) -> Budget | None:
         """That of the file."""
-        return self.case.spec.make_budget()
+        return self.resolved.spec.make_budget()
 
     @property
     def total(self) -> int | None:
@@ -97,30 +101,32 @@ class PlanPlan:
 
     def preview(self) -> Preview:
         """The split, what it would spend, and what to look out for."""
-        estimate = estimate_of(self.case, self.case.tree.leaves)
+        estimate = estimate_of(self.resolved, self.resolved.tree.leaves)
         budget = {} if self.budget is None else self.budget.limits
-        lines, facts = plan_lines(self.case, estimate), facts_of(self.case, estimate)
+        lines, facts = plan_lines(self.resolved, estimate), facts_of(self.resolved, estimate)
         return Preview(self.title, None, self.caps.current, budget, lines, facts)
 
     def approval(self, journal: Journal | None, run: RunRecord | None) -> Approval | None:
         """What somebody has to agree to; None: nothing that is not known would be done."""
-        if self._asked.rollback:
+        if self._options.rollback:
             return None
-        leaves = self.case.tree.leaves
+        leaves = self.resolved.tree.leaves
         if journal is not None and run is not None:
             leaves = self._unknown(journal, run)
         if not leaves:
             return None
         self._shown = True
-        estimate = estimate_of(self.case, leaves)
+        estimate = estimate_of(self.resolved, leaves)
         question = f"Run {number(len(leaves), 'sub-plan')}?"
-        return Approval(plan_lines(self.case, estimate), question)
+        return Approval(plan_lines(self.resolved, estimate), question)
 
     def _unknown(self, journal: Journal, run: RunRecord) -> tuple[Node, ...]:
         """The leaves that would be done, as far as that is known."""
-        case, asked = self.case, self._asked
-        board = Board(case.tree, wanted_of(case, bisect=asked.bisect), grower(case))
-        left = replay(board, items_of(journal, run.id), asked.retry_failed)
+        resolved, options = self.resolved, self._options
+        board = PlanBoard(
+            resolved.tree, policy_of(resolved, bisect=options.bisect), grower(resolved)
+        )
+        left = replay(board, items_of(journal, run.id), options.retry_failed)
         again = {item.leaf.id for item in left if item.kind == "again" and item.leaf is not None}
         if board.over:
             return ()
@@ -132,30 +138,30 @@ class PlanPlan:
 
     async def execute(self, run: Run) -> End:
         """Do all sub-plans, merge what they changed, leave the result."""
-        if self._asked.rollback:
+        if self._options.rollback:
             return await self._roll_back(run)
         run.note("environment", await perform(environment, self.folder))
-        case, asked = self.case, self._asked
-        found = await execute(case, run, bisect=asked.bisect, grew=self.drawing.grew)
-        delivery = await deliver(case, found.result, run, to_work_tree=asked.apply)
+        resolved, options = self.resolved, self._options
+        found = await execute(resolved, run, bisect=options.bisect, grew=self.drawing.grew)
+        delivery = await deliver(resolved, found.result, run, to_work_tree=options.apply)
         good = found.good and not delivery.problem
         document = {
-            "base": case.base.commit,
-            "goal": case.spec.goal,
+            "base": resolved.base.commit,
+            "goal": resolved.spec.goal,
             "good": good,
             **msgspec.to_builtins(found),
             **msgspec.to_builtins(delivery),
         }
         commands = Commands(run)
-        output = output_lines(case, found, delivery, commands)
+        output = output_lines(resolved, found, delivery, commands)
         notes = note_lines(found, delivery, commands)  # first: the reason of a failed step
         if not self._shown and not run.resumed:
-            notes += start_notes(case)
+            notes += start_notes(resolved)
         return End(document, output, notes, 0 if good else 1)
 
     async def _roll_back(self, run: Run) -> End:
         try:
-            undone = await roll_back(self.case, run)
+            undone = await roll_back(self.resolved, run)
         except FanwiseError as error:
             return End(notes=[f"nothing was undone: {error}"], exit_code=1)
         if undone is None:
@@ -176,19 +182,19 @@ class PlanSystem:
 
     def plan(self, document: Document, **options: Any) -> Plan:
         """A file, checked completely."""
-        asked = Asked.of(**options)
-        if asked.rollback:
+        chosen = PlanRunOptions.of(**options)
+        if chosen.rollback:
             raise UsageError("--rollback is for a run", "fanwise resume RUN --rollback")
-        return PlanPlan(document, asked=asked)
+        return RunnablePlan(document, options=chosen)
 
     def preview(self, document: Document) -> Preview:
         """What would run, and how good the split is."""
-        return PlanPlan(document).preview()
+        return RunnablePlan(document).preview()
 
     def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it. What shall become of the result is asked anew."""
-        asked = Asked.of(**{**spec.get("asked", {}), **options})
-        return PlanPlan(Document.again(spec), msgspec.convert(spec, Base), asked)
+        chosen = PlanRunOptions.of(**{**spec.get("asked", {}), **options})
+        return RunnablePlan(Document.again(spec), msgspec.convert(spec, PlanBase), chosen)
 
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree with the state of each leaf; fully: all that is known of each."""

@@ -10,7 +10,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.plan.merge.bisect import Ask, Found, LeftOut, bisect
+from fanwise.plan.merge.bisect import Culprits, LeftOut, NextCheck, bisect
 from tests.profiles import examples
 
 
@@ -18,10 +18,10 @@ def search(
     leaves: Sequence[str],
     passes: Callable[[set[str]], bool],
     after: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[Found, int]:
+) -> tuple[Culprits, int]:
     """What is found, and after how many checks."""
     known: dict[frozenset[str], bool] = {}
-    while isinstance(step := bisect(leaves, after or {}, known), Ask):
+    while isinstance(step := bisect(leaves, after or {}, known), NextCheck):
         without = frozenset(step.without)
         assert without not in known, "nothing is checked twice"
         assert set(step.leaves) == set(leaves) - without
@@ -81,7 +81,7 @@ def test_one_that_stands_before_what_it_needs_in_the_tree_is_never_tried_without
 
 def test_a_circle_does_not_hang() -> None:
     found = bisect(["a", "b"], {"a": ["b"], "b": ["a"]}, {frozenset(): True})
-    assert found == Found(leaves=("a", "b"))
+    assert found == Culprits(leaves=("a", "b"))
 
 
 def test_one_that_needs_a_later_one_comes_back() -> None:
@@ -102,8 +102,8 @@ def test_a_check_that_fails_on_the_base_says_nothing_about_leaves() -> None:
 
 
 def test_a_check_that_passes_leaves_none_out() -> None:
-    assert search(names(3), lambda kept: True) == (Found(leaves=tuple(names(3))), 1)
-    assert search([], lambda kept: True) == (Found(leaves=()), 1)
+    assert search(names(3), lambda kept: True) == (Culprits(leaves=tuple(names(3))), 1)
+    assert search([], lambda kept: True) == (Culprits(leaves=()), 1)
 
 
 @examples(0.5)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fanwise.plan.merge.symbols.javascript import facts, uses
-from fanwise.plan.merge.symbols.javascript.tokens import MOST, Token, tokens
-from fanwise.plan.merge.symbols.javascript.version import Version
+from fanwise.plan.merge.symbols.javascript.tokens import MOST, ScriptToken, tokens
+from fanwise.plan.merge.symbols.javascript.version import ScriptFiles
 
 PIECES = [
     "export {", "import {", "export const (", "export const {", "module.exports = {", "export * ",
@@ -23,7 +23,7 @@ PIECES = [
 LENGTH = 20_000
 
 
-class Counted(list[Token]):
+class Counted(list[ScriptToken]):
     """Words and signs that count how often they are looked at."""
 
     reads = 0
@@ -71,10 +71,10 @@ def test_a_quote_without_an_end_is_looked_for_once(quote: str) -> None:
 def test_files_that_export_all_of_one_another_are_looked_at_once() -> None:
     read: list[str] = []
 
-    def module(path: str) -> facts.Module:
+    def module(path: str) -> facts.ScriptExports:
         read.append(path)
-        return facts.Module(names={}, stars=("./a", "./b") * 10)
+        return facts.ScriptExports(names={}, stars=("./a", "./b") * 10)
 
-    version = Version(["a.ts", "b.ts"], ["a.ts", "b.ts"], module)
-    assert version.where("c.ts", uses.Use("./a", "x")) is False
+    version = ScriptFiles(["a.ts", "b.ts"], ["a.ts", "b.ts"], module)
+    assert version.where("c.ts", uses.ScriptUse("./a", "x")) is False
     assert sorted(read) == ["a.ts", "b.ts"]

@@ -8,7 +8,7 @@ import pytest
 
 from fanwise.plan.merge.merge import merge
 from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.merge_result import Merged, Strategy, Taken
+from fanwise.plan.model.merge_result import MergeResult, OverwrittenFile, Strategy
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, blob, change, lines, names, read, repository
 from tests.workspaces.support import commit, everything, git, write
@@ -32,7 +32,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Git:
         return repository(tmp_path_factory.mktemp("merge") / "user's", FILES)
 
 
-def merged(git: Git, *edits: dict[str, Content], strategy: Strategy = "three_way") -> Merged:
+def merged(git: Git, *edits: dict[str, Content], strategy: Strategy = "three_way") -> MergeResult:
     """The leaves A, B, C … make these edits."""
     return merge(git, "HEAD", [change(git, name, each) for name, each in leaves(edits)], strategy)
 
@@ -222,7 +222,7 @@ def test_where_the_last_wins_its_files_stand_and_each_is_reported(shared: Git, c
         assert same or path in lost or (content is None and path not in there), path
 
 
-def read_raw(git: Git, found: Merged, path: str) -> str | bytes:
+def read_raw(git: Git, found: MergeResult, path: str) -> str | bytes:
     raw = git.raw("cat-file", "blob", f"{found.tree}:{path}")
     return raw if b"\0" in raw else raw.decode()
 
@@ -396,7 +396,7 @@ def test_names_of_any_kind_are_merged_and_named(shared: Git, name: str) -> None:
     found = merged(shared, {name: "a\n"}, {name: "b\n"})
     assert [each.paths for each in found.conflicts] == [(name,)]
     found = merged(shared, {name: "a\n"}, {name: "b\n"}, strategy="ours_last")
-    assert found.taken == (Taken(path=name, leaf="B", others=("A",)),)
+    assert found.taken == (OverwrittenFile(path=name, leaf="B", others=("A",)),)
     assert read(shared, found.tree, name) == "b\n"
     found = merged(shared, {name: "a\n"}, {name: "b\n"}, strategy="sequential")
     assert [each.paths for each in found.conflicts] == [(name,)]

@@ -14,7 +14,7 @@ from fanwise.plan.merge.merge import merge
 from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.trees import blobs_at, commit_with
 from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.merge_result import Merged, Strategy
+from fanwise.plan.model.merge_result import MergeResult, Strategy
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import blob, lines, repository
 from tests.profiles import NO_SHRINKING, examples
@@ -109,7 +109,7 @@ def test_any_order_of_ending_makes_the_same_tree_and_nothing_is_lost(
     check_lines(user, merged, edits)
 
 
-def check_whole(user: Git, merged: Merged, changes: list[Change], strategy: Strategy) -> None:
+def check_whole(user: Git, merged: MergeResult, changes: list[Change], strategy: Strategy) -> None:
     """Every leaf is in, or named in a conflict with another one."""
     known = [each.leaf for each in changes]
     if strategy == "fail_on_conflict" and merged.conflicts:
@@ -125,7 +125,7 @@ def check_whole(user: Git, merged: Merged, changes: list[Change], strategy: Stra
         assert all(known.index(other) < known.index(conflict.leaf) for other in conflict.others)
 
 
-def check_lines(user: Git, merged: Merged, edits: list[Edits]) -> None:
+def check_lines(user: Git, merged: MergeResult, edits: list[Edits]) -> None:
     """Each line that a leaf wrote stands somewhere, or in a file that is told to be another's.
 
     And what it deleted is gone, or told of.

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from fanwise.plan.merge.step import MOST_FILES, Signed, author_of, merge_step, rests_on
+from fanwise.plan.merge.step import MOST_FILES, Signature, author_of, merge_step, rests_on
 from fanwise.plan.merge.trees import commit_with
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.merge_result import MergeStep
 from tests.plan.merge.support import change, lines, read, repository
 from tests.workspaces.support import everything, git
 
-SIGNED = Signed(goal="Say what\nit is", author="Jo <jo@example.org>", when=1_700_000_000)
+SIGNED = Signature(goal="Say what\nit is", author="Jo <jo@example.org>", when=1_700_000_000)
 
 
 def test_one_commit_a_leaf_in_order_each_with_what_it_does_to_the_tree(tmp_path: Path) -> None:
@@ -90,6 +90,6 @@ def test_the_author_is_whom_git_knows(tmp_path: Path) -> None:
     author = author_of(user)
     assert author.endswith("<zoe@example.org>")
     step = merge_step(user, "HEAD", [change(user, "L", {"a.py": "b\n"})], "three_way",
-                      Signed(goal="g", author=author))  # fmt: skip
+                      Signature(goal="g", author=author))  # fmt: skip
     assert user("log", "-1", "--format=%ae", step.commit) == "zoe@example.org"
     assert commit_with(user, step.commit, [], "") == step.commit

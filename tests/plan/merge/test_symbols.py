@@ -8,7 +8,7 @@ import pytest
 
 from fanwise.plan.merge.merge import merge
 from fanwise.plan.merge.symbols import broken
-from fanwise.plan.model.merge_result import Broken
+from fanwise.plan.model.merge_result import BrokenName
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, change, repository
 
@@ -70,7 +70,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Git:
         return repository(tmp_path_factory.mktemp("symbols") / "r", FILES)
 
 
-def found(user: Git, *edits: dict[str, Content]) -> tuple[Broken, ...]:
+def found(user: Git, *edits: dict[str, Content]) -> tuple[BrokenName, ...]:
     changes = [change(user, name, each) for name, each in zip("ABCD", edits, strict=False)]
     merged = merge(user, "HEAD", changes, "three_way")
     assert not merged.conflicts, "it merges cleanly, and breaks"

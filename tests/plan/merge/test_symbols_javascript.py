@@ -7,8 +7,8 @@ import pytest
 from fanwise.plan.merge.merge import merge
 from fanwise.plan.merge.symbols import broken
 from fanwise.plan.merge.symbols.javascript.facts import module_of
-from fanwise.plan.merge.symbols.javascript.uses import Use, uses_in
-from fanwise.plan.model.merge_result import Broken
+from fanwise.plan.merge.symbols.javascript.uses import ScriptUse, uses_in
+from fanwise.plan.model.merge_result import BrokenName
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, change, repository
 
@@ -47,7 +47,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Git:
         return repository(tmp_path_factory.mktemp("symbols") / "r", FILES)
 
 
-def found(user: Git, *edits: dict[str, Content]) -> tuple[Broken, ...]:
+def found(user: Git, *edits: dict[str, Content]) -> tuple[BrokenName, ...]:
     changes = [change(user, name, each) for name, each in zip("ABCD", edits, strict=False)]
     merged = merge(user, "HEAD", changes, "three_way")
     assert not merged.conflicts, "it merges cleanly, and breaks"
@@ -206,9 +206,10 @@ def test_what_a_file_exports() -> None:
 def test_what_a_file_uses() -> None:
     text = "import a, * as b from './a';\nimport type c from './c';\nimport type, {d} from './d'\n"
     assert uses_in(text + "b.x(b.y);\n") == {
-        Use("./a", None): 1, Use("./a", "default"): 1, Use("./a", "x"): 4, Use("./a", "y"): 4,
-        Use("./c", None): 2, Use("./c", "default"): 2,
-        Use("./d", None): 3, Use("./d", "default"): 3, Use("./d", "d"): 3,
+        ScriptUse("./a", None): 1, ScriptUse("./a", "default"): 1,
+        ScriptUse("./a", "x"): 4, ScriptUse("./a", "y"): 4,
+        ScriptUse("./c", None): 2, ScriptUse("./c", "default"): 2,
+        ScriptUse("./d", None): 3, ScriptUse("./d", "default"): 3, ScriptUse("./d", "d"): 3,
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import GitFailed
-from fanwise.plan.merge.trees import Step, blobs_at, chain, change_of, commit_with
+from fanwise.plan.merge.trees import ChainCommit, blobs_at, chain, change_of, commit_with
 from fanwise.plan.model.change import Blob, Change
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.git import Git
@@ -66,8 +66,10 @@ def test_a_folder_makes_room_for_a_file_and_the_other_way(tmp_path: Path) -> Non
 
 def test_a_chain_has_one_commit_for_each_step_with_author_and_time(tmp_path: Path) -> None:
     user = repository(tmp_path / "r", FILES)
-    steps = [Step(change(user, str(n), {f"n{n}.py": f"{n}\n"}).files, f"Step {n}") for n in (1, 2)]
-    steps.append(Step({}, "Nothing"))
+    steps = [
+        ChainCommit(change(user, str(n), {f"n{n}.py": f"{n}\n"}).files, f"Step {n}") for n in (1, 2)
+    ]
+    steps.append(ChainCommit({}, "Nothing"))
     commits = chain(user, "HEAD", steps, author="Jo <jo@example.org>", when=1_700_000_000)
     told = user("log", "--format=%s|%an|%ae|%ct", f"HEAD..{commits[-1]}").splitlines()
     assert told == [f"{what}|Jo|jo@example.org|1700000000"

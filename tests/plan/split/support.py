@@ -4,14 +4,14 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from fanwise.plan.split import File
+from fanwise.plan.split import PlanFile
 from fanwise.plan.split.files import file_of
 
 
-def made(files: Mapping[str, str | int]) -> list[File]:
+def made(files: Mapping[str, str | int]) -> list[PlanFile]:
     """Files by their paths: with a text, or with a number of tokens."""
     return [
-        file_of(path, text.encode()) if isinstance(text, str) else File(path, text, f"{text}")
+        file_of(path, text.encode()) if isinstance(text, str) else PlanFile(path, text, f"{text}")
         for path, text in files.items()
     ]
 

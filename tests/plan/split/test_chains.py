@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fanwise.plan.split.chains import Chains
 from fanwise.plan.split.components import components
-from fanwise.plan.split.dependency import Ordered
+from fanwise.plan.split.dependency import AcyclicGroups
 from fanwise.plan.split.rules import Rules
 from tests.profiles import examples
 
@@ -68,7 +68,7 @@ def test_a_join_that_makes_all_of_it_too_long_is_refused() -> None:
     tokens = dict.fromkeys("abcd", 100)
     for stretch, may in ((1.0, False), (1.3, False), (1.4, True)):
         rules = Rules(mode="dependency", max_tokens=200, stretch=stretch)
-        groups = Ordered(members, imports, tokens, rules)
+        groups = AcyclicGroups(members, imports, tokens, rules)
         assert groups.may(0, 3) == may
     assert groups.may(0, 1)
     assert not groups.may(0, 2), "b would wait for itself"

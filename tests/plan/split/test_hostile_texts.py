@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from fanwise.plan.split.exclusions import why_left_out
 from fanwise.plan.split.imports.go import go_imports
 from fanwise.plan.split.imports.javascript import javascript_imports
 from fanwise.plan.split.imports.python import Import, Modules, python_imports, without_strings
-from fanwise.plan.split.left_out import why_left_out
 from fanwise.plan.work.signatures import signatures
 
 N = 20_000

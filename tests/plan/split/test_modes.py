@@ -4,7 +4,7 @@ import pytest
 
 from fanwise.errors import UsageError
 from fanwise.plan.model.node import Node, Split
-from fanwise.plan.split import File, Rules, split
+from fanwise.plan.split import PlanFile, Rules, split
 from tests.plan.split.support import made
 
 
@@ -145,7 +145,7 @@ def test_a_commit_over_everything_says_nothing() -> None:
     assert with_sweep.tree == without.tree
 
 
-def layout(count: int) -> list[File]:
+def layout(count: int) -> list[PlanFile]:
     """Folders in folders, as large projects have them."""
     files: dict[str, str | int] = {}
     for n in range(count):

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from fanwise.plan.model.node import Node, Split, Tree
-from fanwise.plan.split import File, Rules, split
+from fanwise.plan.split import PlanFile, Rules, split
 from fanwise.plan.split.components import components
 from fanwise.plan.split.files import file_of
 from tests.profiles import examples
@@ -18,7 +18,7 @@ NAMES = ("a", "b", "c", "lib", "tests", "ü x")
 
 
 @st.composite
-def code_bases(draw: st.DrawFn) -> list[File]:
+def code_bases(draw: st.DrawFn) -> list[PlanFile]:
     """Python files in nested folders that import one another, and a few others."""
     count = draw(st.integers(1, 40))
     chance = random.Random(draw(st.integers(0, 10**6)))
@@ -53,7 +53,7 @@ def all_rules(draw: st.DrawFn) -> Rules:
 @FEW
 @given(files=code_bases(), rules=all_rules())
 def test_every_file_is_in_exactly_one_leaf_and_the_links_are_right(
-    files: list[File], rules: Rules
+    files: list[PlanFile], rules: Rules
 ) -> None:
     tree = split(files, rules).tree
     placed = [path for leaf in tree.leaves for path in leaf.files]
@@ -94,7 +94,7 @@ def _files(tree: Tree, node: Node) -> list[str]:
 
 @FEW
 @given(files=code_bases(), rules=all_rules())
-def test_a_leaf_keeps_to_the_limits_or_says_why_not(files: list[File], rules: Rules) -> None:
+def test_a_leaf_keeps_to_the_limits_or_says_why_not(files: list[PlanFile], rules: Rules) -> None:
     found = split(files, rules)
     for leaf in found.tree.leaves:
         fits = rules.fits(len(leaf.files), leaf.tokens)
@@ -113,7 +113,7 @@ def _is_circle(found: Split, leaf: Node) -> bool:
 
 @FEW
 @given(files=code_bases(), rules=all_rules())
-def test_a_leaf_that_is_too_small_would_fit_nowhere(files: list[File], rules: Rules) -> None:
+def test_a_leaf_that_is_too_small_would_fit_nowhere(files: list[PlanFile], rules: Rules) -> None:
     leaves = split(files, rules).tree.leaves
     if rules.mode == "dependency":
         return  # there it may be the order that forbids it
@@ -128,7 +128,7 @@ def test_a_leaf_that_is_too_small_would_fit_nowhere(files: list[File], rules: Ru
 
 @FEW
 @given(files=code_bases(), rules=all_rules())
-def test_what_fits_into_a_leaf_is_not_split(files: list[File], rules: Rules) -> None:
+def test_what_fits_into_a_leaf_is_not_split(files: list[PlanFile], rules: Rules) -> None:
     """So no code base is split deeper than its limits ask."""
     tree = split(files, rules).tree
     for node in tree.nodes:
@@ -138,7 +138,7 @@ def test_what_fits_into_a_leaf_is_not_split(files: list[File], rules: Rules) -> 
 
 @FEW
 @given(files=code_bases(), rules=all_rules())
-def test_the_order_between_leaves_has_no_circle(files: list[File], rules: Rules) -> None:
+def test_the_order_between_leaves_has_no_circle(files: list[PlanFile], rules: Rules) -> None:
     found = split(files, rules)
     after = {leaf.id: leaf.after for leaf in found.tree.leaves}
     assert all(len(circle) == 1 for circle in components(after))
@@ -158,7 +158,7 @@ def test_the_order_between_leaves_has_no_circle(files: list[File], rules: Rules)
 @FEW
 @given(files=code_bases(), rules=all_rules(), chance=st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(
-    files: list[File], rules: Rules, chance: random.Random
+    files: list[PlanFile], rules: Rules, chance: random.Random
 ) -> None:
     shuffled = list(files)
     chance.shuffle(shuffled)

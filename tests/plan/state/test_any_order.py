@@ -12,14 +12,14 @@ import pytest
 
 from fanwise import Caps
 from fanwise.kernel.virtual import run_virtual
-from fanwise.plan.merge.step import Signed, merge_step
+from fanwise.plan.merge.step import Signature, merge_step
 from fanwise.plan.model.change import Change
-from fanwise.plan.model.leaf_result import Ended
-from fanwise.plan.model.merge_result import Checked, MergeStep, Result, Strategy
+from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.model.merge_result import CheckResult, MergeStep, PublishedResult, Strategy
 from fanwise.plan.run.drive import drive
-from fanwise.plan.state.board import Board
-from fanwise.plan.state.plan_item import Item
-from fanwise.plan.state.policy import Wanted
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.plan_item import PlanItem
+from fanwise.plan.state.policy import PlanPolicy
 from fanwise.workspaces.git import Git
 from tests.plan.merge.support import Content, change, lines, read, repository
 from tests.plan.state.world import grow, leaf, tree
@@ -34,7 +34,7 @@ DONE: dict[str, dict[str, Content]] = {
     "e": {"e.py": "e\n", "new.txt": "of e\n"},
 }
 """In conflict: `b` with `a`, `e` with `c`."""
-Seen = tuple[list[str], list[MergeStep], Result | None]
+Seen = tuple[list[str], list[MergeStep], PublishedResult | None]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Git:
         return repository(tmp_path_factory.mktemp("order") / "repo", {**own, SHARED: lines()})
 
 
-def again(git: Git, item: Item) -> Change:
+def again(git: Git, item: PlanItem) -> Change:
     """What a leaf adds to the files that it was in conflict about, as they are by then."""
     assert item.leaf is not None
     paths = {path for each in item.conflicts for path in each.paths}
@@ -59,32 +59,32 @@ async def came_to(git: Git, strategy: Strategy, seconds: dict[str, float]) -> Se
     made = {name: change(git, name, files) for name, files in DONE.items()}
     order: list[str] = []
 
-    async def perform(item: Item) -> Any:
+    async def perform(item: PlanItem) -> Any:
         return {**msgspec.to_builtins(await done(item)), "of": item.of}
 
-    async def done(item: Item) -> Any:
+    async def done(item: PlanItem) -> Any:
         if item.kind == "leaf":
             assert item.leaf is not None
             await asyncio.sleep(seconds[item.leaf.id])
             order.append(item.leaf.id)
-            return Ended(leaf=item.leaf.id, status="changed", change=made[item.leaf.id])
+            return LeafResult(leaf=item.leaf.id, status="changed", change=made[item.leaf.id])
         if item.kind == "again":
             assert item.leaf is not None
-            return Ended(leaf=item.leaf.id, status="changed", change=again(git, item))
+            return LeafResult(leaf=item.leaf.id, status="changed", change=again(git, item))
         if item.kind == "merge":
-            signed = Signed(goal="g")
+            signed = Signature(goal="g")
             return merge_step(git, "HEAD", item.changes, strategy, signed, on_top=item.on_top)
         if item.kind == "check":
-            return Checked(passed=True)
-        return Result(commit=item.at, left_out=item.left_out)
+            return CheckResult(passed=True)
+        return PublishedResult(commit=item.at, left_out=item.left_out)
 
-    wanted = Wanted(base=git("rev-parse", "HEAD"), strategy=strategy, check="test",
+    wanted = PlanPolicy(base=git("rev-parse", "HEAD"), strategy=strategy, check="test",
                     shared=lambda path: path == SHARED)  # fmt: skip
-    board = Board(tree(*LEAVES), wanted, grow)
+    board = PlanBoard(tree(*LEAVES), wanted, grow)
     await drive(board, perform, 5, Caps(workspaces=5), None)
     assert board.fatal is None
-    assert board.joining is not None
-    return order, board.joining.steps, board.joining.result
+    assert board.merge_phase is not None
+    return order, board.merge_phase.steps, board.merge_phase.result
 
 
 def orders() -> Sequence[dict[str, float]]:

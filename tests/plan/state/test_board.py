@@ -56,10 +56,10 @@ def test_every_leaf_ends_in_one_state_and_its_followers_begin_on_its_change_or_n
     board = world.board
     for node in board.tree.leaves:
         entry = board.entries[node.id]
-        ways = [entry.ended is not None, entry.error is not None, entry.skipped_by is not None]
+        ways = [entry.result is not None, entry.error is not None, entry.skipped_by is not None]
         assert ways.count(True) == 1, node.id
         assert (f"leaf:{node.id}" in world.items) == (entry.skipped_by is None)
-        wrong = {e for e in node.after if board.entries[e].ended is None}
+        wrong = {e for e in node.after if board.entries[e].result is None}
         assert bool(wrong) == (entry.skipped_by is not None)
         if entry.skipped_by is not None:
             assert board.entries[entry.skipped_by].error is not None, "the one that failed is named"
@@ -78,7 +78,7 @@ class Watched(World):
         items = super().perform(item)
         begun = {*self.items, *(each.key for each in items)}
         for node in self.board.tree.leaves:
-            done = all(self.board.entries[each].ended is not None for each in node.after)
+            done = all(self.board.entries[each].result is not None for each in node.after)
             if done and self.board.entries[node.id].skipped_by is None:
                 assert f"leaf:{node.id}" in begun, "it could have begun"
         return items
@@ -108,8 +108,8 @@ def test_followers_of_a_leaf_that_was_split_come_after_all_its_parts() -> None:
     world = World([leaf("a"), leaf("b", ["a"])], {"a": "split", "b": "change"}).run()
     assert world.log.index("leaf:b") > max(world.log.index(f"leaf:a.{n}") for n in range(3))
     assert [change.leaf for change in world.items["leaf:b"].before] == ["a.0", "a.2"]
-    assert world.board.joining is not None
-    assert world.board.joining.steps[0].merged.leaves == ("a.0", "a.2", "b")
+    assert world.board.merge_phase is not None
+    assert world.board.merge_phase.steps[0].merged.leaves == ("a.0", "a.2", "b")
 
 
 def test_files_that_all_may_change_are_nobodys_beginning() -> None:
@@ -143,11 +143,11 @@ def test_fail_fast_comes_to_what_one_at_a_time_would_have_come_to(
     assert [n.id for n in many.board.sequence()] == [n.id for n in alone.board.sequence()]
     for node in alone.board.sequence():
         one, other = (each.board.entries[node.id] for each in (alone, many))
-        assert (one.ended, one.error) == (other.ended, other.error)
+        assert (one.result, one.error) == (other.result, other.error)
     if alone.board.halted is None:
         assert many.came_to == alone.came_to
     else:
-        assert many.board.joining is None or many.board.joining.result is None
+        assert many.board.merge_phase is None or many.board.merge_phase.result is None
 
 
 def test_one_at_a_time_stops_at_the_failure_and_many_start_nothing_beyond_it() -> None:
@@ -184,8 +184,8 @@ def test_one_at_a_time_takes_the_first_that_could_be_next() -> None:
 def test_leaves_in_a_circle_are_said_and_not_waited_for() -> None:
     world = World([leaf("a", ["b"]), leaf("b", ["a"]), leaf("c")], {"c": "change"}).run()
     assert world.board.entries["a"].error == "it comes after itself, by way of others"
-    assert world.board.joining is not None
-    assert world.board.joining.result is not None
+    assert world.board.merge_phase is not None
+    assert world.board.merge_phase.result is not None
 
 
 def lines_run(leaves: list[Node], fates: Fates, **wanted: object) -> int:
@@ -202,7 +202,7 @@ def lines_run(leaves: list[Node], fates: Fates, **wanted: object) -> int:
     sys.settrace(trace)
     try:
         waiting = world.board.begin()
-        while waiting and not world.board.over and world.board.joining is None:
+        while waiting and not world.board.over and world.board.merge_phase is None:
             waiting += world.perform(waiting.pop())
     finally:
         sys.settrace(before)

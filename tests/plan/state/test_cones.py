@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fanwise.plan.work.sparse_folders import NOTHING, Cones, code_beside, is_sparse
+from fanwise.plan.work.sparse_folders import NOTHING, SparseFolders, code_beside, is_sparse
 
 IMPORTS = {
     "a/x.py": ("b/y.py",),
@@ -13,17 +13,17 @@ IMPORTS = {
 
 
 def test_who_edits_sees_its_files_and_what_they_import() -> None:
-    cones = Cones(IMPORTS, ["docs/"], runs=False)
+    cones = SparseFolders(IMPORTS, ["docs/"], runs=False)
     assert cones.of(["a/x.py"], []) == ("a/*", "b/*", "docs")
     assert cones.of(["c/z.py"], ["t/t.py"]) == ("a/*", "c/*", "d/*", "docs", "t/*")
 
 
 def test_what_is_run_has_all_that_it_imports_in_a_circle_too() -> None:
-    assert Cones(IMPORTS, [], runs=True).of(["a/x.py"], []) == ("a", "b", "c")
+    assert SparseFolders(IMPORTS, [], runs=True).of(["a/x.py"], []) == ("a", "b", "c")
 
 
 def test_files_at_the_top_are_always_there() -> None:
-    assert Cones({}, [], runs=False).of(["setup.py"], []) == NOTHING
+    assert SparseFolders({}, [], runs=False).of(["setup.py"], []) == NOTHING
 
 
 def test_code_that_is_in_no_sub_plan_stays_for_nobody_read_what_it_imports() -> None:

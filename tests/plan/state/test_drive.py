@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from fanwise import Caps
 from fanwise.kernel.virtual import run_virtual
-from fanwise.plan.model.leaf_result import Ended
+from fanwise.plan.model.leaf_result import LeafResult
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.run.drive import drive
 from fanwise.plan.split.scorecard import makespan
-from fanwise.plan.state.board import Board
-from fanwise.plan.state.plan_item import Item
-from fanwise.plan.state.policy import Wanted
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.plan_item import PlanItem
+from fanwise.plan.state.policy import PlanPolicy
 from tests.profiles import examples
 
 
@@ -36,15 +36,15 @@ def forests(draw: st.DrawFn) -> list[Node]:
 async def takes(leaves: list[Node], max_parallel: int) -> float:
     """How long the leaves take, each as many seconds as it has tokens."""
 
-    async def perform(item: Item) -> Any:
+    async def perform(item: PlanItem) -> Any:
         assert item.leaf is not None
         await asyncio.sleep(item.leaf.tokens)
-        ended = Ended(leaf=item.leaf.id, status="unchanged")
+        ended = LeafResult(leaf=item.leaf.id, status="unchanged")
         return {**msgspec.to_builtins(ended), "of": item.of}
 
     root = Node(id="root", title="", children=tuple(leaf.id for leaf in leaves))
     tree = Tree(nodes=(root, *leaves))
-    board = Board(tree, Wanted(base="base"), grow=lambda tree, leaf, subplans: tree)
+    board = PlanBoard(tree, PlanPolicy(base="base"), grow=lambda tree, leaf, subplans: tree)
     loop = asyncio.get_running_loop()
     began = loop.time()
     await drive(board, perform, max_parallel, Caps(workspaces=max_parallel), None)

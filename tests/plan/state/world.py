@@ -8,12 +8,18 @@ from random import Random
 from msgspec.structs import replace
 
 from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.leaf_result import Ended, SubPlan
-from fanwise.plan.model.merge_result import Checked, Conflict, Merged, MergeStep, Result
+from fanwise.plan.model.leaf_result import LeafResult, SubPlan
+from fanwise.plan.model.merge_result import (
+    CheckResult,
+    Conflict,
+    MergeResult,
+    MergeStep,
+    PublishedResult,
+)
 from fanwise.plan.model.node import Node, Tree
-from fanwise.plan.state.board import Board
-from fanwise.plan.state.plan_item import Item
-from fanwise.plan.state.policy import Wanted
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.plan_item import PlanItem
+from fanwise.plan.state.policy import PlanPolicy
 
 CHILDREN = ("change", "nothing", "change")
 
@@ -66,9 +72,9 @@ class World:
         failed: Collection[str] = (),
         **wanted: object,
     ) -> None:
-        self.board = Board(
+        self.board = PlanBoard(
             tree(*leaves),
-            Wanted(base="base", **wanted),  # type: ignore[arg-type]
+            PlanPolicy(base="base", **wanted),  # type: ignore[arg-type]
             grow,
             failed=failed,
         )
@@ -78,7 +84,7 @@ class World:
         self._random = Random(order)
         self.log: list[str] = []
         """The keys of items, as they began."""
-        self.items: dict[str, Item] = {}
+        self.items: dict[str, PlanItem] = {}
         self.most = 0
 
     def run(self, at_once: int = 1000) -> World:
@@ -90,7 +96,7 @@ class World:
         assert self.board.over
         return self
 
-    def _begun(self, items: list[Item]) -> list[Item]:
+    def _begun(self, items: list[PlanItem]) -> list[PlanItem]:
         for item in items:
             assert item.key not in self.items, "nothing is done twice"
             self.items[item.key] = item
@@ -101,7 +107,7 @@ class World:
         head, _, number = name.rpartition(".")
         return CHILDREN[int(number)] if head else self.fates[name]
 
-    def perform(self, item: Item) -> list[Item]:
+    def perform(self, item: PlanItem) -> list[PlanItem]:
         board = self.board
         if item.kind == "leaf":
             assert item.leaf is not None
@@ -109,36 +115,36 @@ class World:
             if fate == "fail":
                 return board.leaf_failed(item, f"{item.leaf.id} is too hard")
             return board.leaf_done(item, self.ended(item.leaf, fate))
-        joining = board.joining
-        assert joining is not None
+        merge_phase = board.merge_phase
+        assert merge_phase is not None
         if item.kind == "merge":
-            return joining.merged(item, self.merge(item))
+            return merge_phase.merged(item, self.merge(item))
         if item.kind == "again":
             assert item.leaf is not None
             if item.leaf.id not in self.settles:
-                return joining.again_failed(item, "they want different things")
-            return joining.again_done(item, self.ended(item.leaf, "again"))
+                return merge_phase.again_failed(item, "they want different things")
+            return merge_phase.again_done(item, self.ended(item.leaf, "again"))
         if item.kind == "check":
-            leaves = joining.steps[-1].merged.leaves
+            leaves = merge_phase.steps[-1].merged.leaves
             passed = not self.bad(leaves)
-            return joining.checked(item, Checked(passed=passed, without=item.without))
+            return merge_phase.checked(item, CheckResult(passed=passed, without=item.without))
         assert item.step is not None
         leaves = item.step.merged.leaves
-        result = Result(commit=item.at, branch="b", leaves=leaves, left_out=item.left_out)
-        return joining.left(result)
+        result = PublishedResult(commit=item.at, branch="b", leaves=leaves, left_out=item.left_out)
+        return merge_phase.left(result)
 
-    def ended(self, node: Node, fate: str) -> Ended:
+    def ended(self, node: Node, fate: str) -> LeafResult:
         if fate == "split":
             parts = tuple(SubPlan(goal=f"part {n}", files=(f"{node.id}{n}.py",)) for n in range(3))
-            return Ended(leaf=node.id, status="split", subplans=parts)
+            return LeafResult(leaf=node.id, status="split", subplans=parts)
         if fate == "nothing":
-            return Ended(leaf=node.id, status="unchanged")
+            return LeafResult(leaf=node.id, status="unchanged")
         path = "shared.py" if fate in ("shared", "again") else node.files[0]
         files: dict[str, Blob | None] = {path: Blob("100644", f"{node.id}-{fate}")}
         change = Change(leaf=node.id, title=node.title, files=files)
-        return Ended(leaf=node.id, status="changed", change=change)
+        return LeafResult(leaf=node.id, status="changed", change=change)
 
-    def merge(self, item: Item) -> MergeStep:
+    def merge(self, item: PlanItem) -> MergeStep:
         """Of several that change one file the first is in, the others are in conflict."""
         leaves: list[str] = []
         conflicts = []
@@ -155,7 +161,7 @@ class World:
             leaves.append(change.leaf)
         leaves += [change.leaf for change in item.on_top]
         name = "+".join(leaves)
-        merged = Merged(tree=f"tree {name}", leaves=tuple(leaves), conflicts=tuple(conflicts))
+        merged = MergeResult(tree=f"tree {name}", leaves=tuple(leaves), conflicts=tuple(conflicts))
         return MergeStep(merged=merged, commit=f"commit {name}")
 
     @property
@@ -163,10 +169,15 @@ class World:
         """All that one can see of it."""
         board = self.board
         states = {
-            name: (each.ended and each.ended.status, each.error, each.skipped_by, each.given_up,
+            name: (each.result and each.result.status, each.error, each.skipped_by, each.given_up,
                    each.left_out, each.again is not None)
             for name, each in sorted(board.entries.items())
         }  # fmt: skip
-        joining = board.joining
-        parts = joining and (joining.steps, joining.checks, joining.result, joining.innocent)
+        merge_phase = board.merge_phase
+        parts = merge_phase and (
+            merge_phase.steps,
+            merge_phase.checks,
+            merge_phase.result,
+            merge_phase.innocent,
+        )
         return states, board.halted, parts, sorted((key, i.of) for key, i in self.items.items())

@@ -14,10 +14,17 @@ from msgspec.structs import replace
 from fanwise import Usage, call, fan_out, open_run
 from fanwise.errors import SubPlanFailed
 from fanwise.journal.open import open_journal
-from fanwise.plan.model.change import Blob, Change, Request
-from fanwise.plan.model.leaf_result import Ended, SubPlan, Try
-from fanwise.plan.model.merge_result import Broken, Checked, Conflict, Merged, MergeStep, Result
-from fanwise.plan.model.node import Mode, Node, Said, Scorecard, Split, Tree
+from fanwise.plan.model.change import Blob, Change, EditRequest
+from fanwise.plan.model.leaf_result import LeafResult, SubPlan, Try
+from fanwise.plan.model.merge_result import (
+    BrokenName,
+    CheckResult,
+    Conflict,
+    MergeResult,
+    MergeStep,
+    PublishedResult,
+)
+from fanwise.plan.model.node import FileNote, Mode, Node, Scorecard, Split, Tree
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.rules import Rules
 from fanwise.plan.state.recorded import Recorded, read_run
@@ -120,7 +127,7 @@ async def _asked() -> str:
     return "edits"
 
 
-def ended(leaf: str, status: Any = "changed", **more: Any) -> Ended:
+def ended(leaf: str, status: Any = "changed", **more: Any) -> LeafResult:
     """A leaf that is done; it has changed a file of its own."""
     files = {f"{leaf}.py": Blob("100644", "f" * 40)}
     change = Change(leaf=leaf, title=leaf, files=files) if status == "changed" else None
@@ -128,11 +135,11 @@ def ended(leaf: str, status: Any = "changed", **more: Any) -> Ended:
         "leaf": leaf, "status": status, "change": change, "verified": "passed", "seconds": 2.0,
         "said": f"{leaf} is done",
     }  # fmt: skip
-    return Ended(**{**given, **more})
+    return LeafResult(**{**given, **more})
 
 
 def merged(leaves: Sequence[str], *conflicts: Conflict, **more: Any) -> MergeStep:
-    found = Merged(tree="t" * 40, leaves=tuple(leaves), conflicts=conflicts)
+    found = MergeResult(tree="t" * 40, leaves=tuple(leaves), conflicts=conflicts)
     return MergeStep(merged=found, commit="c" * 40, **more)
 
 
@@ -178,9 +185,11 @@ def story() -> list[Happening]:
         goal="Replace the assertions",
     )
     first, second = grown.by_id["tests/i"].children
-    wish = Request(leaf="tests/e", owner="src/a", path="src/a.py", patch="--- a\n+++ b\n+wish\n")
-    lost = Request(leaf="tests/e", owner=None, path="setup.cfg", patch="--- a\n+++ b\n+lost\n")
-    broken = Broken(
+    wish = EditRequest(
+        leaf="tests/e", owner="src/a", path="src/a.py", patch="--- a\n+++ b\n+wish\n"
+    )
+    lost = EditRequest(leaf="tests/e", owner=None, path="setup.cfg", patch="--- a\n+++ b\n+lost\n")
+    broken = BrokenName(
         name="src.b.total", path="tests/f.py", line=7, used_by="tests/f", removed_by="src/b",
         removed_from="src/b.py", renamed_to="src.b.sum_of",
     )  # fmt: skip
@@ -192,8 +201,8 @@ def story() -> list[Happening]:
     )
     given_up = SubPlanFailed("tests/g", "tests/g", (tried("edits", "no edits"),))
     left = (
-        Said("tests/g", "its conflict could not be settled"),
-        Said("tests/h", "the check fails with it"),
+        FileNote("tests/g", "its conflict could not be settled"),
+        FileNote("tests/h", "the check fails with it"),
     )
     return [
         ("leaf:src/a", ended("src/a")),
@@ -209,12 +218,12 @@ def story() -> list[Happening]:
         ("again:tests/f", ended("tests/f", tries=(tried("merge", "shared.txt: conflict"),))),
         ("merge:1", merged(in_all, broken=(broken,))),
         ("again:tests/g", given_up),
-        ("check:0", Checked(passed=False, said="3 failed", seconds=4.0)),
+        ("check:0", CheckResult(passed=False, said="3 failed", seconds=4.0)),
         ("merge:2", merged([each for each in in_all if each != "tests/h"])),
-        ("check:1", Checked(passed=True, said="all passed", seconds=3.0, without=("tests/h",))),
+        ("check:1", CheckResult(passed=True, said="all passed", seconds=3.0, without=("tests/h",))),
         (
             "result",
-            Result(
+            PublishedResult(
                 commit="d" * 40, branch="fanwise/plan-abc", leaves=tuple(in_all[:3] + in_all[4:]),
                 left_out=left,
             ),

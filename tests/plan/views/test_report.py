@@ -9,9 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from fanwise.errors import SubPlanFailed
-from fanwise.plan.model.change import Request
-from fanwise.plan.model.merge_result import Broken, Checked, Result, Taken
-from fanwise.plan.model.node import Hub, Said
+from fanwise.plan.model.change import EditRequest
+from fanwise.plan.model.merge_result import (
+    BrokenName,
+    CheckResult,
+    OverwrittenFile,
+    PublishedResult,
+)
+from fanwise.plan.model.node import FileNote, Hub
 from fanwise.plan.state.recorded import Recorded
 from fanwise.plan.views.page import report
 from tests.plan.views.made import (
@@ -84,18 +89,19 @@ def hostile(place: Path) -> Recorded:
         replace(leaf("b", after=("a",)), title=EVIL, goal=EVIL),
         replace(leaf("c"), title=EVIL),
     ]
-    wish = Request(leaf="a", owner="b", path=EVIL, patch=EVIL)
-    broken = Broken(
+    wish = EditRequest(leaf="a", owner="b", path=EVIL, patch=EVIL)
+    broken = BrokenName(
         name=EVIL, path=EVIL, line=1, used_by="a", removed_by="b", removed_from=EVIL,
         renamed_to=EVIL,
     )  # fmt: skip
     step = merged(["a"], conflict("b", "a", paths=(EVIL,), detail=EVIL), broken=(broken,))
     step = replace(
-        step, merged=replace(step.merged, taken=(Taken(path=EVIL, leaf="a", others=("b",)),))
+        step,
+        merged=replace(step.merged, taken=(OverwrittenFile(path=EVIL, leaf="a", others=("b",)),)),
     )
     made = split_of(
         tree({"g": nodes}, title=EVIL),
-        hubs=(Hub(EVIL, 3),), unparsed=(Said(EVIL, EVIL),), left_out=(Said(EVIL, EVIL),),
+        hubs=(Hub(EVIL, 3),), unparsed=(FileNote(EVIL, EVIL),), left_out=(FileNote(EVIL, EVIL),),
     )  # fmt: skip
     happened = [
         (
@@ -105,8 +111,11 @@ def hostile(place: Path) -> Recorded:
         ("leaf:b", ended("b")),
         ("leaf:c", SubPlanFailed("c", EVIL, (tried("verify", EVIL),), kept=EVIL)),
         ("merge:0", step),
-        ("check:0", Checked(passed=False, said=EVIL)),
-        ("result", Result(commit=EVIL, branch=EVIL, patch=EVIL, left_out=(Said("b", EVIL),))),
+        ("check:0", CheckResult(passed=False, said=EVIL)),
+        (
+            "result",
+            PublishedResult(commit=EVIL, branch=EVIL, patch=EVIL, left_out=(FileNote("b", EVIL),)),
+        ),
     ]
     return recorded(place, made, happened, plan={"goal": EVIL, "verify": EVIL})
 

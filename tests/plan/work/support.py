@@ -10,9 +10,9 @@ from typing import Any
 
 from fanwise import fan_out
 from fanwise.core.caps import Caps
-from fanwise.plan.model.leaf_result import Ended
+from fanwise.plan.model.leaf_result import LeafResult
 from fanwise.plan.model.node import Node
-from fanwise.plan.work import How, Worker, do_leaf
+from fanwise.plan.work import LeafSettings, LeafWorker, do_leaf
 from fanwise.workspaces import WorkspacePool
 from tests.workspaces.support import git, write
 
@@ -44,17 +44,22 @@ def leaf(*files: str, name: str = "leaf-a", title: str = "pkg", **more: Any) -> 
     return Node(id=name, title=title, files=files or ("pkg/a.py",), **more)
 
 
-def how(folder: Path, **more: Any) -> How:
+def how(folder: Path, **more: Any) -> LeafSettings:
     """As a plan would say."""
-    return How(kept=folder / "kept", imports=IMPORTS, **{"retry": 0, **more})
+    return LeafSettings(kept=folder / "kept", imports=IMPORTS, **{"retry": 0, **more})
 
 
 async def done(
-    pool: WorkspacePool, worker: Worker, node: Node, how: How, goal: str = "Do it", **more: Any
-) -> Ended:
+    pool: WorkspacePool,
+    worker: LeafWorker,
+    node: Node,
+    how: LeafSettings,
+    goal: str = "Do it",
+    **more: Any,
+) -> LeafResult:
     """One leaf, in an item of its own."""
 
-    async def work(item: Node) -> Ended:
+    async def work(item: Node) -> LeafResult:
         return await do_leaf(
             item, goal=goal, worker=worker, pool=pool, how=how, owners=OWNERS, **more
         )
@@ -65,13 +70,15 @@ async def done(
     return outcomes[0].unwrap()
 
 
-def do(repo: Path, worker: Worker, node: Node, how: How, *, slots: int = 1, **more: Any) -> Ended:
+def do(
+    repo: Path, worker: LeafWorker, node: Node, how: LeafSettings, *, slots: int = 1, **more: Any
+) -> LeafResult:
     """The same, for a plain test."""
     with WorkspacePool(repo, slots=slots) as pool:
         return asyncio.run(done(pool, worker, node, how, **more))
 
 
-def blob(repo: Path, ended: Ended, path: str) -> str:
+def blob(repo: Path, ended: LeafResult, path: str) -> str:
     """The text of a file of its change."""
     assert ended.change is not None
     found = ended.change.files[path]
@@ -79,7 +86,7 @@ def blob(repo: Path, ended: Ended, path: str) -> str:
     return git(repo, "cat-file", "blob", found.name)
 
 
-def names(ended: Ended) -> Sequence[str]:
+def names(ended: LeafResult) -> Sequence[str]:
     """The files of its change."""
     return sorted(ended.change.files) if ended.change else []
 

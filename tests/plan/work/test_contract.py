@@ -18,7 +18,7 @@ from fanwise.kernel.confined import scratch_folder
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.model.leaf_result import SubPlan
-from fanwise.plan.work import Ask, Worked, Worker
+from fanwise.plan.work import LeafWorker, WorkRequest, WorkResult
 from fanwise.plan.work.by_call import CallWorker, Work
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.plan.work.by_model import ModelWorker
@@ -43,54 +43,54 @@ class Kind:
         self.fifo = folder / "fifo"
         os.mkfifo(self.fifo)
 
-    def edits(self) -> Worker:
+    def edits(self) -> LeafWorker:
         raise NotImplementedError
 
-    def fails(self) -> Worker:
+    def fails(self) -> LeafWorker:
         raise NotImplementedError
 
-    def splits(self, parts: Any) -> Worker:
+    def splits(self, parts: Any) -> LeafWorker:
         raise NotImplementedError
 
-    def hangs(self) -> Worker:
+    def hangs(self) -> LeafWorker:
         """Writes to the fifo when it has begun."""
         raise NotImplementedError
 
 
 class ByCommand(Kind):
-    def edits(self) -> Worker:
+    def edits(self) -> LeafWorker:
         return CommandWorker("printf 'x = 2\\n' > pkg/a.py; echo well")
 
-    def fails(self) -> Worker:
+    def fails(self) -> LeafWorker:
         return CommandWorker("echo because >&2; exit 3")
 
-    def splits(self, parts: Any) -> Worker:
+    def splits(self, parts: Any) -> LeafWorker:
         (self.folder / "parts.json").write_text(json.dumps(parts))
         return CommandWorker(f"cp {self.folder}/parts.json {{subplans}}")
 
-    def hangs(self) -> Worker:
+    def hangs(self) -> LeafWorker:
         # With a grandchild that has a session of its own and would outlive its parent.
         return CommandWorker(f"setsid sleep 600 & echo $! > {self.fifo}; wait")
 
 
 class ByCall(Kind):
-    def edits(self) -> Worker:
+    def edits(self) -> LeafWorker:
         def work(given: Work) -> str:
             (given.root / given.files[0]).write_text(NEW)
             return "well"
 
         return CallWorker(work)
 
-    def fails(self) -> Worker:
+    def fails(self) -> LeafWorker:
         def work(given: Work) -> None:
             raise ValueError("because")
 
         return CallWorker(work)
 
-    def splits(self, parts: Any) -> Worker:
+    def splits(self, parts: Any) -> LeafWorker:
         return CallWorker(lambda given: {"subplans": parts})
 
-    def hangs(self) -> Worker:
+    def hangs(self) -> LeafWorker:
         async def work(given: Work) -> None:
             self.fifo.write_text("x")
             await asyncio.Event().wait()
@@ -99,16 +99,16 @@ class ByCall(Kind):
 
 
 class ByModel(Kind):
-    def edits(self) -> Worker:
+    def edits(self) -> LeafWorker:
         return ModelWorker(ScriptedModel([f"Well:\n\nFILE: pkg/a.py\n```python\n{NEW}```\n"]))
 
-    def fails(self) -> Worker:
+    def fails(self) -> LeafWorker:
         return ModelWorker(ScriptedModel(["I will not, because"]))
 
-    def splits(self, parts: Any) -> Worker:
+    def splits(self, parts: Any) -> LeafWorker:
         return ModelWorker(ScriptedModel([f"SUBPLANS:\n```json\n{json.dumps(parts)}\n```"]))
 
-    def hangs(self) -> Worker:
+    def hangs(self) -> LeafWorker:
         async def answer(_: object) -> str:
             self.fifo.write_text("x")
             await asyncio.Event().wait()
@@ -118,7 +118,7 @@ class ByModel(Kind):
 
 
 class ByWorkflow(Kind):
-    def _of(self, line: str, *inputs: str) -> Worker:
+    def _of(self, line: str, *inputs: str) -> LeafWorker:
         file = self.folder / "work.yaml"
         document = {
             "workflow": {"id": "work", "name": "Work", "version": "1.0.0"},
@@ -128,17 +128,17 @@ class ByWorkflow(Kind):
         file.write_text(json.dumps(document))
         return WorkflowWorker(read(file))
 
-    def edits(self) -> Worker:
+    def edits(self) -> LeafWorker:
         return self._of("printf 'x = 2\\n' > pkg/a.py; echo well")
 
-    def fails(self) -> Worker:
+    def fails(self) -> LeafWorker:
         return self._of("echo because >&2; exit 3")
 
-    def splits(self, parts: Any) -> Worker:
+    def splits(self, parts: Any) -> LeafWorker:
         (self.folder / "parts.json").write_text(json.dumps(parts))
         return self._of(f"cp {self.folder}/parts.json {{{{ inputs.subplans }}}}", "subplans")
 
-    def hangs(self) -> Worker:
+    def hangs(self) -> LeafWorker:
         return self._of(f"setsid sleep 600 & echo $! > {self.fifo}; wait")
 
 
@@ -159,15 +159,15 @@ def pool(repo: Path) -> Iterator[WorkspacePool]:
         yield found
 
 
-def ask(**more: Any) -> Ask:
-    return Ask(leaf=leaf(*FILES), goal="Do it", files=FILES, prompt="Do it, please", **more)
+def ask(**more: Any) -> WorkRequest:
+    return WorkRequest(leaf=leaf(*FILES), goal="Do it", files=FILES, prompt="Do it, please", **more)
 
 
 def work(
     pool: WorkspacePool,
-    worker: Worker,
-    asked: Ask,
-    then: Callable[[Workspace, Worked], Any] = lambda _, worked: worked,
+    worker: LeafWorker,
+    asked: WorkRequest,
+    then: Callable[[Workspace, WorkResult], Any] = lambda _, worked: worked,
 ) -> Any:
     """Let it work, inside an item."""
 
@@ -184,7 +184,7 @@ def work(
 
 
 def test_what_it_edits_is_in_the_workspace(kind: Kind, pool: WorkspacePool) -> None:
-    def look(here: Workspace, _: Worked) -> Any:
+    def look(here: Workspace, _: WorkResult) -> Any:
         return here.changed_files(), (here.root / "pkg/a.py").read_text()
 
     assert work(pool, kind.edits(), ask(), look) == (["pkg/a.py"], NEW)
@@ -268,7 +268,7 @@ def test_a_cancellation_ends_it(kind: Kind, pool: WorkspacePool) -> None:
     pool.give_back(pool.take())  # it was given back
 
 
-def _unwrapped(pool: WorkspacePool, worker: Worker, asked: Ask) -> Awaitable[Any]:
+def _unwrapped(pool: WorkspacePool, worker: LeafWorker, asked: WorkRequest) -> Awaitable[Any]:
     async def one(_: int) -> Any:
         async with workspace(pool) as here:
             with scratch_folder(here) as scratch:

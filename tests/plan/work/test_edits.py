@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fanwise.errors import ModelQuota, SubPlanFailed, WorkFailed
+from fanwise.plan.work.apply_edits import Contents, edited, write_all
 from fanwise.plan.work.by_model import ModelWorker
-from fanwise.plan.work.editing import Contents, edited, write_all
-from fanwise.plan.work.edits import Answer, BadAnswer, Edit, read_answer
+from fanwise.plan.work.edits import BadAnswer, Edit, ParsedAnswer, read_answer
 from fanwise.plan.work.names import Names, NotInside
 from fanwise.testing import ScriptedModel
 from fanwise.workspaces import WorkspacePool
@@ -30,7 +30,7 @@ def test_whole_files_edits_and_deletions() -> None:
         f"I did this.\n\n{FILE}\nand\n{EDIT.replace('a.py', 'b.py')}\nDELETE: c.py\n"
     )
 
-    assert answer == Answer((
+    assert answer == ParsedAnswer((
         Edit("FILE", "a.py", "x = 1\n"),
         Edit("EDIT", "b.py", pairs=(("one\n", "uno\n"),)),
         Edit("DELETE", "c.py"),
@@ -80,7 +80,7 @@ def test_the_same_as_json() -> None:
 
 @pytest.mark.parametrize("text", ["NOTHING", "I looked.\n\nNOTHING\n", "**NOTHING**", "{}"])
 def test_that_there_is_nothing_to_do_is_an_answer(text: str) -> None:
-    assert read_answer(text) == Answer()
+    assert read_answer(text) == ParsedAnswer()
 
 
 def test_thoughts_are_no_part_of_the_answer() -> None:

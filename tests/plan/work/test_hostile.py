@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from fanwise.errors import SubPlanFailed
-from fanwise.plan.model.leaf_result import Ended
-from fanwise.plan.work import How
+from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.work import LeafSettings
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.plan.work.settle import MOST_PATCH, MOST_SHOWN
 from fanwise.workspaces import WorkspacePool
@@ -24,11 +24,13 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_repository(tmp_path_factory.mktemp("plan") / "repo")
 
 
-def one_after_the_other(repo: Path, first: str, how: How) -> tuple[Ended | SubPlanFailed, Ended]:
+def one_after_the_other(
+    repo: Path, first: str, how: LeafSettings
+) -> tuple[LeafResult | SubPlanFailed, LeafResult]:
     """A bad command, and then a good one in the same slot."""
 
-    async def main(pool: WorkspacePool) -> tuple[Ended | SubPlanFailed, Ended]:
-        bad: Ended | SubPlanFailed
+    async def main(pool: WorkspacePool) -> tuple[LeafResult | SubPlanFailed, LeafResult]:
+        bad: LeafResult | SubPlanFailed
         try:
             bad = await done(pool, CommandWorker(first), leaf(), how)
         except SubPlanFailed as error:
@@ -45,7 +47,7 @@ def one_after_the_other(repo: Path, first: str, how: How) -> tuple[Ended | SubPl
 def test_one_that_deletes_all_files_has_deleted_its_own(repo: Path, tmp_path: Path) -> None:
     first, then = one_after_the_other(repo, "rm -rf ./* ./.git*", how(tmp_path))
 
-    assert isinstance(first, Ended)
+    assert isinstance(first, LeafResult)
     assert first.change is not None
     assert first.change.files == {"pkg/a.py": None}
     assert [each.path for each in first.requests] == sorted(set(FILES) - {"pkg/a.py"})
@@ -99,7 +101,7 @@ def test_one_that_removes_or_replaces_its_folder_fails_and_says_so(
 def test_what_it_does_to_git_changes_nothing(repo: Path, tmp_path: Path, line: str) -> None:
     first, then = one_after_the_other(repo, line, how(tmp_path))
 
-    assert isinstance(first, Ended)
+    assert isinstance(first, LeafResult)
     assert names(first) == names(then) == ["pkg/a.py"]
 
 
@@ -107,7 +109,7 @@ def test_folders_without_rights_are_no_obstacle(repo: Path, tmp_path: Path) -> N
     line = "echo x >> pkg/a.py; echo x >> pkg/b.py; chmod -R a-w ."
     first, then = one_after_the_other(repo, line, how(tmp_path))
 
-    assert isinstance(first, Ended)
+    assert isinstance(first, LeafResult)
     assert names(first) == names(then) == ["pkg/a.py"]
     assert [each.path for each in first.requests] == ["pkg/b.py"]
 
@@ -120,7 +122,7 @@ def test_a_link_is_a_change_and_nothing_is_read_or_written_through_it(
     line = f"ln -s {secret} link; rm -rf pkg; ln -s {tmp_path} pkg"
     first, _ = one_after_the_other(repo, line, how(tmp_path))
 
-    assert isinstance(first, Ended)
+    assert isinstance(first, LeafResult)
     assert first.change is not None
     link = first.change.files["link"]
     assert link is not None
@@ -135,7 +137,7 @@ def test_a_link_is_a_change_and_nothing_is_read_or_written_through_it(
 def test_an_edited_list_of_ignored_files_hides_nothing(repo: Path, tmp_path: Path) -> None:
     first, _ = one_after_the_other(repo, "echo '*' > .gitignore; echo x > new.py", how(tmp_path))
 
-    assert isinstance(first, Ended)
+    assert isinstance(first, LeafResult)
     assert names(first) == ["new.py"]
     assert [each.path for each in first.requests] == [".gitignore"]
 
@@ -157,7 +159,7 @@ def test_big_and_binary_requests_are_bounded(repo: Path, tmp_path: Path) -> None
     line = "yes abcdefgh | head -n 100000 >> pkg/b.py; head -c 50000 /dev/urandom > pkg/c.py"
     first, _ = one_after_the_other(repo, line, how(tmp_path))
 
-    assert isinstance(first, Ended)
+    assert isinstance(first, LeafResult)
     big, binary = first.requests
     assert len(big.patch) < MOST_PATCH + 100
     assert "left out" in big.patch

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.plan.work.lease import Leased, leased
+from fanwise.plan.work.lease import LeasedPaths, leased
 from fanwise.plan.work.settle import settle
 from fanwise.workspaces import WorkspacePool
 from tests.plan.work.support import leaf, make_repository
@@ -35,13 +35,13 @@ def test_each_change_is_in_exactly_one_place(
     assert found.kept == tuple(sorted({*found.own, *found.shared, *found.new}))
 
 
-def sort(*changed: str, shared: tuple[str, ...] = ()) -> Leased:
+def sort(*changed: str, shared: tuple[str, ...] = ()) -> LeasedPaths:
     before = {"a.py", "b.py", "pkg/x.py", "pkg/y.py", "Docs/Readme.md", "CHANGES"}
     return leased(changed, own=("a.py", "pkg/x.py"), shared=shared, before=before)
 
 
 def test_own_shared_new_and_foreign() -> None:
-    assert sort("a.py", "b.py", "CHANGES", "new.py", shared=("CHANGES",)) == Leased(
+    assert sort("a.py", "b.py", "CHANGES", "new.py", shared=("CHANGES",)) == LeasedPaths(
         own=("a.py",), shared=("CHANGES",), new=("new.py",), foreign=("b.py",)
     )
 
@@ -66,7 +66,7 @@ def test_a_new_file_beside_its_own_is_new(path: str) -> None:
 
 
 def test_a_rename_is_a_deletion_and_a_new_file() -> None:
-    assert sort("a.py", "renamed.py") == Leased(("a.py",), (), ("renamed.py",), ())
+    assert sort("a.py", "renamed.py") == LeasedPaths(("a.py",), (), ("renamed.py",), ())
     assert sort("b.py", "renamed.py").foreign == ("b.py",)
 
 

@@ -20,7 +20,7 @@ Known = Mapping[frozenset[str], bool]
 """Whether the check passed, by the leaves that were left out (`Checked.without`)."""
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class NextCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Check this next."""
 
     leaves: tuple[str, ...]
@@ -35,7 +35,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """It comes after this one, which is left out; None: the check fails with it."""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class Culprits(msgspec.Struct, frozen=True, kw_only=True):
     """The end of the search."""
 
     leaves: tuple[str, ...]
@@ -45,11 +45,11 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """The check fails without any leaf, so it says nothing about them; `leaves` is empty."""
 
 
-_Search = Generator[tuple[str, ...], bool, Found]
+_Search = Generator[tuple[str, ...], bool, Culprits]
 _After = Mapping[str, Sequence[str]]
 
 
-def bisect(leaves: Sequence[str], after: _After, known: Known) -> Ask | Found:
+def bisect(leaves: Sequence[str], after: _After, known: Known) -> NextCheck | Culprits:
     """Say what to check next, or what was found. `after` are the leaves that one comes after."""
     search = _search(_Leaves(leaves, after))
     try:
@@ -58,18 +58,18 @@ def bisect(leaves: Sequence[str], after: _After, known: Known) -> Ask | Found:
             kept = set(asked)
             without = tuple(leaf for leaf in leaves if leaf not in kept)
             if frozenset(without) not in known:
-                return Ask(leaves=asked, without=without)
+                return NextCheck(leaves=asked, without=without)
             asked = search.send(known[frozenset(without)])
     except StopIteration as end:
-        found: Found = end.value
+        found: Culprits = end.value
         return found
 
 
 def _search(leaves: _Leaves) -> _Search:
     if (yield leaves.all):
-        return Found(leaves=leaves.all)
+        return Culprits(leaves=leaves.all)
     if not (yield ()):
-        return Found(leaves=(), base_fails=True, left_out=leaves.left_out(set(), leaves.all))
+        return Culprits(leaves=(), base_fails=True, left_out=leaves.left_out(set(), leaves.all))
     good: set[str] = set()
     rest = leaves.in_order()
     culprits: list[str] = []
@@ -91,7 +91,7 @@ def _search(leaves: _Leaves) -> _Search:
         if back and (yield leaves.of(good | back)):
             culprits.remove(culprit)
             good |= back
-    return Found(leaves=leaves.of(good), left_out=leaves.left_out(good, culprits))
+    return Culprits(leaves=leaves.of(good), left_out=leaves.left_out(good, culprits))
 
 
 class _Leaves:

@@ -12,42 +12,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fanwise.plan.merge.overlapping import Bringing, Outcome
-from fanwise.plan.merge.partial_merge import SoFar
-from fanwise.plan.merge.trees import Files, Step, blobs_at, chain, tree_of
+from fanwise.plan.merge.leaf_merge import LeafMerge, LeafMerger
+from fanwise.plan.merge.partial_merge import PartialMerge
+from fanwise.plan.merge.trees import ChainCommit, Files, blobs_at, chain, tree_of
 from fanwise.plan.model.change import Change
-from fanwise.plan.model.merge_result import Conflict, Merged, Moved, Strategy, Taken
+from fanwise.plan.model.merge_result import (
+    Conflict,
+    MergeResult,
+    MovedFile,
+    OverwrittenFile,
+    Strategy,
+)
 from fanwise.workspaces.apart import apart
 from fanwise.workspaces.git import Git
 
 
-class Laid(NamedTuple):
+class LeafEdits(NamedTuple):
     """What one leaf does to the tree that the earlier ones have made."""
 
     leaf: str
     files: Files
 
 
-class Found(NamedTuple):
+class UnwrittenMerge(NamedTuple):
     """A merge, before anything of it is written as a tree."""
 
-    laid: tuple[Laid, ...]
+    laid: tuple[LeafEdits, ...]
     conflicts: tuple[Conflict, ...] = ()
-    taken: tuple[Taken, ...] = ()
-    moved: tuple[Moved, ...] = ()
+    taken: tuple[OverwrittenFile, ...] = ()
+    moved: tuple[MovedFile, ...] = ()
 
 
-def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> Merged:
+def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> MergeResult:
     """Merge the changes in the order in which they are given, and write the tree."""
     found = lay(git, base, changes, strategy)
     files = {path: blob for each in found.laid for path, blob in each.files.items()}
-    commit = chain(git, base, [Step(files, "merged")])[-1] if files else base
+    commit = chain(git, base, [ChainCommit(files, "merged")])[-1] if files else base
     return merged_of(found, tree_of(git, commit))
 
 
-def merged_of(found: Found, tree: str) -> Merged:
+def merged_of(found: UnwrittenMerge, tree: str) -> MergeResult:
     """What is to be told of a merge."""
-    return Merged(
+    return MergeResult(
         tree=tree,
         leaves=tuple(each.leaf for each in found.laid),
         conflicts=found.conflicts,
@@ -56,22 +62,22 @@ def merged_of(found: Found, tree: str) -> Merged:
     )
 
 
-def lay(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> Found:
+def lay(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> UnwrittenMerge:
     """Find what each leaf does to the tree. Only blobs are written."""
     at_base = blobs_at(git, base)
     real = [_without_same(change, at_base) for change in changes]
-    so_far = SoFar(at_base)
+    so_far = PartialMerge(at_base)
     with apart(git) as own:
-        bringing = Bringing(own, so_far, {each.leaf: each for each in real}, strategy)
+        bringing = LeafMerger(own, so_far, {each.leaf: each for each in real}, strategy)
         if strategy == "fail_on_conflict":
             overlaps = tuple(_overlaps(so_far, bringing, real))
-            laid = () if overlaps else tuple(Laid(each.leaf, each.files) for each in real)
-            return Found(laid, overlaps)
+            laid = () if overlaps else tuple(LeafEdits(each.leaf, each.files) for each in real)
+            return UnwrittenMerge(laid, overlaps)
         outcomes = [(change.leaf, _outcome(so_far, bringing, change)) for change in real]
     return _found(outcomes)
 
 
-def _outcome(so_far: SoFar, bringing: Bringing, change: Change) -> Outcome:
+def _outcome(so_far: PartialMerge, bringing: LeafMerger, change: Change) -> LeafMerge:
     """What becomes of the next leaf; if it is in, that is noted."""
     outcome = bringing.outcome(change)
     if not outcome.conflicts:
@@ -79,9 +85,9 @@ def _outcome(so_far: SoFar, bringing: Bringing, change: Change) -> Outcome:
     return outcome
 
 
-def _found(outcomes: Sequence[tuple[str, Outcome]]) -> Found:
-    return Found(
-        tuple(Laid(leaf, each.files) for leaf, each in outcomes if not each.conflicts),
+def _found(outcomes: Sequence[tuple[str, LeafMerge]]) -> UnwrittenMerge:
+    return UnwrittenMerge(
+        tuple(LeafEdits(leaf, each.files) for leaf, each in outcomes if not each.conflicts),
         tuple(conflict for _, each in outcomes for conflict in each.conflicts),
         tuple(taken for _, each in outcomes for taken in each.taken),
         tuple(moved for _, each in outcomes for moved in each.moved),
@@ -93,7 +99,9 @@ def _without_same(change: Change, at_base: Files) -> Change:
     return Change(leaf=change.leaf, title=change.title, files=files)
 
 
-def _overlaps(so_far: SoFar, bringing: Bringing, changes: Sequence[Change]) -> list[Conflict]:
+def _overlaps(
+    so_far: PartialMerge, bringing: LeafMerger, changes: Sequence[Change]
+) -> list[Conflict]:
     """Every difference between two leaves about one path, or about where a file goes.
 
     And files where others need folders.

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 
 from fanwise.plan.merge.trees import Files
 from fanwise.plan.model.change import Blob
-from fanwise.plan.model.merge_result import Moved
+from fanwise.plan.model.merge_result import MovedFile
 from fanwise.plan.model.paths import above
 
 
-class SoFar:
+class PartialMerge:
     """Every file, the one who changed it, and the folders that they make."""
 
     def __init__(self, base: Mapping[str, Blob]) -> None:
@@ -84,7 +84,7 @@ class SoFar:
         return tuple(leaf for leaf in self._added if leaf in wanted)
 
     def put(
-        self, leaf: str, wanted: Iterable[str], files: Files, moved: Iterable[Moved] = ()
+        self, leaf: str, wanted: Iterable[str], files: Files, moved: Iterable[MovedFile] = ()
     ) -> None:
         """Take note of what a leaf has done; `wanted` are the paths that it was about."""
         for each in moved:

@@ -17,16 +17,16 @@ from fanwise.workspaces.git import Git
 _PATCH = ("diff-tree", "-p", "-r", "--binary", "--full-index", "--no-renames", "--no-ext-diff")
 
 
-class Patched(NamedTuple):
+class PatchResult(NamedTuple):
     """What came of it: the files, or those whose patch does not apply, with git's words."""
 
     files: Mapping[str, Blob]
     failed: Mapping[str, str]
 
 
-def patched(
+def apply_patches(
     git: Git, base: Mapping[str, Blob], ours: Mapping[str, Blob], theirs: Mapping[str, Blob]
-) -> Patched:
+) -> PatchResult:
     """Apply to `ours` what `theirs` is against `base`; `git` is a throw-away repository."""
     write_sides(git, base, ours, theirs)
     env = {"GIT_INDEX_FILE": str(git.cwd.with_name("index")), "GIT_LITERAL_PATHSPECS": "1"}
@@ -42,7 +42,7 @@ def patched(
         code, _, said = git.run("apply", "--cached", "-", stdin=patch, env=env)
         if code != 0:
             failed[path] = said
-    return Patched(_files(git, env), failed)
+    return PatchResult(_files(git, env), failed)
 
 
 def _files(git: Git, env: Mapping[str, str]) -> dict[str, Blob]:

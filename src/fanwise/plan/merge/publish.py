@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import NotApplied
-from fanwise.plan.model.merge_result import MergeStep, Result
-from fanwise.plan.model.node import Said
+from fanwise.plan.model.merge_result import MergeStep, PublishedResult
+from fanwise.plan.model.node import FileNote
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.moving import between, move_tree, patch_between
 from fanwise.workspaces.results import branches, check_branch, make_branch, write_patch
@@ -67,8 +67,8 @@ def leave(
     *,
     branch: str | None,
     folder: Path | None,
-    left_out: Sequence[Said] = (),
-) -> Result:
+    left_out: Sequence[FileNote] = (),
+) -> PublishedResult:
     """Write the patch file into the run's folder, and make the branch; None: without it.
 
     If no leaf changed anything, there is neither.
@@ -78,7 +78,7 @@ def leave(
     if patch and folder is not None:
         write_patch(folder / PATCH, patch)
     made = None if branch is None or step.commit == base else _branch(git, branch, step.commit)
-    return Result(
+    return PublishedResult(
         commit=step.commit,
         branch=made,
         patch=PATCH if patch and folder is not None else None,
@@ -95,7 +95,7 @@ def apply(repo: Path, base: str, commit: str) -> list[str]:
     return move_tree(repo, base, commit, state="as in the commit that the plan started from")
 
 
-def rollback(repo: Path, base: str, result: Result) -> Undone:
+def rollback(repo: Path, base: str, result: PublishedResult) -> Undone:
     """Undo `apply`, if that was done, and remove the branch, if it is as it was made.
 
     All files or none: those that are not as `apply` left them are a `NotApplied`. Where files are

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fanwise.plan.merge.merge import Laid, lay, merged_of
+from fanwise.plan.merge.merge import LeafEdits, lay, merged_of
 from fanwise.plan.merge.symbols import broken
-from fanwise.plan.merge.trees import NOBODY, Step, chain, tree_of
+from fanwise.plan.merge.trees import NOBODY, ChainCommit, chain, tree_of
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.merge_result import MergeStep, Strategy
 from fanwise.workspaces.git import Git
@@ -17,7 +17,7 @@ MOST_FILES = 50
 """That are named in the message of a commit."""
 
 
-class Signed(msgspec.Struct, frozen=True, kw_only=True):
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """Who made the commits of a plan, when, and what for."""
 
     goal: str
@@ -31,7 +31,7 @@ def merge_step(
     base: str,
     changes: Sequence[Change],
     strategy: Strategy,
-    signed: Signed,
+    signed: Signature,
     *,
     on_top: Sequence[Change] = (),
 ) -> MergeStep:
@@ -42,9 +42,11 @@ def merge_step(
     """
     again = {change.leaf for change in on_top}
     found = lay(git, base, [each for each in changes if each.leaf not in again], strategy)
-    laid = [*found.laid, *(Laid(each.leaf, each.files) for each in on_top)]
+    laid = [*found.laid, *(LeafEdits(each.leaf, each.files) for each in on_top)]
     by_leaf = {each.leaf: each for each in (*changes, *on_top)}
-    steps = [Step(each.files, message_of(by_leaf[each.leaf], each, signed.goal)) for each in laid]
+    steps = [
+        ChainCommit(each.files, message_of(by_leaf[each.leaf], each, signed.goal)) for each in laid
+    ]
     commits = chain(git, base, steps, author=signed.author, when=signed.when)
     commit = commits[-1] if commits else base
     merged = merged_of(found._replace(laid=tuple(laid)), tree_of(git, commit))
@@ -64,7 +66,7 @@ def rests_on(change: Change, changes: Sequence[Change]) -> tuple[str, ...]:
     )
 
 
-def message_of(change: Change, laid: Laid, goal: str) -> str:
+def message_of(change: Change, laid: LeafEdits, goal: str) -> str:
     """What the commit of a leaf says. Titles and names are others' words: each keeps its line."""
     names = [f"  {_line(path)}" for path in sorted(laid.files)]
     if len(names) > MOST_FILES:

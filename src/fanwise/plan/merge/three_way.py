@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from fanwise.errors import GitFailed
-from fanwise.plan.merge.trees import Planned, Step, blobs_at, write
+from fanwise.plan.merge.trees import ChainCommit, PlannedCommit, blobs_at, write
 from fanwise.plan.model.change import Blob
 from fanwise.workspaces.git import Git
 
@@ -24,7 +24,7 @@ _MOST_MARKS = 2_000
 SUBMODULE = "160000"
 
 
-class Said(NamedTuple):
+class GitMessage(NamedTuple):
     """One thing that git has to say about some files."""
 
     paths: tuple[str, ...]
@@ -32,18 +32,18 @@ class Said(NamedTuple):
     """As git writes it: `contents`, `modify/delete`, `rename/rename` …"""
 
 
-class Together(NamedTuple):
+class ThreeWayResult(NamedTuple):
     """What came of it. With conflicts, `files` has both versions of what is in question."""
 
     files: Mapping[str, Blob]
-    conflicts: tuple[Said, ...]
+    conflicts: tuple[GitMessage, ...]
     marks: str = ""
     """The lines in conflict, with git's marks around them."""
 
 
 def together(
     git: Git, base: Mapping[str, Blob], ours: Mapping[str, Blob], theirs: Mapping[str, Blob]
-) -> Together:
+) -> ThreeWayResult:
     """Merge the files of two sides; `git` is a throw-away repository."""
     write_sides(git, base, ours, theirs)
     options = [word for each in _RENAMES for word in ("-c", each)]
@@ -54,10 +54,10 @@ def together(
     tree, _, rest = out.partition(b"\0")
     files = blobs_at(git, tree.decode())
     if code == 0:
-        return Together(files, ())
+        return ThreeWayResult(files, ())
     found = tuple(_conflicts([os.fsdecode(word) for word in rest.split(b"\0")]))
     contents = {path for each in found if each.kind == "contents" for path in each.paths}
-    return Together(files, found, _marks(git, {path: files[path] for path in sorted(contents)
+    return ThreeWayResult(files, found, _marks(git, {path: files[path] for path in sorted(contents)
                                                if path in files}))  # fmt: skip
 
 
@@ -86,17 +86,17 @@ def write_sides(
 ) -> None:
     """Write the commits of the two sides and of what they have in common."""
     sides = [(BASE, None, base), (MERGED, ":1", ours), (LEAF, ":1", theirs)]
-    write(git, [Planned(f"refs/heads/{ref}", on, _step(files, base if on else {}))
+    write(git, [PlannedCommit(f"refs/heads/{ref}", on, _step(files, base if on else {}))
                 for ref, on, files in sides])  # fmt: skip
 
 
-def _step(files: Mapping[str, Blob], base: Mapping[str, Blob]) -> Step:
+def _step(files: Mapping[str, Blob], base: Mapping[str, Blob]) -> ChainCommit:
     changed: dict[str, Blob | None] = dict.fromkeys(base.keys() - files.keys())
     changed |= {path: blob for path, blob in files.items() if base.get(path) != blob}
-    return Step(changed, "")
+    return ChainCommit(changed, "")
 
 
-def _conflicts(words: list[str]) -> Iterable[Said]:
+def _conflicts(words: list[str]) -> Iterable[GitMessage]:
     """Read what follows the tree: names, an empty word, then messages.
 
     A message is a count, so many paths, a type, and a text. What comes after them is advice.
@@ -106,7 +106,7 @@ def _conflicts(words: list[str]) -> Iterable[Said]:
         count = int(words[at])
         paths, kind = words[at + 1 : at + 1 + count], words[at + 1 + count]
         if kind.startswith("CONFLICT (") and kind != "CONFLICT (binary)":
-            yield Said(tuple(paths), kind.removeprefix("CONFLICT (").removesuffix(")"))
+            yield GitMessage(tuple(paths), kind.removeprefix("CONFLICT (").removesuffix(")"))
         at += count + 3
 
 

@@ -23,19 +23,19 @@ _MARKS = "marks"
 _QUOTED = {ord('"'): b'\\"', ord("\\"): b"\\\\", ord("\n"): b"\\n"}
 
 
-class Step(NamedTuple):
+class ChainCommit(NamedTuple):
     """One commit of a chain: what it changes, and what it says."""
 
     files: Files
     message: str
 
 
-class Planned(NamedTuple):
+class PlannedCommit(NamedTuple):
     """A commit to be written: on another one, on none, or on the one before it in its ref."""
 
     ref: str
     parent: str | None
-    step: Step
+    step: ChainCommit
 
 
 def commit_with(git: Git, base: str, changes: Sequence[Change], message: str) -> str:
@@ -44,11 +44,16 @@ def commit_with(git: Git, base: str, changes: Sequence[Change], message: str) ->
     The same changes make the same commit. Without any it is `base` itself.
     """
     files = {path: blob for change in changes for path, blob in change.files.items()}
-    return chain(git, base, [Step(files, message)])[-1] if files else base
+    return chain(git, base, [ChainCommit(files, message)])[-1] if files else base
 
 
 def chain(
-    git: Git, base: str, steps: Sequence[Step], *, author: str = NOBODY, when: int | None = None
+    git: Git,
+    base: str,
+    steps: Sequence[ChainCommit],
+    *,
+    author: str = NOBODY,
+    when: int | None = None,
 ) -> list[str]:
     """Return commits, one on the other, the first of them on `base`.
 
@@ -60,12 +65,12 @@ def chain(
     first, made = git("log", "-1", "--format=%H %ct", "--end-of-options", base, "--").split()
     with apart(git) as own:
         ref = "refs/heads/chain"
-        planned = [Planned(ref, None if n else first, step) for n, step in enumerate(steps)]
+        planned = [PlannedCommit(ref, None if n else first, step) for n, step in enumerate(steps)]
         return write(own, planned, author=author, when=int(made) if when is None else when)
 
 
 def write(
-    git: Git, planned: Sequence[Planned], *, author: str = NOBODY, when: int = 0
+    git: Git, planned: Sequence[PlannedCommit], *, author: str = NOBODY, when: int = 0
 ) -> list[str]:
     """Write commits, and name the last of each ref; `git` is a throw-away repository."""
     stream = b"".join(_stream(planned, f"{author} {when} +0000"))
@@ -99,7 +104,7 @@ def tree_of(git: Git, commit: str) -> str:
     return git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}")
 
 
-def _stream(planned: Sequence[Planned], who: str) -> Iterator[bytes]:
+def _stream(planned: Sequence[PlannedCommit], who: str) -> Iterator[bytes]:
     yield b"feature done\n"
     for mark, (ref, parent, step) in enumerate(planned, 1):
         message = step.message.encode("utf-8", "surrogateescape")

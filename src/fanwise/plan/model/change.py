@@ -23,7 +23,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """Each path that it changed, and what stands there now; None: it was deleted."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class EditRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An edit that a leaf made in a file that is not its own: kept aside for the owner."""
 
     leaf: str

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from fanwise.plan.model.change import Change, Request
+from fanwise.plan.model.change import Change, EditRequest
 
 Stage = Literal["work", "edits", "verify", "subplans", "merge"]
 """Where a try can fail: the command, model or function; what it changed; the verification; the
@@ -31,14 +31,14 @@ class SubPlan(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...]
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class LeafResult(msgspec.Struct, frozen=True, kw_only=True):
     """A leaf that is done."""
 
     leaf: str
     status: Literal["changed", "unchanged", "split"]
     change: Change | None = None
     """None: it changed nothing, or returned sub-plans."""
-    requests: tuple[Request, ...] = ()
+    requests: tuple[EditRequest, ...] = ()
     subplans: tuple[SubPlan, ...] = ()
     tries: tuple[Try, ...] = ()
     """Those before the one that did."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from fanwise.plan.model.node import Said
+from fanwise.plan.model.node import FileNote
 
 Strategy = Literal["three_way", "sequential", "fail_on_conflict", "ours_last"]
 """How changes of several leaves to one file come together:
@@ -37,7 +37,7 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """What git said, or the lines in question: for people, and for the leaf's next try."""
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class OverwrittenFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file in which leaves were in conflict, and the last of them was taken (`ours_last`)."""
 
     path: str
@@ -47,7 +47,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """Whose changes to it are lost."""
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class MovedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that one leaf renamed and another changed: the changes went with it."""
 
     path: str
@@ -57,15 +57,15 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[str, ...]
 
 
-class Merged(msgspec.Struct, frozen=True, kw_only=True):
+class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
     """The tree with all that goes together."""
 
     tree: str
     leaves: tuple[str, ...]
     """Those that are in, in order."""
     conflicts: tuple[Conflict, ...] = ()
-    taken: tuple[Taken, ...] = ()
-    moved: tuple[Moved, ...] = ()
+    taken: tuple[OverwrittenFile, ...] = ()
+    moved: tuple[MovedFile, ...] = ()
 
     @property
     def aside(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(each.leaf for each in self.conflicts))
 
 
-class Broken(msgspec.Struct, frozen=True, kw_only=True):
+class BrokenName(msgspec.Struct, frozen=True, kw_only=True):
     """A name that one leaf took away, and another began to use."""
 
     name: str
@@ -92,15 +92,15 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
 class MergeStep(msgspec.Struct, frozen=True, kw_only=True):
     """One merge of a plan: what came of it, as a commit, and what it would break."""
 
-    merged: Merged
+    merged: MergeResult
     commit: str
     """The last of one commit for each leaf; the base, if no leaf is in."""
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[BrokenName, ...] = ()
     of: str = ""
     """A digest of all that it was made from."""
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """What the check said of a merged tree."""
 
     passed: bool
@@ -113,7 +113,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """A digest of all that it was made from."""
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class PublishedResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan leaves behind."""
 
     commit: str
@@ -122,7 +122,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the patch file, in the run's folder."""
     leaves: tuple[str, ...] = ()
     """Those whose changes are in it, in order."""
-    left_out: tuple[Said, ...] = ()
+    left_out: tuple[FileNote, ...] = ()
     """Leaves whose changes are not, and why; `path` is the leaf's id."""
     of: str = ""
     """A digest of all that it was made from."""

@@ -35,7 +35,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """Of a sub-plan that another one returned: its own goal. Else that of the plan."""
 
 
-class Said(NamedTuple):
+class FileNote(NamedTuple):
     """A file, and what is to be said of it."""
 
     path: str
@@ -117,8 +117,8 @@ class Split(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     imports: dict[str, tuple[str, ...]]
     """Of each file, those that it imports; both in the plan."""
     hubs: tuple[Hub, ...] = ()
-    unparsed: tuple[Said, ...] = ()
+    unparsed: tuple[FileNote, ...] = ()
     """Files in whose language imports cannot be read; they are in leaves all the same."""
-    left_out: tuple[Said, ...] = ()
+    left_out: tuple[FileNote, ...] = ()
     """Files that match and are in no leaf: binary, generated."""
     scorecard: Scorecard

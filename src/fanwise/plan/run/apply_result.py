@@ -12,12 +12,14 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
 from fanwise.plan.merge.publish import Delivery, Undone, apply, rollback
-from fanwise.plan.model.merge_result import Result
-from fanwise.plan.spec.resolved_spec import Case
+from fanwise.plan.model.merge_result import PublishedResult
+from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.replay import items_of
 
 
-async def deliver(case: Case, result: Result | None, run: Run, *, to_work_tree: bool) -> Delivery:
+async def deliver(
+    resolved: ResolvedPlan, result: PublishedResult | None, run: Run, *, to_work_tree: bool
+) -> Delivery:
     """Write the result to the work tree if asked to, and say where its patch is."""
     folder = kept_files(run)
     if result is None:
@@ -28,20 +30,20 @@ async def deliver(case: Case, result: Result | None, run: Run, *, to_work_tree: 
     if not to_work_tree:
         return Delivery(patch=patch)
     try:
-        files = await in_thread(apply, case.repo, case.base.commit, result.commit)
+        files = await in_thread(apply, resolved.repo, resolved.base.commit, result.commit)
     except FanwiseError as error:
         return Delivery(patch=patch, problem=str(error))
     return Delivery(patch=patch, applied=files, is_there=True)
 
 
-async def roll_back(case: Case, run: Run) -> Undone | None:
+async def roll_back(resolved: ResolvedPlan, run: Run) -> Undone | None:
     """Undo what was applied and remove the branch; None if there is no result."""
     items = [] if run.journal is None else items_of(run.journal, run.id)
     value = next((each.value for each in items if each.key == "result"), None)
     if value is None:
         return None
-    result = msgspec.convert(JSON.decode(value), Result)
-    return await in_thread(rollback, case.repo, case.base.commit, result)
+    result = msgspec.convert(JSON.decode(value), PublishedResult)
+    return await in_thread(rollback, resolved.repo, resolved.base.commit, result)
 
 
 def _short(path: Path) -> Path:

@@ -1,7 +1,7 @@
 """Runs the board: each of its items is an item of one fan-out, recorded once.
 
-A recorded outcome counts if everything that decides it is unchanged: `Item.of` is a digest of that.
-So a resume repeats nothing, and after an edit of the plan only what has changed is done anew.
+A recorded outcome counts if everything that decides it is unchanged: `PlanItem.of` is a digest
+of that. So a resume repeats nothing, and an edited plan redoes only what the edit affects.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from fanwise.kernel.driver import Driver, QueueLimit
 from fanwise.kernel.run import Run
 from fanwise.plan.model.node import Tree
 from fanwise.plan.split.scorecard import urgency
-from fanwise.plan.state.board import Board
-from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, Item
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 from fanwise.plan.state.replay import counts
 
 WORKSPACES = "workspaces"
 
 
 async def drive(
-    board: Board,
-    perform: Callable[[Item], Awaitable[Any]],
+    board: PlanBoard,
+    perform: Callable[[PlanItem], Awaitable[Any]],
     cap: int,
     caps: Caps,
     run: Run | None,
@@ -41,20 +41,20 @@ async def drive(
     priority = _Priority(board, cap)
     tree = board.tree
 
-    async def work(item: Item) -> Any:
+    async def work(item: PlanItem) -> Any:
         try:
             return await perform(item)
         except FanwiseError as error:
             error.of = item.of  # type: ignore[attr-defined]  # recorded with the error's fields
             raise
 
-    async def after(item: Item, outcome: Outcome[Any]) -> None:
+    async def after(item: PlanItem, outcome: Outcome[Any]) -> None:
         nonlocal tree
         if board.tree is not tree:
             tree = board.tree
             grew(tree)
 
-    def reuse(item: Item, recorded: Outcome[Any]) -> bool:
+    def reuse(item: PlanItem, recorded: Outcome[Any]) -> bool:
         return item.key not in lost and counts(item, recorded, item.kind in SUB_PLANS)
 
     await Driver(
@@ -75,14 +75,14 @@ async def drive(
 class _Priority:
     """Of the leaves that could begin, the one with the longest chain behind it goes first."""
 
-    def __init__(self, board: Board, cap: int) -> None:
+    def __init__(self, board: PlanBoard, cap: int) -> None:
         self._board = board
         self._limit = QueueLimit("items", cap)
         self._tree: Tree | None = None
         self._urgency: dict[str, int] = {}
         self._followers = False
 
-    def limit(self, item: Item) -> QueueLimit | None:
+    def limit(self, item: PlanItem) -> QueueLimit | None:
         """Where leaves follow others, only as many are in the fan-out as can run.
 
         What is in it begins the moment another ends, before it is known what that one made ready.
@@ -90,7 +90,7 @@ class _Priority:
         self._look()
         return self._limit if self._followers else None
 
-    def rank(self, item: Item) -> float:
+    def rank(self, item: PlanItem) -> float:
         """By the tokens in the longest chain that it begins."""
         self._look()
         return 0.0 if item.leaf is None else -self._urgency.get(item.leaf.id, 0)
@@ -102,6 +102,6 @@ class _Priority:
             self._followers = any(leaf.after for leaf in self._tree.leaves)
 
 
-def needs_of(item: Item) -> Mapping[str, int]:
+def needs_of(item: PlanItem) -> Mapping[str, int]:
     """Which permits an item takes."""
     return {} if item.kind in ("merge", "result") else {WORKSPACES: 1}

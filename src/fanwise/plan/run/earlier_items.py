@@ -19,7 +19,7 @@ from fanwise.workspaces.results import branches
 BRANCH = "refs/heads/"
 
 
-class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+class EarlierItems(msgspec.Struct, frozen=True, kw_only=True):
     """Empty for a new run."""
 
     failed: frozenset[str] = frozenset()
@@ -30,13 +30,13 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
     """All others."""
 
 
-def earlier(run: Run, git: Git, path: str) -> Earlier:
+def earlier(run: Run, git: Git, path: str) -> EarlierItems:
     """Look into the journal, and whether git still has what it speaks of: nothing else names it.
 
     `path` is that of the plan's fan-out in the run.
     """
     if run.journal is None or not run.resumed:
-        return Earlier()
+        return EarlierItems()
     items = list(items_of(run.journal, run.id, path))
     failed = () if run.retries_failed else (each for each in items if each.status == "failed")
     named = {
@@ -47,7 +47,7 @@ def earlier(run: Run, git: Git, path: str) -> Earlier:
     gone = missing(git, {name for names in named.values() for name in names})
     gone |= {name for name in named.get("result", ()) if name.startswith(BRANCH)} - _branches(git)
     lost = frozenset(key for key, names in named.items() if names & gone)
-    return Earlier(
+    return EarlierItems(
         failed=frozenset(leaf for each in failed if (leaf := _leaf(each.key))),
         lost=lost,
         records=tuple(each for each in items if each.key not in lost),

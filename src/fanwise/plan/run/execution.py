@@ -14,13 +14,13 @@ from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.model.node import Tree
 from fanwise.plan.run.drive import drive
 from fanwise.plan.run.earlier_items import earlier, path_here
-from fanwise.plan.run.item_work import Work
+from fanwise.plan.run.item_work import ItemWork
 from fanwise.plan.run.keep_changes import keep_changes
-from fanwise.plan.spec.resolved_spec import Case
+from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.patterns import Patterns
-from fanwise.plan.state.board import Board
-from fanwise.plan.state.policy import Wanted
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.policy import PlanPolicy
 from fanwise.plan.state.replay import replay
 from fanwise.plan.state.summary import Summary, summary_of
 from fanwise.plan.work.sparse_folders import NOTHING
@@ -28,26 +28,34 @@ from fanwise.workspaces import WorkspacePool
 
 
 async def execute(
-    case: Case, run: Run, *, bisect: bool = False, grew: Callable[[Tree], None] = lambda tree: None
+    resolved: ResolvedPlan,
+    run: Run,
+    *,
+    bisect: bool = False,
+    grew: Callable[[Tree], None] = lambda tree: None,
 ) -> Summary:
     """Do all sub-plans, and bring together what they changed."""
-    before = await in_thread(earlier, run, case.git, path_here())
-    wanted = wanted_of(case, bisect=bisect)
-    board = Board(case.tree, wanted, grower(case), failed=before.failed)
+    before = await in_thread(earlier, run, resolved.git, path_here())
+    policy = policy_of(resolved, bisect=bisect)
+    board = PlanBoard(resolved.tree, policy, grower(resolved), failed=before.failed)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files_of(run))
         pool = None
-        if replay(Board(case.tree, wanted, grower(case)), before.records, _retries(run)):
-            pool = await stack.enter_async_context(_workspaces(case))
-        work = await in_thread(Work, case, pool, folder, tree=lambda: board.tree, grow=grower(case))
-        caps = case.caps(len(pool or ()) or case.slots)
+        if replay(
+            PlanBoard(resolved.tree, policy, grower(resolved)), before.records, _retries(run)
+        ):
+            pool = await stack.enter_async_context(_workspaces(resolved))
+        work = await in_thread(
+            ItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(resolved)
+        )
+        caps = resolved.caps(len(pool or ()) or resolved.slots)
         await drive(
-            board, work.perform, case.spec.max_parallel, caps, run, lost=before.lost, grew=grew
+            board, work.perform, resolved.spec.max_parallel, caps, run, lost=before.lost, grew=grew
         )
         kept: Mapping[str, str] = {}
         if board.over and kept_files(run) is not None:
-            base = case.base.commit
-            kept = await in_thread(keep_changes, case.git, base, board.entries, folder)
+            base = resolved.base.commit
+            kept = await in_thread(keep_changes, resolved.git, base, board.entries, folder)
     if board.fatal is not None:
         raise board.fatal
     return summary_of(board, kept, complete=board.over)
@@ -59,33 +67,33 @@ def _retries(run: Run) -> bool:
     return run.retries_failed or (around is not None and around.again)
 
 
-def _workspaces(case: Case) -> AbstractAsyncContextManager[WorkspacePool]:
+def _workspaces(resolved: ResolvedPlan) -> AbstractAsyncContextManager[WorkspacePool]:
     return open_workspaces(
-        case.repo,
-        slots=case.slots,
-        copy=case.spec.copy_,
+        resolved.repo,
+        slots=resolved.slots,
+        copy=resolved.spec.copy_,
         sparse=NOTHING,  # who takes one says what it needs
-        base=case.base.commit,
+        base=resolved.base.commit,
     )
 
 
-def wanted_of(case: Case, *, bisect: bool) -> Wanted:
+def policy_of(resolved: ResolvedPlan, *, bisect: bool) -> PlanPolicy:
     """As the board takes it."""
-    spec = case.spec
-    shared = Patterns(case.shared)
-    return Wanted(
-        base=case.base.commit,
-        work=case.work,
+    spec = resolved.spec
+    shared = Patterns(resolved.shared)
+    return PlanPolicy(
+        base=resolved.base.commit,
+        work=resolved.work,
         strategy=spec.merge,
         check=spec.check_,
         bisect=bisect,
         fail_fast=spec.fail_fast,
         result=spec.result,
-        shared=lambda path: bool(case.shared) and shared.match(path),
+        shared=lambda path: bool(resolved.shared) and shared.match(path),
     )
 
 
-def grower(case: Case) -> Callable[[Tree, str, Sequence[SubPlan]], Tree]:
+def grower(resolved: ResolvedPlan) -> Callable[[Tree, str, Sequence[SubPlan]], Tree]:
     """Puts sub-plans below a leaf, by the rules of the plan."""
 
     def grown(tree: Tree, leaf: str, subplans: Sequence[SubPlan]) -> Tree:
@@ -93,10 +101,10 @@ def grower(case: Case) -> Callable[[Tree, str, Sequence[SubPlan]], Tree]:
             tree,
             leaf,
             subplans,
-            rules=case.rules,
-            digests=case.base.digests,
-            tokens=case.base.tokens,
-            goal=case.spec.goal,
+            rules=resolved.rules,
+            digests=resolved.base.digests,
+            tokens=resolved.base.tokens,
+            goal=resolved.spec.goal,
         )
 
     return grown

@@ -17,25 +17,25 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.merge.publish import branch_name, leave
-from fanwise.plan.merge.step import Signed, author_of, merge_step
+from fanwise.plan.merge.step import Signature, author_of, merge_step
 from fanwise.plan.merge.trees import commit_with
-from fanwise.plan.model.leaf_result import Ended, SubPlan, Try
-from fanwise.plan.model.merge_result import Checked, Conflict, MergeStep, Result
+from fanwise.plan.model.leaf_result import LeafResult, SubPlan, Try
+from fanwise.plan.model.merge_result import CheckResult, Conflict, MergeStep, PublishedResult
 from fanwise.plan.model.node import Node, Tree
-from fanwise.plan.spec.resolved_spec import Case
-from fanwise.plan.state.plan_item import LEAF_FAN_OUT, Item
-from fanwise.plan.work.captured_output import said_by
-from fanwise.plan.work.how import How
+from fanwise.plan.spec.resolved_plan import ResolvedPlan
+from fanwise.plan.state.plan_item import LEAF_FAN_OUT, PlanItem
+from fanwise.plan.work.captured_output import output_of
 from fanwise.plan.work.leaf import do_leaf
+from fanwise.plan.work.leaf_settings import LeafSettings
 from fanwise.plan.work.names import Names
-from fanwise.plan.work.sparse_folders import Cones, code_beside, is_sparse
+from fanwise.plan.work.sparse_folders import SparseFolders, code_beside, is_sparse
 from fanwise.plan.work.verify import judging_tests, settings_for
 from fanwise.workspaces import WorkspacePool
 
 START = "What the sub-plans before this one have changed"
 
 
-class Work:
+class ItemWork:
     """Does them, in the workspaces of a run. What each gives is plain data.
 
     `tree` is asked for the sub-plans as they are now, `grow` whether some can be added. Without a
@@ -44,20 +44,20 @@ class Work:
 
     def __init__(
         self,
-        case: Case,
+        resolved: ResolvedPlan,
         pool: WorkspacePool | None,
         folder: Path,
         *,
         tree: Callable[[], Tree],
         grow: Callable[[Tree, str, Sequence[SubPlan]], Tree],
     ) -> None:
-        self._case = case
+        self._case = resolved
         self._workspaces = pool
         self._folder = folder
         self._tree = tree
         self._grow = grow
-        spec, split = case.spec, case.base.split
-        self._how = How(
+        spec, split = resolved.spec, resolved.base.split
+        self._how = LeafSettings(
             kept=folder,
             imports=split.imports,
             shared=spec.shared,
@@ -68,18 +68,20 @@ class Work:
             sandbox=spec.sandbox,
             env=spec.env,
         )
-        self._cones = cones_of(case) if is_sparse(spec.sparse, case.base.files) else None
+        self._cones = (
+            sparse_folders_of(resolved) if is_sparse(spec.sparse, resolved.base.files) else None
+        )
 
     @property
     def _pool(self) -> WorkspacePool:
         assert self._workspaces is not None, "all that needs one was known"
         return self._workspaces
 
-    async def perform(self, item: Item) -> Any:
+    async def perform(self, item: PlanItem) -> Any:
         """Any of them."""
         return msgspec.to_builtins(replace(await self._perform(item), of=item.of))
 
-    async def _perform(self, item: Item) -> Any:
+    async def _perform(self, item: PlanItem) -> Any:
         if item.kind == "merge":
             return await self._merge(item)
         if item.kind == "check":
@@ -88,34 +90,34 @@ class Work:
             return await self._leave(item)
         return await self._within_budget(item)
 
-    async def _merge(self, item: Item) -> MergeStep:
-        case = self._case
-        signed = Signed(goal=case.spec.goal, author=await in_thread(author_of, case.git))
+    async def _merge(self, item: PlanItem) -> MergeStep:
+        resolved = self._case
+        signed = Signature(goal=resolved.spec.goal, author=await in_thread(author_of, resolved.git))
         return await in_thread(
             merge_step,
-            case.git,
-            case.base.commit,
+            resolved.git,
+            resolved.base.commit,
             item.changes,
-            case.spec.merge,
+            resolved.spec.merge,
             signed,
             on_top=item.on_top,
         )
 
-    async def _leave(self, item: Item) -> Result:
-        case = self._case
+    async def _leave(self, item: PlanItem) -> PublishedResult:
+        resolved = self._case
         assert item.step is not None
-        branch = branch_name(case.tree.root.id) if case.spec.result == "branch" else None
+        branch = branch_name(resolved.tree.root.id) if resolved.spec.result == "branch" else None
         return await in_thread(
             leave,
-            case.repo,
-            case.base.commit,
+            resolved.repo,
+            resolved.base.commit,
             item.step,
             branch=branch,
             folder=self._folder,
             left_out=item.left_out,
         )
 
-    async def _within_budget(self, item: Item) -> Ended:
+    async def _within_budget(self, item: PlanItem) -> LeafResult:
         """A sub-plan; what it spends counts against its own budget too, if it has one."""
         given = self._case.spec.each.budget
         if given is None:
@@ -127,26 +129,26 @@ class Work:
         budget = Budget(requests=given.requests, tokens=given.tokens, usd=given.usd)
         # Its key says what it is of: with another beginning it is another.
         found = await fan_out(once, [item.of], cap=1, key=str, name=LEAF_FAN_OUT, budget=budget)
-        return msgspec.convert(found[0].unwrap(), Ended)
+        return msgspec.convert(found[0].unwrap(), LeafResult)
 
-    async def _leaf(self, item: Item) -> Ended:
+    async def _leaf(self, item: PlanItem) -> LeafResult:
         leaf = item.leaf
         assert leaf is not None
-        case, again = self._case, item.kind == "again"
+        resolved, again = self._case, item.kind == "again"
         at = item.at
         if item.before:
-            at = await in_thread(commit_with, case.git, item.at, item.before, START)
+            at = await in_thread(commit_with, resolved.git, item.at, item.before, START)
         return await do_leaf(
             leaf,
-            goal=case.spec.goal,
-            worker=case.worker,
+            goal=resolved.spec.goal,
+            worker=resolved.worker,
             pool=self._pool,
             how=self._how,
             owners=self._tree().owners,
             at=at,
             sparse=self._cone(leaf),
             before=[self._try_of(each) for each in item.conflicts],
-            depth_left=0 if again else case.spec.split.max_depth - leaf.depth,
+            depth_left=0 if again else resolved.spec.split.max_depth - leaf.depth,
             accepts=lambda subplans: self._grow(self._tree(), leaf.id, subplans),
         )
 
@@ -167,7 +169,7 @@ class Work:
             said=conflict.detail,
         )
 
-    async def _check(self, item: Item) -> Checked:
+    async def _check(self, item: PlanItem) -> CheckResult:
         """The whole of it, at the merged commit."""
         spec = self._case.spec
         assert spec.check_ is not None
@@ -179,10 +181,10 @@ class Work:
                 try:
                     result = await run_in_workspace(here, spec.check_, settings, scratch=scratch)
                 except CommandFailed as error:
-                    return Checked(passed=False, said=error.message, without=item.without)
-        said = said_by(result)
+                    return CheckResult(passed=False, said=error.message, without=item.without)
+        said = output_of(result)
         why = "" if result.ok else ending_of(result, settings) or hint_of(said)
-        return Checked(
+        return CheckResult(
             passed=result.ok and not ending_of(result, settings),
             said=f"{said}\n{why}".strip() if why else said,
             seconds=clock() - began,
@@ -190,13 +192,13 @@ class Work:
         )
 
 
-def cones_of(case: Case) -> Cones:
+def sparse_folders_of(resolved: ResolvedPlan) -> SparseFolders:
     """Which folders each sub-plan has."""
-    spec, inside = case.spec, case.place.inside
+    spec, inside = resolved.spec, resolved.place.inside
     asked = spec.sparse if isinstance(spec.sparse, tuple) else ()
     further = {f"{inside}/{each}" if inside else each for each in asked}
     runs = spec.verify is not None
     if runs:
-        command = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", case.base.commit)
-        further |= code_beside(case.git.names(*command), case.base.digests)
-    return Cones(case.base.split.imports, further, runs=runs)
+        command = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", resolved.base.commit)
+        further |= code_beside(resolved.git.names(*command), resolved.base.digests)
+    return SparseFolders(resolved.base.split.imports, further, runs=runs)

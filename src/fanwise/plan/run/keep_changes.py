@@ -8,13 +8,15 @@ from pathlib import Path
 from fanwise.plan.merge.trees import commit_with
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.paths import patch_name
-from fanwise.plan.state.leaf_entry import Entry
+from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.work.settle import keep_patch
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.moving import patch_between
 
 
-def keep_changes(git: Git, base: str, entries: Mapping[str, Entry], folder: Path) -> dict[str, str]:
+def keep_changes(
+    git: Git, base: str, entries: Mapping[str, LeafEntry], folder: Path
+) -> dict[str, str]:
     """Write those of leaves that were set aside or left out; return where each is."""
     found = {}
     for leaf, change in _not_in(entries):
@@ -23,10 +25,10 @@ def keep_changes(git: Git, base: str, entries: Mapping[str, Entry], folder: Path
     return found
 
 
-def _not_in(entries: Mapping[str, Entry]) -> Iterator[tuple[str, Change]]:
+def _not_in(entries: Mapping[str, LeafEntry]) -> Iterator[tuple[str, Change]]:
     """The change of a leaf that was done once more lies on others; its first one does not."""
     for leaf, entry in entries.items():
         aside = bool(entry.conflicts) and (entry.again is None or entry.given_up is not None)
-        first = None if entry.ended is None else entry.ended.change
+        first = None if entry.result is None else entry.result.change
         if first is not None and (aside or entry.left_out):
             yield leaf, first

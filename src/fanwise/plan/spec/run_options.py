@@ -7,7 +7,7 @@ import msgspec
 from fanwise.errors import UsageError
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PlanRunOptions(msgspec.Struct, frozen=True):
     """What somebody wants of a plan, this time."""
 
     bisect: bool = False
@@ -23,14 +23,14 @@ class Asked(msgspec.Struct, frozen=True):
     """Approved beforehand: whoever asks, sees to that."""
 
     @staticmethod
-    def of(rerun: str | None = None, **options: bool) -> Asked:
+    def of(rerun: str | None = None, **options: bool) -> PlanRunOptions:
         """From the options. `UsageError`."""
         if rerun not in (None, "failed"):
             raise UsageError(
                 f"--rerun {rerun} means nothing to `plan`",
                 "Give failed; what has changed runs anew by itself",
             )
-        asked = Asked(retry_failed=rerun == "failed", **options)
+        asked = PlanRunOptions(retry_failed=rerun == "failed", **options)
         if asked.apply and asked.rollback:
             raise UsageError("--apply and --rollback are both given", "Leave one out")
         return asked

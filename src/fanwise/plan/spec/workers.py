@@ -12,7 +12,7 @@ from fanwise.models.port import Model
 from fanwise.plan.spec.plan_spec import PlanSpec
 from fanwise.plan.work.by_call import CallWorker
 from fanwise.plan.work.by_command import CommandWorker
-from fanwise.plan.work.port import Worker
+from fanwise.plan.work.port import LeafWorker
 from fanwise.plan.work.words import VERIFY, WORK, check_line
 from fanwise.specs import Document, Where, function, read
 
@@ -27,7 +27,7 @@ def workflow_of(spec: PlanSpec, where: Where) -> dict[str, Any] | None:
     return read(where.document.folder / spec.each.workflow).keep()
 
 
-def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) -> Worker:
+def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) -> LeafWorker:
     """Whoever it is, ready to work. `FanwiseError`."""
     each = spec.each
     if each.command is not None:
@@ -42,7 +42,7 @@ def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) 
     return _model(spec, where)
 
 
-def _model(spec: PlanSpec, where: Where) -> Worker:
+def _model(spec: PlanSpec, where: Where) -> LeafWorker:
     from fanwise.models.ask import MODEL_RETRY, worth_a_retry
     from fanwise.models.connect import connect
     from fanwise.plan.work.by_model import ModelWorker

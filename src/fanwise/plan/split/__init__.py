@@ -9,30 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fanwise.errors import UsageError
-from fanwise.plan.model.node import Said, Split
+from fanwise.plan.model.node import FileNote, Split
 from fanwise.plan.split.closeness import together
-from fanwise.plan.split.files import File, Listing, files_at, files_in, files_of
+from fanwise.plan.split.files import Listing, PlanFile, files_at, files_in, files_of
 from fanwise.plan.split.hubs import hubs_of
 from fanwise.plan.split.imports.graph import graph_of
-from fanwise.plan.split.modes import Found, shape
+from fanwise.plan.split.modes import SplitInput, shape
 from fanwise.plan.split.rules import Rules
 from fanwise.plan.split.scorecard import scorecard
 from fanwise.plan.split.tree import Grower
 
-__all__ = ["File", "Listing", "Rules", "files_at", "files_in", "files_of", "split"]
+__all__ = ["Listing", "PlanFile", "Rules", "files_at", "files_in", "files_of", "split"]
 
 JUDGED = 5
 """With `history`, one of so many commits is kept back to judge the split by."""
 
 
 def split(
-    files: Iterable[File],
+    files: Iterable[PlanFile],
     rules: Rules,
     *,
     goal: str = "",
     max_parallel: int = 10,
     commits: Iterable[Sequence[str]] = (),
-    left_out: Iterable[Said] = (),
+    left_out: Iterable[FileNote] = (),
 ) -> Split:
     """Split files into sub-plans. `commits`: paths that changed together in the past."""
     rules.check()
@@ -43,7 +43,7 @@ def split(
     graph = graph_of(known.values())
     hubs = hubs_of(graph.imports, len(known))
     learnt, judged = _halves(list(commits), rules)
-    found = Found(tokens, graph.imports, graph.deferred, together(learnt, tokens))
+    found = SplitInput(tokens, graph.imports, graph.deferred, together(learnt, tokens))
     part, order = shape(found, [hub.path for hub in hubs] if rules.spine else (), rules)
     digests = {path: file.digest for path, file in known.items()}
     tree = Grower(goal, tokens, digests, rules).tree(part, order)
@@ -73,8 +73,8 @@ def _halves(commits: list[Sequence[str]], rules: Rules) -> tuple[list[Sequence[s
     return commits[newest:], commits[:newest]
 
 
-def _known(files: Iterable[File]) -> dict[str, File]:
-    known: dict[str, File] = {}
+def _known(files: Iterable[PlanFile]) -> dict[str, PlanFile]:
+    known: dict[str, PlanFile] = {}
     for file in files:
         if file.path.startswith("/") or ".." in file.path.split("/"):
             raise UsageError(

@@ -20,7 +20,7 @@ from fanwise.plan.split.part import Sizes
 from fanwise.plan.split.rules import Rules
 
 
-class Ordered(Groups):
+class AcyclicGroups(Groups):
     """Groups that are never joined to a circle, nor to a chain that is too long."""
 
     def __init__(
@@ -55,7 +55,7 @@ def dependency(tokens: Sizes, circles: Circles, changed: Edges, rules: Rules) ->
     """Groups of files, what is imported before what imports it."""
     paths = sorted(tokens)
     members, imports = circles
-    groups = Ordered(members, imports, tokens, rules)
+    groups = AcyclicGroups(members, imports, tokens, rules)
     near = _between(members, weights_of(paths, edges_of(imports), changed, beside(paths)), paths)
     agglomerate(near, [float(len(files)) for files in members], groups.may, groups.join)
     pack(groups)
@@ -70,7 +70,7 @@ def _in_order(groups: list[list[str]], imports: Mapping[str, Sequence[str]]) -> 
     return [groups[place] for circle in components(before) for place in circle]
 
 
-def _enlarge(groups: Ordered, rules: Rules) -> None:
+def _enlarge(groups: AcyclicGroups, rules: Rules) -> None:
     """Join those that are too small with whom it holds up the least."""
     for place in groups.alive():
         while 0 < len(groups.members[place]) < rules.min_files:

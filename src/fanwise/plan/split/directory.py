@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fanwise.plan.split.part import Part, Sizes, leaf, whole
+from fanwise.plan.split.part import Sizes, SplitPart, leaf, whole
 from fanwise.plan.split.rules import Rules
 
 
@@ -32,7 +32,7 @@ class Folder:
         return [self.folders[name] for name in sorted(self.folders, reverse=True)]
 
 
-def by_directory(tokens: Sizes, rules: Rules) -> Part:
+def by_directory(tokens: Sizes, rules: Rules) -> SplitPart:
     """Split files by their folders."""
     return _split(_folders(tokens), tokens, rules, 0)
 
@@ -50,7 +50,7 @@ def _folders(tokens: Sizes) -> Folder:
     return root
 
 
-def _split(folder: Folder, tokens: Sizes, rules: Rules, depth: int) -> Part:
+def _split(folder: Folder, tokens: Sizes, rules: Rules, depth: int) -> SplitPart:
     while len(folder.folders) == 1 and not folder.files:  # a chain of folders is one step
         (folder,) = folder.folders.values()
     if rules.fits(folder.count, folder.tokens):
@@ -60,7 +60,7 @@ def _split(folder: Folder, tokens: Sizes, rules: Rules, depth: int) -> Part:
     return whole(_beside(folder, tokens, rules, depth + 1))
 
 
-def _beside(folder: Folder, tokens: Sizes, rules: Rules, depth: int) -> list[Part]:
+def _beside(folder: Folder, tokens: Sizes, rules: Rules, depth: int) -> list[SplitPart]:
     """The parts of a folder: those that are too large, and packs of all others."""
     large = [
         each for _, each in sorted(folder.folders.items())

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import GitFailed, UsageError
-from fanwise.plan.model.node import Said
-from fanwise.plan.split.left_out import ATTRIBUTES, LARGEST, Attributes, why_left_out
+from fanwise.plan.model.node import FileNote
+from fanwise.plan.split.exclusions import ATTRIBUTES, LARGEST, Attributes, why_left_out
 from fanwise.plan.split.patterns import Patterns
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import Place, find
@@ -40,7 +40,7 @@ READ = (
 """Files whose text is kept: imports are read in these."""
 
 
-class File(msgspec.Struct, frozen=True):
+class PlanFile(msgspec.Struct, frozen=True):
     """A file, and what a split has to know of it."""
 
     path: str
@@ -57,17 +57,17 @@ class File(msgspec.Struct, frozen=True):
 class Listing(msgspec.Struct, frozen=True):
     """Files, in order of their paths, and those that match but are in no plan."""
 
-    files: tuple[File, ...]
-    left_out: tuple[Said, ...] = ()
+    files: tuple[PlanFile, ...]
+    left_out: tuple[FileNote, ...] = ()
     unmatched: tuple[str, ...] = ()
     """Patterns that match no file."""
 
 
-def file_of(path: str, data: bytes) -> File:
+def file_of(path: str, data: bytes) -> PlanFile:
     """A file with this content."""
     text, odd = _text(path, data) if path.endswith(READ) else (None, False)
     digest = hashlib.sha256(data).hexdigest()
-    return File(path, round(len(data) / BYTES_PER_TOKEN), digest, text, odd)
+    return PlanFile(path, round(len(data) / BYTES_PER_TOKEN), digest, text, odd)
 
 
 def files_at(repo: Path, commit: str, patterns: Sequence[str] = ()) -> Listing:
@@ -136,14 +136,14 @@ def _listing(kinds: dict[str, str], inside: str, patterns: Sequence[str], read: 
     wanted = [path for path in here if chosen.match(path[len(under) :])]
     marks = [p for p in sorted(kinds) if p.rpartition("/")[2] == ATTRIBUTES and not kinds[p]]
     attributes = Attributes(dict(read(marks)))
-    left = [Said(path, kinds[path]) for path in wanted if kinds[path]]
+    left = [FileNote(path, kinds[path]) for path in wanted if kinds[path]]
     files = []
     for path, data in read(path for path in wanted if not kinds[path]):
         why = why_left_out(path, data)
         if not why and attributes.generated(path):
             why = f"generated: {ATTRIBUTES} says so"
         if why:
-            left.append(Said(path, why))
+            left.append(FileNote(path, why))
         else:
             files.append(file_of(path, data))
     missed = chosen.unmatched(path[len(under) :] for path in here)

@@ -12,12 +12,12 @@ from fanwise.plan.split.dependency import dependency
 from fanwise.plan.split.directory import by_directory
 from fanwise.plan.split.independent import independent
 from fanwise.plan.split.nesting import nest
-from fanwise.plan.split.part import Part, Sizes, leaf
+from fanwise.plan.split.part import Sizes, SplitPart, leaf
 from fanwise.plan.split.rules import Rules
 from fanwise.plan.split.tidy import explained, without_small
 
 
-class Found(NamedTuple):
+class SplitInput(NamedTuple):
     """What is known about files before they are split."""
 
     tokens: Sizes
@@ -26,9 +26,9 @@ class Found(NamedTuple):
     changed: Edges
     """Which changed together."""
 
-    def of(self, paths: Collection[str]) -> Found:
+    def of(self, paths: Collection[str]) -> SplitInput:
         """The same of some of the files."""
-        return Found(
+        return SplitInput(
             {path: size for path, size in self.tokens.items() if path in paths},
             _only(self.imports, paths),
             self.deferred,
@@ -36,18 +36,18 @@ class Found(NamedTuple):
         )
 
 
-class Shaped(NamedTuple):
+class SplitShape(NamedTuple):
     """Parts, and the imports that say which leaf comes after which."""
 
-    part: Part
+    part: SplitPart
     order: Mapping[str, Sequence[str]]
 
 
-def shape(found: Found, spine: Collection[str], rules: Rules) -> Shaped:
+def shape(found: SplitInput, spine: Collection[str], rules: Rules) -> SplitShape:
     """Split files. `spine`: hubs that come first."""
     fits = rules.fits(len(found.tokens), sum(found.tokens.values()))
     if fits:
-        return Shaped(leaf(found.tokens), {})
+        return SplitShape(leaf(found.tokens), {})
     rest = [path for path in found.tokens if path not in spine]
     if not spine or not rest:
         return _by_mode(found, rules)
@@ -55,21 +55,21 @@ def shape(found: Found, spine: Collection[str], rules: Rules) -> Shaped:
     then = _by_mode(found.of(frozenset(rest)), rules)
     parts = [replace(each, spine=True) for each in first.part.leaves()]
     parts += then.part.parts or [then.part]
-    return Shaped(Part(parts=tuple(parts)), {**first.order, **then.order})
+    return SplitShape(SplitPart(parts=tuple(parts)), {**first.order, **then.order})
 
 
-def _by_mode(found: Found, rules: Rules) -> Shaped:
+def _by_mode(found: SplitInput, rules: Rules) -> SplitShape:
     tokens = found.tokens
     if rules.mode == "directory":
         part = without_small(by_directory(tokens, rules), tokens, rules)
-        return Shaped(explained(part, tokens, rules), {})
+        return SplitShape(explained(part, tokens, rules), {})
     if rules.mode == "independent":
         groups = independent(tokens, found.imports, found.changed, rules)
-        return Shaped(explained(nest(groups, found.imports, tokens, rules), tokens, rules), {})
+        return SplitShape(explained(nest(groups, found.imports, tokens, rules), tokens, rules), {})
     circles = circles_of(tokens, found.imports, found.deferred, rules)
     groups = dependency(tokens, circles, found.changed, rules)
     part = nest(groups, circles.imports, tokens, rules, in_order=True)
-    return Shaped(explained(part, tokens, rules), circles.imports)
+    return SplitShape(explained(part, tokens, rules), circles.imports)
 
 
 def _only(imports: Imports, paths: Collection[str]) -> dict[str, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from fanwise.plan.split.agglomerate import agglomerate
 from fanwise.plan.split.imports.paths import shared
-from fanwise.plan.split.part import Part, Sizes, leaf, whole
+from fanwise.plan.split.part import Sizes, SplitPart, leaf, whole
 from fanwise.plan.split.rules import Rules
 
 WIDTH = 4
@@ -18,11 +18,11 @@ NEAR = 0.01
 
 
 @dataclass(frozen=True)
-class Pair:
+class GroupPair:
     """Two groups that were joined, and how many leaves they have."""
 
-    first: Pair | int
-    second: Pair | int
+    first: GroupPair | int
+    second: GroupPair | int
     leaves: int
 
 
@@ -33,7 +33,7 @@ def nest(
     rules: Rules,
     *,
     in_order: bool = False,
-) -> Part:
+) -> SplitPart:
     """A tree over groups. `in_order`: only neighbours come together, and the order stays."""
     if len(groups) == 1:
         return leaf(groups[0])
@@ -74,36 +74,36 @@ def _add_imports(
                 near[here][there] = near[there][here] = near[here].get(there, 0.0) + 1.0
 
 
-def _paired(near: Sequence[dict[int, float]]) -> Pair | int:
+def _paired(near: Sequence[dict[int, float]]) -> GroupPair | int:
     """All groups as pairs of pairs."""
-    made: dict[int, Pair | int] = {place: place for place in range(len(near))}
+    made: dict[int, GroupPair | int] = {place: place for place in range(len(near))}
     for one, other in agglomerate(near, [1.0] * len(near), lambda *_: True, lambda *_: None):
         made[one] = _pair(made[one], made.pop(other))
     (last,) = made.values()  # neighbours are joined all along, so there is one
     return last
 
 
-def _pair(one: Pair | int, other: Pair | int) -> Pair:
+def _pair(one: GroupPair | int, other: GroupPair | int) -> GroupPair:
     first, second = sorted((one, other), key=_start)
-    return Pair(first, second, _count(one) + _count(other))
+    return GroupPair(first, second, _count(one) + _count(other))
 
 
-def _start(node: Pair | int) -> int:
-    while isinstance(node, Pair):
+def _start(node: GroupPair | int) -> int:
+    while isinstance(node, GroupPair):
         node = node.first
     return node
 
 
-def _count(node: Pair | int) -> int:
-    return node.leaves if isinstance(node, Pair) else 1
+def _count(node: GroupPair | int) -> int:
+    return node.leaves if isinstance(node, GroupPair) else 1
 
 
-def _below(node: Pair | int) -> list[int]:
+def _below(node: GroupPair | int) -> list[int]:
     """The leaves, from first to last. Pairs can be thousands deep: without recursion."""
     found, left = [], [node]
     while left:
         each = left.pop()
-        if isinstance(each, Pair):
+        if isinstance(each, GroupPair):
             left += [each.second, each.first]
         else:
             found.append(each)
@@ -121,9 +121,9 @@ class _Tree:
         self._rules = rules
         self._collapse = collapse
 
-    def part(self, node: Pair | int, levels: int) -> Part:
+    def part(self, node: GroupPair | int, levels: int) -> SplitPart:
         """A node with its parts; what fits into one leaf is not split."""
-        if not isinstance(node, Pair):
+        if not isinstance(node, GroupPair):
             return leaf(self._groups[node])
         places = _below(node)
         files = [path for place in places for path in self._groups[place]]
@@ -136,12 +136,12 @@ class _Tree:
         return whole(self.part(each, levels - 1) for each in _wide(node, WIDTH ** (levels - 1)))
 
 
-def _wide(node: Pair, most: int) -> Iterable[Pair | int]:
+def _wide(node: GroupPair, most: int) -> Iterable[GroupPair | int]:
     """What a node is split into: the greatest taken apart until there are enough."""
-    parts: list[Pair | int] = [node.first, node.second]
+    parts: list[GroupPair | int] = [node.first, node.second]
     while True:
         place = max(range(len(parts)), key=lambda n: (_count(parts[n]), -n))
         greatest = parts[place]
-        if not isinstance(greatest, Pair) or (len(parts) >= WIDTH and greatest.leaves <= most):
+        if not isinstance(greatest, GroupPair) or (len(parts) >= WIDTH and greatest.leaves <= most):
             return parts
         parts[place : place + 1] = [greatest.first, greatest.second]

@@ -10,16 +10,16 @@ Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitPart:
     """Files that stay together, or parts that they were split into."""
 
     files: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SplitPart, ...] = ()
     spine: bool = False
     why: str = ""
     """Of files: why they cannot be fewer."""
 
-    def leaves(self) -> Iterator[Part]:
+    def leaves(self) -> Iterator[SplitPart]:
         """Those that were not split, in order."""
         if not self.parts:
             yield self
@@ -27,12 +27,12 @@ class Part:
             yield from part.leaves()
 
 
-def leaf(files: Iterable[str], *, why: str = "") -> Part:
+def leaf(files: Iterable[str], *, why: str = "") -> SplitPart:
     """Files that stay together."""
-    return Part(files=tuple(sorted(files)), why=why)
+    return SplitPart(files=tuple(sorted(files)), why=why)
 
 
-def whole(parts: Iterable[Part]) -> Part:
+def whole(parts: Iterable[SplitPart]) -> SplitPart:
     """Parts as one; a single one is that one: nothing was split."""
     several = tuple(parts)
-    return several[0] if len(several) == 1 else Part(parts=several)
+    return several[0] if len(several) == 1 else SplitPart(parts=several)

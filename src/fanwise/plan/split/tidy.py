@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fanwise.plan.split.imports.paths import shared
-from fanwise.plan.split.part import Part, Sizes, leaf, whole
+from fanwise.plan.split.part import Sizes, SplitPart, leaf, whole
 from fanwise.plan.split.rules import Rules
 
 
-def without_small(part: Part, tokens: Sizes, rules: Rules) -> Part:
+def without_small(part: SplitPart, tokens: Sizes, rules: Rules) -> SplitPart:
     """The part, its small leaves put into the nearest that have room."""
     leaves = [list(each.files) for each in part.leaves()]
     sizes = [sum(tokens[path] for path in files) for files in leaves]
@@ -29,7 +29,7 @@ def without_small(part: Part, tokens: Sizes, rules: Rules) -> Part:
     return _rebuilt(part, iter(leaves))
 
 
-def _rebuilt(part: Part, leaves: Iterator[list[str]]) -> Part:
+def _rebuilt(part: SplitPart, leaves: Iterator[list[str]]) -> SplitPart:
     """The same shape with other files; what has none is gone."""
     if not part.parts:
         return leaf(next(leaves))
@@ -37,7 +37,7 @@ def _rebuilt(part: Part, leaves: Iterator[list[str]]) -> Part:
     return whole(each for each in parts if each.parts or each.files)
 
 
-def explained(part: Part, tokens: Sizes, rules: Rules, *, alone: bool = True) -> Part:
+def explained(part: SplitPart, tokens: Sizes, rules: Rules, *, alone: bool = True) -> SplitPart:
     """The part, with a reason at each leaf that is not within the limits."""
     if part.parts:
         below = (explained(each, tokens, rules, alone=False) for each in part.parts)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.split.ids import id_of
-from fanwise.plan.split.part import Part, Sizes
+from fanwise.plan.split.part import Sizes, SplitPart
 from fanwise.plan.split.rules import Rules
 from fanwise.plan.split.titles import folder_counts, title_of
 
@@ -23,7 +23,7 @@ class Grower:
         self._rules = rules
         self._folders = folder_counts(tokens)
 
-    def tree(self, root: Part, order: Mapping[str, Sequence[str]]) -> Tree:
+    def tree(self, root: SplitPart, order: Mapping[str, Sequence[str]]) -> Tree:
         """All of it. A leaf comes after those that `order` says it imports from, and the spine."""
         nodes, _ = self._nodes(root, 0, None)
         tree = Tree(nodes=tuple(nodes))
@@ -37,7 +37,7 @@ class Grower:
             nodes=tuple(replace(each, after=tuple(after.get(each.id, ()))) for each in nodes)
         )
 
-    def _nodes(self, part: Part, depth: int, parent: str | None) -> tuple[list[Node], str]:
+    def _nodes(self, part: SplitPart, depth: int, parent: str | None) -> tuple[list[Node], str]:
         files = tuple(sorted(path for each in part.leaves() for path in each.files))
         name = id_of(self._goal, files, self._digests, self._rules)
         below = [self._nodes(each, depth + 1, name) for each in part.parts]

@@ -22,29 +22,29 @@ from fanwise.core.outcome import Outcome
 from fanwise.errors import FanwiseError, fields_of, one_line
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.digest import digest
-from fanwise.plan.model.leaf_result import Ended
-from fanwise.plan.model.merge_result import Checked, MergeStep, Result
+from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.model.merge_result import CheckResult, MergeStep, PublishedResult
 from fanwise.plan.model.node import Node, Tree
-from fanwise.plan.state.joining import Joining
-from fanwise.plan.state.leaf_entry import Entry
-from fanwise.plan.state.leaf_queue import Line
-from fanwise.plan.state.plan_item import SUB_PLANS, Item
-from fanwise.plan.state.policy import Grow, Wanted
+from fanwise.plan.state.leaf_entry import LeafEntry
+from fanwise.plan.state.leaf_queue import LeafQueue
+from fanwise.plan.state.merge_phase import MergePhase
+from fanwise.plan.state.plan_item import SUB_PLANS, PlanItem
+from fanwise.plan.state.policy import Grow, PlanPolicy
 
 
-class Board:
+class PlanBoard:
     """`begin`, then `take` the outcome of each item that it gave, until it is `over`.
 
     `failed`: leaves that had failed in an earlier execution, and will be told as failed again.
     """
 
     def __init__(
-        self, tree: Tree, wanted: Wanted, grow: Grow, *, failed: Collection[str] = ()
+        self, tree: Tree, policy: PlanPolicy, grow: Grow, *, failed: Collection[str] = ()
     ) -> None:
         self.tree = tree
-        self.entries = {leaf.id: Entry(leaf) for leaf in tree.leaves}
+        self.entries = {leaf.id: LeafEntry(leaf) for leaf in tree.leaves}
         """Of every leaf that there is or was, by its id."""
-        self.joining: Joining | None = None
+        self.merge_phase: MergePhase | None = None
         """When all leaves are over."""
         self.errors: dict[str, BaseException] = {}
         """Of sub-plans that failed, by the key of the item."""
@@ -53,7 +53,7 @@ class Board:
         self.fatal: BaseException | None = None
         """Why a merge, a check or the result could not be made."""
         self._halted_by: str | None = None
-        self._wanted = wanted
+        self._policy = policy
         self._grow = grow
         self._expected = set(failed)
         self._open: set[str] = set()
@@ -62,19 +62,19 @@ class Board:
     @property
     def over(self) -> bool:
         """Whether nothing is to be done any more."""
-        joined = self.joining is not None and self.joining.over
+        joined = self.merge_phase is not None and self.merge_phase.over
         return joined or self.fatal is not None or self._halted_by is not None
 
     @property
     def halted(self) -> str | None:
         """The leaf whose failure has ended the run."""
-        return self._halted_by or (None if self.joining is None else self.joining.halted)
+        return self._halted_by or (None if self.merge_phase is None else self.merge_phase.halted)
 
-    def begin(self) -> list[Item]:
+    def begin(self) -> list[PlanItem]:
         """What can be done at once."""
         return self._go_on()
 
-    def take(self, item: Item, outcome: Outcome[Any]) -> list[Item]:
+    def take(self, item: PlanItem, outcome: Outcome[Any]) -> list[PlanItem]:
         """What follows from an outcome, new or recorded."""
         if outcome.may_have_run_twice and not outcome.recorded:
             self._note_twice(item)
@@ -82,125 +82,125 @@ class Board:
             return self._take_failure(item, outcome.error)
         value = outcome.unwrap()
         if item.kind == "leaf":
-            return self.leaf_done(item, msgspec.convert(value, Ended))
-        assert self.joining is not None
+            return self.leaf_done(item, msgspec.convert(value, LeafResult))
+        assert self.merge_phase is not None
         match item.kind:
             case "merge":
-                return self.joining.merged(item, msgspec.convert(value, MergeStep))
+                return self.merge_phase.merged(item, msgspec.convert(value, MergeStep))
             case "again":
-                return self.joining.again_done(item, msgspec.convert(value, Ended))
+                return self.merge_phase.again_done(item, msgspec.convert(value, LeafResult))
             case "check":
-                return self.joining.checked(item, msgspec.convert(value, Checked))
+                return self.merge_phase.checked(item, msgspec.convert(value, CheckResult))
             case "result":
-                return self.joining.left(msgspec.convert(value, Result))
+                return self.merge_phase.left(msgspec.convert(value, PublishedResult))
 
-    def leaf_done(self, item: Item, ended: Ended) -> list[Item]:
+    def leaf_done(self, item: PlanItem, result: LeafResult) -> list[PlanItem]:
         """A sub-plan is done, or has others in its place."""
         entry = self._entry(item)
-        entry.ended = ended
-        if ended.status == "split":
-            self._split(entry, ended)
+        entry.result = result
+        if result.status == "split":
+            self._split(entry, result)
         else:
-            self._line.done(entry.node.id)
+            self._queue.done(entry.node.id)
         return self._go_on()
 
-    def leaf_failed(self, item: Item, error: str) -> list[Item]:
+    def leaf_failed(self, item: PlanItem, error: str) -> list[PlanItem]:
         """A sub-plan was given up; those after it are not begun."""
         self._failed(self._entry(item), error)
         return self._go_on()
 
     def sequence(self) -> list[Node]:
         """The leaves in the order in which they would be done one at a time; up to the failure."""
-        return [*self._line.order[: self._limit()]]
+        return [*self._queue.order[: self._limit()]]
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _take_failure(self, item: Item, error: BaseException) -> list[Item]:
+    def _take_failure(self, item: PlanItem, error: BaseException) -> list[PlanItem]:
         if item.kind not in SUB_PLANS:
             self.fatal = error
             return []
         self.errors[item.key] = error
         if item.kind == "leaf":
             return self.leaf_failed(item, reason_of(error))
-        assert self.joining is not None
-        return self.joining.again_failed(item, reason_of(error))
+        assert self.merge_phase is not None
+        return self.merge_phase.again_failed(item, reason_of(error))
 
-    def _note_twice(self, item: Item) -> None:
+    def _note_twice(self, item: PlanItem) -> None:
         """Only work of others counts: a merge may be made as often as one likes."""
         if item.leaf is not None or item.kind == "check":
             self.twice.append("the check" if item.leaf is None else item.leaf.title)
 
-    def _entry(self, item: Item) -> Entry:
+    def _entry(self, item: PlanItem) -> LeafEntry:
         self._open.discard(item.key)
         assert item.leaf is not None
         self._expected.discard(item.leaf.id)
         return self.entries[item.leaf.id]
 
-    def _split(self, entry: Entry, ended: Ended) -> None:
+    def _split(self, entry: LeafEntry, result: LeafResult) -> None:
         try:
-            self.tree = self._grow(self.tree, entry.node.id, ended.subplans)
+            self.tree = self._grow(self.tree, entry.node.id, result.subplans)
         except FanwiseError as error:
-            entry.ended = None
+            entry.result = None
             self._failed(entry, str(error))
             return
         for leaf in self.tree.leaves:
-            self.entries.setdefault(leaf.id, Entry(leaf)).node = leaf
+            self.entries.setdefault(leaf.id, LeafEntry(leaf)).node = leaf
         self._stand_in_line()
 
     def _stand_in_line(self) -> None:
-        self._line = Line(self.tree, self.entries)
-        self._failures = [turn for leaf, turn in self._line.turn.items() if self._fails(leaf)]
+        self._queue = LeafQueue(self.tree, self.entries)
+        self._failures = [turn for leaf, turn in self._queue.turn.items() if self._fails(leaf)]
         """The turns of those that have failed or will, as a heap; some may do better now."""
         heapify(self._failures)
 
     def _fails(self, leaf: str) -> bool:
         return self.entries[leaf].error is not None or leaf in self._expected
 
-    def _failed(self, entry: Entry, error: str) -> None:
+    def _failed(self, entry: LeafEntry, error: str) -> None:
         entry.error = error
         leaf = entry.node.id
-        heappush(self._failures, self._line.turn[leaf])
-        self._line.failed(leaf)
+        heappush(self._failures, self._queue.turn[leaf])
+        self._queue.failed(leaf)
 
     def _limit(self) -> int:
         """How many leaves would be done one at a time."""
-        order, failures = self._line.order, self._failures
+        order, failures = self._queue.order, self._failures
         while failures and not self._fails(order[failures[0]].id):
             heappop(failures)
-        return failures[0] + 1 if failures and self._wanted.fail_fast else len(order)
+        return failures[0] + 1 if failures and self._policy.fail_fast else len(order)
 
-    def _go_on(self) -> list[Item]:
+    def _go_on(self) -> list[PlanItem]:
         """Begin what can begin; when all leaves are over, bring them together."""
         limit = self._limit()
-        if self._wanted.fail_fast and self._is_halted(limit):
+        if self._policy.fail_fast and self._is_halted(limit):
             return []
-        items = [self._leaf(self.entries[leaf.id]) for leaf in self._line.take(limit)]
+        items = [self._leaf(self.entries[leaf.id]) for leaf in self._queue.take(limit)]
         self._open.update(item.key for item in items)
         if items or self._open:
             return items
         for leaf in self.tree.leaves:
             if not self.entries[leaf.id].over:
                 self.entries[leaf.id].error = "it comes after itself, by way of others"
-        self.joining = Joining(self.tree, self.entries, self._wanted)
-        return self.joining.begin()
+        self.merge_phase = MergePhase(self.tree, self.entries, self._policy)
+        return self.merge_phase.begin()
 
     def _is_halted(self, limit: int) -> bool:
-        last = self._line.order[limit - 1].id if limit else None
-        if last is None or self.entries[last].error is None or not self._line.is_over(limit):
+        last = self._queue.order[limit - 1].id if limit else None
+        if last is None or self.entries[last].error is None or not self._queue.is_over(limit):
             return False
         self._halted_by = last
         return True
 
-    def _leaf(self, entry: Entry) -> Item:
+    def _leaf(self, entry: LeafEntry) -> PlanItem:
         entry.begun = True
         before = tuple(self._changes_before(entry.node))
-        return Item(
+        return PlanItem(
             kind="leaf",
             key=f"leaf:{entry.node.id}",
-            of=digest("leaf", self._wanted.work, before),
+            of=digest("leaf", self._policy.work, before),
             leaf=entry.node,
             before=before,
-            at=self._wanted.base,
+            at=self._policy.base,
         )
 
     def _changes_before(self, leaf: Node) -> Iterable[Change]:
@@ -210,10 +210,10 @@ class Board:
             fresh = [each for each in self.entries[wanted.pop()].node.after if each not in found]
             found.update(fresh)
             wanted += fresh
-        for other in self._line.in_order(found):
+        for other in self._queue.in_order(found):
             change = self.entries[other].change
             if change is not None:
-                own = {p: b for p, b in change.files.items() if not self._wanted.shared(p)}
+                own = {p: b for p, b in change.files.items() if not self._policy.shared(p)}
                 yield msgspec.structs.replace(change, files=own)
 
 

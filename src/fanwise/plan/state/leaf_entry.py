@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fanwise.plan.model.change import Change
-from fanwise.plan.model.leaf_result import Ended
+from fanwise.plan.model.leaf_result import LeafResult
 from fanwise.plan.model.merge_result import Conflict
 from fanwise.plan.model.node import Node
 
 
-class Entry:
+class LeafEntry:
     """One leaf."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.begun = False
-        self.ended: Ended | None = None
+        self.result: LeafResult | None = None
         self.error: str | None = None
         """Why it was given up."""
         self.skipped_by: str | None = None
         """The leaf whose failure kept it from beginning."""
         self.conflicts: tuple[Conflict, ...] = ()
         """With earlier leaves: it was set aside."""
-        self.again: Ended | None = None
+        self.again: LeafResult | None = None
         """Done once more, on what was merged."""
         self.given_up: str | None = None
         """Why it could not be brought together with the others."""
@@ -40,7 +40,7 @@ class Entry:
     @property
     def done(self) -> bool:
         """Whether those after it may begin."""
-        return self.ended is not None
+        return self.result is not None
 
     @property
     def over(self) -> bool:
@@ -50,7 +50,7 @@ class Entry:
     @property
     def change(self) -> Change | None:
         """What it changed, the second time if there was one."""
-        last = self.again or self.ended
+        last = self.again or self.result
         return None if last is None else last.change
 
     @property
@@ -59,7 +59,7 @@ class Entry:
         settled = not self.conflicts or self.again is not None
         return self.change is not None and settled and self.given_up is None
 
-    def why_not_in(self, entries: Mapping[str, Entry]) -> str | None:
+    def why_not_in(self, entries: Mapping[str, LeafEntry]) -> str | None:
         """Why the result is without it; None: it is in, or has nothing that could be."""
         if self.skipped_by is not None:
             return f"not begun: {entries[self.skipped_by].node.title} failed"

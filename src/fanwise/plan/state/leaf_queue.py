@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
 from fanwise.plan.model.node import Node, Tree
-from fanwise.plan.state.leaf_entry import Entry
+from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.leaf_order import one_at_a_time
 
 
-class Line:
+class LeafQueue:
     """Of one tree; when it has grown, there is another line."""
 
-    def __init__(self, tree: Tree, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, tree: Tree, entries: Mapping[str, LeafEntry]) -> None:
         self.order = tuple(one_at_a_time(tree.leaves))
         """As they would be done one at a time; without those in a circle."""
         self.turn = {leaf.id: number for number, leaf in enumerate(self.order)}

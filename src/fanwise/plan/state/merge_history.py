@@ -17,13 +17,13 @@ from fanwise.errors import one_line
 from fanwise.journal.codec import decode_error
 from fanwise.journal.port import ItemRecord
 from fanwise.plan.model.merge_result import (
-    Broken,
-    Checked,
+    BrokenName,
+    CheckResult,
     Conflict,
     MergeStep,
-    Moved,
-    Result,
-    Taken,
+    MovedFile,
+    OverwrittenFile,
+    PublishedResult,
 )
 from fanwise.plan.model.node import Tree
 
@@ -37,7 +37,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     start: float | None
     end: float | None
     """None: it goes on, or was killed."""
-    what: MergeStep | Checked | Result | None = None
+    what: MergeStep | CheckResult | PublishedResult | None = None
     error: str = ""
 
     @property
@@ -63,14 +63,14 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return [each.what for each in self.steps if isinstance(each.what, MergeStep)]
 
     @cached_property
-    def checks(self) -> list[Checked]:
+    def checks(self) -> list[CheckResult]:
         """Those that ended: the first of all, the others of a bisection."""
-        return [each.what for each in self.steps if isinstance(each.what, Checked)]
+        return [each.what for each in self.steps if isinstance(each.what, CheckResult)]
 
     @cached_property
-    def result(self) -> Result | None:
+    def result(self) -> PublishedResult | None:
         """What is left behind."""
-        found = [each.what for each in self.steps if isinstance(each.what, Result)]
+        found = [each.what for each in self.steps if isinstance(each.what, PublishedResult)]
         return found[-1] if found else None
 
     @cached_property
@@ -84,17 +84,17 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(each.leaf for each in self.conflicts)
 
     @cached_property
-    def taken(self) -> tuple[Taken, ...]:
+    def taken(self) -> tuple[OverwrittenFile, ...]:
         """Files in which the later leaf was taken."""
         return tuple(dict.fromkeys(each for m in self.merges for each in m.merged.taken))
 
     @cached_property
-    def moved(self) -> tuple[Moved, ...]:
+    def moved(self) -> tuple[MovedFile, ...]:
         """Files that one leaf renamed and others changed, and that went together."""
         return tuple(dict.fromkeys(each for m in self.merges for each in m.merged.moved))
 
     @cached_property
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[BrokenName, ...]:
         """Names that one leaf took away and another uses, in what was merged last."""
         return self.merges[-1].broken if self.merges else ()
 
@@ -147,7 +147,7 @@ def _is_of(step: Step, tree: Tree) -> bool:
 
 
 def _step(item: ItemRecord, value: Any) -> Step:
-    types: dict[str, Any] = {"merge": MergeStep, "check": Checked, "result": Result}
+    types: dict[str, Any] = {"merge": MergeStep, "check": CheckResult, "result": PublishedResult}
     kind = item.key.partition(":")[0]
     what = None if value is None else msgspec.convert(value, types[kind])
     error = "" if item.error is None else one_line(decode_error(item.error))

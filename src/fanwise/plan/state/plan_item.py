@@ -8,7 +8,7 @@ import msgspec
 
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.merge_result import Conflict, MergeStep
-from fanwise.plan.model.node import Node, Said
+from fanwise.plan.model.node import FileNote, Node
 
 Kind = Literal["leaf", "merge", "again", "check", "result"]
 SUB_PLANS: tuple[Kind, ...] = ("leaf", "again")
@@ -18,7 +18,7 @@ LEAF_FAN_OUT = "sub-plan"
 """The fan-out inside a leaf that has a budget of its own."""
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class PlanItem(msgspec.Struct, frozen=True, kw_only=True):
     """One item. Which fields it has depends on its kind."""
 
     kind: Kind
@@ -41,5 +41,5 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """Of a result: the merge that it is of."""
     without: tuple[str, ...] = ()
     """Of a merge, a check: the leaves that are left out to see whether they are to blame."""
-    left_out: tuple[Said, ...] = ()
+    left_out: tuple[FileNote, ...] = ()
     """Of a result: the leaves that are not in it, and why."""

@@ -14,7 +14,7 @@ Grow = Callable[[Tree, str, Sequence[SubPlan]], Tree]
 """Puts the sub-plans that a leaf returned below it. A `FanwiseError`: they cannot be."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class PlanPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides, beside the tree and what comes of each item."""
 
     base: str

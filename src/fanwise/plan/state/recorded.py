@@ -18,8 +18,8 @@ from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import AttemptRecord, CallTotals, ItemRecord, Journal, RunRecord
 from fanwise.kernel.kept_files import kept_beside
-from fanwise.plan.model.change import Change, Request
-from fanwise.plan.model.leaf_result import Ended, Try
+from fanwise.plan.model.change import Change, EditRequest
+from fanwise.plan.model.leaf_result import LeafResult, Try
 from fanwise.plan.model.merge_result import Conflict
 from fanwise.plan.model.node import Node, Split, Tree
 from fanwise.plan.model.paths import patch_name
@@ -52,8 +52,8 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     """In a line: why it failed, was skipped, was left out or is in conflict; of one that is
     unchanged, that it tried."""
-    ended: Ended | None = None
-    again: Ended | None = None
+    ended: LeafResult | None = None
+    again: LeafResult | None = None
     """When it was done once more, on what was merged."""
     tries: tuple[Try, ...] = ()
     """All that did not do."""
@@ -77,7 +77,7 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     @property
-    def requests(self) -> tuple[Request, ...]:
+    def requests(self) -> tuple[EditRequest, ...]:
         """What it would change in files that are not its own."""
         both = [each for each in (self.ended, self.again) if each is not None]
         return tuple({r.path: r for each in both for r in each.requests}.values())
@@ -174,10 +174,10 @@ def _attempts(journal: Journal, run_id: str) -> dict[str, list[AttemptRecord]]:
     return made
 
 
-def _ended(values: Mapping[str, Any]) -> dict[str, Ended]:
+def _ended(values: Mapping[str, Any]) -> dict[str, LeafResult]:
     """By leaf, as they were first done."""
     found = {key: value for key, value in values.items() if key.startswith("leaf:")}
-    return {key.partition(":")[2]: msgspec.convert(each, Ended) for key, each in found.items()}
+    return {key.partition(":")[2]: msgspec.convert(each, LeafResult) for key, each in found.items()}
 
 
 class _Reading:
@@ -237,9 +237,9 @@ class _Reading:
         file = self._folder / patch_name(leaf)
         return str(file) if file.is_file() else None
 
-    def _done(self, item: ItemRecord | None) -> Ended | None:
+    def _done(self, item: ItemRecord | None) -> LeafResult | None:
         value = None if item is None else self._values.get(item.key)
-        return None if value is None else msgspec.convert(value, Ended)
+        return None if value is None else msgspec.convert(value, LeafResult)
 
     def _state(
         self, node: Node, first: ItemRecord | None, again: ItemRecord | None

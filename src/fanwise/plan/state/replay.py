@@ -10,11 +10,11 @@ from fanwise.core.outcome import Outcome
 from fanwise.errors import fields_of
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal
-from fanwise.plan.state.board import Board
-from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, Item
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 
 
-def replay(board: Board, records: Iterable[ItemRecord], retry_failed: bool) -> list[Item]:
+def replay(board: PlanBoard, records: Iterable[ItemRecord], retry_failed: bool) -> list[PlanItem]:
     """Tell a board all that counts of what is recorded; return what it would have done next."""
     known = {each.key: each for each in records if each.status in ("done", "failed")}
     waiting, left = deque(board.begin()), []
@@ -36,7 +36,7 @@ def _outcome(record: ItemRecord) -> Outcome[Any]:
     return Outcome(0, "done" if record.status == "done" else "failed", value, error)
 
 
-def counts(item: Item, recorded: Outcome[Any], failures_count: bool) -> bool:
+def counts(item: PlanItem, recorded: Outcome[Any], failures_count: bool) -> bool:
     """Whether an outcome of the past is of this very item."""
     if recorded.ok:
         return isinstance(recorded.value, dict) and recorded.value.get("of") == item.of

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import BadSubPlans
-from fanwise.plan.model.leaf_result import Ended
+from fanwise.plan.model.leaf_result import LeafResult
 from fanwise.plan.model.node import Split, Tree
 from fanwise.plan.spec.plan_spec import SplitSpec
 from fanwise.plan.split.grow import grow
@@ -24,7 +24,7 @@ class Began(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Mapping[str, int]
 
 
-def grown(base: Began, ended: Mapping[str, Ended], plan: Mapping[str, Any]) -> Tree:
+def grown(base: Began, ended: Mapping[str, LeafResult], plan: Mapping[str, Any]) -> Tree:
     """With all that leaves returned, and what those returned; `plan`: what stood in the file."""
     rules = Rules(**SplitSpec.model_validate(plan.get("split") or {}).model_dump())
     tree = base.split.tree

@@ -9,13 +9,20 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import fields_of
-from fanwise.plan.model.change import Request
+from fanwise.plan.model.change import EditRequest
 from fanwise.plan.model.leaf_result import Try
-from fanwise.plan.model.merge_result import Broken, Checked, Conflict, Moved, Result, Taken
+from fanwise.plan.model.merge_result import (
+    BrokenName,
+    CheckResult,
+    Conflict,
+    MovedFile,
+    OverwrittenFile,
+    PublishedResult,
+)
 from fanwise.plan.model.node import Node
 from fanwise.plan.model.states import State
-from fanwise.plan.state.board import Board
-from fanwise.plan.state.leaf_entry import Entry
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.leaf_entry import LeafEntry
 
 
 class LeafSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +40,7 @@ class LeafSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Those of them that are no more."""
     tries: tuple[Try, ...] = ()
     """Those that did not do."""
-    requests: tuple[Request, ...] = ()
+    requests: tuple[EditRequest, ...] = ()
     verified: str = ""
     said: str = ""
     kept: str | None = None
@@ -48,15 +55,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """In the order of the tree; those that were split are before their parts."""
     halted: str | None = None
     conflicts: tuple[Conflict, ...] = ()
-    taken: tuple[Taken, ...] = ()
-    moved: tuple[Moved, ...] = ()
-    broken: tuple[Broken, ...] = ()
-    checks: tuple[Checked, ...] = ()
+    taken: tuple[OverwrittenFile, ...] = ()
+    moved: tuple[MovedFile, ...] = ()
+    broken: tuple[BrokenName, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
     innocent: bool = False
     """The check fails without any change, too."""
     merged: str | None = None
     """The commit with all that goes together, whether it was checked or not."""
-    result: Result | None = None
+    result: PublishedResult | None = None
     may_have_run_twice: tuple[str, ...] = ()
     """Titles of what ran when an earlier execution was killed, and was done anew."""
     complete: bool = True
@@ -87,51 +94,51 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary_of(
-    board: Board, kept: Mapping[str, str] = MappingProxyType({}), *, complete: bool
+    board: PlanBoard, kept: Mapping[str, str] = MappingProxyType({}), *, complete: bool
 ) -> Summary:
     """What a board has come to."""
-    joining = board.joining
+    merge_phase = board.merge_phase
     entries = _that_count(board)
     nodes = [node for node in board.tree.nodes if node.id in entries]
     leaves = tuple(_leaf(node, entries, board.errors, kept.get(node.id)) for node in nodes)
-    if joining is None:
+    if merge_phase is None:
         return Summary(
             leaves=leaves,
             halted=board.halted,
             may_have_run_twice=tuple(board.twice),
             complete=complete,
         )
-    first = joining.steps[0].merged if joining.steps else None
+    first = merge_phase.steps[0].merged if merge_phase.steps else None
     return Summary(
         leaves=leaves,
         halted=board.halted,
         conflicts=() if first is None else first.conflicts,
         taken=() if first is None else first.taken,
         moved=() if first is None else first.moved,
-        broken=joining.broken,
-        checks=tuple(joining.checks),
-        innocent=joining.innocent,
-        merged=None if joining.step is None else joining.step.commit,
-        result=joining.result,
+        broken=merge_phase.broken,
+        checks=tuple(merge_phase.checks),
+        innocent=merge_phase.innocent,
+        merged=None if merge_phase.step is None else merge_phase.step.commit,
+        result=merge_phase.result,
         may_have_run_twice=tuple(board.twice),
         complete=complete,
     )
 
 
-def _that_count(board: Board) -> Mapping[str, Entry]:
+def _that_count(board: PlanBoard) -> Mapping[str, LeafEntry]:
     """After a halt, what was done beyond it does not count: who was quicker decides nothing."""
-    if board.joining is not None or board.halted is None:
+    if board.merge_phase is not None or board.halted is None:
         return board.entries
     before = {leaf.id for leaf in board.sequence()}
     beyond = [leaf for leaf in board.tree.leaves if leaf.id not in before]
     skipped = (leaf for leaf in beyond if board.entries[leaf.id].skipped_by in before)
     kept = before | {leaf.id for leaf in skipped}
-    return board.entries | {leaf.id: Entry(leaf) for leaf in beyond if leaf.id not in kept}
+    return board.entries | {leaf.id: LeafEntry(leaf) for leaf in beyond if leaf.id not in kept}
 
 
 def _leaf(
     node: Node,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, LeafEntry],
     errors: Mapping[str, BaseException],
     kept: str | None,
 ) -> LeafSummary:
@@ -139,7 +146,7 @@ def _leaf(
     error = None
     if entry.begun:
         error = errors.get(f"again:{node.id}") or errors.get(f"leaf:{node.id}")
-    last = entry.again or entry.ended
+    last = entry.again or entry.result
     change = None if last is None else last.change
     files = {} if change is None else change.files
     failed = _fields(error)
@@ -161,7 +168,7 @@ def _leaf(
     )
 
 
-def state_of(entry: Entry) -> State:
+def state_of(entry: LeafEntry) -> State:
     """In one word."""
     if entry.error is not None:
         return "failed"
@@ -173,9 +180,9 @@ def state_of(entry: Entry) -> State:
         return "left out"
     if entry.conflicts and entry.again is None:
         return "conflict"
-    if entry.ended is None:
+    if entry.result is None:
         return "queued"
-    return "done" if entry.ended.status == "changed" else entry.ended.status
+    return "done" if entry.result.status == "changed" else entry.result.status
 
 
 def _fields(error: BaseException | None) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fanwise.plan.merge.publish import Delivery, Undone
 from fanwise.plan.model.states import State
-from fanwise.plan.spec.resolved_spec import Case
+from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.summary import LeafSummary, Summary
 from fanwise.plan.views.estimate import number
 from fanwise.plan.views.next_commands import Commands
@@ -32,7 +32,9 @@ def counted(found: Summary) -> str:
     return ", ".join(f"{count:,} {word}" for count, word in counts if count)
 
 
-def output_lines(case: Case, found: Summary, delivery: Delivery, commands: Commands) -> list[str]:
+def output_lines(
+    resolved: ResolvedPlan, found: Summary, delivery: Delivery, commands: Commands
+) -> list[str]:
     """What the person asked for."""
     lines = [f"{number(len(found.leaves), 'sub-plan')}: {counted(found)}"]
     result = found.result
@@ -43,7 +45,7 @@ def output_lines(case: Case, found: Summary, delivery: Delivery, commands: Comma
     what = f"{', '.join(parts)}, commit {result.commit[:12]}"
     if result.branch is not None:
         lines.append(f"the result: branch {result.branch} ({what})")
-        lines.append(f"  see it: git diff {case.base.commit[:12]}...{result.branch}")
+        lines.append(f"  see it: git diff {resolved.base.commit[:12]}...{result.branch}")
     if delivery.patch is not None:
         lines.append(f"the result: {delivery.patch} ({what})" if result.branch is None
                      else f"  as a patch: {delivery.patch}")  # fmt: skip

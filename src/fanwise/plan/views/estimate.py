@@ -10,7 +10,7 @@ import msgspec
 from fanwise.models.port import Tokens
 from fanwise.models.prices import dollars
 from fanwise.plan.model.node import Node
-from fanwise.plan.spec.resolved_spec import Case
+from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.work.sparse_folders import is_sparse
 from fanwise.processes.sandbox import unusable
 
@@ -19,7 +19,7 @@ PROMPT_TOKENS = 5_000
 """Of the goal, the rules and the context, about; each sub-plan has them beside its files."""
 
 
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+class PlanEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """Of so many sub-plans, each done at the first try."""
 
     leaves: int
@@ -36,19 +36,19 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """The most that each sub-plan is tried."""
 
 
-def estimate_of(case: Case, leaves: Sequence[Node]) -> Estimate:
+def estimate_of(resolved: ResolvedPlan, leaves: Sequence[Node]) -> PlanEstimate:
     """As if each answer were as long as the files that it is about."""
     tokens = sum(leaf.tokens for leaf in leaves)
     files = sum(len(leaf.files) for leaf in leaves)
-    tries = case.spec.retry + 1
-    asked = case.spec.each.model
+    tries = resolved.spec.retry + 1
+    asked = resolved.spec.each.model
     if asked is None:
-        return Estimate(leaves=len(leaves), files=files, tokens=tokens, tries=tries)
-    most = case.spec.each.options.max_tokens
+        return PlanEstimate(leaves=len(leaves), files=files, tokens=tokens, tries=tries)
+    most = resolved.spec.each.options.max_tokens
     sent = tokens + PROMPT_TOKENS * len(leaves)
     said = sum(leaf.tokens if most is None else min(most, leaf.tokens) for leaf in leaves)
     spec = asked.spec()
-    return Estimate(
+    return PlanEstimate(
         leaves=len(leaves),
         files=files,
         tokens=tokens,
@@ -70,9 +70,9 @@ def number(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def facts_of(case: Case, estimate: Estimate) -> dict[str, Any]:
+def facts_of(resolved: ResolvedPlan, estimate: PlanEstimate) -> dict[str, Any]:
     """The same for programs."""
-    base = case.base
+    base = resolved.base
     return {
         "base": base.commit,
         "scorecard": msgspec.to_builtins(base.split.scorecard),
@@ -80,26 +80,28 @@ def facts_of(case: Case, estimate: Estimate) -> dict[str, Any]:
         "uncommitted": base.uncommitted,
         "unmatched": list(base.unmatched),
         "left_out": [each._asdict() for each in base.split.left_out],
-        "irreducible": {leaf.id: leaf.irreducible for leaf in case.tree.leaves if leaf.irreducible},
+        "irreducible": {
+            leaf.id: leaf.irreducible for leaf in resolved.tree.leaves if leaf.irreducible
+        },
     }
 
 
-def plan_lines(case: Case, estimate: Estimate) -> list[str]:
+def plan_lines(resolved: ResolvedPlan, estimate: PlanEstimate) -> list[str]:
     """What it is, how good the split is, what it would spend, and what to look out for."""
     return [
-        *_what(case),
-        *_scored(case),
-        *_spent(case, estimate),
-        *_around(case),
-        *_odd(case),
+        *_what(resolved),
+        *_scored(resolved),
+        *_spent(resolved, estimate),
+        *_around(resolved),
+        *_odd(resolved),
     ]
 
 
-def _what(case: Case) -> Iterator[str]:
-    spec = case.spec
+def _what(resolved: ResolvedPlan) -> Iterator[str]:
+    spec = resolved.spec
     yield f"goal: {' '.join(spec.goal.split())}"
     each = spec.each
-    who = each.model.name if each.model is not None else case.worker.name
+    who = each.model.name if each.model is not None else resolved.worker.name
     tries = f", at most {spec.retry + 1} tries" if spec.retry else ", one try"
     yield f"each sub-plan by {each.kind} {who}{tries}"
     if spec.verify is not None:
@@ -108,8 +110,8 @@ def _what(case: Case) -> Iterator[str]:
     yield merged if spec.check_ is None else f"{merged}; then checked by: {spec.check_}"
 
 
-def _scored(case: Case) -> Iterator[str]:
-    card, split = case.base.split.scorecard, case.base.split
+def _scored(resolved: ResolvedPlan) -> Iterator[str]:
+    card, split = resolved.base.split.scorecard, resolved.base.split
     uneven = f"; the biggest is {card.balance:.2g} times the mean" if card.balance >= 1.1 else ""
     yield (
         f"{number(card.leaves, 'sub-plan')} of {number(card.files, 'file')} "
@@ -121,18 +123,18 @@ def _scored(case: Case) -> Iterator[str]:
         )
         yield f"{card.edges:,} imports, {card.cut:.0%} of them between sub-plans{hubs}"
     yield f"{card.max_parallel} at once: about {card.speedup:.3g} times as fast as one at a time"
-    big = [leaf for leaf in case.tree.leaves if leaf.irreducible]
+    big = [leaf for leaf in resolved.tree.leaves if leaf.irreducible]
     for leaf in big[:MOST_SHOWN]:
         yield f"beyond the limits: {leaf.title}: {leaf.irreducible}"
     if len(big) > MOST_SHOWN:
         yield f"beyond the limits: {len(big) - MOST_SHOWN} more"
 
 
-def _spent(case: Case, estimate: Estimate) -> Iterator[str]:
-    kept = len(case.tree.leaves) - estimate.leaves
-    known = f"; {kept} of {len(case.tree.leaves)} are known from before" if kept else ""
-    if case.spec.each.model is None:
-        what = "command" if case.spec.each.command is not None else "call"
+def _spent(resolved: ResolvedPlan, estimate: PlanEstimate) -> Iterator[str]:
+    kept = len(resolved.tree.leaves) - estimate.leaves
+    known = f"; {kept} of {len(resolved.tree.leaves)} are known from before" if kept else ""
+    if resolved.spec.each.model is None:
+        what = "command" if resolved.spec.each.command is not None else "call"
         yield f"{number(estimate.leaves, what)} to run{known}; what they spend is theirs"
     else:
         usd = "a price that is unknown" if estimate.usd is None else f"${estimate.usd:.4g}"
@@ -140,15 +142,15 @@ def _spent(case: Case, estimate: Estimate) -> Iterator[str]:
             f"{number(estimate.requests, 'request')}, about {estimate.input_tokens:,} tokens "
             f"in and {estimate.output_tokens:,} out, {usd}, if none is tried again{known}"
         )
-    limits = {} if (budget := case.spec.make_budget()) is None else budget.limits
+    limits = {} if (budget := resolved.spec.make_budget()) is None else budget.limits
     if limits:
         yield f"budget: {', '.join(f'{most:g} {kind}' for kind, most in limits.items())}"
 
 
-def _around(case: Case) -> Iterator[str]:
-    spec, base = case.spec, case.base
+def _around(resolved: ResolvedPlan) -> Iterator[str]:
+    spec, base = resolved.spec, resolved.base
     start = "the dirty state" if spec.dirty else "HEAD"
-    yield f"{number(case.slots, 'workspace')}, from {start} ({base.commit[:12]})"
+    yield f"{number(resolved.slots, 'workspace')}, from {start} ({base.commit[:12]})"
     if is_sparse(spec.sparse, base.files):
         yield f"sparse: each has the folders that its sub-plan needs, of {base.files:,} files"
     if spec.verify is not None or spec.check_ is not None:
@@ -158,8 +160,8 @@ def _around(case: Case) -> Iterator[str]:
             yield f"verify and check run without a sandbox, for {problem}"
 
 
-def _odd(case: Case) -> Iterator[str]:
-    base = case.base
+def _odd(resolved: ResolvedPlan) -> Iterator[str]:
+    base = resolved.base
     if base.uncommitted:
         yield _uncommitted_text(base.uncommitted)
     for pattern in base.unmatched:
@@ -173,13 +175,13 @@ def _odd(case: Case) -> Iterator[str]:
         yield f"imports cannot be read in {len(base.split.unparsed)} files: {named}"
 
 
-def start_notes(case: Case) -> list[str]:
+def start_notes(resolved: ResolvedPlan) -> list[str]:
     """What the user may not expect of the state that the sub-plans start from."""
     notes = []
-    base = case.base
+    base = resolved.base
     if base.uncommitted:
         notes.append(_uncommitted_text(base.uncommitted))
-    if is_sparse(case.spec.sparse, base.files):
+    if is_sparse(resolved.spec.sparse, base.files):
         notes.append(
             f"workspaces had only the folders that a sub-plan needs, of {base.files:,} files; "
             "`sparse: [folders]` names more, `sparse: false` checks out all"

@@ -14,7 +14,7 @@ from fanwise.plan.model.states import WRONG
 from fanwise.plan.state.activity import Following
 
 
-class Shown(NamedTuple):
+class ShownNode(NamedTuple):
     """A node that is shown."""
 
     node: Node
@@ -22,7 +22,7 @@ class Shown(NamedTuple):
     """What stands before its name, from the root on."""
 
 
-def choose(now: Following, room: int) -> tuple[list[Shown], bool]:
+def choose(now: Following, room: int) -> tuple[list[ShownNode], bool]:
     """At most `room` nodes below the root, in the order of the tree; and whether some are not."""
     by_id = now.tree.by_id
     found = (by_id[leaf] for leaf in dict.fromkeys(_wanted(now)) if leaf in by_id)
@@ -54,18 +54,18 @@ def _fitting(now: Following, leaves: Sequence[Node], room: int) -> set[str]:
     return chosen
 
 
-def _twigs(now: Following, chosen: set[str], *, more: bool) -> list[Shown]:
+def _twigs(now: Following, chosen: set[str], *, more: bool) -> list[ShownNode]:
     """In order, each below the nearest node above it that is shown."""
     tree = now.tree
     below: dict[str, list[str]] = {}
     for name in sorted(chosen, key=now.place):
         above = (node.id for node in tree.above(tree.by_id[name]))
         below.setdefault(next((a for a in above if a in chosen), tree.root.id), []).append(name)
-    shown: list[Shown] = []
+    shown: list[ShownNode] = []
     waiting = _under(below, tree.root.id, "", more=more)
     while waiting:
         name, indent, last = waiting.pop()
-        shown.append(Shown(tree.by_id[name], indent + ("└─ " if last else "├─ ")))
+        shown.append(ShownNode(tree.by_id[name], indent + ("└─ " if last else "├─ ")))
         waiting += _under(below, name, indent + ("   " if last else "│  "), more=False)
     return shown
 

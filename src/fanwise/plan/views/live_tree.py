@@ -12,7 +12,7 @@ from fanwise.kernel import events
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.model.states import ACTIVE, MARKS, ORDER, State
 from fanwise.plan.state.activity import Doing, Following
-from fanwise.plan.views.live_choice import Shown, choose
+from fanwise.plan.views.live_choice import ShownNode, choose
 
 Line = list[tuple[str, str]]
 """Pieces of text with their styles."""
@@ -74,7 +74,7 @@ class LiveTree:
             line.append((_doing_text(doing, now), ""))
         return line
 
-    def _rest(self, shown: Sequence[Shown]) -> Line:
+    def _rest(self, shown: Sequence[ShownNode]) -> Line:
         counts = Counter(self._now.counts(self._now.tree.root))
         counts.subtract(self._now.state(each.node.id) for each in shown if not each.node.children)
         return _pieces(counts)
@@ -100,7 +100,7 @@ def _seconds(seconds: float) -> str:
     return f"{minutes}:{rest:02} min" if minutes else f"{rest} s"
 
 
-def _name(shown: Shown, most: int) -> str:
+def _name(shown: ShownNode, most: int) -> str:
     """With its twig; of a long title the end is kept, for that tells it from others."""
     title, room = shown.node.title, max(8, most - len(shown.twig))
     return shown.twig + (title if len(title) <= room else f"…{title[1 - room :]}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from fanwise.plan.model.node import Said
+from fanwise.plan.model.node import FileNote
 from fanwise.plan.model.states import MARKS, ORDER, WRONG, State
 from fanwise.plan.state.recorded import Leaf, Recorded
 from fanwise.plan.views.rows import document_of
@@ -136,7 +136,9 @@ def _costly(found: Recorded) -> list[Leaf]:
 def _notes(found: Recorded) -> Iterator[tuple[str, str]]:
     """What is to be said of files: how many and of which kind, and a line for each."""
     split = found.split
-    beyond = [Said(each.title, each.irreducible) for each in split.tree.leaves if each.irreducible]
+    beyond = [
+        FileNote(each.title, each.irreducible) for each in split.tree.leaves if each.irreducible
+    ]
     for title, lines in (
         ("hubs: files that very many others import",
          [f"{each.importers:>5}  {each.path}" for each in split.hubs]),
@@ -149,7 +151,7 @@ def _notes(found: Recorded) -> Iterator[tuple[str, str]]:
             yield f"{len(lines):,} {title}", "\n".join([*lines[:MOST_NOTES], *more])
 
 
-def _said(said: Iterable[Said]) -> list[str]:
+def _said(said: Iterable[FileNote]) -> list[str]:
     return [f"{each.path}: {each.why}" for each in said]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fanwise.plan.model.node import Said, Scorecard, Split
+from fanwise.plan.model.node import FileNote, Scorecard, Split
 from fanwise.plan.views.scorecard_text import figures
 from fanwise.plan.views.split_pictures import graph_picture, tree_picture
 from fanwise.view.html import Section, Templates, Tile
@@ -34,7 +34,7 @@ def _sections(templates: Templates, split: Split) -> Iterator[Section]:
     if split.imports:
         yield section("graph", "Imports between them", picture=graph_picture(split))
     yield section("files", "Files of each", leaves=split.tree.leaves)
-    hubs = [Said(hub.path, f"{hub.importers:,} importers") for hub in split.hubs]
+    hubs = [FileNote(hub.path, f"{hub.importers:,} importers") for hub in split.hubs]
     for id_, title, about, rows in (
         ("hubs", "Hubs", "Files that very many others import.", hubs),
         ("unparsed", "Not understood", "", split.unparsed),

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fanwise.plan.model.change import Request
+from fanwise.plan.model.change import EditRequest
 from fanwise.plan.model.leaf_result import Try
-from fanwise.plan.model.merge_result import Broken, Checked, Conflict, Moved, Taken
+from fanwise.plan.model.merge_result import (
+    BrokenName,
+    CheckResult,
+    Conflict,
+    MovedFile,
+    OverwrittenFile,
+)
 from fanwise.plan.model.states import MARKS, WRONG, State, counts_text
 from fanwise.plan.state.recorded import Leaf, Recorded
 from fanwise.plan.views.tree_text import tree_lines
@@ -60,7 +66,7 @@ def counted(found: Recorded) -> str:
     return f"{told}; {returned:,} returned sub-plans" if returned else told
 
 
-def requests(found: Recorded) -> list[Request]:
+def requests(found: Recorded) -> list[EditRequest]:
     """Of all leaves, in order."""
     return [each for leaf in found.leaves.values() for each in leaf.requests]
 
@@ -85,19 +91,19 @@ def settled(leaf: str, found: Recorded) -> str:
     return f"{told.state}: {one_line(told.why)}"
 
 
-def taken_line(taken: Taken, found: Recorded) -> str:
+def taken_line(taken: OverwrittenFile, found: Recorded) -> str:
     """Whose version replaced whose changes."""
     lost = ", ".join(map(found.title, taken.others))
     return f"{taken.path}: {found.title(taken.leaf)} replaced what {lost} changed there"
 
 
-def moved_line(moved: Moved, found: Recorded) -> str:
+def moved_line(moved: MovedFile, found: Recorded) -> str:
     """A file that one renamed and others changed."""
     others = ", ".join(map(found.title, moved.others))
     return f"{moved.path} is {moved.to} now: {found.title(moved.leaf)} with {others}"
 
 
-def broken_line(broken: Broken, found: Recorded) -> str:
+def broken_line(broken: BrokenName, found: Recorded) -> str:
     """Which name is gone, and who uses it."""
     now = f", now {broken.renamed_to}" if broken.renamed_to else ""
     return (
@@ -106,14 +112,14 @@ def broken_line(broken: Broken, found: Recorded) -> str:
     )
 
 
-def request_line(request: Request, found: Recorded) -> str:
+def request_line(request: EditRequest, found: Recorded) -> str:
     """Who wants what of whom."""
     owner = "nobody's" if request.owner is None else f"of {found.title(request.owner)}"
     more = f" and {plural(request.more, 'other file')}" if request.more else ""
     return f"{request.path}{more} ({owner}): wanted by {found.title(request.leaf)}"
 
 
-def check_lines(checks: Sequence[Checked], found: Recorded) -> Iterator[str]:
+def check_lines(checks: Sequence[CheckResult], found: Recorded) -> Iterator[str]:
     """What the check said first, and what a bisection found."""
     if not checks:
         return

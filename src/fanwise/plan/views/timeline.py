@@ -29,7 +29,7 @@ class Bar(NamedTuple):
     about: str
 
 
-class Row(NamedTuple):
+class TimelineRow(NamedTuple):
     """A leaf, or a step of the plan as a whole (then there is no `leaf`)."""
 
     name: str
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 class Timeline(NamedTuple):
     """On one clock, without long pauses."""
 
-    rows: Sequence[Row]
+    rows: Sequence[TimelineRow]
     lane: Lane
     clock: BusyClock
     ticks: Sequence[Tick]
@@ -57,7 +57,7 @@ class Timeline(NamedTuple):
         """Whether the rows are shown at once."""
         return len(self.rows) <= FEW
 
-    def bars(self, row: Row) -> Iterator[tuple[float, float, str, str]]:
+    def bars(self, row: TimelineRow) -> Iterator[tuple[float, float, str, str]]:
         """Where each begins and how wide it is, from 0 to 1, with its class and its title."""
         total = max(self.clock.total, 1e-3)
         for bar in row.bars:
@@ -85,10 +85,10 @@ def _latest(found: Recorded) -> float:
     return max([*known, *steps, found.run.ended_at or 0.0, found.run.created_at])
 
 
-def _leaf_rows(found: Recorded, latest: float) -> Iterator[Row]:
+def _leaf_rows(found: Recorded, latest: float) -> Iterator[TimelineRow]:
     for leaf in found.leaves.values():
         if leaf.spans:
-            yield Row(leaf.node.title, leaf.node.id, list(_bars(leaf, found, latest)))
+            yield TimelineRow(leaf.node.title, leaf.node.id, list(_bars(leaf, found, latest)))
 
 
 def _bars(leaf: Leaf, found: Recorded, latest: float) -> Iterator[Bar]:
@@ -116,13 +116,13 @@ def _could_begin(leaf: Leaf, found: Recorded) -> float | None:
     return max((end for end in ends if end is not None), default=found.opened_at)
 
 
-def _step_rows(found: Recorded, latest: float) -> Iterator[Row]:
+def _step_rows(found: Recorded, latest: float) -> Iterator[TimelineRow]:
     for step in found.joined.steps:
         if step.start is not None:
             end = latest if step.end is None else step.end
             class_ = "wrong" if step.error else "step"
             bar = Bar(step.start, end, class_, duration_text(end - step.start))
-            yield Row(step.key.replace(":", " "), None, [bar])
+            yield TimelineRow(step.key.replace(":", " "), None, [bar])
 
 
 def _lane(found: Recorded, clock: BusyClock, latest: float) -> Lane:

@@ -25,12 +25,12 @@ class LeafRow(NamedTuple):
     about: str
 
 
-class Branch(NamedTuple):
+class TreeBranch(NamedTuple):
     """A node with others below it."""
 
     title: str
     counts: Mapping[State, int]
-    below: Sequence[Union[Branch, LeafRow]]  # noqa: UP007 - it names itself
+    below: Sequence[Union[TreeBranch, LeafRow]]  # noqa: UP007 - it names itself
     open: bool = False
     others: bool = False
     """The leaves of a group that went well."""
@@ -41,7 +41,7 @@ class Branch(NamedTuple):
         return sum(self.counts.values())
 
 
-def tree_rows(found: Recorded) -> Branch | LeafRow:
+def tree_rows(found: Recorded) -> TreeBranch | LeafRow:
     """From the root down."""
     return _row(found.tree.root, found, count_leaves(found))
 
@@ -56,13 +56,13 @@ def count_leaves(found: Recorded) -> Counts:
     return counts
 
 
-def _row(node: Node, found: Recorded, counts: Counts) -> Branch | LeafRow:
+def _row(node: Node, found: Recorded, counts: Counts) -> TreeBranch | LeafRow:
     if not node.children:
         return LeafRow(found.leaves[node.id], leaf_about(found.leaves[node.id]))
     few = counts[found.tree.root.id].total() <= FEW
     below = [found.tree.by_id[child] for child in node.children]
-    rows: list[Branch | LeafRow] = []
-    calm: list[Branch | LeafRow] = []
+    rows: list[TreeBranch | LeafRow] = []
+    calm: list[TreeBranch | LeafRow] = []
     together: Counter[State] = Counter()
     for each in below:
         if few or each.children or _calls(counts, each):
@@ -71,9 +71,9 @@ def _row(node: Node, found: Recorded, counts: Counts) -> Branch | LeafRow:
             calm.append(_row(each, found, counts))
             together += counts[each.id]
     if rows and calm:
-        rows.append(Branch(f"{len(calm):,} others", together, calm, others=True))
+        rows.append(TreeBranch(f"{len(calm):,} others", together, calm, others=True))
     open_ = node.parent is None or few or _calls(counts, node)
-    return Branch(node.title or "all", counts[node.id], rows or calm, open=open_)
+    return TreeBranch(node.title or "all", counts[node.id], rows or calm, open=open_)
 
 
 def _calls(counts: Counts, node: Node) -> bool:

@@ -1,7 +1,7 @@
 """One leaf of a plan: from its prompt to what it changed, or to why it could not."""
 
-from fanwise.plan.work.how import How
 from fanwise.plan.work.leaf import do_leaf
-from fanwise.plan.work.port import Ask, Worked, Worker
+from fanwise.plan.work.leaf_settings import LeafSettings
+from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult
 
-__all__ = ["Ask", "How", "Worked", "Worker", "do_leaf"]
+__all__ = ["LeafSettings", "LeafWorker", "WorkRequest", "WorkResult", "do_leaf"]

@@ -18,7 +18,7 @@ from fanwise.kernel.call import call
 from fanwise.kernel.perform import FREE
 from fanwise.plan.model.leaf_result import Try
 from fanwise.plan.work.captured_output import tail
-from fanwise.plan.work.port import Ask, Worked, Worker, too_slow
+from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, too_slow
 from fanwise.plan.work.subplans import BadForm, subplans_of
 from fanwise.workspaces import Workspace
 
@@ -37,7 +37,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Those before, which did not do, and why."""
 
 
-class CallWorker(Worker):
+class CallWorker(LeafWorker):
     """Calls a function for each try; `name` is what the user wrote."""
 
     def __init__(self, function: Callable[[Work], Any], name: str = "") -> None:
@@ -54,7 +54,7 @@ class CallWorker(Worker):
         """By what it returns."""
         return 'Instead of editing you may hand back parts of it: return {"subplans": [...]}.'
 
-    async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
+    async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
         """Call it."""
         given = Work(
             root=workspace.path, files=ask.here, goal=ask.goal, prompt=ask.prompt,
@@ -71,9 +71,9 @@ class CallWorker(Worker):
         return _worked(returned, ask)
 
 
-def _worked(returned: Any, ask: Ask) -> Worked:
+def _worked(returned: Any, ask: WorkRequest) -> WorkResult:
     if returned is None or isinstance(returned, str):
-        return Worked(said=tail(returned or ""))
+        return WorkResult(said=tail(returned or ""))
     if not isinstance(returned, dict) or not set(returned) <= {"said", "subplans"}:
         kind = type(returned).__name__
         raise WorkFailed(f"it gave a {kind}, and not None, a text, or `said` and `subplans`")
@@ -82,6 +82,6 @@ def _worked(returned: Any, ask: Ask) -> Worked:
         raise WorkFailed(f"`said` is a {type(said).__name__}, and no text")
     try:
         plain = msgspec.to_builtins(returned.get("subplans"))
-        return Worked(said=tail(said), subplans=subplans_of(plain, ask))
+        return WorkResult(said=tail(said), subplans=subplans_of(plain, ask))
     except (BadForm, TypeError) as error:
         raise WorkFailed(f"the sub-plans that it returned: {error}", tail(said)) from error

@@ -22,8 +22,8 @@ from fanwise.errors import CommandFailed, WorkFailed
 from fanwise.kernel.call import call
 from fanwise.kernel.perform import FREE
 from fanwise.kernel.virtual import outside
-from fanwise.plan.work.captured_output import said_by, tail
-from fanwise.plan.work.port import Ask, Worked, Worker, too_slow
+from fanwise.plan.work.captured_output import output_of, tail
+from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, too_slow
 from fanwise.plan.work.subplans import read_subplans
 from fanwise.plan.work.words import WORK, check_line, filled
 from fanwise.processes import Command, CommandResult, run_command
@@ -37,7 +37,7 @@ NOT_STARTED = (126, 127)
 PREFIX = "FANWISE_PLAN_"
 
 
-class CommandWorker(Worker):
+class CommandWorker(LeafWorker):
     """Runs a command for each try. `UsageError` for one whose places cannot be filled."""
 
     def __init__(self, line: str) -> None:
@@ -57,7 +57,7 @@ class CommandWorker(Worker):
             f"the environment variable {PREFIX}SUBPLANS names."
         )
 
-    async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
+    async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
         """Run it to its end."""
         subplans = scratch / "subplans.json"
         command = self._command(ask, workspace, scratch, subplans)
@@ -65,15 +65,17 @@ class CommandWorker(Worker):
             result = await call(_run, command, ask.timeout, name="work", **FREE)
         except CommandFailed as error:  # it could not be started
             raise WorkFailed(tail(error.message, 500), final=True) from error
-        said = said_by(result)
+        said = output_of(result)
         if result.timed_out:
             raise too_slow(ask.timeout, said)
         if not result.ok:
             final = result.exit_code in NOT_STARTED
             raise WorkFailed(ending_in_words(result), said, final=final)
-        return Worked(said=said, subplans=read_subplans(subplans, ask))
+        return WorkResult(said=said, subplans=read_subplans(subplans, ask))
 
-    def _command(self, ask: Ask, workspace: Workspace, scratch: Path, subplans: Path) -> Command:
+    def _command(
+        self, ask: WorkRequest, workspace: Workspace, scratch: Path, subplans: Path
+    ) -> Command:
         (scratch / "prompt.md").write_bytes(ask.prompt.encode("utf-8", "surrogateescape"))
         (scratch / "ask.json").write_text(json.dumps(ask.to_json()))
         single = {
@@ -96,7 +98,7 @@ class CommandWorker(Worker):
         )
 
 
-def _variables(ask: Ask, single: Mapping[str, str]) -> dict[str, str]:
+def _variables(ask: WorkRequest, single: Mapping[str, str]) -> dict[str, str]:
     found = {f"{PREFIX}{name.upper()}": value for name, value in single.items()}
     return {**found, f"{PREFIX}TITLE": ask.leaf.title, f"{PREFIX}TRY": str(len(ask.tries) + 1)}
 

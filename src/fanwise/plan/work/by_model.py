@@ -15,12 +15,12 @@ from fanwise.errors import ModelError, ModelQuota, ModelRejected, WorkFailed, on
 from fanwise.kernel.in_thread import in_thread
 from fanwise.models import MODEL_RETRY, Model, Options, Reply, Request, ask
 from fanwise.models.port import Message
+from fanwise.plan.work.apply_edits import edited, path_of, read_text, write_all
 from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.context import BYTES_A_TOKEN
-from fanwise.plan.work.editing import edited, path_of, read_text, write_all
-from fanwise.plan.work.edits import Answer, BadAnswer, read_answer
+from fanwise.plan.work.edits import BadAnswer, ParsedAnswer, read_answer
 from fanwise.plan.work.lease import leased
-from fanwise.plan.work.port import Ask, Worked, Worker, in_time
+from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, in_time
 from fanwise.plan.work.prompt import quoted, shown
 from fanwise.plan.work.subplans import BadForm, subplans_of
 from fanwise.workspaces import Workspace
@@ -55,7 +55,7 @@ _SPLITTING = """\
 Instead of edits you may answer with parts of the work: a line `SUBPLANS:` and a block with JSON."""
 
 
-class ModelWorker(Worker):
+class ModelWorker(LeafWorker):
     """Asks a model for each try. `file_tokens`: the most of its files that it is shown."""
 
     def __init__(
@@ -81,7 +81,7 @@ class ModelWorker(Worker):
         """By a block of the answer."""
         return _SPLITTING
 
-    async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
+    async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
         """Ask, and apply the answer."""
         contents, hidden = await in_thread(files_shown, ask, workspace, self._file_tokens)
         said = f"{contents}\n\n{ask.prompt}"
@@ -94,7 +94,7 @@ class ModelWorker(Worker):
             cut = " (it was cut off: raise max_tokens)" if reply.finish_reason == "length" else ""
             raise WorkFailed(f"the answer: {error}{cut}", tail(text)) from error
 
-    async def _reply(self, about: Ask, said: str) -> Reply:
+    async def _reply(self, about: WorkRequest, said: str) -> Reply:
         messages = (Message("system", SYSTEM), Message("user", said))
         request = Request(messages, self._options, seed=len(about.tries) + 1)
         try:
@@ -103,7 +103,9 @@ class ModelWorker(Worker):
             final = isinstance(error, ModelQuota | ModelRejected)
             raise WorkFailed(tail(one_line(error), 500), final=final) from error
 
-    def _apply(self, text: str, ask: Ask, workspace: Workspace, hidden: frozenset[str]) -> Worked:
+    def _apply(
+        self, text: str, ask: WorkRequest, workspace: Workspace, hidden: frozenset[str]
+    ) -> WorkResult:
         answer = read_answer(text)
         subplans = subplans_of(answer.subplans, ask)
         contents = edited(
@@ -113,11 +115,11 @@ class ModelWorker(Worker):
             allowed=_allowed(answer, ask, workspace, hidden),
         )
         write_all(workspace, contents)
-        return Worked(said=tail(text), subplans=subplans)
+        return WorkResult(said=tail(text), subplans=subplans)
 
 
 def _allowed(
-    answer: Answer, ask: Ask, workspace: Workspace, hidden: frozenset[str]
+    answer: ParsedAnswer, ask: WorkRequest, workspace: Workspace, hidden: frozenset[str]
 ) -> Callable[[str], str]:
     paths = [path_of(edit.name, ask.names) for edit in answer.edits]
     before = workspace.files_at_base()
@@ -131,7 +133,7 @@ def _allowed(
     return why_not
 
 
-def files_shown(ask: Ask, workspace: Workspace, tokens: int) -> tuple[str, frozenset[str]]:
+def files_shown(ask: WorkRequest, workspace: Workspace, tokens: int) -> tuple[str, frozenset[str]]:
     """The files as they are now, quoted; and those that are not shown: too long, or no text."""
     room = tokens * BYTES_A_TOKEN
     parts = ["# The files as they are now"]

@@ -21,7 +21,7 @@ from fanwise.errors import BudgetExceeded, FanwiseError, WorkFailed, one_line
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run_inside import RunInside
 from fanwise.plan.work.captured_output import tail
-from fanwise.plan.work.port import Ask, Worked, Worker, in_time
+from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, in_time
 from fanwise.plan.work.subplans import read_subplans
 from fanwise.specs import Document, End, Plan, system
 from fanwise.specs.system import plan_of
@@ -31,7 +31,7 @@ KEY = "workflow"
 PAUSED = 3
 
 
-class WorkflowWorker(Worker):
+class WorkflowWorker(LeafWorker):
     """Executes a document for each try. `BadSpec` for one that is no workflow."""
 
     def __init__(self, document: Document) -> None:
@@ -53,7 +53,7 @@ class WorkflowWorker(Worker):
             return ""
         return "Instead of editing you may hand back parts of it, as JSON in the file `subplans`."
 
-    async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
+    async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
         """Execute all of its steps."""
         subplans = scratch / "subplans.json"
         prompt = scratch / "prompt.md"
@@ -75,7 +75,7 @@ class WorkflowWorker(Worker):
             raise WorkFailed("it waits for somebody, and here nobody can answer", said, final=True)
         if end.exit_code != 0:
             raise WorkFailed(next(iter(end.notes), f"exit code {end.exit_code}"), said)
-        return Worked(said=said, subplans=read_subplans(subplans, ask))
+        return WorkResult(said=said, subplans=read_subplans(subplans, ask))
 
     async def _end(self, given: Mapping[str, str], workspace: Workspace) -> End:
         inputs = {name: value for name, value in given.items() if name in self._declared}

@@ -15,7 +15,7 @@ SHORTEST = 6
 """What is shorter is no secret, and stands in many words."""
 
 
-def said_by(result: CommandResult) -> str:
+def output_of(result: CommandResult) -> str:
     """The end of what a command wrote, its errors last."""
     parts = (tail(each.text, MOST // 2) for each in (result.stdout, result.stderr))
     return "\n".join(filter(None, parts))

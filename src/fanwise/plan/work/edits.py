@@ -53,14 +53,14 @@ class Edit(NamedTuple):
     """Of EDIT: what is searched, and what comes in its place."""
 
 
-class Answer(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """What an answer says: edits, or sub-plans as plain data, or that there is nothing to do."""
 
     edits: tuple[Edit, ...] = ()
     subplans: Any = None
 
 
-def read_answer(text: str) -> Answer:
+def read_answer(text: str) -> ParsedAnswer:
     """All of its edits. `BadAnswer`."""
     if len(text) > MOST:
         raise BadAnswer(f"it is {len(text):,} characters long, and {MOST:,} is the most")
@@ -93,7 +93,7 @@ class _Reading:
         self._subplans: Any = None
         self._nothing = False
 
-    def answer(self) -> Answer:
+    def answer(self) -> ParsedAnswer:
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if (header := _HEADER.fullmatch(line)) and _announces(header):
@@ -110,7 +110,7 @@ class _Reading:
             raise BadAnswer("it has no edit in it; if there is nothing to do, it must say NOTHING")
         if self._nothing and (self._edits or self._subplans):
             raise BadAnswer("it says NOTHING, and has edits")
-        return Answer(tuple(self._edits), self._subplans)
+        return ParsedAnswer(tuple(self._edits), self._subplans)
 
     def _announced(self, kind: str, rest: str) -> None:
         if kind == "NOTHING":
@@ -221,7 +221,7 @@ def _as_json(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _of_json(found: dict[str, Any]) -> Answer:
+def _of_json(found: dict[str, Any]) -> ParsedAnswer:
     try:
         given = msgspec.convert(found, _JsonAnswer)
     except msgspec.ValidationError as error:
@@ -229,7 +229,7 @@ def _of_json(found: dict[str, Any]) -> Answer:
     edits = [Edit("FILE", name, text) for name, text in given.files.items()]
     edits += [Edit("EDIT", each.path, pairs=((each.search, each.replace),)) for each in given.edits]
     edits += [Edit("DELETE", name) for name in given.deletes]
-    return Answer(tuple(edits), given.subplans)
+    return ParsedAnswer(tuple(edits), given.subplans)
 
 
 def _decoded(text: str, what: str) -> Any:

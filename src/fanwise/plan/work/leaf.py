@@ -19,15 +19,15 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.stages import begin_stage
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.merge.trees import change_of
-from fanwise.plan.model.change import Change, Request
-from fanwise.plan.model.leaf_result import Ended, Stage, SubPlan, Try
+from fanwise.plan.model.change import Change, EditRequest
+from fanwise.plan.model.leaf_result import LeafResult, Stage, SubPlan, Try
 from fanwise.plan.model.node import Node
 from fanwise.plan.work.context import context, imported
-from fanwise.plan.work.how import How
+from fanwise.plan.work.leaf_settings import LeafSettings
 from fanwise.plan.work.names import names_of
-from fanwise.plan.work.port import Ask, Worked, Worker
+from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult
 from fanwise.plan.work.prompt import prompt
-from fanwise.plan.work.settle import Broken, Settled, intact, keep_patch, settle
+from fanwise.plan.work.settle import KeptEdits, UnusableWorkspace, intact, keep_patch, settle
 from fanwise.plan.work.verify import NotVerified, Verified, judging_tests, settings_for, verify
 from fanwise.workspaces import Workspace, WorkspacePool
 
@@ -40,16 +40,16 @@ async def do_leaf(
     leaf: Node,
     *,
     goal: str,
-    worker: Worker,
+    worker: LeafWorker,
     pool: WorkspacePool,
-    how: How,
+    how: LeafSettings,
     owners: Mapping[str, str],
     at: str | None = None,
     sparse: Sequence[str] | None = None,
     before: Sequence[Try] = (),
     depth_left: int = 0,
     accepts: Callable[[Sequence[SubPlan]], object] = lambda subplans: None,
-) -> Ended:
+) -> LeafResult:
     """Do it, inside an item that holds a permit for a workspace. `SubPlanFailed`.
 
     `owners` is the leaf of each file (`Tree.owners`); `at` the commit that it starts from, if it is
@@ -86,8 +86,8 @@ class _Doing:
         self,
         leaf: Node,
         goal: str,
-        worker: Worker,
-        how: How,
+        worker: LeafWorker,
+        how: LeafSettings,
         owners: Mapping[str, str],
         before: tuple[Try, ...],
         depth_left: int,
@@ -102,11 +102,11 @@ class _Doing:
         self._depth_left = depth_left
         self._accepts = accepts
         self._tries: list[Try] = []
-        self._requests: dict[str, Request] = {}
+        self._requests: dict[str, EditRequest] = {}
         self._seconds = 0.0
         self._context: str | None = None
 
-    async def tries_in(self, here: Workspace) -> Ended | None:
+    async def tries_in(self, here: Workspace) -> LeafResult | None:
         """Tries in one workspace; None: the next one wants another. `SubPlanFailed`."""
         clock = asyncio.get_running_loop().time
         again = False
@@ -125,21 +125,21 @@ class _Doing:
                 self._seconds += clock() - began
                 return self._told(ended)
 
-    async def _once(self, here: Workspace, *, again: bool) -> Ended:
+    async def _once(self, here: Workspace, *, again: bool) -> LeafResult:
         worked = await self._work(here, again=again)
         settled = await self._settle(here)
         if worked.subplans:
             return self._split(worked, settled)
         if not settled.kept:
-            return Ended(leaf=self._leaf.id, status="unchanged", said=worked.said)
+            return LeafResult(leaf=self._leaf.id, status="unchanged", said=worked.said)
         change = await in_thread(_change, here, self._leaf)
         verified = await self._verify(here, settled)
-        return Ended(
+        return LeafResult(
             leaf=self._leaf.id, status="changed", change=change, verified=verified,
             said=worked.said,
         )  # fmt: skip
 
-    async def _work(self, here: Workspace, *, again: bool) -> Worked:
+    async def _work(self, here: Workspace, *, again: bool) -> WorkResult:
         begin_stage("work", len(self._tries) + 1)
         ask = await in_thread(self._ask, here, again=again)
         with scratch_folder(here) as scratch:
@@ -150,7 +150,7 @@ class _Doing:
                     "work", error.reason, error.said, anew=not error.cut_off, final=error.final
                 ) from error
 
-    def _ask(self, here: Workspace, *, again: bool) -> Ask:
+    def _ask(self, here: Workspace, *, again: bool) -> WorkRequest:
         how, names = self._how, names_of(here)
         if self._context is None:
             paths = imported(self._leaf.files, how.imports)
@@ -168,18 +168,18 @@ class _Doing:
             tries=tries,
             again=again,
         )
-        return Ask(
+        return WorkRequest(
             leaf=self._leaf, goal=self._goal, files=self._leaf.files,
             shared=names.patterns(how.shared), names=names, prompt=said,
             context=self._context, tries=tries, depth_left=self._depth_left, timeout=how.timeout,
             again=again,
         )  # fmt: skip
 
-    async def _settle(self, here: Workspace) -> Settled:
+    async def _settle(self, here: Workspace) -> KeptEdits:
         shared = names_of(here).patterns(self._how.shared)
         try:
             settled = await in_thread(settle, here, self._leaf, shared=shared, owners=self._owners)
-        except Broken as error:
+        except UnusableWorkspace as error:
             raise _Failed("edits", str(error), anew=True) from error
         self._requests.update({each.path: each for each in settled.requests})
         if settled.whole:
@@ -187,7 +187,7 @@ class _Doing:
             await in_thread(keep_patch, self._how.kept, name, settled.whole)
         return settled
 
-    def _split(self, worked: Worked, settled: Settled) -> Ended:
+    def _split(self, worked: WorkResult, settled: KeptEdits) -> LeafResult:
         if settled.kept:
             raise _Failed(
                 "subplans",
@@ -201,9 +201,11 @@ class _Doing:
         except FanwiseError as error:
             reason = getattr(error, "reason", str(error))
             raise _Failed("subplans", reason, worked.said, anew=True) from error
-        return Ended(leaf=self._leaf.id, status="split", subplans=worked.subplans, said=worked.said)
+        return LeafResult(
+            leaf=self._leaf.id, status="split", subplans=worked.subplans, said=worked.said
+        )
 
-    async def _verify(self, here: Workspace, settled: Settled) -> Verified:
+    async def _verify(self, here: Workspace, settled: KeptEdits) -> Verified:
         how = self._how
         if how.verify is None:
             return "not asked"
@@ -231,8 +233,8 @@ class _Doing:
         kept = await in_thread(_keep, here, self._how, self._leaf.id)
         raise SubPlanFailed(self._leaf.id, self._leaf.title, self._tries, kept=kept)
 
-    def _told(self, ended: Ended) -> Ended:
-        return Ended(
+    def _told(self, ended: LeafResult) -> LeafResult:
+        return LeafResult(
             leaf=ended.leaf,
             status=ended.status,
             change=ended.change,
@@ -260,16 +262,16 @@ def _tidy(here: Workspace, kept: Sequence[str]) -> bool:
         left = sorted(set(here.changed_files()) - set(kept))
         here.restore(left)
         return not set(here.changed_files()) - set(kept)
-    except (OSError, FanwiseError, Broken):
+    except (OSError, FanwiseError, UnusableWorkspace):
         return False
 
 
-def _keep(here: Workspace, how: How, leaf: str) -> str | None:
+def _keep(here: Workspace, how: LeafSettings, leaf: str) -> str | None:
     """Where the edits of a leaf that is given up are; None: there are none."""
     try:
         intact(here)
         patch = here.diff()
-    except (OSError, FanwiseError, Broken):
+    except (OSError, FanwiseError, UnusableWorkspace):
         return None
     return keep_patch(how.kept, f"{leaf[:12]}.patch", patch) if patch else None
 
@@ -278,7 +280,7 @@ def _short(reason: str) -> str:
     return reason if len(reason) <= _MOST_REASON else f"{reason[:_MOST_REASON]}…"
 
 
-def _undone(settled: Settled) -> str:
+def _undone(settled: KeptEdits) -> str:
     paths = [each.path for each in settled.requests]
     return f" (its edits in {_named(paths)} were undone: not its files)" if paths else ""
 

@@ -16,7 +16,7 @@ from fanwise.plan.model.paths import above
 from fanwise.plan.split.patterns import Patterns
 
 
-class Leased(NamedTuple):
+class LeasedPaths(NamedTuple):
     """What was changed, each path in one of these, in order."""
 
     own: tuple[str, ...]
@@ -32,12 +32,12 @@ class Leased(NamedTuple):
 
 def leased(
     changed: Iterable[str], *, own: Collection[str], shared: Sequence[str], before: Collection[str]
-) -> Leased:
+) -> LeasedPaths:
     """Sort what a leaf has changed; `before` are all files that were there at its start."""
     mine = set(own)
     common = Patterns(shared).match if shared else _nothing
     others = _Others(path for path in before if path not in mine and not common(path))
-    found: dict[str, list[str]] = {name: [] for name in Leased._fields}
+    found: dict[str, list[str]] = {name: [] for name in LeasedPaths._fields}
     for path in sorted(set(changed)):
         if path in mine:
             kind = "own"
@@ -48,7 +48,7 @@ def leased(
         else:
             kind = "shared" if common(path) else "new"
         found[kind].append(path)
-    return Leased(**{name: tuple(paths) for name, paths in found.items()})
+    return LeasedPaths(**{name: tuple(paths) for name, paths in found.items()})
 
 
 def _nothing(_: str) -> bool:

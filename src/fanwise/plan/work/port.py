@@ -20,7 +20,7 @@ from fanwise.plan.work.names import Names
 from fanwise.workspaces import Workspace
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class WorkRequest(msgspec.Struct, frozen=True, kw_only=True):
     """All that one try at a leaf depends on, beside what stands in the workspace."""
 
     leaf: Node
@@ -62,7 +62,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class Worked(msgspec.Struct, frozen=True, kw_only=True):
+class WorkResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it, beside the edits in the workspace."""
 
     said: str = ""
@@ -71,7 +71,7 @@ class Worked(msgspec.Struct, frozen=True, kw_only=True):
     """Instead of edits; files as they are called at the top of the repository."""
 
 
-class Worker(Protocol):
+class LeafWorker(Protocol):
     """Does the work. What it changes, it changes in the workspace."""
 
     @property
@@ -82,7 +82,7 @@ class Worker(Protocol):
     def splitting(self) -> str:
         """How sub-plans are returned to it, as the prompt says; empty: they cannot be."""
 
-    async def work(self, ask: Ask, workspace: Workspace, scratch: Path) -> Worked:
+    async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
         """Make one try, inside an item of a fan-out, whose caps and budget hold.
 
         `scratch` is a folder outside of the workspace, gone afterwards. A try that came to nothing

@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import FanwiseError
-from fanwise.plan.model.change import Request
+from fanwise.plan.model.change import EditRequest
 from fanwise.plan.model.node import Node
-from fanwise.plan.work.lease import Leased, leased
+from fanwise.plan.work.lease import LeasedPaths, leased
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.folders import make_writable
 
@@ -26,23 +26,23 @@ MOST_PATCH = 20_000
 _ROUNDS = 3
 
 
-class Broken(Exception):
+class UnusableWorkspace(Exception):
     """A workspace in which nothing can be found out any more, and why."""
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
+class KeptEdits(msgspec.Struct, frozen=True, kw_only=True):
     """What is in the workspace now is what the leaf may have changed."""
 
     kept: tuple[str, ...]
-    requests: tuple[Request, ...] = ()
+    requests: tuple[EditRequest, ...] = ()
     whole: bytes = b""
     """All edits that were undone, as a patch; empty if the requests have all of it."""
 
 
 def settle(
     workspace: Workspace, leaf: Node, *, shared: Sequence[str], owners: Mapping[str, str]
-) -> Settled:
-    """Sort what was changed, and undo what is not this leaf's. `Broken`."""
+) -> KeptEdits:
+    """Sort what was changed, and undo what is not this leaf's. `UnusableWorkspace`."""
     intact(workspace)
     try:
         return _settled(workspace, leaf, shared, owners)
@@ -51,40 +51,44 @@ def settle(
     try:
         return _settled(workspace, leaf, shared, owners)
     except (OSError, FanwiseError) as error:
-        raise Broken(f"what it did to the workspace cannot be undone: {_why(error)}") from error
+        raise UnusableWorkspace(
+            f"what it did to the workspace cannot be undone: {_why(error)}"
+        ) from error
 
 
 def intact(workspace: Workspace) -> None:
-    """See that the folder is there, and is no link to another. `Broken`."""
+    """See that the folder is there, and is no link to another. `UnusableWorkspace`."""
     root = workspace.root
     if root.is_symlink() or not root.is_dir():
-        raise Broken("it removed or replaced the folder of the workspace itself")
+        raise UnusableWorkspace("it removed or replaced the folder of the workspace itself")
 
 
 def _settled(
     workspace: Workspace, leaf: Node, shared: Sequence[str], owners: Mapping[str, str]
-) -> Settled:
+) -> KeptEdits:
     if nested := workspace.nested():
-        raise Broken(f"it made a git repository inside of this one, which cannot be: {nested[0]}")
+        raise UnusableWorkspace(
+            f"it made a git repository inside of this one, which cannot be: {nested[0]}"
+        )
     before = workspace.files_at_base()
-    found: dict[str, Request] = {}
+    found: dict[str, EditRequest] = {}
     whole: list[bytes] = []
     for _ in range(_ROUNDS):  # what is undone may be a .gitignore, and then there is more to see
         now = leased(workspace.changed_files(), own=leaf.files, shared=shared, before=before)
         if not now.foreign:
             _check_names(now.kept)
-            return Settled(kept=now.kept, requests=tuple(found.values()), whole=b"".join(whole))
+            return KeptEdits(kept=now.kept, requests=tuple(found.values()), whole=b"".join(whole))
         requests, cut = _requests(workspace, leaf.id, now, owners)
         found.update({each.path: each for each in requests})
         if cut:
             whole.append(workspace.diff(now.foreign))
         workspace.restore(now.foreign)
-    raise Broken(f"it goes on changing: {', '.join(now.foreign[:3])}")
+    raise UnusableWorkspace(f"it goes on changing: {', '.join(now.foreign[:3])}")
 
 
 def _requests(
-    workspace: Workspace, leaf: str, now: Leased, owners: Mapping[str, str]
-) -> tuple[list[Request], bool]:
+    workspace: Workspace, leaf: str, now: LeasedPaths, owners: Mapping[str, str]
+) -> tuple[list[EditRequest], bool]:
     """Each edit as a request; the second: whether something of them was left out."""
     found = []
     cut = len(now.foreign) > MOST_SHOWN
@@ -94,12 +98,12 @@ def _requests(
         if len(patch) > MOST_PATCH:
             left = len(patch) - MOST_PATCH
             patch = f"{patch[:MOST_PATCH]}\n… {left:,} characters left out …\n"
-        found.append(Request(leaf=leaf, owner=owners.get(path), path=_text(path), patch=patch))
+        found.append(EditRequest(leaf=leaf, owner=owners.get(path), path=_text(path), patch=patch))
     rest: dict[str | None, list[str]] = {}
     for path in now.foreign[MOST_SHOWN:]:
         rest.setdefault(owners.get(path), []).append(path)
     found += [
-        Request(leaf=leaf, owner=owner, path=_text(paths[0]), patch="", more=len(paths) - 1)
+        EditRequest(leaf=leaf, owner=owner, path=_text(paths[0]), patch="", more=len(paths) - 1)
         for owner, paths in rest.items()
     ]
     return found, cut
@@ -109,7 +113,7 @@ def _check_names(kept: Sequence[str]) -> None:
     """Nothing that keeps what was changed could keep a name that is no text."""
     for path in kept:
         if _text(path) != path:
-            raise Broken(f"it made a file whose name is no text: {path!r}")
+            raise UnusableWorkspace(f"it made a file whose name is no text: {path!r}")
 
 
 def _text(text: str) -> str:

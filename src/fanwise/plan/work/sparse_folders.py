@@ -26,7 +26,7 @@ def is_sparse(asked: bool | Sequence[str] | None, files: int) -> bool:
     return asked is not False
 
 
-class Cones:
+class SparseFolders:
     """The folders of each sub-plan. `further`: those that all have."""
 
     def __init__(

@@ -14,7 +14,7 @@ import msgspec
 from fanwise.errors import WorkFailed
 from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.work.names import NotInside
-from fanwise.plan.work.port import Ask
+from fanwise.plan.work.port import WorkRequest
 
 MOST = 100
 """Sub-plans of one leaf."""
@@ -26,7 +26,7 @@ class BadForm(Exception):
     """Why what was returned are no sub-plans."""
 
 
-def read_subplans(file: Path, ask: Ask) -> tuple[SubPlan, ...]:
+def read_subplans(file: Path, ask: WorkRequest) -> tuple[SubPlan, ...]:
     """Those in a file that a program wrote; none if there is none. `WorkFailed`."""
     try:
         if not file.is_symlink() and not file.exists():
@@ -40,7 +40,7 @@ def read_subplans(file: Path, ask: Ask) -> tuple[SubPlan, ...]:
         raise WorkFailed(f"the sub-plans that it returned: {error}") from error
 
 
-def subplans_of(given: Any, ask: Ask) -> tuple[SubPlan, ...]:
+def subplans_of(given: Any, ask: WorkRequest) -> tuple[SubPlan, ...]:
     """Plain data as sub-plans of this leaf. `BadForm`."""
     if given is None or given == []:
         return ()
@@ -51,7 +51,7 @@ def subplans_of(given: Any, ask: Ask) -> tuple[SubPlan, ...]:
     return tuple(_subplan(each, number, ask) for number, each in enumerate(given, 1))
 
 
-def _subplan(given: Any, number: int, ask: Ask) -> SubPlan:
+def _subplan(given: Any, number: int, ask: WorkRequest) -> SubPlan:
     if not isinstance(given, dict) or set(given) != {"goal", "files"}:
         raise BadForm(f"number {number} is no object with `goal` and `files`, and nothing else")
     goal, files = given["goal"], given["files"]
@@ -63,7 +63,7 @@ def _subplan(given: Any, number: int, ask: Ask) -> SubPlan:
     return SubPlan(goal=goal.strip(), files=tuple(sorted(set(found))))
 
 
-def _file(given: Any, number: int, ask: Ask) -> str:
+def _file(given: Any, number: int, ask: WorkRequest) -> str:
     if not isinstance(given, str):
         raise BadForm(f"a file of number {number} is {given!r}")
     try:

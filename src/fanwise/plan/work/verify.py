@@ -19,7 +19,7 @@ from fanwise.kernel.confined.running import command_in_workspace
 from fanwise.kernel.perform import FREE
 from fanwise.kernel.virtual import outside
 from fanwise.plan.split.patterns import Patterns
-from fanwise.plan.work.captured_output import said_by, tail
+from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.words import VERIFY, Value, filled, named
 from fanwise.processes import PLAIN, Command, CommandResult, Limits, run_command
@@ -81,7 +81,7 @@ async def verify(
             workspace, filled_line, settings, scratch=scratch, values=given
         )
         result = await call(_run, command, settings.timeout_s, name="verify", **FREE)
-    said = said_by(result)
+    said = output_of(result)
     if result.ok and not ending_of(result, settings):
         return "passed"
     raise NotVerified(_reason(result, settings, said), said)

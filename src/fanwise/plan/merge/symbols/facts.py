@@ -29,7 +29,7 @@ class Class(msgspec.Struct, frozen=True):
     dynamic: bool
 
 
-class Bound(NamedTuple):
+class TopLevelName(NamedTuple):
     """What a name at the top of a module is."""
 
     node: ast.AST | None = None
@@ -41,32 +41,32 @@ class Bound(NamedTuple):
     """Which name of that module; None: the module itself."""
 
 
-class Module(msgspec.Struct, frozen=True):
+class PythonModule(msgspec.Struct, frozen=True):
     """The names of a module."""
 
-    names: dict[str, Bound]
+    names: dict[str, TopLevelName]
     stars: tuple[Ref, ...]
     dynamic: bool
 
 
-EMPTY = Module({}, (), dynamic=False)
-UNKNOWN = Module({}, (), dynamic=True)
+EMPTY = PythonModule({}, (), dynamic=False)
+UNKNOWN = PythonModule({}, (), dynamic=True)
 
 
-def module_of(text: str) -> Module:
+def module_of(text: str) -> PythonModule:
     """Read a module; one that does not parse may have any name."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return UNKNOWN
-    names: dict[str, Bound] = {}
+    names: dict[str, TopLevelName] = {}
     stars: list[Ref] = []
     for node in statements(tree.body):
         names.update(_bound(node))
         if isinstance(node, ast.ImportFrom) and any(each.name == "*" for each in node.names):
             stars.append(Ref(node.level, node.module or ""))
     dynamic = "__getattr__" in names or _writes_globals(tree)
-    return Module(names, tuple(stars), dynamic)
+    return PythonModule(names, tuple(stars), dynamic)
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -91,23 +91,23 @@ def dotted(node: ast.AST) -> tuple[str, ...] | None:
     return None
 
 
-def _bound(node: ast.stmt) -> Iterator[tuple[str, Bound]]:
+def _bound(node: ast.stmt) -> Iterator[tuple[str, TopLevelName]]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield node.name, Bound(node)
+        yield node.name, TopLevelName(node)
     elif isinstance(node, ast.ClassDef):
-        yield node.name, Bound(node, _class(node))
+        yield node.name, TopLevelName(node, _class(node))
     elif isinstance(node, ast.Import):
         for each in node.names:
             name = each.asname or each.name.partition(".")[0]
             module = each.name if each.asname else name
-            yield name, Bound(module=Ref(0, module))
+            yield name, TopLevelName(module=Ref(0, module))
     elif isinstance(node, ast.ImportFrom):
         ref = Ref(node.level, node.module or "")
         for each in node.names:
-            yield each.asname or each.name, Bound(module=ref, name=each.name)
+            yield each.asname or each.name, TopLevelName(module=ref, name=each.name)
     else:
         for name in _targets(node):
-            yield name, Bound(node)
+            yield name, TopLevelName(node)
 
 
 def _targets(node: ast.stmt) -> Iterator[str]:

@@ -12,21 +12,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fanwise.plan.merge.symbols.javascript.gate import in_javascript
-from fanwise.plan.merge.symbols.renamed import new_name, new_path
-from fanwise.plan.merge.symbols.resolve import Elsewhere, Missing, Origin, Version
+from fanwise.plan.merge.symbols.rename_detection import new_name, new_path
+from fanwise.plan.merge.symbols.resolve import ExternalName, MissingName, NameOrigin, PythonFiles
 from fanwise.plan.merge.symbols.texts import Texts
-from fanwise.plan.merge.symbols.uses import Use, uses_in
+from fanwise.plan.merge.symbols.uses import NameUse, uses_in
 from fanwise.plan.merge.symbols.who import first_leaf
 from fanwise.plan.merge.trees import Files, blobs_at
 from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.merge_result import Broken
+from fanwise.plan.model.merge_result import BrokenName
 from fanwise.plan.split.imports.javascript import SUFFIXES
 from fanwise.workspaces.git import Git
 
 _REGULAR = ("100644", "100755")
 
 
-def broken(git: Git, base: str, tree: str, changes: Sequence[Change]) -> tuple[Broken, ...]:
+def broken(git: Git, base: str, tree: str, changes: Sequence[Change]) -> tuple[BrokenName, ...]:
     """Return the names that one leaf took away and another began to use, by file and line."""
     changed = {path for change in changes for path in change.files}
     if not any(path.endswith((".py", *SUFFIXES)) for path in changed):
@@ -42,7 +42,7 @@ def broken(git: Git, base: str, tree: str, changes: Sequence[Change]) -> tuple[B
 
 def _in_python(
     texts: Texts, old: Mapping[str, Blob], new: Mapping[str, Blob], changes: Sequence[Change]
-) -> Sequence[Broken]:
+) -> Sequence[BrokenName]:
     touched = {path for change in changes for path in change.files if path.endswith(".py")}
     if not touched:
         return ()
@@ -52,7 +52,7 @@ def _in_python(
     if not words:
         return ()
     gate = _Gate(texts, before, after, changes)
-    found: list[Broken] = []
+    found: list[BrokenName] = []
     for path in sorted(touched & after.keys()):
         if not words.isdisjoint(texts.new_words(before.get(path), after[path])):
             found += gate.look(path)
@@ -73,13 +73,13 @@ class _Gate:
         self._before = before
         self._after = after
         self._changes = changes
-        self._old = Version(before, lambda path: texts.module(before.get(path)))
-        self._new = Version(after, lambda path: texts.module(after.get(path)))
+        self._old = PythonFiles(before, lambda path: texts.module(before.get(path)))
+        self._new = PythonFiles(after, lambda path: texts.module(after.get(path)))
 
-    def look(self, path: str) -> list[Broken]:
+    def look(self, path: str) -> list[BrokenName]:
         """Find what a file that leaves have changed uses in vain."""
         known = uses_in(self._texts.text(self._before.get(path)))
-        found: dict[tuple[str, ...], Broken] = {}
+        found: dict[tuple[str, ...], BrokenName] = {}
         uses = uses_in(self._texts.text(self._after[path]))
         for use, line in sorted(uses.items(), key=lambda each: (each[1], len(each[0].names))):
             if use in known:
@@ -90,23 +90,23 @@ class _Gate:
                 found.setdefault((made.name, made.used_by), made)
         return list(found.values())
 
-    def _gone(self, path: str, use: Use) -> Origin | None:
+    def _gone(self, path: str, use: NameUse) -> NameOrigin | None:
         """Where a name came from that is not there any more; None: it is there, or never was."""
         origin = self._old.where(path, use)
-        if not isinstance(origin, Origin):
+        if not isinstance(origin, NameOrigin):
             return None
         now = self._new.where(path, use)
-        lost = isinstance(now, Elsewhere) and not self._new.files_of(path, use.ref)
-        return origin if lost or isinstance(now, Missing) else None
+        lost = isinstance(now, ExternalName) and not self._new.files_of(path, use.ref)
+        return origin if lost or isinstance(now, MissingName) else None
 
-    def _broken(self, path: str, line: int, use: Use, origin: Origin) -> Broken | None:
+    def _broken(self, path: str, line: int, use: NameUse, origin: NameOrigin) -> BrokenName | None:
         user = first_leaf(self._changes, path, lambda blob: use in uses_in(self._texts.text(blob)))
         remover = first_leaf(
             self._changes, origin.path, lambda blob: self._lacks(blob, origin.names)
         )
         if user is None or remover is None or user.leaf == remover.leaf:
             return None
-        return Broken(
+        return BrokenName(
             name=".".join((*self._dotted(origin.path), *origin.names)),
             path=path,
             line=line,
@@ -124,7 +124,7 @@ class _Gate:
             return bound is None
         return bound.known_class is not None and names[1] not in bound.known_class.names
 
-    def _renamed(self, origin: Origin, remover: Change) -> str | None:
+    def _renamed(self, origin: NameOrigin, remover: Change) -> str | None:
         blob, front = remover.files[origin.path], ".".join(self._dotted(origin.path))
         if blob is None:
             to = new_path(self._texts.text(self._before[origin.path]), self._added(remover))
@@ -137,7 +137,7 @@ class _Gate:
             return ".".join((front, *origin.names[:-1], name))
         return self._moved(origin, remover)
 
-    def _moved(self, origin: Origin, remover: Change) -> str | None:
+    def _moved(self, origin: NameOrigin, remover: Change) -> str | None:
         """Another module of the same leaf that has the name now."""
         for path, blob in sorted(remover.files.items()):
             if path.endswith(".py") and path != origin.path and blob is not None:

@@ -6,45 +6,45 @@ from collections.abc import Callable, Collection
 from functools import cached_property
 from typing import NamedTuple
 
-from fanwise.plan.merge.symbols.facts import Class, Module, Ref
-from fanwise.plan.merge.symbols.uses import Use
+from fanwise.plan.merge.symbols.facts import Class, PythonModule, Ref
+from fanwise.plan.merge.symbols.uses import NameUse
 
 _DEEP = 20
 
 
-class Origin(NamedTuple):
+class NameOrigin(NamedTuple):
     """The file that makes a name; no names: the file itself is meant."""
 
     path: str
     names: tuple[str, ...]
 
 
-class Missing(NamedTuple):
+class MissingName(NamedTuple):
     """The module is there, and does not have it; or the module is not there."""
 
 
-class Elsewhere(NamedTuple):
+class ExternalName(NamedTuple):
     """It is of no module of the repository, or cannot be told."""
 
 
-Where = Origin | Missing | Elsewhere
+Where = NameOrigin | MissingName | ExternalName
 
 
-class Version:
+class PythonFiles:
     """The Python files of a commit, and what they define."""
 
-    def __init__(self, paths: Collection[str], read: Callable[[str], Module]) -> None:
+    def __init__(self, paths: Collection[str], read: Callable[[str], PythonModule]) -> None:
         self._paths = paths if isinstance(paths, (set, dict)) else set(paths)
         self._read = read
 
-    def where(self, path: str, use: Use) -> Where:
+    def where(self, path: str, use: NameUse) -> Where:
         """Find what a file means by a use."""
-        found: Where = Elsewhere()
+        found: Where = ExternalName()
         for module in self._modules(path, use.ref):
             found = self._walk(module, use.names, _DEEP)
-            if not isinstance(found, Missing):
+            if not isinstance(found, MissingName):
                 return found
-        return found if isinstance(found, Missing) else self._absent(path, use.ref)
+        return found if isinstance(found, MissingName) else self._absent(path, use.ref)
 
     def files_of(self, path: str, ref: Ref) -> list[str]:
         """The files, or folders with modules, that an import may mean."""
@@ -53,58 +53,58 @@ class Version:
     def _absent(self, path: str, ref: Ref) -> Where:
         """No such module: if its package is of the repository, it is missing."""
         if ref.level:
-            return Missing()
+            return MissingName()
         package = ref.module.rpartition(".")[0]
-        return Missing() if package and self._modules(path, Ref(0, package)) else Elsewhere()
+        return MissingName() if package and self._modules(path, Ref(0, package)) else ExternalName()
 
     def _walk(self, module: str, names: tuple[str, ...], deep: int) -> Where:
         if not names:
-            return Origin(module, ())
+            return NameOrigin(module, ())
         if deep == 0:
-            return Elsewhere()
+            return ExternalName()
         name, rest = names[0], names[1:]
         facts = self._facts(module)
         bound = facts.names.get(name)
         if bound is not None:
             if bound.module is not None:
                 inner = () if bound.name is None else (bound.name,)
-                return self._follow(module, Use(bound.module, (*inner, *rest)), deep)
+                return self._follow(module, NameUse(bound.module, (*inner, *rest)), deep)
             if rest and bound.known_class is not None:
                 return self._in_class(module, (name,), bound.known_class, rest[0], deep)
-            return Origin(module, (name,))
+            return NameOrigin(module, (name,))
         below = self._below(module, name)
         if below is not None:
             return self._walk(below, rest, deep - 1)
-        stars = [self._follow(module, Use(ref, names), deep) for ref in facts.stars]
-        unknown = Elsewhere() if facts.dynamic else Missing()
-        return next((each for each in stars if not isinstance(each, Missing)), unknown)
+        stars = [self._follow(module, NameUse(ref, names), deep) for ref in facts.stars]
+        unknown = ExternalName() if facts.dynamic else MissingName()
+        return next((each for each in stars if not isinstance(each, MissingName)), unknown)
 
-    def _follow(self, module: str, use: Use, deep: int) -> Where:
-        found: Where = Elsewhere()
+    def _follow(self, module: str, use: NameUse, deep: int) -> Where:
+        found: Where = ExternalName()
         for each in self._modules(module, use.ref):
             found = self._walk(each, use.names, deep - 1)
-            if not isinstance(found, Missing):
+            if not isinstance(found, MissingName):
                 return found
-        return found if isinstance(found, Missing) else self._absent(module, use.ref)
+        return found if isinstance(found, MissingName) else self._absent(module, use.ref)
 
     def _in_class(
         self, module: str, front: tuple[str, ...], known: Class, name: str, deep: int
     ) -> Where:
         if name in known.names:
-            return Origin(module, (*front, name))
+            return NameOrigin(module, (*front, name))
         if known.dynamic or deep == 0:
-            return Elsewhere()
+            return ExternalName()
         for base in known.bases:
             if base == ("object",):
                 continue
             found = self._walk(module, (*base, name), deep - 1)
-            if not isinstance(found, Missing):
+            if not isinstance(found, MissingName):
                 return found
-            if isinstance(self._walk(module, base, deep - 1), (Missing, Elsewhere)):
-                return Elsewhere()  # a class from elsewhere may have it
-        return Missing()
+            if isinstance(self._walk(module, base, deep - 1), (MissingName, ExternalName)):
+                return ExternalName()  # a class from elsewhere may have it
+        return MissingName()
 
-    def _facts(self, module: str) -> Module:
+    def _facts(self, module: str) -> PythonModule:
         return self._read(module if module.endswith(".py") else f"{module}/__init__.py")
 
     def _below(self, module: str, name: str) -> str | None:

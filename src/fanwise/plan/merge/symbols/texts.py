@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fanwise.plan.merge.symbols.facts import EMPTY, Module, module_of
+from fanwise.plan.merge.symbols.facts import EMPTY, PythonModule, module_of
 from fanwise.plan.model.change import Blob
 from fanwise.workspaces.git import Git
 
@@ -26,7 +26,7 @@ class Texts:
     def __init__(self, git: Git) -> None:
         self._git = git
         self._texts: dict[str, bytes] = {}
-        self._modules: dict[str, Module] = {}
+        self._modules: dict[str, PythonModule] = {}
 
     def read(self, blobs: Iterable[Blob]) -> None:
         """Read many at once."""
@@ -54,7 +54,7 @@ class Texts:
         """Return a content as text."""
         return self.raw(blob).decode("utf-8", "replace")
 
-    def module(self, blob: Blob | None) -> Module:
+    def module(self, blob: Blob | None) -> PythonModule:
         """Return what a content defines."""
         if blob is None:
             return EMPTY

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from fanwise.plan.model.node import Said
-from fanwise.plan.split.files import File
+from fanwise.plan.model.node import FileNote
+from fanwise.plan.split.files import PlanFile
 from fanwise.plan.split.imports import javascript
 from fanwise.plan.split.imports.go import Packages
 from fanwise.plan.split.imports.parsing import unparsed
@@ -22,10 +22,10 @@ class Graph(NamedTuple):
     imports: dict[str, tuple[str, ...]]
     deferred: frozenset[tuple[str, str]]
     """Importer and imported, where the importer loads without it: the import is in a function."""
-    unparsed: tuple[Said, ...]
+    unparsed: tuple[FileNote, ...]
 
 
-def graph_of(files: Iterable[File]) -> Graph:
+def graph_of(files: Iterable[PlanFile]) -> Graph:
     """Read the imports of all files."""
     known = sorted(files, key=lambda file: file.path)
     texts = {file.path: file.text for file in known if file.text is not None}
@@ -38,7 +38,9 @@ def graph_of(files: Iterable[File]) -> Graph:
             imports[path] = tuple(sorted(found))
             deferred |= {(path, other) for other, later in found.items() if later}
     odd = [
-        Said(file.path, "its bytes are not UTF-8, nor what it says") for file in known if file.odd
+        FileNote(file.path, "its bytes are not UTF-8, nor what it says")
+        for file in known
+        if file.odd
     ]
     wrong = unparsed(file for file in known if file.path.endswith(PYTHON) and not file.odd)
     return Graph(imports, frozenset(deferred), tuple(sorted([*odd, *wrong])))

@@ -11,8 +11,8 @@ import symtable
 import warnings
 from collections.abc import Iterable
 
-from fanwise.plan.model.node import Said
-from fanwise.plan.split.files import File
+from fanwise.plan.model.node import FileNote
+from fanwise.plan.split.files import PlanFile
 from fanwise.plan.split.imports.python import without_strings
 
 ALL_BELOW = 2_000_000
@@ -28,12 +28,12 @@ _MARKS = ("\n<<<<<<< ", "\n>>>>>>> ", "\n{%", "\n{{", "<%", "\0")
 """Of an unfinished merge, of a template, of something that was never meant to be Python."""
 
 
-def unparsed(files: Iterable[File]) -> list[Said]:
+def unparsed(files: Iterable[PlanFile]) -> list[FileNote]:
     """The files that do not parse, and why."""
     texts = [(file.path, file.text) for file in files if file.text is not None]
     every = sum(len(text) for _, text in texts) <= ALL_BELOW
     return [
-        Said(path, why)
+        FileNote(path, why)
         for path, text in texts
         if (every or looks_wrong(text)) and (why := why_unparsed(text))
     ]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fanwise.plan.merge.symbols.javascript.tokens import MOST, Token, tokens
+from fanwise.plan.merge.symbols.javascript.tokens import MOST, ScriptToken, tokens
 
 DEFAULT = "default"
 _VALUES = {"const", "let", "var", "using"}
@@ -23,17 +23,17 @@ _FAR = 2_000
 """Words and signs after which nobody looks for the end any more."""
 
 
-class Origin(NamedTuple):
+class ExportOrigin(NamedTuple):
     """Where an exported name comes from: another file, and its name there; None: all of it."""
 
     path: str
     name: str | None
 
 
-class Module(msgspec.Struct, frozen=True):
+class ScriptExports(msgspec.Struct, frozen=True):
     """What a file exports."""
 
-    names: dict[str, Origin | None]
+    names: dict[str, ExportOrigin | None]
     """None: made here."""
     stars: tuple[str, ...] = ()
     """Files all of whose names it has."""
@@ -42,12 +42,12 @@ class Module(msgspec.Struct, frozen=True):
     """It is no ECMAScript module, or not only: what is its default cannot be told."""
 
 
-def module_of(text: str) -> Module:
+def module_of(text: str) -> ScriptExports:
     """Read a file."""
-    return _Reader(tokens(text)).module() if len(text) <= MOST else Module({}, dynamic=True)
+    return _Reader(tokens(text)).module() if len(text) <= MOST else ScriptExports({}, dynamic=True)
 
 
-class Listed(NamedTuple):
+class ListedName(NamedTuple):
     """One of `{ a, b as c }` or `{ a, b: c }`."""
 
     name: str
@@ -56,7 +56,7 @@ class Listed(NamedTuple):
     """Without a value that stands in for it."""
 
 
-def brackets(found: list[Token]) -> dict[int, int]:
+def brackets(found: list[ScriptToken]) -> dict[int, int]:
     """Of each bracket that opens, the place of that which closes it, if it is near."""
     closed, opened = dict[int, int](), list[int]()
     for number, token in enumerate(found):
@@ -69,7 +69,7 @@ def brackets(found: list[Token]) -> dict[int, int]:
     return closed
 
 
-def listed(found: list[Token], at: int, end: int) -> Iterator[Listed]:
+def listed(found: list[ScriptToken], at: int, end: int) -> Iterator[ListedName]:
     """Read a list in braces: of exports, of imports, or a pattern."""
     for part in parts(found, at, end):
         words = [each.text for each in part if each.kind in ("word", "quoted")]
@@ -77,12 +77,12 @@ def listed(found: list[Token], at: int, end: int) -> Iterator[Listed]:
             words = words[1:]
         signs = {each.text for each in part if each.kind == "sign"}
         if words and "..." not in signs and "[" not in signs:
-            yield Listed(words[0], words[-1], sure="=" not in signs)
+            yield ListedName(words[0], words[-1], sure="=" not in signs)
 
 
-def parts(found: list[Token], at: int, end: int) -> Iterator[list[Token]]:
+def parts(found: list[ScriptToken], at: int, end: int) -> Iterator[list[ScriptToken]]:
     """What stands between the commas of a bracket; if its end is not near, nothing."""
-    part, depth = list[Token](), 0
+    part, depth = list[ScriptToken](), 0
     if end == len(found):
         return
     for token in found[at + 1 : end]:
@@ -98,12 +98,12 @@ def parts(found: list[Token], at: int, end: int) -> Iterator[list[Token]]:
 
 
 class _Reader:
-    def __init__(self, found: list[Token]) -> None:
+    def __init__(self, found: list[ScriptToken]) -> None:
         self._found = found
         self._brackets = brackets(found)
         self._inside = 0
         """Up to here it has been read what is in brackets."""
-        self._names: dict[str, Origin | None] = {}
+        self._names: dict[str, ExportOrigin | None] = {}
         self._stars: list[str] = []
         self._dynamic = False
         self._lost = False
@@ -111,7 +111,7 @@ class _Reader:
         self._common = False
         self._is_es = any(each[:2] == ("word", "export") for each in found)
 
-    def module(self) -> Module:
+    def module(self) -> ScriptExports:
         for at, token in enumerate(self._found):
             if self._lost:
                 break  # nothing can be missed here any more
@@ -125,7 +125,7 @@ class _Reader:
             elif token[:2] == ("sign", "`"):
                 self._dynamic = True  # a template without an end: it was not one
         common = self._common or not self._is_es
-        return Module(self._names, tuple(self._stars), self._dynamic, common)
+        return ScriptExports(self._names, tuple(self._stars), self._dynamic, common)
 
     def _text(self, at: int) -> str:
         in_it = 0 <= at < len(self._found) and self._found[at].kind in ("word", "sign")
@@ -164,7 +164,7 @@ class _Reader:
         self._inside = end = self._closing(at)
         path = self._from(end + 1)
         for each in listed(self._found, at, end):
-            self._names[each.local] = None if path is None else Origin(path, each.name)
+            self._names[each.local] = None if path is None else ExportOrigin(path, each.name)
 
     def _star(self, at: int) -> None:
         named = self._text(at + 1) == "as"
@@ -172,7 +172,7 @@ class _Reader:
         if path is None:
             self._dynamic = True
         elif named:
-            self._names[self._found[at + 2].text] = Origin(path, None)
+            self._names[self._found[at + 2].text] = ExportOrigin(path, None)
         else:
             self._stars.append(path)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from fanwise.plan.merge.symbols.javascript.facts import Module, module_of
-from fanwise.plan.merge.symbols.javascript.uses import Use, uses_in
-from fanwise.plan.merge.symbols.javascript.version import Found, Version
-from fanwise.plan.merge.symbols.renamed import new_path
+from fanwise.plan.merge.symbols.javascript.facts import ScriptExports, module_of
+from fanwise.plan.merge.symbols.javascript.uses import ScriptUse, uses_in
+from fanwise.plan.merge.symbols.javascript.version import ExportMatch, ScriptFiles
+from fanwise.plan.merge.symbols.rename_detection import new_path
 from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.symbols.who import first_leaf
 from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.merge_result import Broken
+from fanwise.plan.model.merge_result import BrokenName
 from fanwise.plan.split.imports.javascript import SUFFIXES
 
 _LINE = re.compile(rb"\bexports?\b|^[ \t]*[\w$]+(?:[ \t]+as[ \t]+[\w$]+)?[ \t]*(?:[,:].*)?$")
@@ -30,7 +30,7 @@ _IMPORTS = re.compile(rb"\b(?:import|require|from)\b")
 
 def in_javascript(
     texts: Texts, before: Mapping[str, Blob], after: Mapping[str, Blob], changes: Sequence[Change]
-) -> list[Broken]:
+) -> list[BrokenName]:
     """Return the names that one leaf took away and another began to use, by file and line."""
     touched = {path for change in changes for path in change.files if path.endswith(SUFFIXES)}
     texts.read(files[path] for files in (before, after) for path in touched if path in files)
@@ -42,7 +42,7 @@ def in_javascript(
     if not words:
         return []
     gate = _Gate(texts, before, after, changes)
-    found: list[Broken] = []
+    found: list[BrokenName] = []
     for path in sorted(touched & after.keys()):
         if not words.isdisjoint(_new(texts.raw(before.get(path)), texts.raw(after[path]))):
             found += gate.look(path)
@@ -80,18 +80,18 @@ class _Gate:
         self._before = before
         self._after = after
         self._changes = changes
-        self._modules: dict[str, Module] = {}
-        self._old = Version(before, before, lambda path: self._module(before[path]))
-        self._new = Version(after, before, lambda path: self._module(after[path]))
+        self._modules: dict[str, ScriptExports] = {}
+        self._old = ScriptFiles(before, before, lambda path: self._module(before[path]))
+        self._new = ScriptFiles(after, before, lambda path: self._module(after[path]))
 
-    def look(self, path: str) -> list[Broken]:
+    def look(self, path: str) -> list[BrokenName]:
         """Find what a file that leaves have changed uses in vain."""
         known = self._uses(self._before.get(path))
-        found: dict[tuple[str, str], Broken] = {}
-        lost: set[Use] = set()
+        found: dict[tuple[str, str], BrokenName] = {}
+        lost: set[ScriptUse] = set()
         uses = self._uses(self._after[path])
         for use, line in sorted(uses.items(), key=lambda each: (each[0].name is not None, each[1])):
-            of_file = Use(use.path, None)
+            of_file = ScriptUse(use.path, None)
             if use in known or (use.name is not None and of_file in lost):
                 continue
             origin = self._gone(path, use)
@@ -102,22 +102,22 @@ class _Gate:
                 found.setdefault((made.name, made.used_by), made)
         return list(found.values())
 
-    def _module(self, blob: Blob) -> Module:
+    def _module(self, blob: Blob) -> ScriptExports:
         if blob.name not in self._modules:
             self._modules[blob.name] = module_of(self._texts.text(blob))
         return self._modules[blob.name]
 
-    def _uses(self, blob: Blob | None) -> dict[Use, int]:
+    def _uses(self, blob: Blob | None) -> dict[ScriptUse, int]:
         return uses_in(self._texts.text(blob))
 
-    def _gone(self, path: str, use: Use) -> Found | None:
+    def _gone(self, path: str, use: ScriptUse) -> ExportMatch | None:
         """Where a name came from that is not there any more; None: it is there, or never was."""
         origin = self._old.where(path, use)
-        if not isinstance(origin, Found) or self._new.where(path, use) is not False:
+        if not isinstance(origin, ExportMatch) or self._new.where(path, use) is not False:
             return None
         return origin
 
-    def _seems_there(self, origin: Found) -> bool:
+    def _seems_there(self, origin: ExportMatch) -> bool:
         """A second look, at the plain text: the scan is no parser."""
         if origin.name is None or origin.path not in self._after:
             return False
@@ -125,18 +125,20 @@ class _Gate:
         pattern = rf"\bexport\s+(?:[\w*]+\s+){{0,4}}{name}(?![\w$])|\bexports\.{name}(?![\w$])"
         return re.search(pattern, self._texts.text(self._after[origin.path])) is not None
 
-    def _broken(self, path: str, line: int, use: Use, origin: Found) -> Broken | None:
+    def _broken(
+        self, path: str, line: int, use: ScriptUse, origin: ExportMatch
+    ) -> BrokenName | None:
         user = first_leaf(self._changes, path, lambda blob: use in self._uses(blob))
         remover = self._remover(origin)
-        here = self._old.where(path, Use(use.path, None))
-        if remover is None and isinstance(here, Found):  # it re-exported it, and does not now
-            origin = Found(here.path, use.name)
+        here = self._old.where(path, ScriptUse(use.path, None))
+        if remover is None and isinstance(here, ExportMatch):  # it re-exported it, and does not now
+            origin = ExportMatch(here.path, use.name)
             remover = self._remover(origin)
         if user is None or remover is None or user.leaf == remover.leaf:
             return None
         if self._seems_there(origin):
             return None
-        return Broken(
+        return BrokenName(
             name=_called(origin.path, origin.name),
             path=path,
             line=line,
@@ -146,7 +148,7 @@ class _Gate:
             renamed_to=self._renamed(origin, remover),
         )
 
-    def _remover(self, origin: Found) -> Change | None:
+    def _remover(self, origin: ExportMatch) -> Change | None:
         return first_leaf(self._changes, origin.path, lambda blob: self._lacks(blob, origin.name))
 
     def _lacks(self, blob: Blob | None, name: str | None) -> bool:
@@ -154,7 +156,7 @@ class _Gate:
             return blob is None
         return name not in self._module(blob).names
 
-    def _renamed(self, origin: Found, remover: Change) -> str | None:
+    def _renamed(self, origin: ExportMatch, remover: Change) -> str | None:
         """The only new name, in the place of the only one that is gone; or another file."""
         blob = remover.files[origin.path]
         if blob is None:
@@ -168,7 +170,7 @@ class _Gate:
             return _called(origin.path, fresh_names[0])
         return self._moved(origin, remover)
 
-    def _moved(self, origin: Found, remover: Change) -> str | None:
+    def _moved(self, origin: ExportMatch, remover: Change) -> str | None:
         """Another file of the same leaf that has the name now."""
         for path, blob in sorted(remover.files.items()):
             if path.endswith(SUFFIXES) and path != origin.path and blob is not None:

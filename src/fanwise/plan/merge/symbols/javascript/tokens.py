@@ -36,7 +36,7 @@ MOST = 200_000
 """Characters of a file that is looked at."""
 
 
-class Token(NamedTuple):
+class ScriptToken(NamedTuple):
     """A word, something in quotes (without them), or a sign."""
 
     kind: str
@@ -45,13 +45,13 @@ class Token(NamedTuple):
     """Where it ends."""
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[ScriptToken]:
     """Take a file apart; of one that is too big for people to have written it, nothing."""
     return list(_tokens(text)) if len(text) <= MOST else []
 
 
-def _tokens(text: str) -> Iterator[Token]:
-    at, last, opens = 0, Token("sign", ";", 0), _Opens(text)
+def _tokens(text: str) -> Iterator[ScriptToken]:
+    at, last, opens = 0, ScriptToken("sign", ";", 0), _Opens(text)
     while at < len(text):
         found = None if opens.never(at) else _TOKEN.match(text, at)
         kind = "sign" if found is None else found.lastgroup or "sign"
@@ -64,7 +64,7 @@ def _tokens(text: str) -> Iterator[Token]:
                 opens.note(at)
         written, at = text[at:end], end
         if kind != "skip":
-            last = Token(kind, written[1:-1] if kind == "quoted" else written, at)
+            last = ScriptToken(kind, written[1:-1] if kind == "quoted" else written, at)
             yield last
 
 
@@ -89,7 +89,7 @@ class _Opens:
         self._last = max(self._until.values())
 
 
-def _begins_a_regex(last: Token) -> bool:
+def _begins_a_regex(last: ScriptToken) -> bool:
     if last.kind == "word":
         return last.text in _NOT_VALUES
     return last.kind == "sign" and last.text not in _ENDS_A_VALUE

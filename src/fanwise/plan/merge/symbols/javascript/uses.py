@@ -11,20 +11,20 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from fanwise.plan.merge.symbols.javascript.facts import DEFAULT, brackets, listed
-from fanwise.plan.merge.symbols.javascript.tokens import Token, tokens
+from fanwise.plan.merge.symbols.javascript.tokens import ScriptToken, tokens
 
 _PREPARED = ("?", "?.", "&&", "||", "??", "=")
 _MEMBER = (".", "?.")
 
 
-class Use(NamedTuple):
+class ScriptUse(NamedTuple):
     """A name of another file, by the path that is written; None: the file itself."""
 
     path: str
     name: str | None
 
 
-def uses_in(text: str) -> dict[Use, int]:
+def uses_in(text: str) -> dict[ScriptUse, int]:
     """Return what a file uses of those that it names by relative paths, with the first lines."""
     found = _Reader(tokens(text)).found
     ends = [each.start() for each in re.finditer("\n", text)]
@@ -32,8 +32,8 @@ def uses_in(text: str) -> dict[Use, int]:
 
 
 class _Reader:
-    def __init__(self, found: list[Token]) -> None:
-        self.found: dict[Use, int] = {}
+    def __init__(self, found: list[ScriptToken]) -> None:
+        self.found: dict[ScriptUse, int] = {}
         self._tokens = found
         self._spaces: dict[str, str] = {}
         """Names that stand for whole files."""
@@ -68,7 +68,7 @@ class _Reader:
         return self._tokens[at].text if in_it else None
 
     def _note(self, path: str, name: str | None, at: int) -> None:
-        self.found.setdefault(Use(path, name), self._tokens[at].at)
+        self.found.setdefault(ScriptUse(path, name), self._tokens[at].at)
 
     def _tries(self) -> bytearray:
         """Of each place whether it is in a `try`."""

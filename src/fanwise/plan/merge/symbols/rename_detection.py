@@ -6,14 +6,14 @@ import ast
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 
-from fanwise.plan.merge.symbols.facts import Module
+from fanwise.plan.merge.symbols.facts import PythonModule
 
 _ALIKE = 0.6
 _MOST = 4_000
 """Characters of a definition that are compared."""
 
 
-def new_name(before: Module, after: Module, names: tuple[str, ...]) -> str | None:
+def new_name(before: PythonModule, after: PythonModule, names: tuple[str, ...]) -> str | None:
     """Find the new name, in the same module or class, of what has this body."""
     old, new = _scope(before, names[:-1]), _scope(after, names[:-1])
     gone = old.get(names[-1])
@@ -39,7 +39,7 @@ def new_path(text: str, added: Mapping[str, str]) -> str | None:
     return best
 
 
-def _scope(module: Module, names: tuple[str, ...]) -> dict[str, ast.AST]:
+def _scope(module: PythonModule, names: tuple[str, ...]) -> dict[str, ast.AST]:
     if not names:
         return {name: each.node for name, each in module.names.items() if each.node is not None}
     bound = module.names.get(names[0])

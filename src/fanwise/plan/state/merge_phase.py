@@ -11,28 +11,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from fanwise.plan.merge.bisect import Ask, Found, bisect
+from fanwise.plan.merge.bisect import Culprits, NextCheck, bisect
 from fanwise.plan.merge.step import rests_on
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.digest import digest
-from fanwise.plan.model.leaf_result import Ended
-from fanwise.plan.model.merge_result import Broken, Checked, MergeStep, Result
-from fanwise.plan.model.node import Said, Tree
-from fanwise.plan.state.leaf_entry import Entry
-from fanwise.plan.state.plan_item import Item
-from fanwise.plan.state.policy import Wanted
+from fanwise.plan.model.leaf_result import LeafResult
+from fanwise.plan.model.merge_result import BrokenName, CheckResult, MergeStep, PublishedResult
+from fanwise.plan.model.node import FileNote, Tree
+from fanwise.plan.state.leaf_entry import LeafEntry
+from fanwise.plan.state.plan_item import PlanItem
+from fanwise.plan.state.policy import PlanPolicy
 
 
-class Joining:
+class MergePhase:
     """`begin`, then tell what came of each item that it gave, until it is `over`."""
 
-    def __init__(self, tree: Tree, entries: Mapping[str, Entry], wanted: Wanted) -> None:
+    def __init__(self, tree: Tree, entries: Mapping[str, LeafEntry], policy: PlanPolicy) -> None:
         self.tree = tree
         self.entries = entries
         self.steps: list[MergeStep] = []
         """Merges, as they came; those of a bisection too."""
-        self.checks: list[Checked] = []
-        self.result: Result | None = None
+        self.checks: list[CheckResult] = []
+        self.result: PublishedResult | None = None
         self.over = False
         self.halted: str | None = None
         """The leaf that could not be brought together with others, and has ended the run."""
@@ -40,24 +40,24 @@ class Joining:
         """That of all that is in."""
         self.innocent = False
         """The check fails without any change, too."""
-        self._wanted = wanted
+        self._policy = policy
         self._aside: deque[str] = deque()
         self._suspects: tuple[str, ...] = ()
         """The leaves with which the check fails, while it is looked for those to blame."""
         self._passed: dict[frozenset[str], MergeStep] = {}
 
     @property
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[BrokenName, ...]:
         """Names that one leaf took away and another uses, in what is left at the end."""
         return () if self.step is None else self.step.broken
 
-    def begin(self) -> list[Item]:
+    def begin(self) -> list[PlanItem]:
         """Merge all, if something was changed."""
         return [self._merge()] if self._in() else self._end()
 
     # -- what comes back ------------------------------------------------------------------------
 
-    def merged(self, item: Item, step: MergeStep) -> list[Item]:
+    def merged(self, item: PlanItem, step: MergeStep) -> list[PlanItem]:
         """So much goes together."""
         self.steps.append(step)
         if item.without:
@@ -67,30 +67,30 @@ class Joining:
             for conflict in step.merged.conflicts:
                 self.entries[conflict.leaf].conflicts += (conflict,)
             self._aside.extend(step.merged.aside)
-            if self._aside and self._wanted.strategy == "fail_on_conflict":
+            if self._aside and self._policy.strategy == "fail_on_conflict":
                 return self._end()
         return self._after_merge(step)
 
-    def again_done(self, item: Item, ended: Ended) -> list[Item]:
+    def again_done(self, item: PlanItem, result: LeafResult) -> list[PlanItem]:
         """A leaf that was in conflict has been done once more, on what was merged."""
         assert item.leaf is not None
         assert self.step is not None
-        if ended.change is None:
+        if result.change is None:
             return self.again_failed(item, "it changed nothing when it was to settle the conflict")
-        self.entries[item.leaf.id].again = ended
+        self.entries[item.leaf.id].again = result
         return [self._merge()]
 
-    def again_failed(self, item: Item, error: str) -> list[Item]:
+    def again_failed(self, item: PlanItem, error: str) -> list[PlanItem]:
         """It could not be brought together with the others."""
         assert item.leaf is not None
         assert self.step is not None
         self.entries[item.leaf.id].given_up = error
-        if self._wanted.fail_fast:
+        if self._policy.fail_fast:
             self.halted = item.leaf.id
             return self._end()
         return self._after_merge(self.step)
 
-    def checked(self, item: Item, found: Checked) -> list[Item]:
+    def checked(self, item: PlanItem, found: CheckResult) -> list[PlanItem]:
         """The merged tree is right, or not."""
         step = self.steps[-1]
         self.checks.append(found)
@@ -99,52 +99,52 @@ class Joining:
         if not self._suspects:
             if found.passed:
                 return [self._result(step)]
-            if not self._wanted.bisect:
+            if not self._policy.bisect:
                 return self._end()
             self._suspects = step.merged.leaves
         return self._blame()
 
-    def left(self, result: Result) -> list[Item]:
+    def left(self, result: PublishedResult) -> list[PlanItem]:
         """The branch or the patch is there."""
         self.result = result
         return self._end()
 
     # -- merges ---------------------------------------------------------------------------------
 
-    def _end(self) -> list[Item]:
+    def _end(self) -> list[PlanItem]:
         self.over = True
         return []
 
-    def _in(self, without: Collection[str] = ()) -> list[Entry]:
+    def _in(self, without: Collection[str] = ()) -> list[LeafEntry]:
         """The leaves whose changes count, in order."""
         entries = (self.entries[leaf.id] for leaf in self.tree.leaves)
         return [each for each in entries if each.is_in and each.node.id not in without]
 
-    def _merge(self, without: Sequence[str] = ()) -> Item:
+    def _merge(self, without: Sequence[str] = ()) -> PlanItem:
         """All that is in; what was done again on top of the rest."""
         found = self._in(without)
         plain = _changes(each for each in found if each.again is None)
         on_top = _changes(each for each in found if each.again is not None)
-        return Item(
+        return PlanItem(
             kind="merge",
             key=f"merge:{len(self.steps)}",
-            of=digest("merge", self._wanted.base, self._wanted.strategy, plain, on_top),
+            of=digest("merge", self._policy.base, self._policy.strategy, plain, on_top),
             changes=plain,
             on_top=on_top,
             without=tuple(without),
         )
 
-    def _after_merge(self, step: MergeStep) -> list[Item]:
+    def _after_merge(self, step: MergeStep) -> list[PlanItem]:
         """The next one that was in conflict; when there is none, the check."""
         if self._aside:
             return [self._again(self.entries[self._aside.popleft()], step)]
         return [self._check(step)] if step.merged.leaves else self._end()
 
-    def _again(self, entry: Entry, step: MergeStep) -> Item:
-        return Item(
+    def _again(self, entry: LeafEntry, step: MergeStep) -> PlanItem:
+        return PlanItem(
             kind="again",
             key=f"again:{entry.node.id}",
-            of=digest("again", self._wanted.work, step.commit, entry.conflicts),
+            of=digest("again", self._policy.work, step.commit, entry.conflicts),
             leaf=entry.node,
             at=step.commit,
             conflicts=entry.conflicts,
@@ -152,13 +152,13 @@ class Joining:
 
     # -- the check, and who is to blame ---------------------------------------------------------
 
-    def _check(self, step: MergeStep, without: Sequence[str] = ()) -> Item:
-        if self._wanted.check is None:
+    def _check(self, step: MergeStep, without: Sequence[str] = ()) -> PlanItem:
+        if self._policy.check is None:
             return self._result(step)
-        return Item(
+        return PlanItem(
             kind="check",
             key=f"check:{len(self.checks)}",
-            of=digest("check", self._wanted.check, step.merged.tree),
+            of=digest("check", self._policy.check, step.merged.tree),
             at=step.commit,
             without=tuple(without),
         )
@@ -180,13 +180,13 @@ class Joining:
         earlier = again[: [each.node.id for each in again].index(leaf)]
         return rests_on(change, _changes([*plain, *earlier]))
 
-    def _blame(self) -> list[Item]:
+    def _blame(self) -> list[PlanItem]:
         """The next that is to be checked; when it is known whom to leave out, what is left."""
         known = {frozenset(each.without): each.passed for each in self.checks}
         found = bisect(self._suspects, self._needs(), known)
-        return [self._merge(found.without)] if isinstance(found, Ask) else self._blamed(found)
+        return [self._merge(found.without)] if isinstance(found, NextCheck) else self._blamed(found)
 
-    def _blamed(self, found: Found) -> list[Item]:
+    def _blamed(self, found: Culprits) -> list[PlanItem]:
         self.innocent = found.base_fails
         if not found.leaves:
             return self._end()
@@ -196,22 +196,22 @@ class Joining:
         self.step = self._passed[frozenset(each.leaf for each in found.left_out)]
         return [self._result(self.step)]
 
-    def _result(self, step: MergeStep) -> Item:
-        return Item(
+    def _result(self, step: MergeStep) -> PlanItem:
+        return PlanItem(
             kind="result",
             key="result",
-            of=digest("result", self._wanted.result, step.commit),
+            of=digest("result", self._policy.result, step.commit),
             at=step.commit,
             step=step,
             left_out=tuple(self._left_out()),
         )
 
-    def _left_out(self) -> Iterable[Said]:
+    def _left_out(self) -> Iterable[FileNote]:
         for leaf in self.tree.leaves:
             why = self.entries[leaf.id].why_not_in(self.entries)
             if why is not None:
-                yield Said(leaf.id, why)
+                yield FileNote(leaf.id, why)
 
 
-def _changes(entries: Iterable[Entry]) -> tuple[Change, ...]:
+def _changes(entries: Iterable[LeafEntry]) -> tuple[Change, ...]:
     return tuple(each.change for each in entries if each.change is not None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 
-class How(msgspec.Struct, frozen=True, kw_only=True):
+class LeafSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the plan says, and what the split knows."""
 
     kept: Path

@@ -17,7 +17,7 @@ from fanwise.plan.spec.workers import check_words, worker_of, workflow_of
 from fanwise.plan.split import Rules, files_at, split
 from fanwise.plan.split.history import past_commits
 from fanwise.plan.work.names import Names
-from fanwise.plan.work.port import Worker
+from fanwise.plan.work.port import LeafWorker
 from fanwise.specs import Where
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.git import Git
@@ -28,7 +28,7 @@ SPARE = 10
 """So many workspaces there may be, although there are fewer leaves: these may return sub-plans."""
 
 
-class Base(msgspec.Struct, frozen=True, kw_only=True):
+class PlanBase(msgspec.Struct, frozen=True, kw_only=True):
     """What all starts from, and how it was split: as it was when the run began."""
 
     commit: str = msgspec.field(name="base")
@@ -46,14 +46,14 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
     """Of `each`: the file, as it was."""
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be done, and where."""
 
     spec: PlanSpec
     repo: Path
     place: Place
-    base: Base
-    worker: Worker
+    base: PlanBase
+    worker: LeafWorker
 
     @property
     def tree(self) -> Tree:
@@ -100,7 +100,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         return max(1, len(leaf.files)) if leaf.depth < self.spec.split.max_depth else 1
 
 
-def case_of(spec: PlanSpec, where: Where, base: Base | None = None) -> Case:
+def resolve_plan(spec: PlanSpec, where: Where, base: PlanBase | None = None) -> ResolvedPlan:
     """Look at the repository. `base`: what is known of it from before. `BadSpec`."""
     spec.check_together(where)
     check_words(spec, where)
@@ -112,16 +112,16 @@ def case_of(spec: PlanSpec, where: Where, base: Base | None = None) -> Case:
             "Run `git init` there, and commit"
         )
     if base is None:
-        base = base_of(spec, where, repo, place)
+        base = find_base(spec, where, repo, place)
         where.at("copy").making(lambda: matching(place.top, spec.copy_, ()))
         if spec.result == "branch":
             root = base.split.tree.root.id
             where.at("repo").making(lambda: check_result(repo, root))
     worker = where.at("each").making(lambda: worker_of(spec, where, base.workflow))
-    return Case(spec=spec, repo=repo, place=place, base=base, worker=worker)
+    return ResolvedPlan(spec=spec, repo=repo, place=place, base=base, worker=worker)
 
 
-def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
+def find_base(spec: PlanSpec, where: Where, repo: Path, place: Place) -> PlanBase:
     """The commit to start from, and its files split. `BadSpec`."""
     start: Start = where.at("repo").making(lambda: start_of(repo, dirty=spec.dirty))
     listing = where.at("files").making(lambda: files_at(repo, start.commit, spec.files))
@@ -141,7 +141,7 @@ def base_of(spec: PlanSpec, where: Where, repo: Path, place: Place) -> Base:
             left_out=listing.left_out,
         ),
     )
-    return Base(
+    return PlanBase(
         commit=start.commit,
         split=made,
         digests={file.path: file.digest for file in listing.files},

@@ -7,18 +7,18 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.plan.model.node import Said
-from fanwise.plan.state.joining import Joining
+from fanwise.plan.model.node import FileNote
+from fanwise.plan.state.merge_phase import MergePhase
 from tests.plan.state.world import World, leaf
 from tests.profiles import examples
 
 ABCD = [leaf(name) for name in "abcd"]
 
 
-def joined(world: World) -> Joining:
+def joined(world: World) -> MergePhase:
     world.run()
-    assert world.board.joining is not None
-    return world.board.joining
+    assert world.board.merge_phase is not None
+    return world.board.merge_phase
 
 
 def fates(**given: str) -> dict[str, str]:
@@ -50,7 +50,7 @@ def test_one_that_cannot_be_settled_is_given_up_and_said() -> None:
     found = joined(world)
     assert found.result is not None
     assert found.result.leaves == ("a", "c", "d")
-    assert found.result.left_out == (Said("b", "they want different things"),)
+    assert found.result.left_out == (FileNote("b", "they want different things"),)
 
 
 def test_fail_on_conflict_leaves_nothing() -> None:
@@ -90,7 +90,7 @@ def test_bisect_leaves_out_those_with_which_the_check_fails(guilty: set[str]) ->
     assert found.result is not None
     assert set(found.result.leaves) == set(names) - guilty
     assert found.result.left_out == tuple(
-        Said(n, "the check fails with it") for n in sorted(guilty)
+        FileNote(n, "the check fails with it") for n in sorted(guilty)
     )
     last = [step for step in found.steps if step.commit == found.result.commit]
     assert last, "what is left was merged, and checked, as it is"

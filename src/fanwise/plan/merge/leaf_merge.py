@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fanwise.plan.merge.partial_merge import SoFar
-from fanwise.plan.merge.patches import patched
+from fanwise.plan.merge.partial_merge import PartialMerge
+from fanwise.plan.merge.patches import apply_patches
 from fanwise.plan.merge.three_way import (
     LEAF,
     MERGED,
-    Said,
-    Together,
+    GitMessage,
+    ThreeWayResult,
     lay_attributes,
     renames,
     together,
 )
 from fanwise.plan.merge.trees import Files
 from fanwise.plan.model.change import Blob, Change
-from fanwise.plan.model.merge_result import Conflict, Kind, Moved, Strategy, Taken
+from fanwise.plan.model.merge_result import Conflict, Kind, MovedFile, OverwrittenFile, Strategy
 from fanwise.workspaces.git import Git
 
 
-class Outcome(NamedTuple):
+class LeafMerge(NamedTuple):
     """What a leaf does to the files, or what it is in conflict with."""
 
     files: Files
     conflicts: tuple[Conflict, ...] = ()
-    taken: tuple[Taken, ...] = ()
-    moved: tuple[Moved, ...] = ()
+    taken: tuple[OverwrittenFile, ...] = ()
+    moved: tuple[MovedFile, ...] = ()
 
 
 class Sides(NamedTuple):
@@ -40,11 +40,11 @@ class Sides(NamedTuple):
     paths: Sequence[str]
 
 
-class Bringing:
+class LeafMerger:
     """Brings one leaf after another together with what is merged so far."""
 
     def __init__(
-        self, git: Git, so_far: SoFar, changes: Mapping[str, Change], strategy: Strategy
+        self, git: Git, so_far: PartialMerge, changes: Mapping[str, Change], strategy: Strategy
     ) -> None:
         self._git = git
         self._so_far = so_far
@@ -52,14 +52,14 @@ class Bringing:
         self._strategy = strategy
         self._has_attributes = False
 
-    def outcome(self, change: Change) -> Outcome:
+    def outcome(self, change: Change) -> LeafMerge:
         """Find what becomes of a leaf."""
         ways = self._so_far.in_the_way(change.files)
         clashes = [self._clash(change, path, each) for path, each in ways.items()]
         if clashes and self._strategy != "ours_last":
-            return Outcome({}, tuple(clashes))
+            return LeafMerge({}, tuple(clashes))
         if self._strategy == "sequential" and (moves := self.moved_twice(change)):
-            return Outcome({}, moves)
+            return LeafMerge({}, moves)
         cleared = {path: None for each in ways.values() for path in each}
         twice = [path for path in ways if path in self._so_far.owners]
         taken = tuple(self._taken(change, [*cleared, *twice]))
@@ -67,7 +67,7 @@ class Bringing:
         decided = {*cleared, *ways}
         differing = [each for each in self._differing(change) if each not in decided]
         if not differing:
-            return Outcome(files, taken=taken)
+            return LeafMerge(files, taken=taken)
         met = self._meet(change, differing, decided)
         return met._replace(files={**files, **met.files}, taken=(*taken, *met.taken))
 
@@ -88,7 +88,9 @@ class Bringing:
             found += self._so_far.deleted_twice(change.files)
         return found
 
-    def _meet(self, change: Change, differing: Sequence[str], decided: Collection[str]) -> Outcome:
+    def _meet(
+        self, change: Change, differing: Sequence[str], decided: Collection[str]
+    ) -> LeafMerge:
         """Bring together what both sides have changed, apart from what is decided."""
         sides = self._sides(change, differing, decided)
         if self._strategy == "sequential":
@@ -96,22 +98,22 @@ class Bringing:
         met = self._together(sides)
         files = {path: met.files.get(path) for path in sides.paths}
         if not met.conflicts:
-            return Outcome(files, moved=tuple(self._moved(change, differing, sides, files)))
+            return LeafMerge(files, moved=tuple(self._moved(change, differing, sides, files)))
         if self._strategy == "ours_last":
             last = self._last(change, sides, met.conflicts)
             clean = [path for path in differing if path not in last.files]
             moved = tuple(self._moved(change, clean, sides, files))
             return last._replace(files={**files, **last.files}, moved=moved)
-        return Outcome({}, self._named(change, sides, met.conflicts, met.marks))
+        return LeafMerge({}, self._named(change, sides, met.conflicts, met.marks))
 
-    def _together(self, sides: Sides) -> Together:
+    def _together(self, sides: Sides) -> ThreeWayResult:
         if not self._has_attributes:
             lay_attributes(self._git, self._so_far.base)
             self._has_attributes = True
         return together(self._git, sides.base, sides.ours, sides.theirs)
 
     def _named(
-        self, change: Change, sides: Sides, conflicts: Iterable[Said], marks: str
+        self, change: Change, sides: Sides, conflicts: Iterable[GitMessage], marks: str
     ) -> tuple[Conflict, ...]:
         found: dict[tuple[Kind, tuple[str, ...]], set[str]] = {}
         for said in conflicts:
@@ -137,16 +139,16 @@ class Bringing:
         ours = {path: now[path] for path in paths if path in now}
         return Sides(base, ours, _over(base, change.files, paths), paths)
 
-    def _patched(self, change: Change, sides: Sides) -> Outcome:
-        done = patched(self._git, sides.base, sides.ours, sides.theirs)
+    def _patched(self, change: Change, sides: Sides) -> LeafMerge:
+        done = apply_patches(self._git, sides.base, sides.ours, sides.theirs)
         if not done.failed:
-            return Outcome({path: done.files.get(path) for path in sides.paths})
+            return LeafMerge({path: done.files.get(path) for path in sides.paths})
         paths = sorted(done.failed)
         others = self._so_far.who(paths)
         detail = "\n".join(done.failed[path] for path in paths)
-        return Outcome({}, (self._conflict("patch", paths, change, others, detail),))
+        return LeafMerge({}, (self._conflict("patch", paths, change, others, detail),))
 
-    def _last(self, change: Change, sides: Sides, conflicts: Iterable[Said]) -> Outcome:
+    def _last(self, change: Change, sides: Sides, conflicts: Iterable[GitMessage]) -> LeafMerge:
         """Take this leaf's version of all that is in conflict."""
         paths = {path for said in conflicts for path in _whole(said.paths, sides)}
         theirs = {path: sides.theirs.get(path) for path in sorted(paths)}
@@ -155,7 +157,7 @@ class Bringing:
             for path, blob in theirs.items()
             if path in self._so_far.owners and sides.ours.get(path) != blob
         ]
-        return Outcome(theirs, taken=tuple(self._taken(change, lost)))
+        return LeafMerge(theirs, taken=tuple(self._taken(change, lost)))
 
     def _others(self, change: Change, sides: Sides, others: tuple[str, ...]) -> tuple[str, ...]:
         """Of several leaves that changed the files, those that this one cannot stand beside."""
@@ -170,13 +172,13 @@ class Bringing:
 
     def _moved(
         self, change: Change, differing: Iterable[str], sides: Sides, merged: Files
-    ) -> Iterable[Moved]:
+    ) -> Iterable[MovedFile]:
         for path in differing:
             if merged[path] is not None or change.files[path] == self._so_far.files.get(path):
                 continue
             others = self._so_far.who([path])
             for to in self._new_names(path, sides, merged, by_leaf=change.files[path] is None):
-                yield Moved(path=path, to=to, leaf=change.leaf, others=others)
+                yield MovedFile(path=path, to=to, leaf=change.leaf, others=others)
 
     def _new_names(self, path: str, sides: Sides, merged: Files, *, by_leaf: bool) -> Sequence[str]:
         """The new file that an edit went to: the one that it changed, or the one git names."""
@@ -194,16 +196,16 @@ class Bringing:
         adders = (self._so_far.added_by(leaf) for leaf in self._so_far.who(twice))
         return bool(twice) and (any(_new(change, self._so_far.base)) or any(adders))
 
-    def _taken(self, change: Change, paths: Iterable[str]) -> Iterable[Taken]:
+    def _taken(self, change: Change, paths: Iterable[str]) -> Iterable[OverwrittenFile]:
         """Name the paths, and the old name of each renamed one for those who edited that."""
         lost = list(paths)
         for path in lost:
             others = tuple(leaf for leaf in self._so_far.who([path]) if leaf != change.leaf)
-            yield Taken(path=path, leaf=change.leaf, others=others)
+            yield OverwrittenFile(path=path, leaf=change.leaf, others=others)
         edited = {old for path in lost for old in self._so_far.renamed_from.get(path, ())}
         for path in sorted(edited.difference(lost)):
             editors = [leaf for leaf in self._so_far.who([path]) if self._edits(leaf, path)]
-            yield Taken(path=path, leaf=change.leaf, others=tuple(editors))
+            yield OverwrittenFile(path=path, leaf=change.leaf, others=tuple(editors))
 
     def _edits(self, leaf: str, path: str) -> bool:
         return self._changes[leaf].files.get(path) is not None
@@ -257,7 +259,7 @@ def _whole(paths: Iterable[str], sides: Sides) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _kind(said: Said, sides: Sides) -> Kind:
+def _kind(said: GitMessage, sides: Sides) -> Kind:
     if "rename" in said.kind:
         return "rename"
     if said.kind == "modify/delete":
