@@ -1,12 +1,19 @@
-"""The properties of the pure schedule again, on the real kernel in virtual time."""
+"""The properties of the pure schedule again, on the real kernel.
+
+In virtual time, where whole seconds cost nothing; and in real time with milliseconds, on asyncio's
+own loop and on uvloop, where timers are late and several things happen in one turn.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,11 +28,33 @@ class Failure(Exception):
     pass
 
 
+class Clock(NamedTuple):
+    """A way to run a world, and how long a second of it takes."""
+
+    run: Callable[[Coroutine[Any, Any, None]], None]
+    second: float
+
+
+def _on_uvloop(main: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
+
+
+VIRTUAL = Clock(run_virtual, 1.0)
+CLOCKS = {
+    "virtual time": VIRTUAL,
+    "real time": Clock(asyncio.run, 0.001),
+    "uvloop": Clock(_on_uvloop, 0.001),
+}
+on_every_clock = pytest.mark.parametrize("clock", CLOCKS.values(), ids=CLOCKS.keys())
+
+
 class Watched:
     """Work that plays a world and keeps its own count of what runs."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, clock: Clock = VIRTUAL) -> None:
         self.world = world
+        self.clock = clock
         self.attempts: Counter[int] = Counter()
         self.running: Counter[str] = Counter()
         self.ran_inside: list[tuple[int, int]] = []
@@ -35,7 +64,7 @@ class Watched:
         self.attempts[index] += 1
         self.enter(item)
         try:
-            await asyncio.sleep(item.duration)
+            await asyncio.sleep(item.duration * self.clock.second)
             if item.inside:
                 await self.nested(index, item)
         finally:
@@ -46,7 +75,7 @@ class Watched:
 
     async def nested(self, index: int, item: Planned) -> None:
         async def inner(numbered: tuple[int, Planned]) -> int:
-            await asyncio.sleep(numbered[1].duration)
+            await asyncio.sleep(numbered[1].duration * self.clock.second)
             self.ran_inside.append((index, numbered[0]))
             if numbered[1].fails:
                 raise Failure
@@ -71,17 +100,18 @@ def needs(numbered: tuple[int, Planned]) -> dict[str, int]:
     return numbered[1].needs
 
 
-def most_attempts(world: World) -> int:
-    return max((item.bad_attempts for item in world.items), default=0)
+def retry(work: Watched) -> Retry:
+    """Failing items use up their attempts; bad attempts of good items are mended by them."""
+    most = max((item.bad_attempts for item in work.world.items), default=0)
+    return Retry(most, base_s=3.0 * work.clock.second)
 
 
 async def play(world: World, work: Watched, **options: Any) -> None:
-    """Failing items use up their attempts; bad attempts of good items are mended by them."""
     caps = Caps(world.caps)
     before = asyncio.all_tasks()
     outcomes = await fan_out(
         work, list(enumerate(world.items)), cap=world.cap, caps=caps, needs=needs,
-        halt=world.rule, retry=Retry(most_attempts(world), base_s=3.0), **options,
+        halt=world.rule, retry=retry(work), **options,
     )  # fmt: skip
     assert [(o.index, o.status, o.value) for o in outcomes] == sequential(world)
     assert all(use == 0 for use in caps.in_use.values()), "permits were not returned"
@@ -130,20 +160,26 @@ def test_no_permit_is_idle_while_an_item_waits_that_could_use_it(world: World) -
     run_virtual(main())
 
 
+@on_every_clock
 @examples(2)
 @given(worlds(depth=1))
-def test_outcomes_equal_the_sequential_run_for_leaf_and_for_nested_work(world: World) -> None:
-    run_virtual(play(world, Watched(world)))
+def test_outcomes_equal_the_sequential_run_for_leaf_and_for_nested_work(
+    clock: Clock, world: World
+) -> None:
+    clock.run(play(world, Watched(world, clock)))
 
 
+@on_every_clock
 @examples(1)
 @given(worlds(depth=1))
-def test_the_same_holds_when_every_start_and_outcome_is_recorded(world: World) -> None:
+def test_the_same_holds_when_every_start_and_outcome_is_recorded(
+    clock: Clock, world: World
+) -> None:
     async def main() -> None:
         journal = MemoryJournal()
         async with open_run("r", journal=journal) as run:
-            await play(world, Watched(world), run=run)
-        again = Watched(world)
+            await play(world, Watched(world, clock), run=run)
+        again = Watched(world, clock)
         async with open_run("r", journal=journal) as run:
             await play_again(world, again, run)
 
@@ -151,26 +187,30 @@ def test_the_same_holds_when_every_start_and_outcome_is_recorded(world: World) -
         caps = Caps(world.caps)
         outcomes = await fan_out(
             work, list(enumerate(world.items)), cap=world.cap, caps=caps, needs=needs,
-            halt=world.rule, retry=Retry(most_attempts(world), base_s=3.0), run=run,
+            halt=world.rule, retry=retry(work), run=run,
         )  # fmt: skip
         assert [(o.index, o.status, o.value) for o in outcomes] == sequential(world)
         assert all(o.recorded for o in outcomes), "a recorded outcome ran again"
 
-    run_virtual(main())
+    clock.run(main())
 
 
+@on_every_clock
 @examples(1)
 @given(worlds(), st.integers(1, 4))
-def test_an_ordered_stream_that_holds_little_comes_to_its_end(world: World, most: int) -> None:
+def test_an_ordered_stream_that_holds_little_comes_to_its_end(
+    clock: Clock, world: World, most: int
+) -> None:
+    work = Watched(world, clock)
+
     async def main() -> None:
         stream = fan_out_stream(
-            Watched(world), list(enumerate(world.items)), ordered=True, cap=world.cap,
-            caps=Caps(world.caps), needs=needs, halt=world.rule,
-            retry=Retry(most_attempts(world), base_s=3.0),
+            work, list(enumerate(world.items)), ordered=True, cap=world.cap,
+            caps=Caps(world.caps), needs=needs, halt=world.rule, retry=retry(work),
         )  # fmt: skip
         stream.BUFFER, stream.AHEAD = most, 0
         async with stream:
             got = [(o.index, o.status, o.value) async for o in stream]
         assert got == sequential(world)
 
-    run_virtual(main())
+    clock.run(main())
