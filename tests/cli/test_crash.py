@@ -141,6 +141,9 @@ def test_items_that_may_have_run_twice_are_named_by_the_resume(place: Place) -> 
         given=b"some line\n",
     )  # fmt: skip
     eventually(lambda: place.lines("ran") == ["some line"])
+    eventually(
+        lambda: b'"total": 1' in place.run("show", "r", "--json").stdout.replace(b":", b": ")
+    )
     process.kill()
     end(process)
     assert b"interrupted" in place.run("runs").stdout
@@ -162,7 +165,8 @@ def test_an_input_that_was_not_read_to_its_end_is_said_and_can_be_given_again(
     process.kill()
     end(process)
     known = place.run("resume", "r")
-    assert b"not been read to its end: 2 lines are known" in known.stderr
+    assert b"halted: the input was not read to its end; known: 2 lines\n" in known.stderr
+    assert known.returncode == 130
     (place.path / "other").write_bytes(b"1\nx\n3\n")
     other = place.run("resume", "r", "--input", "other")
     assert (other.returncode, other.stdout) == (2, b"")

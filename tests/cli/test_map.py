@@ -112,7 +112,7 @@ def test_halt_on_failure_ends_with_the_first_failure_in_line_order(place: Place)
     done = place.run(
         "map", "--halt", "failure", "--", "sh", "-c", "echo {}; [ {} -lt 4 ]", given=numbers(50)
     )
-    assert (done.returncode, done.stdout) == (1, numbers(4))
+    assert (done.returncode, done.stdout) == (130, numbers(4))
 
 
 def test_a_line_that_fails_is_tried_again(place: Place) -> None:

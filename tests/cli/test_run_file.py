@@ -57,6 +57,8 @@ def test_with_json_there_is_one_document_and_nothing_else(counting: Place) -> No
         "kind": "count",
         "status": "done",
         "exit_code": 1,
+        "halted": None,
+        "counts": None,
         "notes": ["1 failed"],
         "result": {"counts": {"a": 1, "ccc": 3, "dddd": 4}},
     }
@@ -125,7 +127,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_tells_how_to_go_on(counting: Plac
     release(counting.path / "gate-bb")
     code, out, err = end(process)
     assert (code, out) == (130, b"a 1\nbb 2\n")
-    assert err == b"fanwise: interrupted; to go on: fanwise resume r\n"
+    assert err == b"fanwise: halted; to go on: fanwise resume r\n"
     resumed = counting.run("resume", "r")
     assert (resumed.returncode, resumed.stdout) == (0, b"a 1\nbb 2\nccc 3\ndddd 4\n")
     assert sorted(counting.lines("started")) == ["a", "bb", "ccc", "dddd"]

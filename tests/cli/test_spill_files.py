@@ -76,7 +76,7 @@ def test_those_of_outcomes_behind_a_halt_stay(place: Place, more: list[str]) -> 
     assert len(recorded(place)) == 2
     for _ in range(2):
         assert [path.name for path in spilled(place)] == recorded(place)
-        assert place.run("resume", "r").returncode == 1
+        assert place.run("resume", "r").returncode == 130
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])

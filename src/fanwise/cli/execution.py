@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 
 from fanwise.cli.exit_codes import DONE, INTERRUPTED, PAUSED
-from fanwise.cli.going_on import resume_command, say_how_to_go_on
+from fanwise.cli.going_on import how_to_go_on, resume_command, say_how_to_go_on
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.progress_line import ProgressLine, is_shown
 from fanwise.cli.say import print_json, say_lines
@@ -46,7 +46,9 @@ class Ended(msgspec.Struct, frozen=True):
 
     run_id: str
     status: str
-    """done, paused, halted, cancelled or interrupted, or what the system says."""
+    """As the journal has it: done, paused, halted, cancelled, failed; or the system's word."""
+    why: str | None
+    """Why it did less than it was asked."""
     end: End
     exit_code: int
 
@@ -86,10 +88,10 @@ async def execute(asked: Execution) -> Ended:
         with (
             screen,
             _warnings_told(screen.say),
-            Interrupts(run, lambda: progress.in_flight, screen.say) as signals,
+            Interrupts(run, lambda: progress.in_flight, screen.say),
         ):
             async with run:
-                return _ended(run, await _go(plan, run), interrupted=signals.came)
+                return _ended(run, await _go(plan, run))
     except FanwiseError as error:
         say_how_to_go_on(error, run, asked.journal)
         raise
@@ -121,15 +123,19 @@ def _warnings_told(say: Callable[[str], None]) -> Iterator[None]:
 async def _go(plan: Plan, run: Run) -> End:
     if plan.total is not None and not run.resumed:
         run.note(PLANNED, {"items": plan.total})
-    return await plan.execute(run)
+    end = await plan.execute(run)
+    if end.counts is not None:
+        run.conclude(end.counts)
+    if end.exit_code == PAUSED:
+        run.end_as("paused")
+    return end
 
 
-def _ended(run: Run, end: End, *, interrupted: bool) -> Ended:
-    if interrupted or run.halting is not None:
-        status = "interrupted" if interrupted else str(run.halting)
-        return Ended(run.id, status, end, INTERRUPTED)
-    status = end.status or ("paused" if end.exit_code == PAUSED else "done")
-    return Ended(run.id, status, end, end.exit_code)
+def _ended(run: Run, end: End) -> Ended:
+    status, why = run.ending
+    if status in ("halted", "cancelled"):
+        return Ended(run.id, status, why, end, INTERRUPTED)
+    return Ended(run.id, end.status or status, None, end, end.exit_code)
 
 
 def _print_document(asked: Execution, ended: Ended) -> None:
@@ -139,6 +145,8 @@ def _print_document(asked: Execution, ended: Ended) -> None:
             "kind": asked.kind,
             "status": ended.status,
             "exit_code": ended.exit_code,
+            "halted": ended.why,
+            "counts": ended.end.counts,
             "notes": list(ended.end.notes),
             "result": ended.end.document,
             **ended.end.facts,
@@ -149,11 +157,11 @@ def _print_document(asked: Execution, ended: Ended) -> None:
 def _tell(asked: Execution, ended: Ended) -> None:
     for line in ended.end.output:
         sys.stdout.write(f"{line}\n")  # data: safe on a terminal, untouched elsewhere
-    sys.stdout.flush()  # before what is said on stderr: on a terminal they are one text
     told = list(ended.end.notes)
     if ended.status != "done":
         command = resume_command(ended.run_id, asked.journal, ended.end.resume_with)
-        told.append(f"{ended.status}; to go on: {command}")
+        more = how_to_go_on(ended.status, ended.why, ended.end.counts, command)
+        told += [line for line in more if line not in told]  # the system may have said why
     elif not told and ended.exit_code == DONE and os.isatty(2):
         told.append(f"run {ended.run_id}: done")
     say_lines(told)

@@ -34,7 +34,7 @@ that is killed with fanwise has lost none of the lines that it gave.
 
 Ctrl-C once finishes what is in flight, twice cancels it.
 
-Exit codes: 0 all done, 1 some failed, 2 bad usage, 130 interrupted.
+Exit codes: 0 all done, 1 some failed, 2 bad usage, 130 halted or cancelled.
 """
 
 

@@ -31,7 +31,9 @@ def _print_document(end: MapEnd, journal: str | None) -> None:
 
     reading = open_journal(journal, read_only=True)
     try:
-        head = {"run": end.run_id, "status": end.status, "counts": end.counts}
+        head = {
+            "run": end.run_id, "status": end.status, "halted": end.why, "counts": end.counts,
+        }  # fmt: skip
         print_document(head, "outcomes", item_rows(reading, end.run_id))
     finally:
         reading.close()

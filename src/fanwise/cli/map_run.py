@@ -8,12 +8,13 @@ stdin -> RecordedLines -> fan_out_stream -> OrderedOutput -> stdout
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import msgspec
 
 from fanwise.cli.fd_writer import FdWriter
-from fanwise.cli.going_on import resume_command, say_how_to_go_on
+from fanwise.cli.going_on import how_to_go_on, resume_command, say_how_to_go_on
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.map_spec import MapSpec, line_key
 from fanwise.cli.ordered_output import OrderedOutput
@@ -22,6 +23,7 @@ from fanwise.cli.progress_line import ProgressLine
 from fanwise.cli.recorded_lines import RecordedLines
 from fanwise.cli.spill_files import SpillFiles
 from fanwise.cli.tally import Tally
+from fanwise.core.counts import Counts, many
 from fanwise.core.outcome import Outcome
 from fanwise.errors import (
     DuplicateKey,
@@ -60,9 +62,9 @@ class MapPlan(msgspec.Struct, frozen=True):
         """Whether all output is written again: that of before had gaps, or other lines."""
         return self.retry_failed or self.edited
 
-    def resume_command(self, run_id: str) -> str:
+    def resume_command(self, run_id: str, *more: str) -> str:
         """What the person types to go on with it."""
-        return resume_command(run_id, self.journal)
+        return resume_command(run_id, self.journal, more)
 
     @property
     def edited(self) -> bool:
@@ -75,7 +77,9 @@ class MapEnd(msgspec.Struct, frozen=True):
 
     run_id: str
     status: str
-    """done, halted, cancelled or interrupted."""
+    """As the journal has it: done, halted or cancelled."""
+    why: str | None
+    """Why it did less than it was asked."""
     counts: dict[str, int]
     lines: list[str]
     """What to say about it."""
@@ -114,9 +118,9 @@ async def execute(plan: MapPlan) -> MapEnd:
     try:
         # Signals first: from the moment at which there is a run, a Ctrl-C halts it and tells how
         # to go on with it.
-        with screen, Interrupts(run, lambda: progress.in_flight, screen.say) as signals:
+        with screen, Interrupts(run, lambda: progress.in_flight, screen.say):
             async with run:
-                return await _Execution(plan, run, files, progress, screen, signals).go()
+                return await _Execution(plan, run, files, progress, screen).go()
     except (JournalNotWritable, OutputNotWritable) as error:
         say_how_to_go_on(error, run, plan.journal)
         raise
@@ -130,10 +134,8 @@ class _Execution:
         files: Path,
         progress: Progress,
         screen: ProgressLine,
-        signals: Interrupts,
     ) -> None:
         self.screen = screen
-        self.signals = signals
         self.plan = plan
         self.run = run
         self.progress = progress
@@ -141,6 +143,8 @@ class _Execution:
         self.files = files
         self.spilled = SpillFiles(files)
         self.broken_pipe = False
+        self.halted_by: int | None = None
+        """The index of the line whose failure halted it."""
 
     async def go(self) -> MapEnd:
         lines = self._lines()
@@ -182,6 +186,8 @@ class _Execution:
             async with stream:
                 async for outcome in stream:
                     self.tally.add(outcome)
+                    if outcome.status == "failed" and spec.halt == "failure":
+                        self.halted_by = outcome.index
                     self.spilled.add(outcome)
                     if output is not None and not self.broken_pipe:
                         await self._write(output, outcome)
@@ -218,18 +224,46 @@ class _Execution:
 
     def _end(self, lines: RecordedLines) -> MapEnd:
         assert self.run.journal is not None
-        status = "interrupted" if self.signals.came else self.run.halting or "done"
+        counts = self._counts(lines)
+        self.run.conclude(counts)
+        status, why = self.run.ending
         told = self.tally.lines(self.run.journal, self.run.id)
-        if not lines.complete and self.run.resumed:
-            told += [
-                f"the input had not been read to its end: {lines.count} lines are known",
-                f"to go on with the rest: {self.plan.resume_command(self.run.id)} --input FILE",
-            ]
         if status != "done":
-            told.append(f"{status}; to go on: {self.plan.resume_command(self.run.id)}")
+            command = self.plan.resume_command(self.run.id)
+            told += how_to_go_on(status, why, counts, command)
         elif not told and not self.plan.quiet and os.isatty(2):
             self.screen.say(f"run {self.run.id}: {self.tally.counts['done']} done")
-        return MapEnd(self.run.id, status, self.tally.counts, told, self.broken_pipe)
+        return MapEnd(self.run.id, status, why, self.tally.counts, told, self.broken_pipe)
+
+    def _counts(self, lines: RecordedLines) -> Counts:
+        """How many lines are done, and why not all of them."""
+        total = lines.count if lines.complete else None
+        halted = go_on = ""
+        if self.halted_by is not None and self.halted_by + 1 != total:
+            halted = f"at line {self.halted_by + 1}: {self._rest(lines)}"
+            again = self.plan.resume_command(self.run.id, "--retry-failed")
+            go_on = f"{again} (runs line {self.halted_by + 1} again, then the rest)"
+        elif total is None and self.run.halting is None:
+            halted = f"the input was not read to its end; known: {many(lines.count, 'line')}"
+            go_on = f"{self.plan.resume_command(self.run.id)} --input FILE"
+        done, failed = self.tally.counts["done"], self.tally.counts["failed"]
+        return Counts("line", done, failed, total, halted, go_on)
+
+    def _rest(self, lines: RecordedLines) -> str:
+        """What became of the lines after the one that halted it."""
+        journal = self.run.journal
+        assert journal is not None
+        (fan_out,) = journal.fan_outs(self.run.id)
+        counts = Counter(journal.counts(fan_out.id))
+        ended, told = counts["done"] + counts["failed"], self.tally.counts
+        waiting = lines.count - ended - counts["cancelled"] - counts["started"]
+        parts = {
+            "not started": waiting,
+            "cancelled": counts["cancelled"],
+            "finished too, not printed": ended - told["done"] - told["failed"],
+        }
+        text = ", ".join(f"{many(n, 'line')} {what}" for what, n in parts.items() if n > 0)
+        return text if lines.complete else f"{text}, and the input was not read to its end"
 
 
 def _same_line(error: DuplicateKey, run: Run) -> UsageError:

@@ -34,7 +34,7 @@ Your files are not touched: the winner is a patch file, unless --apply or
 report RUN`; after Ctrl-C or a crash, `fanwise resume RUN` goes on.
 
 Exit codes: 0 there is a winner, 1 none was proven faster or some could not be
-judged, 2 bad usage, 130 interrupted.
+judged, 2 bad usage, 130 halted or cancelled.
 """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -77,7 +76,6 @@ def report(
         return
     for line in made.lines:
         print_line(line)
-    sys.stdout.flush()
     say(f"the report is in {target}")
 
 

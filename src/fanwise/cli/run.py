@@ -53,7 +53,7 @@ exit code 3, and `fanwise resume RUN --answer STEP=approve` goes on.
 Ctrl-C once finishes what is in flight, twice cancels it.
 
 Exit codes: 0 done, 1 some failed, 2 bad usage or file, 3 paused at a gate,
-130 interrupted.
+130 halted or cancelled.
 """
 
 

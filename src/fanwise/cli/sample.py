@@ -34,7 +34,7 @@ requests are closed. Everything is recorded: `fanwise show RUN` has all samples,
 Without a valid answer the best one is printed, with what is wrong on stderr,
 and the exit code is 1.
 
-Exit codes: 0 valid, 1 not valid or failed, 2 bad usage, 130 interrupted.
+Exit codes: 0 valid, 1 not valid or failed, 2 bad usage, 130 halted or cancelled.
 """
 
 

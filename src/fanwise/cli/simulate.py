@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,7 +73,6 @@ def simulate(
         return end.exit_code
     for line in end.output:
         print_line(line)
-    sys.stdout.flush()
     say_lines(list(end.notes))
     return end.exit_code
 

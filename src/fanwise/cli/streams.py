@@ -11,6 +11,7 @@ import errno
 import io
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -96,6 +97,8 @@ def write_json(data: bytes) -> None:
 
 def write_stderr(text: str) -> None:
     """Words for the person, if there is one: a stderr that takes nothing ends nothing."""
+    with suppress(OutputNotWritable, BrokenPipeError, ValueError):  # told when the command ends
+        sys.stdout.flush()  # what was printed before comes first: on a terminal they are one text
     draw_stderr(terminal_safe(text))
 
 

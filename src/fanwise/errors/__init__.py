@@ -92,6 +92,7 @@ from fanwise.errors.fanning import (
     NotStorable,
     RateLimited,
     UnknownCap,
+    refused_by_budget,
 )
 from fanwise.errors.files import BadExpression, BadSpec, Problem, StepFailed
 from fanwise.errors.journal import (
@@ -209,4 +210,5 @@ __all__ = [
     "fields_of",
     "full_name",
     "one_line",
+    "refused_by_budget",
 ]

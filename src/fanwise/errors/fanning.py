@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from fanwise.errors.base import FanwiseError, UsageError
+from fanwise.errors.base import FanwiseError, RecordedError, UsageError
 
 
 class BadCap(UsageError):
@@ -189,3 +189,12 @@ class BudgetExceeded(FanwiseError):
             f"budget of {limit:g} {what}: {spent:g} spent, {wanted:g} more needed",
             "Raise the budget and resume",
         )
+
+
+def refused_by_budget(error: BaseException | None) -> bool:
+    """Whether a budget had no room for it: the error, or one in a group; recorded or not."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(refused_by_budget, error.exceptions))
+    if isinstance(error, RecordedError):
+        return error.type_name.rpartition(".")[2] == BudgetExceeded.__name__
+    return isinstance(error, BudgetExceeded)

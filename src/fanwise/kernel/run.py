@@ -22,6 +22,7 @@ import msgspec
 
 from fanwise.core.budget import Budget, BudgetLike, as_budget
 from fanwise.core.caps import Caps, CapsLike, as_caps
+from fanwise.core.counts import COUNTED, Counts
 from fanwise.core.outcome import Outcome, Usage
 from fanwise.core.run_id import check_run_id
 from fanwise.core.stats import Stats, StatsOfSeveral
@@ -125,7 +126,9 @@ class Run:
         self.resumed = False
         self.halting: Literal["halted", "cancelled"] | None = None
         """Nothing more starts (halted), and what was in flight was ended (cancelled)."""
-        self._ends_as: tuple[port.RunStatus, str | None] = ("done", None)
+        self._ends_as: tuple[port.RunStatus, str | None] | None = None
+        self._cut_short: str | None = None
+        """What kept this run, or a fan-out of it, from doing all that it was asked."""
         self._given = journal
         self._resume = resume
         self.retries_failed = retry_failed
@@ -199,9 +202,25 @@ class Run:
         for engine in list(self._engines):
             engine.cancel(reason)
 
-    def end_as(self, status: Literal["done", "paused", "failed"], error: str | None = None) -> None:
+    def end_as(
+        self, status: Literal["done", "paused", "halted", "failed"], error: str | None = None
+    ) -> None:
         """What it will have come to when its block is left, if nothing interrupts it before."""
         self._ends_as = (status, error)
+
+    def conclude(self, counts: Counts) -> None:
+        """How far it came. A run that did less than it was asked ends as halted."""
+        self.note(COUNTED, msgspec.to_builtins(counts))
+        self._cut_short = counts.short or None
+
+    @property
+    def ending(self) -> tuple[port.RunStatus, str | None]:
+        """What it comes to if its block is left now, and why."""
+        if self.halting is not None:
+            return self.halting, self._cut_short
+        if self._ends_as is not None:
+            return self._ends_as
+        return "done" if self._cut_short is None else "halted", self._cut_short
 
     # -- for the kernel -------------------------------------------------------------------------
 
@@ -284,8 +303,11 @@ class Run:
 
         self._unwatch = journal.watch_cancel(self.id, on_cancel)
 
-    def left(self, engine: Engine[Any, Any], stats: Stats, now: float) -> None:
-        """It has ended."""
+    def left(
+        self, engine: Engine[Any, Any], stats: Stats, now: float, cut_short: str | None
+    ) -> None:
+        """It has ended; `cut_short`: it did less than all of its items, and why."""
+        self._cut_short = self._cut_short or cut_short
         self._engines.discard(engine)
         self._stats.add(stats, now)
         if not self._engines and self._unwatch is not None:
@@ -360,16 +382,14 @@ class Run:
         yield from unkept(journal.events(self.id), fan_outs)
 
     def _final_status(self, error: BaseException | None) -> port.RunStatus:
-        if self.halting is not None:
-            return self.halting
-        if error is None:
-            return self._ends_as[0]
+        if error is None or self.halting is not None:
+            return self.ending[0]
         return "failed" if isinstance(error, Exception) else "cancelled"
 
     def _close(self, status: port.RunStatus, error: BaseException | None) -> None:
         if self._journal is not None:
             crash_point("run.before_end")
-            text = self._ends_as[1] if error is None else f"{type(error).__name__}: {error}"
+            text = self.ending[1] if error is None else f"{type(error).__name__}: {error}"
             self._journal.submit(port.RunEnded(self.id, status, self.wall(), text))
             if self._owns_journal:
                 self._journal.close()

@@ -167,7 +167,7 @@ class FanOut(Generic[I, T]):
         if self.around is not None and not self.top:
             self.around.inside.add(stats, self.loop.time())
         if self.run is not None and self.top:
-            self.run.left(self.engine, stats, self.loop.time())
+            self.run.left(self.engine, stats, self.loop.time(), self._cut_short())
         if self.recorder is not None:
             self.recorder.closed(self._status(), msgspec.json.encode(stats).decode())
         if self.scope.subscribers:
@@ -181,6 +181,18 @@ class FanOut(Generic[I, T]):
             if theirs.get(name) is resource:
                 seconds = stats.work_s.get(name, 0.0)
                 around.work_s[name] = around.work_s.get(name, 0.0) + seconds
+
+    def _cut_short(self) -> str | None:
+        """Which failure kept items from being done; a halt that was asked for on success is none.
+
+        Of items that cannot be counted, there may have been more.
+        """
+        schedule = self.engine.schedule
+        by = schedule.halted_by
+        if by is None or schedule.halt.kind != "failure":
+            return None
+        known = self.engine.intake.pulled if schedule.exhausted else self.total
+        return None if known == by + 1 else f"item {by} of {self.path} failed, and halted it"
 
     def _status(self) -> str:
         if self.engine.fatal is not None:

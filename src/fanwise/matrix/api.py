@@ -195,6 +195,7 @@ async def run_matrix(
         if durable:
             found.note("environment", environment(matrix.folder))
         done = await execute(matrix.compiled, found, asked, caps, shuffle=shuffle)
+        found.conclude(done.counts)
         return MatrixResult(found.id, done.results, done.left_out, done.verdicts)
 
 

@@ -64,6 +64,8 @@ class CellBoard:
         """Those that were not needed."""
         self.unaffordable: list[Cell] = []
         """Those that the budget had no room for."""
+        self.unscored: list[Cell] = []
+        """Those with an answer whose scores it had no room for."""
 
     @property
     def over(self) -> bool:
@@ -83,6 +85,8 @@ class CellBoard:
         if item.kind == "score":
             open_.scores[self._compiled.scorers[item.number].name] = score_of(outcome)
             open_.scoring -= 1
+            if unaffordable(outcome) and item.cell not in self.unscored:
+                self.unscored.append(item.cell)
         else:
             open_.outcomes.append(outcome)
             following = self._after(item, outcome, open_)

@@ -28,11 +28,12 @@ def end_of(done: Executed) -> End:
         "left_out": [cell.key for cell in done.left_out],
     }
     code = 1 if failed or unscored or missing else 0
-    return End(document, summary_lines(found), _notes(done, failed, unscored, missing), code)
+    notes = _notes(done, failed, unscored)
+    return End(document, summary_lines(found), notes, code, done.counts)
 
 
 def _notes(
-    done: Executed, failed: Sequence[CellResult], unscored: Sequence[CellResult], missing: int
+    done: Executed, failed: Sequence[CellResult], unscored: Sequence[CellResult]
 ) -> list[str]:
     notes = []
     if failed:
@@ -41,12 +42,6 @@ def _notes(
     if unscored:
         notes.append(f"{len(unscored)} answers have no score of some scorer; see fanwise score:")
         notes += _some(unscored, _score_error)
-    if done.unaffordable:
-        few = f"{len(done.unaffordable)} of {done.wanted} cells were not run"
-        notes.append(f"{few}: the budget is used up. Raise it in the file, and run it again")
-        missing -= len(done.unaffordable)
-    if missing:
-        notes.append(f"{missing} of {done.wanted} cells were not run")
     if done.left_out:
         notes.append(f"{len(done.left_out)} cells were not needed: their contrasts are settled")
         notes += [f"  {_verdict(each)}" for each in done.verdicts if each.decision is not None]

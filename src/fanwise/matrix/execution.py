@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fanwise.core.caps import Caps
+from fanwise.core.counts import Counts, many
 from fanwise.kernel.driver import Driver
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import ledger_here
@@ -39,6 +40,26 @@ class Executed(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     unaffordable: list[Cell] = []
     """Not run, for the budget had no room."""
+    unscored: list[Cell] = []
+    """Answered, but a scorer's call did not fit into the budget."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many cells have an answer and its scores, and why not all of them."""
+        failed = sum(each.status == "failed" for each in self.results)
+        total = self.wanted - len(self.left_out)
+        if not self.unaffordable and not self.unscored:
+            return Counts("cell", len(self.results) - failed, failed, total)
+        parts = {"not run": len(self.unaffordable), "not scored": len(self.unscored)}
+        told = ", ".join(f"{number:,} {what}" for what, number in parts.items() if number)
+        return Counts(
+            "cell",
+            len(self.results) - failed - len(self.unscored),
+            failed,
+            total,
+            f"the budget is used up: {told}, of {many(total, 'cell')}",
+            "raise the budget in the file, and run it again",
+        )
 
 
 async def execute(
@@ -85,7 +106,9 @@ async def execute(
     finally:
         run.subscribers.remove(spending)
     found = [board.results[cell.key] for cell in cells if cell.key in board.results]
-    return Executed(found, len(cells), board.left_out, stopping.verdicts, board.unaffordable)
+    return Executed(
+        found, len(cells), board.left_out, stopping.verdicts, board.unaffordable, board.unscored
+    )
 
 
 async def _drive(compiled: Compiled, board: CellBoard, run: Run, caps: Caps | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.core.outcome import Outcome
-from fanwise.errors import BudgetExceeded, RecordedError, one_line
+from fanwise.errors import one_line, refused_by_budget
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.data import Scored
 from fanwise.matrix.definitions import Definition
@@ -27,9 +27,7 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 def unaffordable(outcome: Outcome[Any]) -> bool:
     """Whether the budget had no room for it. It was not tried, so it has not failed."""
-    error = outcome.error
-    name = error.type_name if isinstance(error, RecordedError) else type(error).__name__
-    return outcome.status == "failed" and name.rpartition(".")[2] == BudgetExceeded.__name__
+    return outcome.status == "failed" and refused_by_budget(outcome.error)
 
 
 def score_of(outcome: Outcome[Any]) -> Score:

@@ -140,6 +140,7 @@ async def optimize(
         if durable:
             found.note("environment", environment(plan.folder))
         done = await execute(plan.case, found)
+        found.conclude(done.counts)
         delivery = await deliver(plan.case, done, options, found)
         return OptimizeResult(
             run_id=found.id,

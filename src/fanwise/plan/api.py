@@ -161,6 +161,7 @@ async def plan(
             found.note("environment", environment(made.folder))
         resolved = made.resolved
         summary = await execute(resolved, found, bisect=bisect)
+        found.conclude(summary.counts)
         delivery = await deliver(resolved, summary.result, found, to_work_tree=apply)
         commands = Commands(found)
         return PlanResult(

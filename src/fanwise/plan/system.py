@@ -157,7 +157,8 @@ class RunnablePlan:
         notes = note_lines(found, delivery, commands)  # first: the reason of a failed step
         if not self._shown and not run.resumed:
             notes += start_notes(resolved)
-        return End(document, output, notes, 0 if good else 1)
+        again = ["--retry-failed"] if found.halted is not None else []
+        return End(document, output, notes, 0 if good else 1, found.counts, resume_with=again)
 
     async def _roll_back(self, run: Run) -> End:
         try:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
+from fanwise.core.counts import Counts
 from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,9 +52,11 @@ class End(msgspec.Struct, frozen=True):
     """Lines for stderr: what the person should know. Those that are indented belong to the one
     before."""
     exit_code: int = 0
-    """0 done, 1 some failed, 3 paused. 130 is given by fanwise itself, when it was interrupted."""
+    """0 done, 1 some failed, 3 paused. 130 is given by fanwise itself, to a run that was halted."""
+    counts: Counts | None = None
+    """How far it came. A run that did less than it was asked is halted: see `Run.conclude`."""
     status: str | None = None
-    """What the run came to, where it is neither done nor paused at a gate; see `Run.end_as`."""
+    """The system's own word for what the run came to, if it has one; see `Run.end_as`."""
     facts: Mapping[str, Any] = {}
     """Further keys of what `--json` prints, beside `result`."""
     resume_with: Sequence[str] = ()

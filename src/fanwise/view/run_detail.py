@@ -14,7 +14,7 @@ from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take import take
 from fanwise.view.calls import call_detail, call_lines, item_calls
 from fanwise.view.inputs import PLANNED
-from fanwise.view.run_summary import duration, local_time, run_summary
+from fanwise.view.run_summary import duration, local_time, run_summary, status_text
 from fanwise.view.table import Row
 from fanwise.view.terminal_text import terminal_line
 from fanwise.view.times import moment
@@ -63,8 +63,7 @@ def run_detail(journal: Journal, run: RunRecord) -> Detail:
 def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     """For a person. `results`: what came of it, in the words of whoever made the run."""
     yield f"run       {detail['id']}  ({terminal_line(detail['kind'])})"
-    error = f": {terminal_line(detail['error'])}" if detail["error"] else ""
-    yield f"status    {detail['status']}{error}"
+    yield f"status    {terminal_line(status_text(detail['status'], detail['error']))}"
     if detail["name"]:
         yield f"what      {terminal_line(detail['name'])}"
     took = f", took {duration(detail['took_s'])}" if detail["took_s"] is not None else ""

@@ -55,6 +55,13 @@ def shown_status(run: RunRecord) -> str:
     return run.status
 
 
+def status_text(status: str, why: str | None) -> str:
+    """`halted at line 2: 98 lines not started`, `failed: ValueError`."""
+    if not why:
+        return status
+    return f"{status} {why}" if why.startswith("at ") else f"{status}: {why}"
+
+
 def table_row(summary: Summary) -> tuple[str, ...]:
     """As the cells of a table."""
     total = summary["total"]

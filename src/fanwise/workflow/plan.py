@@ -120,12 +120,15 @@ class WorkflowPlan:
         """All steps, or those that are left."""
         ending = await self.ending(run)
         stop = ending.stop
-        if stop is not None:
-            if stop.status == "paused":
-                run.end_as("paused")
-            else:
-                aborted = "aborted, " if stop.status == "aborted" else ""
-                run.end_as("failed", f"{aborted}{stop.at}: {stop.error}")
+        if ending.interrupted:
+            run.end_as("halted")
+        elif stop is None:
+            run.end_as("done")  # a fan-out that a failure had halted was a step that may fail
+        elif stop.status == "paused":
+            run.end_as("paused")
+        else:
+            aborted = "aborted, " if stop.status == "aborted" else ""
+            run.end_as("failed", f"{aborted}{stop.at}: {stop.error}")
         end = ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
         # Trust is not kept: who resumes gives it anew.
         trust = ["--trust-project"] if self._asked.trust_project else []

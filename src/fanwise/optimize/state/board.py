@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fanwise.core.outcome import Outcome
-from fanwise.errors import one_line
+from fanwise.errors import one_line, refused_by_budget
 from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
@@ -108,6 +108,8 @@ class Board:
         self._open: set[str] = set()
         self.unproposed: list[tuple[str, str]] = []
         """Proposals that did not come, and why."""
+        self.unaffordable = 0
+        """Of the failures, those for which the budget had no room."""
         self.fatal: BaseException | None = None
         """What is wrong with the original: then nothing can be judged."""
 
@@ -204,6 +206,7 @@ class Board:
             self.fatal = error
             return []
         reason = one_line(error)
+        self.unaffordable += refused_by_budget(error)
         if item.candidate is None or item.kind in ("propose", "profile"):
             self.unproposed.append((item.key, reason))
             return self._out([])

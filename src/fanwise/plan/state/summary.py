@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from fanwise.errors import fields_of
+from fanwise.core.counts import Counts, many
+from fanwise.errors import fields_of, refused_by_budget
 from fanwise.plan.model.change import EditRequest
 from fanwise.plan.model.leaf_result import Try
 from fanwise.plan.model.merge_result import (
@@ -68,6 +69,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Titles of what ran when an earlier execution was killed, and was done anew."""
     complete: bool = True
     """It came to its end; nobody halted it from outside."""
+    unaffordable: int = 0
+    """Of the sub-plans that were given up, those for which the budget had no room."""
 
     def count(self, *states: State) -> int:
         """How many leaves are in one of these states."""
@@ -88,6 +91,24 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         left = self.result is not None or self.count("done") == 0
         return done and left and self.complete and self.halted is None and not doubtful
 
+    @property
+    def counts(self) -> Counts:
+        """How many sub-plans are done, and why not all of them."""
+        total = len(self.leaves)
+        done = self.count("done", "unchanged", "split")
+        waiting = self.count("queued", "running", "verifying", "merging")
+        halted = go_on = ""
+        if self.unaffordable:
+            few = f"{self.unaffordable:,} of {many(total, 'sub-plan')}"
+            halted = f"the budget is used up: {few} not done"
+            go_on = "raise the budget in the file, and run it again with --rerun failed"
+        elif self.halted is not None:
+            title = " ".join(self.title(self.halted).split())
+            rest = f"{many(waiting, 'sub-plan')} not done, " if waiting else ""
+            halted = f"at {title} (fail_fast): {rest}nothing was merged"
+        failed = total - done - waiting - self.unaffordable
+        return Counts("sub-plan", done, failed, total, halted, go_on)
+
     def title(self, leaf: str) -> str:
         """What a leaf is called."""
         return next((each.title for each in self.leaves if each.id == leaf), leaf)
@@ -101,12 +122,14 @@ def summary_of(
     entries = _that_count(board)
     nodes = [node for node in board.tree.nodes if node.id in entries]
     leaves = tuple(_leaf(node, entries, board.errors, kept.get(node.id)) for node in nodes)
+    unaffordable = sum(map(refused_by_budget, board.errors.values()))
     if merge_phase is None:
         return Summary(
             leaves=leaves,
             halted=board.halted,
             may_have_run_twice=tuple(board.twice),
             complete=complete,
+            unaffordable=unaffordable,
         )
     first = merge_phase.steps[0].merged if merge_phase.steps else None
     return Summary(
@@ -122,6 +145,7 @@ def summary_of(
         result=merge_phase.result,
         may_have_run_twice=tuple(board.twice),
         complete=complete,
+        unaffordable=unaffordable,
     )
 
 

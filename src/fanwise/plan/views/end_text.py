@@ -10,6 +10,7 @@ from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.summary import LeafSummary, Summary
 from fanwise.plan.views.estimate import number
 from fanwise.plan.views.next_commands import Commands
+from fanwise.view.run_summary import status_text
 
 MOST = 10
 """Of a kind of thing that are named; `fanwise show` has them all."""
@@ -63,7 +64,7 @@ def output_lines(
 def note_lines(found: Summary, delivery: Delivery, commands: Commands) -> list[str]:
     """What the person should know."""
     parts = (
-        _halted(found, commands),
+        _halted(found),
         _leaves(found, "failed", "given up"),
         _leaves(found, "skipped", "skipped"),
         _in_vain(found),
@@ -87,10 +88,9 @@ def _one_line(line: str) -> str:
     return " ".join(line.splitlines())
 
 
-def _halted(found: Summary, commands: Commands) -> Iterator[str]:
-    if found.halted is not None:
-        yield f"halted at {found.title(found.halted)} (fail_fast); nothing was merged"
-        yield from commands.line("to go on", "resume", "--retry-failed")
+def _halted(found: Summary) -> Iterator[str]:
+    if found.counts.halted:
+        yield status_text("halted", found.counts.halted)
 
 
 def _leaves(found: Summary, state: State, word: str) -> Iterator[str]:

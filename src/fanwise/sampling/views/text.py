@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fanwise.core.counts import Counts, many
 from fanwise.core.outcome import Outcome
-from fanwise.errors import one_line
+from fanwise.errors import one_line, refused_by_budget
 from fanwise.sampling.samples import Sample
 from fanwise.sampling.state.result import SampleResult
 from fanwise.specs.system import End
@@ -24,8 +25,28 @@ def end_of(outcomes: Sequence[Outcome[Any]], total: int, *, alone: bool) -> End:
         document=_document(outcomes, alone=alone),
         output=[result.text if alone else f"{key}\t{_one_line(result)}" for key, result in done],
         notes=_notes(outcomes, done, total - len(outcomes), alone=alone),
-        exit_code=0 if len(valid) == len(outcomes) else 1,
+        exit_code=0 if len(valid) == total else 1,
+        counts=_counts(outcomes, done, total),
     )
+
+
+def _counts(
+    outcomes: Sequence[Outcome[Any]], done: list[tuple[str, SampleResult]], total: int
+) -> Counts:
+    """How many prompts were sampled to the end; those that the budget cut off were not."""
+    cut = [result for _, result in done if not result.ok and _cut_off(*result.errors)]
+    refused = [o for o in outcomes if o.status == "failed" and _cut_off(o.error)]
+    failed = sum(o.status == "failed" for o in outcomes) - len(refused)
+    halted = go_on = ""
+    if cut or refused:
+        few = f"{len(cut) + len(refused):,} of {many(total, 'prompt')}"
+        halted = f"the budget is used up: {few} not sampled to the end"
+        go_on = "raise the budget, and start a new run"
+    return Counts("prompt", len(done) - len(cut), failed, total, halted, go_on)
+
+
+def _cut_off(*errors: BaseException | None) -> bool:
+    return any(map(refused_by_budget, errors))
 
 
 def lines_of(key: str, result: SampleResult, *, fully: bool) -> list[str]:

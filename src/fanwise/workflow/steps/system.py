@@ -15,6 +15,7 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.scope import current_run
 from fanwise.specs import Document, End, Plan, read, system
 from fanwise.specs.system import plan_of
+from fanwise.view.run_summary import status_text
 from fanwise.workflow.engine.frame import Frame
 from fanwise.workflow.engine.result import Result
 from fanwise.workflow.step_specs import SystemStep
@@ -85,13 +86,15 @@ def _result(end: End) -> Result:
     output["stderr"] = "".join(f"{line}\n" for line in end.notes)
     if end.exit_code == PAUSED:
         return Result("paused", output)
-    if end.exit_code != 0:
+    if end.exit_code != 0 or (end.counts is not None and end.counts.short):
         raise StepFailed(_reason(end), output)
     return Result("completed", output)
 
 
 def _reason(end: End) -> str:
-    """The first thing that is said; of a heading, with the first that stands under it."""
+    """What was not done, else the first thing said; of a heading with the first line under it."""
+    if end.counts is not None and end.counts.short:
+        return status_text("halted", end.counts.short)
     first, under, *_ = [*end.notes, "", ""]
     if first.endswith(":") and under.startswith(" "):
         return f"{first} {under.strip()}"

@@ -1,0 +1,22 @@
+"""Figures and paths in the docs that are not in an example, held to what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fanwise.cli.map_run import files_of
+from fanwise.kernel.work import INSIST_AFTER_S
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_there_is_one_time_to_clean_up() -> None:
+    text = (DOCS / "concepts" / "halting.md").read_text()
+    assert re.findall(r"(\d+) seconds", text) == [f"{INSIST_AFTER_S:g}", f"{2 * INSIST_AFTER_S:g}"]
+
+
+def test_long_outputs_are_where_the_guide_says() -> None:
+    text = (DOCS / "guides" / "command-line.md").read_text()
+    (told,) = re.findall(r"Outputs above 256 KiB are files in `(.*?)`", text)
+    assert Path(told).absolute() == files_of(None, "RUN").absolute()
