@@ -7,8 +7,17 @@ import gc
 import pytest
 
 from tests import profiles
+from tests.marks import slow
 
 profiles.register()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What asks a real model is slow."""
+    for item in items:
+        if "smollm2" in getattr(item, "fixturenames", ()):
+            item.add_marker(slow)
 
 
 def pytest_collection_finish() -> None:

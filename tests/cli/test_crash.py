@@ -22,6 +22,7 @@ from fanwise.errors import RunNotFound
 from fanwise.view.item_rows import item_rows
 from fanwise.view.run_detail import run_detail
 from tests.cli.support import Place, end, eventually, numbers
+from tests.marks import slow_after
 
 LINES = 14
 # Each line has several lines of output, of which the last has no newline; it takes several writes
@@ -30,7 +31,7 @@ SCRIPT = "echo {} >> ran; echo {}; printf %9000s x; printf %s {}"
 EXPECTED = b"".join(b"%d\n%9000s%d" % (n, b"x", n) for n in range(1, LINES + 1))
 
 
-@pytest.mark.parametrize("nth", [1, 5])
+@pytest.mark.parametrize("nth", slow_after(1, [1, 5]))
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_crash_point_and_resumed(place: Place, point: str, nth: int) -> None:
     once = point in ("run.created", "run.before_end")
@@ -47,8 +48,8 @@ def test_killed_at_a_crash_point_and_resumed(place: Place, point: str, nth: int)
         _check_that_done_items_did_not_run_again(place)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("to_a_file", [False, True])
+@pytest.mark.parametrize("seed", slow_after(1, range(3)))
+@pytest.mark.parametrize("to_a_file", slow_after(1, [False, True]))
 def test_killed_at_a_random_moment_and_resumed_until_it_is_done(
     place: Place, seed: int, to_a_file: bool
 ) -> None:

@@ -16,6 +16,7 @@ import pytest
 from fanwise.testing import Answer, ScriptedServer
 from tests.cli.support import Place
 from tests.cli.test_sample import command, serving
+from tests.marks import slow
 
 FILE = """\
 matrix:
@@ -131,6 +132,7 @@ def calls_with_an_outcome(place: Place) -> int:
     return int(found)
 
 
+@slow
 def test_after_kill_9_no_recorded_answer_is_paid_for_again(
     matrix: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

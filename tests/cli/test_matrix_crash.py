@@ -18,6 +18,7 @@ from fanwise.matrix.queue_limits import BACKING_OFF
 from fanwise.testing import ScriptedServer
 from tests.cli.support import Place, end
 from tests.cli.test_sample import command, serving
+from tests.marks import slow
 
 CAP, KILLS, CELLS = 4, 10, 500
 FILE = """\
@@ -78,6 +79,7 @@ def begin(place: Place, *args: str) -> Any:
     return asyncio.to_thread(place.start, *args, stdout=subprocess.DEVNULL)
 
 
+@slow
 def test_killed_ten_times_every_cell_is_recorded_once(
     many: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +119,7 @@ def test_killed_ten_times_every_cell_is_recorded_once(
     assert len({(each["input"], each["repeat"]) for each in told["result"]["cells"]}) == CELLS
 
 
+@slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_loses_nothing_and_says_how_to_go_on(
     many: Place, monkeypatch: pytest.MonkeyPatch, times: int

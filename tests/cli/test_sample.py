@@ -16,6 +16,7 @@ import pytest
 from fanwise.testing import Answer, ScriptedServer
 from tests.cli.support import COMMAND, Place
 from tests.in_process import beside
+from tests.marks import slow
 from tests.models.support import HANG_S
 from tests.sampling.support import is_judge, seeds, verdict
 
@@ -319,6 +320,7 @@ def test_show_has_a_line_for_the_fan_outs_that_are_alike_however_many_inputs(
     assert "  29: valid (sample" in whole
 
 
+@slow
 def test_ctrl_c_says_how_many_inputs_were_not_sampled(
     reviews: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -416,6 +418,7 @@ def test_without_a_key_it_says_which_one_and_starts_nothing(
     assert not list(place.path.iterdir())
 
 
+@slow
 def test_what_a_model_says_does_not_steer_the_terminal(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
