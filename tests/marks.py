@@ -25,4 +25,5 @@ def slow_unless(quick: Iterable[Any], values: Iterable[Any]) -> list[Any]:
 
 
 def _slow(value: Any) -> Any:
-    return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=slow)
+    values = value if type(value) is tuple else (value,)  # a named one is one value
+    return pytest.param(*values, marks=slow)

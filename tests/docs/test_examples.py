@@ -32,11 +32,16 @@ from typing import Any
 import pytest
 
 from fanwise.models.local.servers import stop_all
+from tests.marks import slow_unless
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "reference"),
+]
+LONG = [ROOT / "README.md"] + [
+    ROOT / "docs" / "guides" / f"{name}.md"
+    for name in ("sampling", "matrix", "matrix-results", "command-line", "optimize")
 ]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "console", "text", "sql", "yaml"}
@@ -165,7 +170,11 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in env.items() if name != "FANWISE_JOURNAL"}
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path",
+    slow_unless([page for page in PAGES if page not in LONG], PAGES),
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
 def test_the_examples_of_a_page_run_and_print_what_it_says(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -27,6 +27,7 @@ from fanwise.errors import (
 )
 from fanwise.models import Message, Request, ask, connect
 from fanwise.models.local.model import LocalModel
+from tests.marks import slow_after
 from tests.processes.support import alive, eventually, eventually_now
 
 from .support import prompt, run
@@ -309,7 +310,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 }
 
 
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+@pytest.mark.parametrize("end", slow_after(1, ENDS.values()), ids=ENDS.keys())
 def test_the_server_is_dead_when_its_process_has_ended(end: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM + end, f"local:{tiny_gguf()}?threads=1&slots=1"],

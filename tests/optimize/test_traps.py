@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.marks import slow_after
 from tests.optimize.differential.support import Original, checkout
 from tests.optimize.trap_corpus import Trap, read_traps
 
 TRAPS = read_traps()
 
 
-@pytest.fixture(scope="module", params=TRAPS, ids=[trap.name for trap in TRAPS])
+@pytest.fixture(scope="module", params=slow_after(3, TRAPS), ids=[trap.name for trap in TRAPS])
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ResolvedSpec:
     return ResolvedSpec(request.param, tmp_path_factory.mktemp(request.param.name))
 

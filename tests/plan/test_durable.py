@@ -10,6 +10,7 @@ import pytest
 
 from fanwise.plan import PlanResult, Work, plan_sync
 from tests.cli.support import Place
+from tests.marks import slow
 from tests.plan.support import (
     commit,
     git,
@@ -177,6 +178,7 @@ def state(repo: Path) -> tuple[object, ...]:
     return tree, (repo / ".git/index").read_bytes(), (repo / ".git/HEAD").read_bytes()
 
 
+@slow
 def test_killed_at_every_stage_it_goes_on_and_comes_to_the_same(place: Place, cache: Path) -> None:
     repo = make_repo(place.path / "repo", {**packages(3), "list.txt": "start\n"})
     write(place.path / "worker.py", WORKER)

@@ -20,6 +20,7 @@ from fanwise.models import Model, Options
 from fanwise.sampling import SampleResult, judge, sample
 from fanwise.testing import ScriptedServer
 from fanwise.testing.scripted_server import Answer
+from tests.marks import slow
 from tests.models.support import model_of, run
 from tests.sampling import budget_program
 from tests.sampling.support import BAD, GOOD, good, is_judge, verdict
@@ -115,6 +116,7 @@ def test_what_cancelled_losers_were_served_is_within_the_budget() -> None:
     run(main())
 
 
+@slow
 @pytest.mark.parametrize("where", ["run", "sample"])
 def test_a_run_that_is_killed_again_and_again_stays_within_its_budget(
     tmp_path: Path, where: str

@@ -8,6 +8,7 @@ import pytest
 
 from fanwise.cli.app import run_and_flush
 from tests.cli.support import Place
+from tests.marks import slow_after
 
 from .compat_case import Answered, Case, all_cases, holds, search_path
 
@@ -39,13 +40,15 @@ def test_a_case(
     case.play(tmp_path, fanwise)
 
 
-@pytest.mark.parametrize("case", [case for case in ALL if case.command_line], ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "case", slow_after(1, [case for case in ALL if case.command_line]), ids=lambda c: c.name
+)
 def test_a_case_on_the_command_line(case: Case, tmp_path: Path) -> None:
     """In processes of their own, each act in another."""
     place = Place(tmp_path)
 
     def fanwise(*args: str) -> Answered:
-        done = place.run(*args, PATH=search_path(tmp_path))
+        done = place.process(*args, PATH=search_path(tmp_path))
         return Answered(done.returncode, done.stdout, done.stderr)
 
     case.set_up(tmp_path)

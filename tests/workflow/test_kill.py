@@ -14,6 +14,7 @@ import pytest
 from fanwise.journal.open import open_journal
 from fanwise.workflow.engine.result import record_of
 from tests.cli.support import Place
+from tests.marks import slow, slow_after
 
 # Each step that runs writes its own path to a file.
 FILE = """
@@ -83,7 +84,7 @@ POINTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", slow_after(2, POINTS))
 def test_nothing_that_finished_runs_again(place: Place, point: str) -> None:
     killed = place.run("run", "w.yaml", "--run", "k", FANWISE_CRASH_AT=point)
     assert killed.returncode == -signal.SIGKILL
@@ -177,6 +178,7 @@ class Executions:
         return told
 
 
+@slow
 @pytest.mark.parametrize(
     ("first", "then", "answering"),
     [

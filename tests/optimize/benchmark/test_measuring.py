@@ -25,6 +25,7 @@ from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.record import record
 from fanwise.optimize.differential.running import Site
+from tests.marks import slow_after
 from tests.optimize.differential.support import checkout
 
 SETTINGS = Settings(timeout_s=60.0, sandbox=False)
@@ -353,7 +354,7 @@ KINDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_after(2, KINDS))
 def test_every_kind_of_function_can_be_timed(tmp_path: Path, kind: str) -> None:
     module, test, name = KINDS[kind]
     site = checkout(tmp_path / "code", module, test)

@@ -8,6 +8,7 @@ import msgspec
 
 from fanwise.optimize.differential.baseline import Baseline
 from fanwise.optimize.differential.check import check_differential
+from tests.marks import slow
 from tests.optimize.differential.support import SETTINGS, Original, run
 
 TEST = "from mod import f\nf([1, 2, 3])\n"
@@ -56,6 +57,7 @@ def test_a_function_that_no_test_calls_cannot_be_checked(tmp_path: Path) -> None
     assert "never call it" in original.baseline.problem
 
 
+@slow
 def test_a_call_without_an_end_on_the_original_is_left_out(tmp_path: Path) -> None:
     module = """
         def f(xs):
@@ -68,6 +70,7 @@ def test_a_call_without_an_end_on_the_original_is_left_out(tmp_path: Path) -> No
     assert original.differs("def f(xs): return sum(xs[:8]) if len(xs) != 1 else 7\n")
 
 
+@slow
 def test_where_the_original_runs_out_of_stack_a_candidate_may_run_for_ever(tmp_path: Path) -> None:
     module = "def f(n: int) -> int:\n    return n if n < 2 else f(n - 1) + f(n - 2)\n"
     original = Original(tmp_path, module, "from mod import f\nf(3), f(12)\n")

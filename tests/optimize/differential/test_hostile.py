@@ -9,6 +9,7 @@ import pytest
 from fanwise.optimize.differential.check import check_differential
 from fanwise.optimize.differential.difference import Difference
 from fanwise.optimize.differential.running import INJECTED
+from tests.marks import slow
 from tests.optimize.differential.support import SETTINGS, Original, checkout, run
 
 MODULE = """
@@ -79,6 +80,7 @@ def test_one_that_takes_64_gigabytes(original: Original) -> None:
     assert "MemoryError" in reason
 
 
+@slow
 def test_one_that_prints_a_gigabyte(original: Original) -> None:
     module = """
         import os

@@ -12,6 +12,7 @@ import pytest
 from fanwise.optimize.differential.check import check_differential
 from fanwise.optimize.differential.difference import Difference
 from fanwise.optimize.differential.running import Site
+from tests.marks import slow, slow_after
 from tests.optimize.differential.support import SETTINGS, Original, checkout, run
 from tests.optimize.trap_corpus import Trap, read_traps
 
@@ -53,7 +54,7 @@ def passes(test: str, site: Site) -> bool:
     return done.returncode == 0
 
 
-@pytest.mark.parametrize("name", BY_KIND)
+@pytest.mark.parametrize("name", slow_after(1, BY_KIND))
 def test_the_test_passes_on_the_original_and_fails_on_the_candidate(
     name: str, tmp_path: Path
 ) -> None:
@@ -63,6 +64,7 @@ def test_the_test_passes_on_the_original_and_fails_on_the_candidate(
     assert not passes(found.test, site)
 
 
+@slow
 def test_it_is_small(tmp_path: Path) -> None:
     found, _, _ = difference(TRAPS["dropped_pairs"], tmp_path, budget_s=60.0)
     numbers = found.call.partition("[")[2].partition("]")[0].split(",")
