@@ -243,7 +243,7 @@ def answered(message: str, shown: str | None, options: list[str]) -> str | None:
 def chance_held_still() -> Iterator[None]:
     """How long a step backs off is drawn by lot, and what begins meanwhile depends on it."""
     with pytest.MonkeyPatch.context() as chance:
-        chance.setattr("fanwise.kernel.engine.random", lambda: 0.5)
+        chance.setattr("fanwise.kernel.attempts.random", lambda: 0.5)
         yield
 
 

@@ -57,6 +57,8 @@ def report_error(error: FanwiseError, *, as_json: bool) -> None:
         with suppress(OutputNotWritable):
             print_json({"error": fields})
             return
+    with suppress(OutputNotWritable, OSError):
+        sys.stdout.flush()  # what was printed first is read first, where both go to one place
     say(error.message)
     if error.next_step:
         write_stderr(f"  {error.next_step}\n")
