@@ -16,10 +16,12 @@ from fanwise import (
     Rate,
     RateLimited,
     Retry,
+    Run,
     Usage,
     call,
     fan_out,
     fan_out_sync,
+    open_run,
 )
 from fanwise.errors import (
     AttemptTimeout,
@@ -30,9 +32,8 @@ from fanwise.errors import (
     UsageError,
 )
 from fanwise.kernel.events import CapMoved
-from fanwise.kernel.run import open_run
-from fanwise.kernel.scope import caps_here
-from fanwise.testing import Recording, virtual_time
+from fanwise.kernel.scope import caps_here, path_here
+from fanwise.testing import MemoryJournal, Recording, virtual_time
 
 
 class Gauge:
@@ -512,3 +513,26 @@ async def test_caps_that_a_system_was_given_are_shared_with_whoever_has_them() -
 
     await asyncio.gather(system(), system())
     assert gauge.most == given.peak["api"] == 2
+
+
+@virtual_time
+async def test_where_a_fan_out_will_be_is_known_before_it_begins() -> None:
+    """Also in a run of its own that is opened inside an item of another."""
+    journal = MemoryJournal()
+    foreseen: list[tuple[str, str]] = []
+
+    async def begin(run: Run) -> None:
+        foreseen.append((run.id, path_here("in/side", run)))
+        await fan_out(lambda item: item, [0], run=run, name="in/side")
+
+    async def item(_: int) -> None:
+        async with open_run("own", journal=journal) as own:
+            await begin(own)
+        await begin(outer)
+
+    async with open_run("outer", journal=journal) as outer:
+        await begin(outer)
+        await fan_out(item, [0], run=outer, name="f")
+    recorded = {(run, each.path) for run in ("outer", "own") for each in journal.fan_outs(run)}
+    assert recorded - {("outer", "f")} == set(foreseen)
+    assert len(foreseen) == 3

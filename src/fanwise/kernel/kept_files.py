@@ -15,7 +15,7 @@ from pathlib import Path
 from fanwise.core.paths import path_part
 from fanwise.journal.port import Journal
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current
+from fanwise.kernel.scope import item_of
 from fanwise.private_files import make_folder
 
 
@@ -37,7 +37,7 @@ def files_of(run: Run) -> Iterator[Path]:
 def kept_files(run: Run) -> Path | None:
     """That folder, if it outlives the run; None: nothing of the run does."""
     folder = None if run.journal is None else kept_beside(run.journal, run.id)
-    around = current.get()
+    around = item_of(run)
     return folder if around is None or folder is None else folder / path_part(around.path)
 
 

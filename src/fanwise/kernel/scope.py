@@ -198,6 +198,18 @@ def current_run() -> Run | None:
     return None if scope is None else scope.fan_out.run
 
 
+def item_of(run: Run) -> Scope | None:
+    """The item around the code that runs now, if it is one of this run and not of another."""
+    scope = current.get()
+    return scope if scope is not None and scope.fan_out.run is run else None
+
+
+def path_here(name: str, run: Run) -> str:
+    """The path in this run of a fan-out with this name that begins here."""
+    around = item_of(run)
+    return path_part(name) if around is None else f"{around.path}/{path_part(name)}"
+
+
 def failures_run_again(run: Run | None = None) -> bool:
     """Whether what had failed runs again here, for `reuse` to say what else is like a failure.
 

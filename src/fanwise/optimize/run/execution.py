@@ -12,7 +12,7 @@ from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current
+from fanwise.kernel.scope import path_here
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.optimize.propose.port import Unusable
 from fanwise.optimize.run.drive import drive
@@ -97,9 +97,9 @@ def _check_start(pool: WorkspacePool, start: Start) -> None:
 
 
 def _claims(run: Run) -> dict[str, str]:
-    around = current.get()
-    path = FAN_OUT if around is None else f"{around.path}/{FAN_OUT}"
-    return {} if run.journal is None or not run.resumed else claims(run.journal, run.id, path)
+    if run.journal is None or not run.resumed:
+        return {}
+    return claims(run.journal, run.id, path_here(FAN_OUT, run))
 
 
 def _executed(board: Board, work: ItemWork, start: Start) -> JudgedRun:

@@ -10,8 +10,6 @@ import msgspec
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current
-from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.replay import items_of
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.results import branches
@@ -52,12 +50,6 @@ def earlier(run: Run, git: Git, path: str) -> EarlierItems:
         lost=lost,
         records=tuple(each for each in items if each.key not in lost),
     )
-
-
-def path_here() -> str:
-    """The path of a plan's fan-out that begins now: inside a step of a workflow, or on its own."""
-    around = current.get()
-    return FAN_OUT if around is None else f"{around.path}/{FAN_OUT}"
 
 
 def missing(git: Git, names: Iterable[str]) -> set[str]:

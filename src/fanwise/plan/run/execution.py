@@ -8,18 +8,19 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import files_of, kept_files
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current
+from fanwise.kernel.scope import current, path_here
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.model.node import Tree
 from fanwise.plan.run.drive import drive
-from fanwise.plan.run.earlier_items import earlier, path_here
+from fanwise.plan.run.earlier_items import earlier
 from fanwise.plan.run.item_work import ItemWork
 from fanwise.plan.run.keep_changes import keep_changes
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.patterns import Patterns
 from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.policy import PlanPolicy
 from fanwise.plan.state.replay import replay
 from fanwise.plan.state.summary import Summary, summary_of
@@ -35,7 +36,7 @@ async def execute(
     grew: Callable[[Tree], None] = lambda tree: None,
 ) -> Summary:
     """Do all sub-plans, and bring together what they changed."""
-    before = await in_thread(earlier, run, resolved.git, path_here())
+    before = await in_thread(earlier, run, resolved.git, path_here(FAN_OUT, run))
     policy = policy_of(resolved, bisect=bisect)
     board = PlanBoard(resolved.tree, policy, grower(resolved), failed=before.failed)
     async with AsyncExitStack() as stack:

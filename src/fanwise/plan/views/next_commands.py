@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current
+from fanwise.kernel.scope import item_of
 
 
 class Commands:
@@ -16,7 +16,7 @@ class Commands:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._any = run.journal is not None and current.get() is None
+        self._any = run.journal is not None and item_of(run) is None
 
     def line(self, what: str, verb: str, *options: str) -> Iterator[str]:
         """Lines such as `  to go on: fanwise resume RUN`; none where there is no such run."""
