@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fanwise import Caps, fan_out, fan_out_sync, open_run
+from fanwise.errors import NotOk, UsageError
 from fanwise.kernel.events import Event, FanOutEnded, ItemStarted
 from fanwise.matrix import Matrix, MatrixResult, run_matrix, run_matrix_sync
 from fanwise.testing import ScriptedModel
@@ -125,3 +126,60 @@ def test_programs_that_score_hold_the_cap_for_commands(tmp_path: Path) -> None:
     assert [each.scores["command"].score for each in result.cells] == [1.0] * 6
     (ended,) = [each for each in events if isinstance(each, FanOutEnded)]
     assert ended.stats.peak["command"] == 2
+
+
+def test_two_matrices_in_one_durable_run_are_kept_apart_and_resumed(tmp_path: Path) -> None:
+    model = model_of()
+    journal = tmp_path / "j.db"
+
+    async def main() -> list[MatrixResult]:
+        async with open_run("r", journal=journal) as run:
+            first = await run_matrix(matrix_of(model, 2), run=run, name="first")
+            second = await run_matrix(matrix_of(model, 3), run=run, name="second")
+
+            async def item(_: int) -> int:
+                inside = (await run_matrix(matrix_of(model, 4))).require()
+                assert inside.run_id == "r"
+                return sum(each.calls for each in inside.cells)
+
+            assert (await fan_out(item, [0], run=run, name="f")).values() == [4]
+            return [first, second]
+
+    for _ in range(2):
+        results = asyncio.run(main())
+        assert [each.ok for each in results] == [True, True]
+        assert [each.run_id for each in results] == ["r", "r"]
+        assert [[cell.calls for cell in each.cells] for each in results] == [[1] * 2, [1] * 3]
+        assert len(model.requests) == 9, "what was recorded is not asked for again"
+    with open_run("r", journal=journal) as run:
+        assert run.journal is not None
+        assert list(run.journal.inputs("r")) == [], "the run is no matrix"
+
+
+def test_what_a_part_of_a_run_cannot_do_is_said(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with open_run("r", journal=tmp_path / "j.db") as run:
+            for wrong, match in (
+                ({"rerun": "failed"}, "retry_failed=True"),
+                ({"rerun": "all"}, "rerun is for a run of a matrix"),
+                ({"subscribers": [print]}, "Give them to `open_run`"),
+                ({"journal": tmp_path / "k.db"}, "Leave `journal` out"),
+            ):
+                with pytest.raises(UsageError, match=match):
+                    await run_matrix(matrix_of(model_of()), run=run, **wrong)
+
+    asyncio.run(main())
+
+
+def test_a_cell_that_failed_is_not_ok_and_says_why() -> None:
+    model = ScriptedModel([ValueError("no answer"), "yes"], name="scripted:one")
+    result = run_matrix_sync(matrix_of(model, 2, retry=0))
+    assert (result.ok, len(result.failures), result.run_id) == (False, 1, None)
+    with pytest.raises(NotOk, match="1 of 2 cells failed; the first: ValueError: no answer"):
+        result.require()
+
+
+def test_a_matrix_that_the_budget_cuts_short_is_not_ok() -> None:
+    result = run_matrix_sync(matrix_of(model_of(), 3), budget={"requests": 2})
+    assert (result.ok, result.failures, len(result.cells)) == (False, [], 2)
+    assert "1 not run" in result.short

@@ -156,7 +156,7 @@ def test_a_run_that_is_there_goes_on_and_asks_nothing_twice(tmp_path: Path) -> N
     first = run_matrix_sync(matrix(model), journal=tmp_path / "j.db")
     assert first.run_id == "reviews"
     second = run_matrix_sync(matrix(model), journal=tmp_path / "j.db")
-    assert second == first
+    assert second.cells == first.cells
     assert len(model.requests) == 12
 
 
@@ -176,7 +176,7 @@ def test_after_an_edit_only_the_changed_cells_are_new(tmp_path: Path) -> None:
         assert read_matrix(journal, "reviews").results == second.cells
     # Edited back, nothing is asked: the old answers are there.
     third = run_matrix_sync(matrix(model), journal=place)
-    assert third == first and len(model.requests) == 18
+    assert third.cells == first.cells and len(model.requests) == 18
 
 
 def test_an_input_more_is_some_cells_more(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_rerun_all_answers_anew_and_a_resume_goes_on_with_the_new_ones(
     assert {each.answer["text"] for each in second.cells if each.answer} == {"3", "4"}
     assert all(each.id == f"{each.cell.key}~1" and each.calls == 1 for each in second.cells)
     third = run_matrix_sync(matrix(model), journal=place)
-    assert third == second and len(model.requests) == 24
+    assert third.cells == second.cells and len(model.requests) == 24
 
 
 def test_rerun_all_after_an_edit_was_taken_back_answers_anew(tmp_path: Path) -> None:

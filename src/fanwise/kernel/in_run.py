@@ -16,6 +16,7 @@ import msgspec
 
 from fanwise.core.budget import Budget, BudgetLike, as_budget
 from fanwise.core.caps import Caps, CapsLike, as_caps
+from fanwise.core.counts import Counts
 from fanwise.core.stats import Stats
 from fanwise.errors import FanwiseError, UsageError
 from fanwise.journal.port import Journal
@@ -69,6 +70,7 @@ class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
 async def in_run(
     body: Callable[[Run], Awaitable[T]],
     wanted: SystemRun,
+    counts: Callable[[T], Counts | None],
     *,
     run: RunLike | None = None,
     journal: JournalLike | None = None,
@@ -77,7 +79,7 @@ async def in_run(
     name: str | None = None,
     subscribers: Iterable[Subscriber] = (),
 ) -> InRun[T]:
-    """Await `body` in the run that these arguments mean."""
+    """Await `body` in the run that these arguments mean. `counts`: how far that came."""
     wanted = msgspec.structs.replace(
         wanted,
         caps=caps_here(wanted.caps, as_caps(caps)),
@@ -87,7 +89,7 @@ async def in_run(
     if isinstance(run, str) or journal is not None or (run is None and current_run() is None):
         if isinstance(run, Run):
             raise UsageError("run is open, and has its journal", "Leave `journal` out")
-        return await _in_its_own(body, wanted, run, journal, subscribers)
+        return await _in_its_own(body, wanted, counts, run, journal, subscribers)
     if subscribers:
         raise UsageError("the run is open, and has its subscribers", "Give them to `open_run`")
     if wanted.retry_failed:
@@ -100,6 +102,7 @@ async def in_run(
 async def _in_its_own(
     body: Callable[[Run], Awaitable[T]],
     wanted: SystemRun,
+    counts: Callable[[T], Counts | None],
     run_id: str | None,
     journal: JournalLike | None,
     subscribers: Iterable[Subscriber],
@@ -120,7 +123,10 @@ async def _in_its_own(
     async with opened as found:
         if found.durable_id is not None:
             found.note("environment", await in_thread(environment, wanted.folder))
-        return await body(found), found.durable_id, found.stats
+        value = await body(found)
+        if (counted := counts(value)) is not None:
+            found.conclude(counted)
+        return value, found.durable_id, found.stats
 
 
 async def _as_a_part(

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Self, Unpack
 
 import msgspec
 
-from fanwise.journal.port import Journal
-from fanwise.kernel.environment import environment
-from fanwise.kernel.events import Subscriber
+from fanwise.core.stats import Stats
+from fanwise.errors import NotOk
+from fanwise.kernel.in_run import RunOptions, SystemRun, in_run
 from fanwise.kernel.perform import name_of
-from fanwise.kernel.run import MEMORY, open_run
-from fanwise.kernel.sync import run_sync
+from fanwise.kernel.run import Run
+from fanwise.kernel.sync import sync_twin
 from fanwise.matrix.asked import Asked
 from fanwise.matrix.cells import Cell
 from fanwise.matrix.compare import Contrast, compare
 from fanwise.matrix.compiled import Compiled, compile_
 from fanwise.matrix.decided import Verdict
-from fanwise.matrix.execution import execute
+from fanwise.matrix.execution import Executed, execute
 from fanwise.matrix.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.results import CellResult, digest
@@ -94,21 +94,39 @@ class Matrix:
         return plain
 
 
-class MatrixResult(msgspec.Struct, frozen=True):
+class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a matrix."""
 
-    run_id: str
+    run_id: str | None
+    """The durable run that has it; None: it was in memory."""
     cells: list[CellResult]
     """In the order of the matrix; those that did not end are missing."""
     left_out: list[Cell] = []
     """Not run, for their contrasts are settled."""
+    failures: list[CellResult] = []
+    """The cells without an answer."""
+    badly_scored: list[CellResult] = []
+    """The cells with an answer that a scorer failed on."""
+    short: str = ""
+    """Why less was done than was asked: the budget is used up, or the run was halted."""
     verdicts: list[Verdict] = []
     """With `stop_when_decided`: what is known of each contrast."""
+    stats: Stats = Stats()
 
     @property
-    def failures(self) -> list[CellResult]:
-        """The cells without an answer."""
-        return [each for each in self.cells if each.status == "failed"]
+    def ok(self) -> bool:
+        """Whether every cell that was wanted has an answer and all of its scores."""
+        return not self.failures and not self.badly_scored and not self.short
+
+    def require(self) -> Self:
+        """The result itself; `NotOk` if it is not `ok`."""
+        if self.ok:
+            return self
+        counts = {"failed": len(self.failures), "were badly scored": len(self.badly_scored)}
+        told = [f"{n} of {len(self.cells)} cells {what}" for what, n in counts.items() if n]
+        told += [self.short] if self.short else []
+        told += [f"the first: {each.error}" for each in self.failures[:1]]
+        raise NotOk("; ".join(told), self)
 
     @property
     def digest(self) -> str:
@@ -144,64 +162,53 @@ class MatrixResult(msgspec.Struct, frozen=True):
         return "\n".join(summary_lines(self.cells))
 
 
-class RunOptions(TypedDict, total=False):
-    """The keyword arguments of `run_matrix`, where they are explained."""
-
-    run: str | None
-    journal: str | os.PathLike[str] | Journal | None
-    only: Sequence[str]
-    rerun: str | None
-    stop_when_decided: bool
-    shuffle: int
-    subscribers: Iterable[Subscriber]
-
-
 async def run_matrix(
     matrix: Matrix,
     *,
-    run: str | None = None,
-    journal: str | os.PathLike[str] | Journal | None = None,
     only: Sequence[str] = (),
     rerun: str | None = None,
     stop_when_decided: bool = False,
     shuffle: int = 0,
-    subscribers: Iterable[Subscriber] = (),
+    **where: Unpack[RunOptions],
 ) -> MatrixResult:
     """Run the cells, each recorded once.
 
-    `run`: the id of a durable run, with the `journal` as for `open_run`; it goes on if it exists,
-    also with a matrix that was changed: cells that are as they were are kept. With neither, all is
-    in memory. `only`: "axis=value", as on the command line. `rerun`: "failed", "all", or a cell's
-    id. `stop_when_decided`: no repeats of what is settled. `shuffle`: another order of dispatch,
-    which changes no result.
+    `only`: "axis=value", as on the command line. `rerun`: "failed", "all", or a cell's id.
+    `stop_when_decided`: no repeats of what is settled. `shuffle`: another order of dispatch, which
+    changes no result. `where`: the `RunOptions`. A durable run goes on if it exists, also with a
+    matrix that was changed: cells that are as they were are kept.
     """
     asked = Asked(tuple(only), rerun, stop_when_decided)
     asked.cells(matrix.cells)
-    durable = run is not None or journal is not None
-    caps = matrix.compiled.spec.make_caps()
-    opened = open_run(
-        run or (matrix.name if durable else None),
-        journal=journal if durable else MEMORY,
-        retry_failed=asked.retry_failed,
-        may_change=True,
+    wanted = SystemRun(
         kind=KEY,
-        name=matrix.name,
+        title=matrix.name,
         spec=matrix.spec,
-        caps=caps,
+        folder=matrix.folder,
+        run_id=matrix.name,
+        caps=matrix.compiled.spec.make_caps(),
         budget=matrix.compiled.spec.make_budget(),
-        subscribers=subscribers,
+        may_change=True,
+        retry_failed=asked.retry_failed,
     )
-    async with opened as found:
-        if durable:
-            found.note("environment", environment(matrix.folder))
-        done = await execute(matrix.compiled, found, asked, caps, shuffle=shuffle)
-        found.conclude(done.counts)
-        return MatrixResult(found.id, done.results, done.left_out, done.verdicts)
+
+    async def body(run: Run) -> Executed:
+        return await execute(matrix.compiled, run, asked, shuffle=shuffle)
+
+    done, run_id, stats = await in_run(body, wanted, lambda done: done.counts, **where)
+    return MatrixResult(
+        run_id=run_id,
+        cells=done.results,
+        left_out=done.left_out,
+        failures=done.failed,
+        badly_scored=done.badly_scored,
+        short=done.counts.short,
+        verdicts=done.verdicts,
+        stats=stats,
+    )
 
 
-def run_matrix_sync(matrix: Matrix, **options: Unpack[RunOptions]) -> MatrixResult:
-    """`run_matrix` for code without an event loop."""
-    return run_sync(run_matrix(matrix, **options))
+run_matrix_sync = sync_twin(run_matrix)
 
 
 def _models(given: Any, objects: dict[str, Model]) -> list[Any]:

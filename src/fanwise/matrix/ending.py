@@ -19,23 +19,18 @@ MOST_TEXT = 100
 def end_of(done: Executed) -> End:
     """The summary on stdout, what is wrong on stderr."""
     found = done.results
-    failed = [each for each in found if each.status == "failed"]
-    unscored = [each for each in found if any(score.error for score in each.scores.values())]
-    missing = done.wanted - len(found) - len(done.left_out)
     document = {
         "digest": digest(found),
         "cells": [each.to_json() for each in found],
         "left_out": [cell.key for cell in done.left_out],
     }
-    code = 1 if failed or unscored or missing else 0
-    notes = _notes(done, failed, unscored)
-    return End(document, summary_lines(found), notes, code, done.counts)
+    code = 1 if done.failed or done.badly_scored or done.counts.short else 0
+    return End(document, summary_lines(found), _notes(done), code, done.counts)
 
 
-def _notes(
-    done: Executed, failed: Sequence[CellResult], unscored: Sequence[CellResult]
-) -> list[str]:
+def _notes(done: Executed) -> list[str]:
     notes = []
+    failed, unscored = done.failed, done.badly_scored
     if failed:
         notes.append(f"{len(failed)} of {done.wanted} cells failed; with --rerun failed once more:")
         notes += _some(failed, lambda each: each.error or "")

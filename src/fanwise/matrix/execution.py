@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts, many
+from fanwise.errors import UsageError
 from fanwise.kernel.driver import Driver
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import ledger_here
+from fanwise.kernel.scope import item_of, ledger_here, path_here
 from fanwise.matrix import definitions
 from fanwise.matrix.asked import Asked
 from fanwise.matrix.board import CellBoard, CellItem
@@ -46,7 +46,7 @@ class Executed(msgspec.Struct, frozen=True):
     @property
     def counts(self) -> Counts:
         """How many cells have an answer and its scores, and why not all of them."""
-        failed = sum(each.status == "failed" for each in self.results)
+        failed = len(self.failed)
         total = self.wanted - len(self.left_out)
         if not self.unaffordable and not self.unscored:
             return Counts("cell", len(self.results) - failed, failed, total)
@@ -61,28 +61,34 @@ class Executed(msgspec.Struct, frozen=True):
             "raise the budget in the file, and run it again",
         )
 
+    @property
+    def failed(self) -> list[CellResult]:
+        """Cells without an answer."""
+        return [each for each in self.results if each.status == "failed"]
+
+    @property
+    def badly_scored(self) -> list[CellResult]:
+        """Cells with an answer that a scorer failed on."""
+        return [each for each in self.results if any(s.error for s in each.scores.values())]
+
 
 async def execute(
     compiled: Compiled,
     run: Run,
     asked: Asked,
-    caps: Caps | None,
     *,
     shuffle: int = 0,
     score_only: bool = False,
 ) -> Executed:
-    """The cells that are asked for. `score_only`: of those that have an answer, the scores.
-
-    `caps`: those of the matrix; None: those around it hold.
-    """
+    """The cells that are asked for. `score_only`: of those that have an answer, the scores."""
     cells = asked.cells(compiled.cells)
     known = _defined(compiled, run, asked, cells)
-    spending = Spending()
+    spending = Spending(path_here(FAN_OUT, run))
     stopping = Stopping(cells, [each.name for each in compiled.scorers])
     before: list[CellResult] = []
     if run.journal is not None and run.resumed:
         spending.read(run.journal, run.id)
-        if score_only or asked.stop_when_decided:
+        if item_of(run) is None and (score_only or asked.stop_when_decided):
             before = list(read_results(run.journal, run.id, [known[cell.key] for cell in cells]))
     if score_only:
         answered = {each.cell.key for each in before if each.status == "done"}
@@ -97,12 +103,12 @@ async def execute(
         known,
         spending,
         in_dispatch_order(cells, shuffle),
-        QueueLimits(compiled, ledger_here(caps, run)),
+        QueueLimits(compiled, ledger_here(None, run)),
         needed=stopping.needed,
         on_cell=stopping.take if asked.stop_when_decided else lambda _: None,
     )
     try:
-        await _drive(compiled, board, run, caps)
+        await _drive(compiled, board, run)
     finally:
         run.subscribers.remove(spending)
     found = [board.results[cell.key] for cell in cells if cell.key in board.results]
@@ -111,8 +117,8 @@ async def execute(
     )
 
 
-async def _drive(compiled: Compiled, board: CellBoard, run: Run, caps: Caps | None) -> None:
-    capped = COMMAND in ledger_here(caps, run).resources
+async def _drive(compiled: Compiled, board: CellBoard, run: Run) -> None:
+    capped = COMMAND in ledger_here(None, run).resources
     await Driver(
         board,
         _work(compiled, board),
@@ -122,7 +128,6 @@ async def _drive(compiled: Compiled, board: CellBoard, run: Run, caps: Caps | No
         # What the budget had no room for was not tried.
         reuse=lambda _, recorded: not unaffordable(recorded),
         cap=board.limits.total,
-        caps=caps,
         needs=_needs_of(compiled) if capped else None,
         run=run,
         name=FAN_OUT,
@@ -155,7 +160,9 @@ def _defined(
 ) -> dict[str, Definition]:
     """All cells of the matrix, also those that are not asked for; written where that is news."""
     make = definitions.Definer(compiled.steps, compiled.scorers).define
-    if run.journal is None:
+    if run.journal is None or item_of(run) is not None:
+        if asked.rerun is not None and run.journal is not None:
+            raise UsageError("rerun is for a run of a matrix, and this is another run's part")
         return {cell.key: make(cell, 0) for cell in compiled.cells}
     meant = {cell.key for cell in cells}
     before = definitions.recorded(run.journal, run.id)

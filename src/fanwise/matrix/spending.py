@@ -81,7 +81,9 @@ def _plus(total: int | None, more: int | None) -> int | None:
 class Spending:
     """By cell and by what for. A subscriber of the run."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = FAN_OUT) -> None:
+        """`path`: that of the fan-out whose items are steps and scores."""
+        self._path = path
         self._answers: dict[str, Spent] = {}
         self._scores: dict[str, Spent] = {}
 
@@ -92,8 +94,8 @@ class Spending:
 
     def add(self, path: str, key: str, attempt: Attempt) -> None:
         """An attempt of a call, in the fan-out at that path."""
-        first, _, rest = path.partition("/")
-        if first == FAN_OUT:
+        if f"{path}/".startswith(f"{self._path}/"):
+            rest = path[len(self._path) + 1 :]
             cell, _, what = (rest or key).partition(" ")
             kept = self._scores if what.startswith("score ") else self._answers
             kept.setdefault(cell, Spent()).add(attempt)
@@ -101,7 +103,7 @@ class Spending:
     def read(self, journal: Journal, run_id: str) -> None:
         """What earlier executions recorded."""
         for fan_out in journal.fan_outs(run_id):
-            if fan_out.path == FAN_OUT or fan_out.path.startswith(f"{FAN_OUT}/"):
+            if f"{fan_out.path}/".startswith(f"{self._path}/"):
                 for row in journal.attempts(fan_out.id):
                     if row.call is not None:
                         self.add(fan_out.path, row.key, attempt_of(row))

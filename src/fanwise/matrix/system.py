@@ -10,7 +10,7 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
-from fanwise.kernel.perform import perform
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.matrix.asked import Asked
 from fanwise.matrix.cell_rows import cell_table
@@ -98,11 +98,8 @@ class MatrixPlan:
 
     async def execute(self, run: Run) -> End:
         """All cells that are asked for, and what they come to."""
-        # It asks git, which may take its time: nothing else in a workflow waits for it meanwhile.
-        run.note("environment", await perform(environment, self._document.folder))
-        done = await execute(
-            self.compiled, run, self._asked, self.caps, score_only=self._score_only
-        )
+        run.note("environment", await in_thread(environment, self._document.folder))
+        done = await execute(self.compiled, run, self._asked, score_only=self._score_only)
         return end_of(done)
 
 

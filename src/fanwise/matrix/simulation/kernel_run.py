@@ -49,8 +49,8 @@ async def _run(plan: Plan, attempts: Attempts) -> tuple[float, Executed]:
     clock = asyncio.get_running_loop().time
     began = clock()
     caps, budget = compiled.spec.make_caps(), compiled.spec.make_budget()
-    async with open_run(journal=MEMORY, budget=budget) as run:
-        done = await execute(compiled, run, Asked(), caps)
+    async with open_run(journal=MEMORY, caps=caps, budget=budget) as run:
+        done = await execute(compiled, run, Asked())
     return clock() - began, done
 
 
