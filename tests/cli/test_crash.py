@@ -32,7 +32,7 @@ EXPECTED = b"".join(b"%d\n%9000s%d" % (n, b"x", n) for n in range(1, LINES + 1))
 
 
 @pytest.mark.parametrize("nth", slow_after(1, [1, 5]))
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", slow_after(3, POINTS))
 def test_killed_at_a_crash_point_and_resumed(place: Place, point: str, nth: int) -> None:
     once = point in ("run.created", "run.before_end")
     if once and nth > 1:

@@ -11,6 +11,7 @@ import pytest
 
 from fanwise.cli.app import run
 from tests.cli.support import Place, end, eventually
+from tests.marks import slow
 from tests.optimize.sleepy import make_sleepy, variant
 from tests.optimize.support import unchanged
 from tests.workspaces.support import commit, git, write
@@ -129,6 +130,7 @@ def test_options_of_optimize_mean_nothing_to_others(
     assert "--apply means nothing to `sample`" in capfd.readouterr().err
 
 
+@slow
 def test_ctrl_c_finishes_what_is_under_way_and_says_how_to_go_on(
     place: Place, project: Path, cache: Path
 ) -> None:
@@ -185,6 +187,7 @@ steps:
 """
 
 
+@slow
 def test_a_step_of_a_workflow_may_be_one(place: Place, project: Path) -> None:
     write(place.path / "w.yaml", WORKFLOW)
     with unchanged(project):

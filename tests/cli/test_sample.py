@@ -236,6 +236,7 @@ def test_after_kill_9_a_resume_pays_for_no_recorded_sample_again(
     serving(script, main, monkeypatch)
 
 
+@slow
 def test_ctrl_c_twice_closes_the_requests_and_says_how_to_go_on(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ PAGES = [
 ]
 LONG = [ROOT / "README.md"] + [
     ROOT / "docs" / "guides" / f"{name}.md"
-    for name in ("sampling", "matrix", "matrix-results", "command-line", "optimize")
+    for name in ("sampling", "matrix", "matrix-results", "command-line", "optimize", "workflows")
 ]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "console", "text", "sql", "yaml"}

@@ -27,7 +27,7 @@ from fanwise.errors import (
 )
 from fanwise.models import Message, Request, ask, connect
 from fanwise.models.local.model import LocalModel
-from tests.marks import slow_after
+from tests.marks import slow, slow_after
 from tests.processes.support import alive, eventually, eventually_now
 
 from .support import prompt, run
@@ -323,6 +323,7 @@ def test_the_server_is_dead_when_its_process_has_ended(end: str) -> None:
         eventually_now(lambda: not alive(pid))
 
 
+@slow
 def test_a_fork_leaves_the_server_of_its_parent_alone_and_has_its_own() -> None:
     fork = """
 import warnings; warnings.simplefilter("ignore")

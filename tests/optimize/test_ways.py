@@ -11,6 +11,7 @@ from fanwise.errors import BadSpec, FanwiseError, UntestedOriginal
 from fanwise.journal.open import open_journal
 from fanwise.optimize.state.recorded_run import read_run
 from fanwise.testing import ScriptedModel
+from tests.marks import slow
 from tests.optimize import project
 from tests.optimize.sleepy import BENCH, RUN, SLOW, give, judge, log_of, sleepy, variant
 from tests.optimize.support import code, make_repo, unchanged
@@ -51,6 +52,7 @@ def test_the_winner_is_a_patch_a_branch_and_only_if_asked_in_the_tree(sleepy: Pa
     assert git(repo, "diff", "--cached") == "", "the index is as it was"
 
 
+@slow
 def test_a_winner_that_cannot_be_applied_any_more_is_told_and_its_patch_is_there(
     sleepy: Path,
 ) -> None:
@@ -90,6 +92,7 @@ def test_files_that_git_ignores_are_there_if_they_are_named(sleepy: Path) -> Non
     assert "data.log" not in verdict.patch
 
 
+@slow
 def test_a_folder_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = SLOW.replace("= 0.1", "= 0")  # its calls are made hundreds of times
     inner = {"src/pkg/__init__.py": "", "src/pkg/slow.py": slow, "run.py": RUN, "bench.py": CALLED}
@@ -222,6 +225,7 @@ def test_a_command_that_fails_is_told_and_the_others_are_judged(sleepy: Path) ->
     assert "CommandFailed" in why
 
 
+@slow
 def test_what_is_accepted_is_profiled_and_refined_with_that(tmp_path: Path) -> None:
     pytest.importorskip("line_profiler")
     project.make_project(tmp_path / "project")
