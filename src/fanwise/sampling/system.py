@@ -49,7 +49,6 @@ class SamplePlan:
 
     @property
     def title(self) -> str:
-        """The name in the file."""
         return self._spec.name
 
     @cached_property
@@ -60,17 +59,14 @@ class SamplePlan:
 
     @cached_property
     def caps(self) -> Caps | None:
-        """Those of the file."""
         return self._spec.make_caps()
 
     @cached_property
     def budget(self) -> Budget | None:
-        """That of the file."""
         return self._spec.make_budget()
 
     @property
     def total(self) -> int:
-        """How many prompts."""
         return 1 if self._inputs is None else len(self._inputs)
 
     def describe(self) -> Sequence[str]:
@@ -165,7 +161,6 @@ class SampleSystem:
     name = KEY
 
     def plan(self, document: Document) -> Plan:
-        """A file, checked completely."""
         return SamplePlan(document, None, literal=False)
 
     def again(self, spec: Any) -> Plan:

@@ -36,11 +36,9 @@ class FunctionCheck(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its description, or the function's name."""
         return self.description or name_of(self.function)
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Call the function."""
         return as_verdict(self.name, await perform(self.function, draft))
 
 
@@ -56,12 +54,10 @@ class RewardCheck(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its description, or the function's name and the threshold."""
         least = "" if self.at_least is None else f" ≥ {self.at_least:g}"
         return self.description or f"{name_of(self.function)}{least}"
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Call the function and compare its score."""
         score = as_score(self.name, await perform(self.function, draft))
         if self.at_least is None or score >= self.at_least:
             return Verdict(True, None, score, self.name)
@@ -88,11 +84,9 @@ class PatternCheck(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its description, or the pattern."""
         return self.description or f"matches {self.pattern}"
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Search for the pattern."""
         found = re.search(self.pattern, draft) is not None
         reason = None if found else f"it does not match the pattern {self.pattern}"
         return Verdict(found, reason, None, self.name)
@@ -111,11 +105,9 @@ class SchemaCheck(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its description, or a generic one."""
         return self.description or "matches the schema"
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Parse the text and validate it."""
         problem = self._problem(draft)
         return Verdict(problem is None, problem, None, self.name)
 
@@ -140,7 +132,6 @@ class CommandCheck(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its description, or the command."""
         return self.description or " ".join(self.argv)
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:

@@ -33,11 +33,9 @@ class JudgeCheck(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its description."""
         return self.description
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        """Ask the judge."""
         # Given a context, the judge sees that instead of what the model was asked.
         prompt = () if draft.context else draft.messages
         found = await judged(

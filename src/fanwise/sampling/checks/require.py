@@ -103,7 +103,6 @@ def as_requirement(given: Any) -> Requirement:
 
 
 def as_requirements(given: Iterable[Any] | Any) -> tuple[Requirement, ...]:
-    """One or many."""
     many = isinstance(given, Iterable) and not isinstance(given, str | Mapping | type)
     if not many or get_origin(given) is not None:  # `list[int]` is iterable, too
         return (as_requirement(given),)

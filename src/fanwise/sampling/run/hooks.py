@@ -47,7 +47,6 @@ class Hooks(msgspec.Struct, frozen=True):
 
 
 async def call_hook(hook: Callable[[Any], Awaitable[None] | None] | None, argument: Any) -> None:
-    """Call a hook, if there is one."""
     if hook is None:
         return
     returned = hook(argument)

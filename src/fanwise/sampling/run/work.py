@@ -28,7 +28,6 @@ class SampleWork:
         self._state = state
 
     async def __call__(self, item: SampleItem) -> dict[str, Any]:
-        """One draft or one check."""
         if item.kind == "draft":
             return await self._draft(item.slot)
         return await self._check(self._state.samples[item.slot.id])

@@ -35,7 +35,6 @@ class Gathering(Strategy):
     def repair(
         self, turn: Turn, history: Sequence[Sample]
     ) -> Turn | Request | Awaitable[Turn | Request]:
-        """As the inner strategy does."""
         return self._repair.repair(turn, history)
 
 

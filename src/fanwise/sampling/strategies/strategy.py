@@ -73,5 +73,4 @@ def add_to_prompt(request: Request, text: str) -> Request:
 
 
 def bullets(lines: Sequence[str]) -> str:
-    """A list with one line for each."""
     return "\n".join(f"- {line}" for line in lines)

@@ -48,7 +48,6 @@ class ProgressBar:
             self._progress.stop()
 
     def show(self, samples: Iterable[Sample]) -> None:
-        """Draw it anew."""
         if self._progress is None or self._task is None:
             return
         checked = [sample for sample in samples if sample.checked]
