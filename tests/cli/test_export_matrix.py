@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from fanwise.journal.open import open_journal
-from fanwise.matrix.recorded import Recorded, read_matrix
+from fanwise.matrix.state.recorded_matrix import RecordedMatrix, read_matrix
 from tests.cli.support import Place
 from tests.matrix.real_run import RUN, record
 
@@ -29,7 +29,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(journal: Path) -> Recorded:
+def found(journal: Path) -> RecordedMatrix:
     with closing(open_journal(journal, read_only=True)) as opened:
         return read_matrix(opened, RUN)
 
@@ -38,7 +38,7 @@ def export(place: Place, journal: Path, *args: str) -> subprocess.CompletedProce
     return place.run("export", RUN, "--journal", str(journal), *args)
 
 
-def expected(found: Recorded) -> dict[str, dict[str, Any]]:
+def expected(found: RecordedMatrix) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for each in found.results:
         answer = each.answer or {"text": None, "value": None}
@@ -54,7 +54,9 @@ def expected(found: Recorded) -> dict[str, dict[str, Any]]:
     return rows | {cell.key: {"status": "waiting"} for cell in found.waiting}
 
 
-def test_a_matrix_is_one_row_for_each_cell(place: Place, journal: Path, found: Recorded) -> None:
+def test_a_matrix_is_one_row_for_each_cell(
+    place: Place, journal: Path, found: RecordedMatrix
+) -> None:
     done = export(place, journal)
     assert (done.returncode, done.stderr) == (0, b"")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -68,7 +70,7 @@ def test_a_matrix_is_one_row_for_each_cell(place: Place, journal: Path, found: R
 
 
 def test_csv_has_the_same_rows_and_a_column_for_each_score(
-    place: Place, journal: Path, found: Recorded
+    place: Place, journal: Path, found: RecordedMatrix
 ) -> None:
     done = export(place, journal, "--format", "csv", "--output", "x.csv", "--json")
     number = len(found.results) + len(found.waiting)
@@ -86,7 +88,9 @@ def test_csv_has_the_same_rows_and_a_column_for_each_score(
             assert row[f"score_{name}"] == ("" if score is None else str(score))
 
 
-def test_parquet_has_the_same_rows_with_types(place: Place, journal: Path, found: Recorded) -> None:
+def test_parquet_has_the_same_rows_with_types(
+    place: Place, journal: Path, found: RecordedMatrix
+) -> None:
     done = export(place, journal, "--format", "parquet", "-o", "x.parquet")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     table = parquet.read_table(place.path / "x.parquet")
@@ -104,7 +108,7 @@ def test_parquet_has_the_same_rows_with_types(place: Place, journal: Path, found
 
 
 def test_the_items_of_a_matrix_are_there_for_who_asks(
-    place: Place, journal: Path, found: Recorded
+    place: Place, journal: Path, found: RecordedMatrix
 ) -> None:
     done = export(place, journal, "--items", "--json")
     items = json.loads(done.stdout)["items"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fanwise.matrix.queue_limits import BACKING_OFF
+from fanwise.matrix.state.queue_limits import BACKING_OFF
 from fanwise.testing import ScriptedServer
 from tests.cli.support import Place, end
 from tests.cli.test_sample import command, serving

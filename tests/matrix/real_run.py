@@ -15,7 +15,7 @@ import pytest
 
 from fanwise import fan_out
 from fanwise.matrix import Matrix, run_matrix
-from fanwise.matrix.work import Subject
+from fanwise.matrix.answers.steps import Subject
 from fanwise.models import ask
 from fanwise.testing import Answer, ScriptedServer
 

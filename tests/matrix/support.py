@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
-from fanwise.matrix.data import Scored
+from fanwise.matrix.stats.data import Scored
 
 Score = Callable[[Mapping[str, str]], float | None]
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import BadSpec
-from fanwise.matrix.cells import Cell, in_dispatch_order
-from fanwise.matrix.compiled import Compiled
-from fanwise.matrix.system import MatrixPlan
+from fanwise.matrix.cells.cell import Cell, in_dispatch_order
+from fanwise.matrix.spec.compile import Compiled
+from fanwise.matrix.system import RunnableMatrix
 from fanwise.specs import parse
 
 BASE = """\
@@ -32,7 +32,7 @@ matrix:
 
 def compiled(extra: str = "", tail: str = "", text: str = BASE) -> Compiled:
     document = parse((text.format(extra=extra) + tail).encode(), "m.yaml", Path.cwd())
-    return MatrixPlan(document).compiled
+    return RunnableMatrix(document).compiled
 
 
 def by_axes(found: Compiled) -> dict[tuple[str, ...], str]:
@@ -132,7 +132,7 @@ BAD: list[tuple[str, str]] = [
 def test_what_is_wrong_in_a_file_is_named_with_its_place(text: str, words: str) -> None:
     document = parse(f"matrix:\n  {text}\n".encode(), "m.yaml", Path.cwd())
     with pytest.raises(BadSpec) as caught:
-        MatrixPlan(document)
+        RunnableMatrix(document)
     assert words in str(caught.value)
     assert all(problem.line is not None for problem in caught.value.problems)
 

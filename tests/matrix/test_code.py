@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from fanwise.matrix import Matrix, Subject, run_matrix_sync
-from fanwise.matrix.code import code_of
+from fanwise.matrix.answers.code import code_of
 
 Strategy = Callable[[Subject], str]
 

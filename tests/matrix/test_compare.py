@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from fanwise.errors import UsageError
-from fanwise.matrix.compare import compare
-from fanwise.matrix.intervals import estimate
-from fanwise.matrix.options import AnalysisOptions
+from fanwise.matrix.stats.compare import compare
+from fanwise.matrix.stats.intervals import estimate
+from fanwise.matrix.stats.options import AnalysisOptions
 from tests.matrix.support import cell, places, random_cells, scored
 
 

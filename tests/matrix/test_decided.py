@@ -8,10 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from fanwise.errors import UsageError
-from fanwise.matrix.compare import compare
-from fanwise.matrix.data import Scored
-from fanwise.matrix.decided import Verdict, confidence_sequence, needless, spent, verdicts
-from fanwise.matrix.options import AnalysisOptions
+from fanwise.matrix.stats.compare import compare
+from fanwise.matrix.stats.data import Scored
+from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.sequential import (
+    ContrastVerdict,
+    confidence_sequence,
+    needless,
+    spent,
+    verdicts,
+)
 from tests.marks import slow_after
 from tests.matrix.support import places, scored
 
@@ -195,7 +201,7 @@ def test_the_second_can_win_and_two_can_be_the_same() -> None:
 
     def verdict(
         score: Callable[[Mapping[str, str]], float], margin: float | None = None
-    ) -> Verdict:
+    ) -> ContrastVerdict:
         cells = scored(planned, score)
         return verdicts(cells, planned, ["model"], ["exact"], margin=margin)[0]
 

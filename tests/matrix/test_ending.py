@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanwise.matrix.decided import Verdict
-from fanwise.matrix.ending import end_of
-from fanwise.matrix.execution import Executed
+from fanwise.matrix.state.results import CellsExecution
+from fanwise.matrix.stats.sequential import ContrastVerdict
+from fanwise.matrix.views.text import end_of
 
 LARGE = "a difference is larger than the bounds of scores allow"
 
 
-def verdict(first: str, second: str, **more: Any) -> Verdict:
-    return Verdict("model", first, second, "stars", None, 1, 9, 9, 0, 3.0, None, None, 0.05, **more)
+def verdict(first: str, second: str, **more: Any) -> ContrastVerdict:
+    return ContrastVerdict(
+        "model", first, second, "stars", None, 1, 9, 9, 0, 3.0, None, None, 0.05, **more
+    )
 
 
 def test_why_contrasts_cannot_be_settled_is_told_once_for_each_reason() -> None:
     found = [verdict("a", "b", note=LARGE), verdict("a", "c"), verdict("b", "c", note=LARGE),
              verdict("a", "d", note="no pair has both scores")]  # fmt: skip
-    assert list(end_of(Executed([], 0, [], found)).notes) == [
+    assert list(end_of(CellsExecution([], 0, [], found)).notes) == [
         f"cannot be settled early: model: a and b (stars) and 1 more: {LARGE}",
         "cannot be settled early: model: a and d (stars): no pair has both scores",
     ]
 
 
 def test_nothing_is_told_of_contrasts_that_are_only_not_settled_yet() -> None:
-    assert list(end_of(Executed([], 0, [], [verdict("a", "b")])).notes) == []
+    assert list(end_of(CellsExecution([], 0, [], [verdict("a", "b")])).notes) == []

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fanwise.matrix.compare import compare, holm, newcombe
-from fanwise.matrix.data import Scored
-from fanwise.matrix.decided import confidence_sequence, verdicts
-from fanwise.matrix.intervals import bootstrap_interval, estimate, wilson
-from fanwise.matrix.options import AnalysisOptions
-from fanwise.matrix.pass_at_k import pass_at_k, pass_rates
-from fanwise.matrix.summary import summarize
+from fanwise.matrix.stats.compare import compare, holm, newcombe
+from fanwise.matrix.stats.data import Scored
+from fanwise.matrix.stats.intervals import bootstrap_interval, estimate, wilson
+from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.pass_at_k import pass_at_k, pass_rates
+from fanwise.matrix.stats.sequential import confidence_sequence, verdicts
+from fanwise.matrix.stats.summary import summarize
 from tests.matrix.support import places, scored
 from tests.profiles import examples
 

@@ -12,20 +12,20 @@ import pytest
 
 from fanwise.journal.codec import JSON
 from fanwise.journal.open import open_journal
-from fanwise.matrix.compare import compare
-from fanwise.matrix.prompts import Prompts
-from fanwise.matrix.recorded import Recorded, read_matrix
-from fanwise.matrix.summary import summarize
+from fanwise.matrix.state.recorded_matrix import RecordedMatrix, read_matrix
+from fanwise.matrix.stats.compare import compare
+from fanwise.matrix.stats.summary import summarize
 from fanwise.matrix.views.page import report
 from fanwise.matrix.views.palette import Palette
 from fanwise.matrix.views.plots import read_lanes
+from fanwise.matrix.views.prompts import Prompts
 from fanwise.specs.system import Report
 from tests.matrix.real_run import HOSTILE, HOSTILE_NAME, KIND, RUN
 from tests.view.seen import Seen
 
 
 @pytest.fixture(scope="module")
-def found(recorded_matrix: Path) -> Recorded:
+def found(recorded_matrix: Path) -> RecordedMatrix:
     with closing(open_journal(recorded_matrix, read_only=True)) as journal:
         return read_matrix(journal, RUN)
 
@@ -45,7 +45,9 @@ def data_of(html: str) -> dict[str, Any]:
     return data
 
 
-def test_every_cell_is_there_with_prompt_answer_and_scores(made: Report, found: Recorded) -> None:
+def test_every_cell_is_there_with_prompt_answer_and_scores(
+    made: Report, found: RecordedMatrix
+) -> None:
     data = data_of(made.html)
     texts, fields = data["texts"], data["fields"]
     rows = {row[0]: dict(zip(fields, row, strict=True)) for row in data["rows"]}
@@ -75,7 +77,7 @@ def test_every_cell_is_there_with_prompt_answer_and_scores(made: Report, found: 
     assert votes and all(len(row["samples"]) == 3 for row in votes)
 
 
-def test_a_failed_cell_tells_what_it_was_asked(found: Recorded) -> None:
+def test_a_failed_cell_tells_what_it_was_asked(found: RecordedMatrix) -> None:
     prompts = Prompts(JSON.decode(found.run.spec))
     failed = {(e.cell.strategy, e.cell.input): e for e in found.results if e.status == "failed"}
     asked = prompts.of_failed(failed["one", "b"])
@@ -94,7 +96,7 @@ def test_nothing_of_the_run_is_markup_and_nothing_is_fetched(made: Report) -> No
     assert HOSTILE_NAME in page.text  # and yet it can be read
 
 
-def test_the_numbers_are_those_of_the_analysis(made: Report, found: Recorded) -> None:
+def test_the_numbers_are_those_of_the_analysis(made: Report, found: RecordedMatrix) -> None:
     cells = [each.scored for each in found.results]
     summary = summarize(cells, by=[("model",), ("strategy",), ("model", "strategy")])
     assert made.document["summary"] == summary.to_json()

@@ -16,7 +16,7 @@ from fanwise.errors import BadSpec, ModelOverloaded, ModelRefused, UsageError
 from fanwise.journal.open import open_journal
 from fanwise.kernel.virtual import run_virtual
 from fanwise.matrix import CellResult, Matrix, MatrixResult, Subject, run_matrix, run_matrix_sync
-from fanwise.matrix.recorded import read_matrix
+from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.models.names import Price
 from fanwise.models.port import Request
 from fanwise.testing import ScriptedModel

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fanwise.matrix import CellResult, Matrix, run_matrix_sync
-from fanwise.matrix.scorers import Scorer
+from fanwise.matrix.scores.scorers import Scorer
 
 
 def matrix(folder: Path, score: dict[str, Any]) -> Matrix:

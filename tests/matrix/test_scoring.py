@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.errors import UsageError
-from fanwise.matrix.scoring import SCORERS, exact, f1, json_match, regex
+from fanwise.matrix.scores.formulas import SCORERS, exact, f1, json_match, regex
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=5),

@@ -11,7 +11,7 @@ from fanwise.core.outcome import Usage
 from fanwise.errors import ModelOverloaded, ModelRateLimited, ModelRejected, UsageError
 from fanwise.journal.codec import encode_error
 from fanwise.journal.port import AttemptRecord
-from fanwise.matrix.simulation.profiles import Draw, Fixed, Lognormal, Observed, Profile, parse
+from fanwise.matrix.simulation.profiles import Draw, Fixed, Lognormal, ModelProfile, Observed, parse
 from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.simulation.world import World
 from fanwise.matrix.system import KEY, SYSTEM
@@ -304,7 +304,9 @@ def test_learned_calls_make_the_time_and_the_cost(files: Files) -> None:
 
 
 def test_draws_follow_the_profile() -> None:
-    profile = Profile(Lognormal(2.0, 0.5), "given", refused=0.1, failed=0.2, unhappy=Fixed(0.5))
+    profile = ModelProfile(
+        Lognormal(2.0, 0.5), "given", refused=0.1, failed=0.2, unhappy=Fixed(0.5)
+    )
     draws = [profile.draw(f"k {number}") for number in range(4000)]
     refused = sum(draw.failure == "refused" for draw in draws) / len(draws)
     broken = sum(draw.failure == "failed" for draw in draws) / len(draws)

@@ -14,11 +14,11 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from fanwise.matrix.compare import compare, holm, mcnemar, newcombe
-from fanwise.matrix.intervals import bootstrap_interval, estimate, wilson
-from fanwise.matrix.options import AnalysisOptions
-from fanwise.matrix.resample import EXACT_UP_TO, bootstrap_means, sign_flip_p
-from fanwise.matrix.summary import percentile
+from fanwise.matrix.stats.compare import compare, holm, mcnemar, newcombe
+from fanwise.matrix.stats.intervals import bootstrap_interval, estimate, wilson
+from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.resample import EXACT_UP_TO, bootstrap_means, sign_flip_p
+from fanwise.matrix.stats.summary import percentile
 from tests.matrix.support import random_cells
 
 CHANCE = random.Random(7)

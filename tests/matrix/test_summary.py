@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from fanwise.errors import UsageError
-from fanwise.matrix.data import Scored
-from fanwise.matrix.options import AnalysisOptions
-from fanwise.matrix.pass_at_k import default_ks, pass_rates
-from fanwise.matrix.summary import GroupSummary, summarize
+from fanwise.matrix.stats.data import Scored
+from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.pass_at_k import default_ks, pass_rates
+from fanwise.matrix.stats.summary import GroupSummary, summarize
 from tests.matrix.support import cell, places, random_cells, scored
 
 

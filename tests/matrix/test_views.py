@@ -13,16 +13,16 @@ import pytest
 
 from fanwise.journal.open import open_journal
 from fanwise.journal.port import AttemptRecord
-from fanwise.matrix.definitions import recorded
-from fanwise.matrix.recorded import Recorded, read_matrix
-from fanwise.matrix.results import CellResult
+from fanwise.matrix.state.definitions import recorded
+from fanwise.matrix.state.recorded_matrix import RecordedMatrix, read_matrix
+from fanwise.matrix.state.results import CellResult
 from tests.matrix.real_run import RUN
 
 Row = dict[str, Any]
 
 
 @pytest.fixture
-def found(recorded_matrix: Path) -> Recorded:
+def found(recorded_matrix: Path) -> RecordedMatrix:
     with closing(open_journal(recorded_matrix, read_only=True)) as journal:
         return read_matrix(journal, RUN)
 
@@ -44,7 +44,7 @@ def by_cell(rows: list[Row]) -> dict[str, Row]:
     return found
 
 
-def test_the_run_has_all_that_a_journal_can_hold_of_a_matrix(found: Recorded) -> None:
+def test_the_run_has_all_that_a_journal_can_hold_of_a_matrix(found: RecordedMatrix) -> None:
     """What the other tests rest on: were it gone, they would show nothing."""
     results = found.results
     assert {each.status for each in results} == {"done", "failed"} and found.waiting
@@ -58,7 +58,7 @@ def test_the_run_has_all_that_a_journal_can_hold_of_a_matrix(found: Recorded) ->
     assert any(score.reason for each in results for score in each.scores.values())
 
 
-def test_cells_are_those_of_the_matrix_as_it_is(found: Recorded, sql: Any) -> None:
+def test_cells_are_those_of_the_matrix_as_it_is(found: RecordedMatrix, sql: Any) -> None:
     rows = by_cell(sql("SELECT * FROM cells WHERE run = ? AND now", RUN))
     assert len(rows) == len(found.results) + len(found.waiting)
     for each in found.results:
@@ -101,7 +101,7 @@ def test_cells_of_the_matrix_before_it_was_edited_are_kept_apart(
     assert all(row["status"] in ("done", "failed") for row in rows.values())
 
 
-def test_scores_are_those_of_the_cells(found: Recorded, sql: Any) -> None:
+def test_scores_are_those_of_the_cells(found: RecordedMatrix, sql: Any) -> None:
     rows = sql("SELECT * FROM scores WHERE run = ? AND now", RUN)
     assert len(rows) == (len(found.results) + len(found.waiting)) * len(found.scorers)
     by_name = {(row["cell"], row["scorer"]): row for row in rows}

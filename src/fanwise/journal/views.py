@@ -1,9 +1,9 @@
 """Views for people who ask a journal their own questions with `sqlite3` or pandas.
 
 `calls` has every attempt of every call of every run. `cells` and `scores` are of matrices: a run of
-that kind keeps what its cells are as its inputs (see `fanwise.matrix.definitions`), and their items
-have keys that begin with the cell's. Views hold no data, so they are made anew with each migration
-and are no part of one. `->>` is left out: it is newer than the SQLites that people have.
+that kind keeps what its cells are as its inputs (see `fanwise.matrix.state.definitions`), and their
+items have keys that begin with the cell's. Views hold no data, so they are made anew with each
+migration and are no part of one. `->>` is left out: it is newer than the SQLites that people have.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Matrix: models by strategies by inputs by repeats, each cell recorded once, compared in pairs."""
 
+from fanwise.matrix.answers.steps import Subject
 from fanwise.matrix.api import Matrix, MatrixResult, run_matrix, run_matrix_sync
-from fanwise.matrix.cells import Cell
-from fanwise.matrix.compare import Contrast
-from fanwise.matrix.options import AnalysisOptions
-from fanwise.matrix.results import CellResult, Score
-from fanwise.matrix.summary import Summary
-from fanwise.matrix.work import Subject
+from fanwise.matrix.cells.cell import Cell
+from fanwise.matrix.state.results import CellResult, Score
+from fanwise.matrix.stats.compare import Contrast
+from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.summary import Summary
 
 __all__ = [
     "AnalysisOptions",

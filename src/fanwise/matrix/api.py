@@ -15,18 +15,18 @@ from fanwise.kernel.in_run import RunOptions, SystemRun, in_run
 from fanwise.kernel.perform import name_of
 from fanwise.kernel.run import Run
 from fanwise.kernel.sync import sync_twin
-from fanwise.matrix.asked import Asked
-from fanwise.matrix.cells import Cell
-from fanwise.matrix.compare import Contrast, compare
-from fanwise.matrix.compiled import Compiled, compile_
-from fanwise.matrix.decided import Verdict
-from fanwise.matrix.execution import Executed, execute
-from fanwise.matrix.options import DEFAULTS, AnalysisOptions
-from fanwise.matrix.pass_at_k import PassAtK, pass_rates
-from fanwise.matrix.results import CellResult, digest
-from fanwise.matrix.spec import MatrixSpec
-from fanwise.matrix.summary import Summary, summarize
-from fanwise.matrix.tables import summary_lines
+from fanwise.matrix.cells.cell import Cell
+from fanwise.matrix.run.cell_choice import CellChoice
+from fanwise.matrix.run.execution import execute
+from fanwise.matrix.spec.compile import Compiled, compile_
+from fanwise.matrix.spec.matrix_spec import MatrixSpec
+from fanwise.matrix.state.results import CellResult, CellsExecution, digest
+from fanwise.matrix.stats.compare import Contrast, compare
+from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
+from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
+from fanwise.matrix.stats.sequential import ContrastVerdict
+from fanwise.matrix.stats.summary import Summary, summarize
+from fanwise.matrix.views.tables import summary_lines
 from fanwise.models.port import Model
 from fanwise.specs import Document, check
 from fanwise.specs.inputs import Inputs
@@ -109,7 +109,7 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
     """The cells with an answer that a scorer failed on."""
     short: str = ""
     """Why less was done than was asked: the budget is used up, or the run was halted."""
-    verdicts: list[Verdict] = []
+    verdicts: list[ContrastVerdict] = []
     """With `stop_when_decided`: what is known of each contrast."""
     stats: Stats = Stats()
 
@@ -178,7 +178,7 @@ async def run_matrix(
     changes no result. `where`: the `RunOptions`. A durable run goes on if it exists, also with a
     matrix that was changed: cells that are as they were are kept.
     """
-    asked = Asked(tuple(only), rerun, stop_when_decided)
+    asked = CellChoice(tuple(only), rerun, stop_when_decided)
     asked.cells(matrix.cells)
     wanted = SystemRun(
         kind=KEY,
@@ -192,7 +192,7 @@ async def run_matrix(
         retry_failed=asked.retry_failed,
     )
 
-    async def body(run: Run) -> Executed:
+    async def body(run: Run) -> CellsExecution:
         return await execute(matrix.compiled, run, asked, shuffle=shuffle)
 
     done, run_id, stats = await in_run(body, wanted, lambda done: done.counts, **where)

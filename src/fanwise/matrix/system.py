@@ -12,17 +12,17 @@ from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
-from fanwise.matrix.asked import Asked
-from fanwise.matrix.cell_rows import cell_table
-from fanwise.matrix.cells import values_by_axis
-from fanwise.matrix.compiled import Compiled, compile_
-from fanwise.matrix.ending import end_of, told_lines
-from fanwise.matrix.estimate import preview
-from fanwise.matrix.execution import execute
-from fanwise.matrix.recorded import read_matrix
+from fanwise.matrix.cells.cell import values_by_axis
+from fanwise.matrix.estimate.cost import preview
+from fanwise.matrix.run.cell_choice import CellChoice
+from fanwise.matrix.run.execution import execute
 from fanwise.matrix.simulation.report import end_of as simulated_end
 from fanwise.matrix.simulation.simulate import simulate
-from fanwise.matrix.spec import MatrixSpec
+from fanwise.matrix.spec.compile import Compiled, compile_
+from fanwise.matrix.spec.matrix_spec import MatrixSpec
+from fanwise.matrix.state.recorded_matrix import read_matrix
+from fanwise.matrix.views.cell_rows import cell_table
+from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.specs import Document, End, Opening, Plan, check
 from fanwise.specs.inputs import Inputs
 from fanwise.specs.system import Assumed, Preview, Report
@@ -31,14 +31,14 @@ from fanwise.view.table import Table
 KEY = "matrix"
 
 
-class MatrixPlan:
+class RunnableMatrix:
     """A file that can be run. Making one checks all of it."""
 
     def __init__(
         self,
         document: Document,
         inputs: Inputs | None = None,
-        asked: Asked = Asked(),  # noqa: B008 - frozen
+        asked: CellChoice = CellChoice(),  # noqa: B008 - frozen
         *,
         score_only: bool = False,
     ) -> None:
@@ -111,7 +111,7 @@ class MatrixSystem:
 
     def plan(self, document: Document, **options: Any) -> Plan:
         """A file, checked completely."""
-        return MatrixPlan(document, asked=Asked(**options))
+        return RunnableMatrix(document, asked=CellChoice(**options))
 
     def preview(self, document: Document) -> Preview:
         """What it would ask and cost, and all that is missing."""
@@ -125,20 +125,24 @@ class MatrixSystem:
         """What the journal kept of it."""
         asked = {**spec.get("asked", {}), **options}
         asked["only"] = tuple(asked.get("only", ()))
-        return MatrixPlan(Document.again(spec), Inputs.again(spec["inputs"]), Asked(**asked))
+        return RunnableMatrix(
+            Document.again(spec), Inputs.again(spec["inputs"]), CellChoice(**asked)
+        )
 
     def scoring(self, spec: Mapping[str, Any], document: Document | None) -> Plan:
         """The scores of the answers that there are; as another file says, if one is given."""
         kept = dict(spec)
         if document is not None:
             # Of the file only the scorers: its cells may be others, and have no answers here.
-            scorers = MatrixPlan(document).compiled.spec.score and document.value((KEY, "score"))
+            scorers = RunnableMatrix(document).compiled.spec.score and document.value(
+                (KEY, "score")
+            )
             kept["data"] = {**spec["data"], KEY: {**spec["data"][KEY], "score": scorers or []}}
-        return MatrixPlan(Document.again(kept), Inputs.again(kept["inputs"]), score_only=True)
+        return RunnableMatrix(Document.again(kept), Inputs.again(kept["inputs"]), score_only=True)
 
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The summary; fully: every cell too."""
-        return told_lines(read_matrix(journal, run.id), fully=fully)
+        return describe_run(read_matrix(journal, run.id), fully=fully)
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""

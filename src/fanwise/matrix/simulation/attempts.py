@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 
 from fanwise.core.outcome import Usage
 from fanwise.errors import AttemptTimeout, ModelError, ModelOverloaded, ModelRateLimited
-from fanwise.matrix.demand import Ask
-from fanwise.matrix.simulation.profiles import Profile
-from fanwise.matrix.simulation.world import Totals
+from fanwise.matrix.estimate.demand import Ask
+from fanwise.matrix.simulation.profiles import ModelProfile
+from fanwise.matrix.simulation.world import SimulatedTotals
 from fanwise.models.port import Tokens
 from fanwise.models.unconnected import Unconnected
 
@@ -37,11 +37,11 @@ class Drawn(NamedTuple):
 class Attempts:
     """All attempts of one simulation."""
 
-    def __init__(self, profiles: Mapping[str, Profile], seed: int, drawn: Cache) -> None:
+    def __init__(self, profiles: Mapping[str, ModelProfile], seed: int, drawn: Cache) -> None:
         self._profiles = profiles
         self._seed = seed
         self._drawn = drawn
-        self.totals: dict[str, Totals] = {name: Totals() for name in profiles}
+        self.totals: dict[str, SimulatedTotals] = {name: SimulatedTotals() for name in profiles}
 
     def make(self, ask: Ask, key: str, number: int, timeout: float | None) -> Drawn:
         """The attempt with this number of the call with this key."""

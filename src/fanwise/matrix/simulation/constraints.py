@@ -12,11 +12,11 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.core.rate import Bucket
-from fanwise.matrix.cells import NO_MODEL
-from fanwise.matrix.compiled import Compiled
-from fanwise.matrix.queue_limits import UNCAPPED
-from fanwise.matrix.simulation.world import Totals
-from fanwise.matrix.spec import MatrixSpec
+from fanwise.matrix.cells.cell import NO_MODEL
+from fanwise.matrix.simulation.world import SimulatedTotals
+from fanwise.matrix.spec.compile import Compiled
+from fanwise.matrix.spec.matrix_spec import MatrixSpec
+from fanwise.matrix.state.queue_limits import UNCAPPED
 from fanwise.models.ask import ALL
 from fanwise.models.unconnected import Unconnected
 from fanwise.specs import AdaptiveSpec, RateSpec
@@ -103,7 +103,7 @@ class Load(msgspec.Struct):
 
 
 def load_on(
-    constraint: Constraint, models: Iterable[Unconnected], totals: Mapping[str, Totals]
+    constraint: Constraint, models: Iterable[Unconnected], totals: Mapping[str, SimulatedTotals]
 ) -> Load:
     """What the models that need this cap came to; of a budget, all models."""
     load = Load()

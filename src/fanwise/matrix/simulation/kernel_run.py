@@ -18,14 +18,15 @@ from fanwise.core.retry import Retry
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import MEMORY, open_run
 from fanwise.kernel.virtual import run_virtual
-from fanwise.matrix.asked import Asked
-from fanwise.matrix.compiled import Compiled
-from fanwise.matrix.demand import Ask, CellDemand, Item
-from fanwise.matrix.execution import Executed, execute
-from fanwise.matrix.scorers import Judging
+from fanwise.matrix.answers.steps import Answer, Subject
+from fanwise.matrix.estimate.demand import Ask, CellDemand, DemandedItem
+from fanwise.matrix.run.cell_choice import CellChoice
+from fanwise.matrix.run.execution import execute
+from fanwise.matrix.scores.scorers import Judging
 from fanwise.matrix.simulation.attempts import SIMULATED, Attempts, error_of
-from fanwise.matrix.simulation.ran import Plan, Ran
-from fanwise.matrix.work import Answer, Subject
+from fanwise.matrix.simulation.result import SimulationPlan, SimulationRun
+from fanwise.matrix.spec.compile import Compiled
+from fanwise.matrix.state.results import CellsExecution
 from fanwise.models.ask import ask
 from fanwise.models.port import Model, Reply, Request
 
@@ -33,7 +34,7 @@ NOTHING_SAID = Request(())
 NO_BUDGET = "BudgetExceeded: the budget is used up"
 
 
-def kernel_run(plan: Plan, attempts: Attempts, seed: int) -> Ran:
+def kernel_run(plan: SimulationPlan, attempts: Attempts, seed: int) -> SimulationRun:
     """All cells; how long it took, in virtual seconds."""
     with _chance(seed):
         took, done = run_virtual(_run(plan, attempts))
@@ -41,16 +42,18 @@ def kernel_run(plan: Plan, attempts: Attempts, seed: int) -> Ran:
     errors = [each.error for each in results if each.status == "failed"]
     errors += [NO_BUDGET] * len(done.unaffordable)
     unscored = [s.error for each in results for s in each.scores.values() if s.error]
-    return Ran(seed, took, attempts.totals, [error or "" for error in (*errors, *unscored)])
+    return SimulationRun(
+        seed, took, attempts.totals, [error or "" for error in (*errors, *unscored)]
+    )
 
 
-async def _run(plan: Plan, attempts: Attempts) -> tuple[float, Executed]:
+async def _run(plan: SimulationPlan, attempts: Attempts) -> tuple[float, CellsExecution]:
     compiled = _with_stand_ins(plan, attempts)
     clock = asyncio.get_running_loop().time
     began = clock()
     caps, budget = compiled.spec.make_caps(), compiled.spec.make_budget()
     async with open_run(journal=MEMORY, caps=caps, budget=budget) as run:
-        done = await execute(compiled, run, Asked())
+        done = await execute(compiled, run, CellChoice())
     return clock() - began, done
 
 
@@ -65,7 +68,7 @@ def _chance(seed: int) -> Iterator[None]:
         random.setstate(before)
 
 
-def _with_stand_ins(plan: Plan, attempts: Attempts) -> Compiled:
+def _with_stand_ins(plan: SimulationPlan, attempts: Attempts) -> Compiled:
     compiled = plan.compiled
     demands = {each.cell.key: each for each in plan.demands}
     steps = {
@@ -130,7 +133,7 @@ class StandInJudge(msgspec.Struct, frozen=True):
 
 
 async def _perform(
-    item: Item, key: str, attempts: Attempts, retry: Retry, timeout: float | None
+    item: DemandedItem, key: str, attempts: Attempts, retry: Retry, timeout: float | None
 ) -> None:
     async def chain(number: int) -> None:
         await _chain(item.made, f"{key} {number}", attempts, retry, timeout)

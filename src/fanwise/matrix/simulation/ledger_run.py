@@ -23,22 +23,22 @@ from fanwise.core.ready_queue import QueueLimit
 from fanwise.core.retry import Retry
 from fanwise.core.waiting import Ticket, Wanted
 from fanwise.errors import FanwiseError, one_line
-from fanwise.matrix.cells import Cell
-from fanwise.matrix.demand import Ask, CellDemand, Item
-from fanwise.matrix.queue_limits import QueueLimits
+from fanwise.matrix.cells.cell import Cell
+from fanwise.matrix.estimate.demand import Ask, CellDemand, DemandedItem
 from fanwise.matrix.simulation.attempts import Attempts, Drawn, error_of
-from fanwise.matrix.simulation.ran import Plan, Ran
+from fanwise.matrix.simulation.result import SimulationPlan, SimulationRun
+from fanwise.matrix.state.queue_limits import QueueLimits
 from fanwise.models.ask import ALL
 from fanwise.models.unconnected import Unconnected
 
 
-def ledger_run(plan: Plan, attempts: Attempts, seed: int) -> Ran:
+def ledger_run(plan: SimulationPlan, attempts: Attempts, seed: int) -> SimulationRun:
     """All cells; how long it took, in virtual seconds."""
     return _Simulation(plan, attempts, seed).run()
 
 
 class _Simulation:
-    def __init__(self, plan: Plan, attempts: Attempts, seed: int) -> None:
+    def __init__(self, plan: SimulationPlan, attempts: Attempts, seed: int) -> None:
         self.plan = plan
         self.attempts = attempts
         self.seed = seed
@@ -60,7 +60,7 @@ class _Simulation:
         self.changed = False
         """Permits came back, or somebody stands in line: the ledger has to be asked who goes."""
 
-    def run(self) -> Ran:
+    def run(self) -> SimulationRun:
         for demand in self.plan.demands:
             self.queue(demand.cell).cells.append(_Cell(self, demand))
         for queue in dict.fromkeys(self.queue(each.cell) for each in self.plan.demands):
@@ -70,7 +70,7 @@ class _Simulation:
             self.now, _, happen = heappop(self._events)
             happen()
             self._settle_down()
-        return Ran(self.seed, self.last, self.attempts.totals, self.failures)
+        return SimulationRun(self.seed, self.last, self.attempts.totals, self.failures)
 
     def at(self, when: float, happen: Callable[[], None]) -> None:
         heappush(self._events, (when, next(self._number), happen))
@@ -78,7 +78,7 @@ class _Simulation:
     def queue(self, cell: Cell) -> _Queue:
         return self._queue(self._limits.of_cell(cell))
 
-    def judges(self, item: Item) -> _Queue:
+    def judges(self, item: DemandedItem) -> _Queue:
         return self._queue(self._limits.of_judge(item.chain[0].model))
 
     def _queue(self, limit: QueueLimit) -> _Queue:
@@ -187,7 +187,7 @@ class _Cell:
     def _enter(
         self,
         into: _Queue,
-        item: Item,
+        item: DemandedItem,
         key: str,
         retry: Retry,
         timeout: float | None,

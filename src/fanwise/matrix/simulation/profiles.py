@@ -92,7 +92,7 @@ class Observed(msgspec.Struct, frozen=True):
         return f"{len(self.seen)} calls seen, median {middle:.3g} s, p95 {high:.3g} s"
 
 
-class Profile(msgspec.Struct, frozen=True):
+class ModelProfile(msgspec.Struct, frozen=True):
     """One model."""
 
     latency: Latency

@@ -16,16 +16,16 @@ from contextlib import contextmanager
 
 import msgspec
 
-from fanwise.matrix.cells import in_dispatch_order
-from fanwise.matrix.compiled import Compiled, compile_
-from fanwise.matrix.demand import CellDemand, demand_of
+from fanwise.matrix.cells.cell import in_dispatch_order
+from fanwise.matrix.estimate.demand import CellDemand, demand_of
 from fanwise.matrix.simulation.attempts import Attempts, Cache
 from fanwise.matrix.simulation.constraints import Constraint, Load, constraints_of, load_on
 from fanwise.matrix.simulation.kernel_run import kernel_run
 from fanwise.matrix.simulation.ledger_run import ledger_run
-from fanwise.matrix.simulation.ran import Plan, Ran
+from fanwise.matrix.simulation.result import SimulationPlan, SimulationRun
 from fanwise.matrix.simulation.world import World
-from fanwise.matrix.spec import MatrixSpec
+from fanwise.matrix.spec.compile import Compiled, compile_
+from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
 from fanwise.models.unconnected import Unconnected
 from fanwise.specs import Document, check
@@ -57,7 +57,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     constraint: Constraint | None = None
     """None: several at once."""
 
-    def helps(self, now: Ran) -> bool:
+    def helps(self, now: SimulationRun) -> bool:
         """Whether fewer cells fail, or as many in less time."""
         failed = len(now.failures)
         quicker = self.seconds < HELPS * now.seconds
@@ -77,8 +77,8 @@ class Simulated(msgspec.Struct, frozen=True):
 
     compiled: Compiled
     world: World
-    draws: Sequence[Ran]
-    middle: Ran
+    draws: Sequence[SimulationRun]
+    middle: SimulationRun
     """The one with the median time: bounds and what ifs are of this one."""
     kernel_draws: int
     apart: float
@@ -113,7 +113,7 @@ def simulate(document: Document, key: str, assumed: Assumed) -> Simulated:
     demands = demand_of(ordered)
     world = World((ask.model for each in demands for ask in each.asks), assumed)
     retry = MODEL_RETRY if spec.retry is None else spec.retry.retry(worth_a_retry)
-    plan = Plan(ordered, demands, retry, MODEL_RETRY, spec.timeout)
+    plan = SimulationPlan(ordered, demands, retry, MODEL_RETRY, spec.timeout)
     with _old_objects_left_alone():
         return _Simulator(plan, world).simulate()
 
@@ -129,7 +129,7 @@ def _old_objects_left_alone() -> Iterator[None]:
 
 
 class _Simulator:
-    def __init__(self, plan: Plan, world: World) -> None:
+    def __init__(self, plan: SimulationPlan, world: World) -> None:
         self._plan = plan
         self._world = world
         self._caches: defaultdict[int, Cache] = defaultdict(dict)
@@ -148,7 +148,7 @@ class _Simulator:
             0.0 if self._now.failures else self._longest_cell(), what_ifs, left_out,
         )  # fmt: skip
 
-    def _draws(self) -> tuple[list[Ran], int, float]:
+    def _draws(self) -> tuple[list[SimulationRun], int, float]:
         kernel = max(1, min(MOST_KERNEL_DRAWS, KERNEL_CALLS // self._calls))
         more = max(2, min(MOST_DRAWS - kernel, LEDGER_CALLS // self._calls))
         if not self._world.varies:

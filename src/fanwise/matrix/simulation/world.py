@@ -15,8 +15,8 @@ from fanwise.matrix.simulation.profiles import (
     ASSUMED,
     Fixed,
     Lognormal,
+    ModelProfile,
     Observed,
-    Profile,
     parse,
 )
 from fanwise.models.unconnected import Unconnected, UnconnectedSim
@@ -72,11 +72,11 @@ class _Seen:
         self.refused += other.refused
         self.failed += other.failed
 
-    def profile(self, source: str) -> Profile:
+    def profile(self, source: str) -> ModelProfile:
         """What the next ones will be like."""
         count = len(self.seen) + len(self.refused) + len(self.failed)
         unhappy = sorted((each, None) for each in (*self.refused, *self.failed))
-        return Profile(
+        return ModelProfile(
             Observed(sorted(self.seen, key=lambda each: each[0])),
             source,
             len(self.refused) / count,
@@ -94,10 +94,10 @@ def _by_model(attempts: Sequence[AttemptRecord]) -> dict[str, _Seen]:
     return dict(found)
 
 
-def _profile(model: Unconnected, assumed: Assumed, learned: Mapping[str, _Seen]) -> Profile:
+def _profile(model: Unconnected, assumed: Assumed, learned: Mapping[str, _Seen]) -> ModelProfile:
     for name in (model.name, model.provider, EVERYONE):
         if name in assumed.latency:
-            return Profile(parse(assumed.latency[name]), "given")
+            return ModelProfile(parse(assumed.latency[name]), "given")
     mine = learned.get(model.name)
     if mine is not None and mine.seen:
         return mine.profile(f"learned from {assumed.learned_from}")
@@ -111,8 +111,8 @@ def _profile(model: Unconnected, assumed: Assumed, learned: Mapping[str, _Seen])
     if isinstance(model, UnconnectedSim):
         said = model.profile
         latency = Lognormal(said.median_s, said.sigma, varies=said.sigma > 0)
-        return Profile(latency, "by its name", said.rate_limited, said.errors)
-    return Profile(ASSUMED.get(model.provider, ANY), "assumed: give --latency or --learn")
+        return ModelProfile(latency, "by its name", said.rate_limited, said.errors)
+    return ModelProfile(ASSUMED.get(model.provider, ANY), "assumed: give --latency or --learn")
 
 
 def _check_names(given: Mapping[str, str], models: Iterable[Unconnected]) -> None:
@@ -124,7 +124,7 @@ def _check_names(given: Mapping[str, str], models: Iterable[Unconnected]) -> Non
             raise UsageError(f"no cell uses {name!r}", f"Give a latency for one of: {shown}")
 
 
-class Totals(msgspec.Struct):
+class SimulatedTotals(msgspec.Struct):
     """What all attempts of one model came to."""
 
     attempts: int = 0

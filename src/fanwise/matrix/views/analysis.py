@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from fanwise.matrix.compare import Contrast, compare
-from fanwise.matrix.data import Scored, axis_values, compared_axes, score_of, scorer_names
-from fanwise.matrix.intervals import Estimate, is_binary
-from fanwise.matrix.pass_at_k import PassAtK, pass_rates
-from fanwise.matrix.recorded import Recorded
-from fanwise.matrix.results import digest
-from fanwise.matrix.summary import GroupSummary, Summary, summarize
-from fanwise.matrix.tables import GROUP, aligned, group_lines, interval_text
+from fanwise.matrix.state.recorded_matrix import RecordedMatrix
+from fanwise.matrix.state.results import digest
+from fanwise.matrix.stats.compare import Contrast, compare
+from fanwise.matrix.stats.data import Scored, axis_values, compared_axes, score_of, scorer_names
+from fanwise.matrix.stats.intervals import Estimate, is_binary
+from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
+from fanwise.matrix.stats.summary import GroupSummary, Summary, summarize
+from fanwise.matrix.views.tables import GROUP, aligned, group_lines, interval_text
 
 MOST_LINES = 30
 """Of contrasts on a terminal: ten models have 45."""
@@ -40,7 +40,7 @@ class Analysis(msgspec.Struct, frozen=True):
         return [each for each in self.summary.groups if set(each.axes) == {axis}]
 
 
-def analyse(found: Recorded) -> Analysis:
+def analyse(found: RecordedMatrix) -> Analysis:
     """The cells as they are in the journal."""
     cells = [each.scored for each in found.results]
     repeats = len(axis_values(cells, "repeat")) > 1
@@ -69,7 +69,7 @@ def _says_something(contrast: Contrast) -> bool:
     return contrast.pairs > 0
 
 
-def document_of(found: Recorded, analysis: Analysis) -> dict[str, Any]:
+def document_of(found: RecordedMatrix, analysis: Analysis) -> dict[str, Any]:
     """For programs."""
     return {
         "run": found.run.id,
@@ -85,7 +85,7 @@ def document_of(found: Recorded, analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def lines_of(found: Recorded, analysis: Analysis) -> list[str]:
+def lines_of(found: RecordedMatrix, analysis: Analysis) -> list[str]:
     """For a terminal."""
     lines = ["no cell has ended yet"]
     if analysis.groups:

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from fanwise.matrix.cells import Cell
-from fanwise.matrix.prompts import Prompts
-from fanwise.matrix.recorded import Recorded
-from fanwise.matrix.results import CellResult
+from fanwise.matrix.cells.cell import Cell
+from fanwise.matrix.state.recorded_matrix import RecordedMatrix
+from fanwise.matrix.state.results import CellResult
 from fanwise.matrix.views.palette import Palette
+from fanwise.matrix.views.prompts import Prompts
 
 FIELDS = (
     "id", "model", "strategy", "input", "repeat", "status", "steps", "value", "samples", "scores",
@@ -39,7 +39,7 @@ class _Texts:
         return list(self._places)
 
 
-def cells_data(found: Recorded, prompts: Prompts, palette: Palette) -> dict[str, Any]:
+def cells_data(found: RecordedMatrix, prompts: Prompts, palette: Palette) -> dict[str, Any]:
     """JSON-able."""
     texts = _Texts()
     rows = [_row(each, prompts, texts, found.scorers) for each in found.results]

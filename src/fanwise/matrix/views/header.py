@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fanwise.matrix.recorded import Recorded
-from fanwise.matrix.summary import Total
+from fanwise.matrix.state.recorded_matrix import RecordedMatrix
+from fanwise.matrix.stats.summary import Total
 from fanwise.matrix.views.analysis import Analysis
 from fanwise.view.formats import duration_text, money
 from fanwise.view.html import Tile
 from fanwise.view.run_summary import duration
 
 
-def tiles(found: Recorded, analysis: Analysis) -> Iterator[Tile]:
+def tiles(found: RecordedMatrix, analysis: Analysis) -> Iterator[Tile]:
     """What people ask for first."""
     whole = analysis.summary.whole
     yield Tile("cells", f"{len(found.results) + len(found.waiting):,}", _axes(analysis))

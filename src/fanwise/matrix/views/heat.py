@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from fanwise.matrix.data import Scored, axis_values, mean, natural, score_of
-from fanwise.matrix.summary import GroupSummary
+from fanwise.matrix.stats.data import Scored, axis_values, mean, natural, score_of
+from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import Analysis
 from fanwise.matrix.views.palette import Palette
 from fanwise.matrix.views.rows import score_scale

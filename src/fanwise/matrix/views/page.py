@@ -7,15 +7,15 @@ from typing import Any
 
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.matrix.data import axis_values
-from fanwise.matrix.prompts import Prompts
-from fanwise.matrix.recorded import Recorded, read_matrix
+from fanwise.matrix.state.recorded_matrix import RecordedMatrix, read_matrix
+from fanwise.matrix.stats.data import axis_values
 from fanwise.matrix.views.analysis import Analysis, analyse, document_of, lines_of
 from fanwise.matrix.views.cells import cells_data
 from fanwise.matrix.views.header import tiles
 from fanwise.matrix.views.heat import input_map, score_maps
 from fanwise.matrix.views.palette import Palette
 from fanwise.matrix.views.plots import Lanes, caps_of, cost, latency, read_lanes, timeline
+from fanwise.matrix.views.prompts import Prompts
 from fanwise.matrix.views.rows import families, forests, pass_tables
 from fanwise.specs.system import Report
 from fanwise.view.geometry import pauses_text, time_axis
@@ -38,7 +38,7 @@ def report(journal: Journal, run: RunRecord) -> Report:
 
 
 def _sections(
-    templates: Templates, found: Recorded, analysis: Analysis, palette: Palette, lanes: Lanes
+    templates: Templates, found: RecordedMatrix, analysis: Analysis, palette: Palette, lanes: Lanes
 ) -> Iterator[Section]:
     section, spec = templates.section, JSON.decode(found.run.spec)
     if analysis.cells:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from fanwise.matrix.cells import NO_MODEL
+from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.view.geometry import colour
 
 NO_MODEL_TEXT = "no model"

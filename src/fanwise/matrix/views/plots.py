@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fanwise.journal.port import Journal
-from fanwise.matrix.cells import NO_MODEL
-from fanwise.matrix.spending import FAN_OUT
-from fanwise.matrix.summary import GroupSummary
+from fanwise.matrix.cells.cell import NO_MODEL
+from fanwise.matrix.state.spending import FAN_OUT
+from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import Analysis
 from fanwise.matrix.views.palette import Palette
 from fanwise.view.geometry import Lane, Plot, Point, colour, ecdf, lane, scatter

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from fanwise.matrix.compare import Contrast
-from fanwise.matrix.intervals import Estimate
-from fanwise.matrix.summary import GroupSummary
+from fanwise.matrix.stats.compare import Contrast
+from fanwise.matrix.stats.intervals import Estimate
+from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import Analysis, p_text
 from fanwise.matrix.views.palette import Palette
 from fanwise.view.scales import Linear, spanning

@@ -1,0 +1,126 @@
+"""One execution of a matrix: ask what has no answer, and keep what earlier executions recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from fanwise.errors import UsageError
+from fanwise.kernel.driver import Driver
+from fanwise.kernel.run import Run
+from fanwise.kernel.scope import item_of, ledger_here, path_here
+from fanwise.matrix.answers.steps import Subject
+from fanwise.matrix.cells.cell import Cell, in_dispatch_order
+from fanwise.matrix.run.cell_choice import CellChoice
+from fanwise.matrix.run.stop_when_decided import Stopping
+from fanwise.matrix.scores.scorers import Program
+from fanwise.matrix.spec.compile import Compiled
+from fanwise.matrix.spec.matrix_spec import COMMAND
+from fanwise.matrix.state import definitions
+from fanwise.matrix.state.board import CellBoard, CellItem
+from fanwise.matrix.state.definitions import Definition
+from fanwise.matrix.state.queue_limits import QueueLimits
+from fanwise.matrix.state.recorded_matrix import read_results
+from fanwise.matrix.state.results import CellResult, CellsExecution, unaffordable
+from fanwise.matrix.state.spending import FAN_OUT, Spending
+
+
+async def execute(
+    compiled: Compiled,
+    run: Run,
+    asked: CellChoice,
+    *,
+    shuffle: int = 0,
+    score_only: bool = False,
+) -> CellsExecution:
+    """The cells that are asked for. `score_only`: of those that have an answer, the scores."""
+    cells = asked.cells(compiled.cells)
+    known = _defined(compiled, run, asked, cells)
+    spending = Spending(path_here(FAN_OUT, run))
+    stopping = Stopping(cells, [each.name for each in compiled.scorers])
+    before: list[CellResult] = []
+    if run.journal is not None and run.resumed:
+        spending.read(run.journal, run.id)
+        if item_of(run) is None and (score_only or asked.stop_when_decided):
+            before = list(read_results(run.journal, run.id, [known[cell.key] for cell in cells]))
+    if score_only:
+        answered = {each.cell.key for each in before if each.status == "done"}
+        cells = [cell for cell in cells if cell.key in answered]
+    elif asked.stop_when_decided:
+        for result in before:
+            if result.status == "failed" or len(result.scores) == len(compiled.scorers):
+                stopping.take(result)  # one that was killed before it was scored is not at its end
+    run.subscribers.append(spending)
+    board = CellBoard(
+        compiled,
+        known,
+        spending,
+        in_dispatch_order(cells, shuffle),
+        QueueLimits(compiled, ledger_here(None, run)),
+        needed=stopping.needed,
+        on_cell=stopping.take if asked.stop_when_decided else lambda _: None,
+    )
+    try:
+        await _drive(compiled, board, run)
+    finally:
+        run.subscribers.remove(spending)
+    found = [board.results[cell.key] for cell in cells if cell.key in board.results]
+    return CellsExecution(
+        found, len(cells), board.left_out, stopping.verdicts, board.unaffordable, board.unscored
+    )
+
+
+async def _drive(compiled: Compiled, board: CellBoard, run: Run) -> None:
+    capped = COMMAND in ledger_here(None, run).resources
+    await Driver(
+        board,
+        _work(compiled, board),
+        limit=lambda item: item.limit,
+        rank=board.rank,
+        drop=board.drop,
+        # What the budget had no room for was not tried.
+        reuse=lambda _, recorded: not unaffordable(recorded),
+        cap=board.limits.total,
+        needs=_needs_of(compiled) if capped else None,
+        run=run,
+        name=FAN_OUT,
+    ).run()
+
+
+def _work(compiled: Compiled, board: CellBoard) -> Callable[[CellItem], Awaitable[Any]]:
+    async def work(item: CellItem) -> Any:
+        cell, answers = item.cell, board.answers(item.cell)
+        model = compiled.models.get(cell.model)
+        subject = Subject(cell, compiled.inputs[cell.input].data, model, answers)
+        steps = compiled.steps[cell.strategy]
+        if item.kind == "step":
+            return await steps[item.number].answer(subject)
+        answer = answers[steps[-1].name]
+        score, reason = await compiled.scorers[item.number].score(answer, subject)
+        return {"score": score, "reason": reason}
+
+    return work
+
+
+def _needs_of(compiled: Compiled) -> Callable[[CellItem], str | None]:
+    """Programs that score hold the cap `command`; every other permit is held by a call."""
+    programs = [isinstance(each, Program) for each in compiled.scorers]
+    return lambda item: COMMAND if item.kind == "score" and programs[item.number] else None
+
+
+def _defined(
+    compiled: Compiled, run: Run, asked: CellChoice, cells: Sequence[Cell]
+) -> dict[str, Definition]:
+    """All cells of the matrix, also those that are not asked for; written where that is news."""
+    make = definitions.Definer(compiled.steps, compiled.scorers).define
+    if run.journal is None or item_of(run) is not None:
+        if asked.rerun is not None and run.journal is not None:
+            raise UsageError("rerun is for a run of a matrix, and this is another run's part")
+        return {cell.key: make(cell, 0) for cell in compiled.cells}
+    meant = {cell.key for cell in cells}
+    before = definitions.recorded(run.journal, run.id)
+    found, changes = definitions.updated(
+        before, compiled.cells, make, lambda each: each.key in meant and asked.anew(each)
+    )
+    definitions.write(run.journal, run.id, changes)
+    return found

@@ -1,0 +1,346 @@
+"""A spec made ready: strategies as steps, scores as scorers, models connected, cells laid out.
+
+All that can be wrong with a file is found here, before anything is spent.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from fanwise.core.retry import Retry
+from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
+from fanwise.kernel.perform import name_of
+from fanwise.matrix.answers.steps import AnswerStep, Constant, Copy, Function, Prompt, field_of
+from fanwise.matrix.cells.cell import NO_MODEL, Cell, encoded, key_of, seed_of
+from fanwise.matrix.scores.scorers import Called, Compared, Judging, Pattern, Program, Scorer
+from fanwise.matrix.spec.matrix_spec import (
+    COMMAND,
+    MatrixSpec,
+    MatrixStrategySpec,
+    PromptSpec,
+    ScoreSpec,
+)
+from fanwise.matrix.spec.select_cells import wanted
+from fanwise.models.ask import MODEL_RETRY, worth_a_retry
+from fanwise.models.connect import connect
+from fanwise.models.names import Spec, shown
+from fanwise.models.port import Model
+from fanwise.models.unconnected import unconnected
+from fanwise.specs import Template, Where, function, system
+from fanwise.specs.inputs import Input, Inputs
+from fanwise.specs.system import AnsweringSystem
+
+T = TypeVar("T")
+ANSWER = "answer"
+"""The name of the only step of a strategy that has one."""
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """A matrix that can be run."""
+
+    spec: MatrixSpec
+    inputs: Mapping[str, Input]
+    models: Mapping[str, Model]
+    steps: Mapping[str, Sequence[AnswerStep]]
+    """By strategy."""
+    scorers: Sequence[Scorer]
+    cells: Sequence[Cell]
+
+
+def compile_(spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool = True) -> Compiled:
+    """`BadSpec` with all that is wrong.
+
+    Not `connected`: the models are there to be counted with, whether their keys are there or not,
+    and nothing that a `sample:` names is connected. It cannot be run then.
+    """
+    if not len(inputs):
+        raise where.at("axes", "input").bad("there are no inputs")
+    names = [f"input.{column}" for column in inputs.columns]
+    maker = _Maker(spec, where, names, inputs, connected=connected)
+    together = _Together(where)
+    models = together.try_(maker.models) or {}
+    steps = {name: together.try_(partial(maker.steps, name)) or [] for name in maker.used()}
+    scorers = together.try_(maker.scorers) or []
+    together.raise_all()
+    found = Compiled(spec, {each.id: each for each in inputs}, models, steps, scorers, ())
+    cells = wanted(spec, list(_product(found)), where)
+    check_caps(found, cells, where)
+    return msgspec.structs.replace(found, cells=cells)
+
+
+class _Together:
+    """Problems of several parts, told at once: who lacks two keys wants to know of both."""
+
+    def __init__(self, where: Where) -> None:
+        self._where = where
+        self._problems: dict[Problem, None] = {}
+
+    def try_(self, make: Callable[[], T]) -> T | None:
+        """What it makes; if it cannot, its problems are kept, and there is nothing."""
+        try:
+            return make()
+        except BadSpec as error:
+            self._problems.update(dict.fromkeys(error.problems))
+            return None
+
+    def raise_all(self) -> None:
+        """`BadSpec` if there were any."""
+        if self._problems:
+            raise BadSpec(self._where.document.name, self._problems)
+
+
+class _Maker:
+    """Makes the parts, each with its place in the file."""
+
+    def __init__(
+        self,
+        spec: MatrixSpec,
+        where: Where,
+        names: Sequence[str],
+        inputs: Inputs,
+        *,
+        connected: bool,
+    ) -> None:
+        self._spec = spec
+        self._where = where
+        self._names = [*names, "model", "strategy", "repeat"]
+        self._inputs = inputs
+        self._is_connected = connected
+
+    @property
+    def _retry(self) -> Retry:
+        retry = self._spec.retry
+        return MODEL_RETRY if retry is None else retry.retry(worth_a_retry)
+
+    def used(self) -> list[str]:
+        """The strategies of the axis, which must all be there."""
+        asked = self._spec.axes.strategy
+        for number, name in enumerate(asked):
+            if name in asked[:number]:
+                raise self._where.at("axes", "strategy", number).bad(f"{name!r} is there twice")
+            if name not in self._spec.strategies:
+                known = ", ".join(self._spec.strategies)
+                place = self._where.at("axes", "strategy", number)
+                raise place.bad(f"there is no strategy {name!r}; there are: {known}")
+        return list(asked) or list(self._spec.strategies)
+
+    def models(self) -> dict[str, Model]:
+        """Connected, by name."""
+        found: dict[str, Model] = {}
+        together = _Together(self._where)
+        for number, each in enumerate(self._spec.axes.model):
+            place = self._where.at("axes", "model", number)
+            if any(each.name == other.name for other in self._spec.axes.model[:number]):
+                raise place.bad(f"{each.name!r} is there twice")
+            model = together.try_(partial(self._connected, each.spec(), place))
+            if model is not None:
+                found[each.name] = model
+        together.raise_all()
+        return found
+
+    def _connected(self, spec: Spec, where: Where) -> Model:
+        return connected(spec, where) if self._is_connected else _unconnected(spec, where)
+
+    def steps(self, name: str) -> list[AnswerStep]:
+        """Of one strategy."""
+        spec, where = self._spec.strategies[name], self._where.at("strategies", name)
+        if spec.needs_model and not self._spec.axes.model and spec.call is None:
+            raise self._where.at("axes").bad(f"strategy {name!r} needs a model: give `model`")
+        if spec.call is not None:
+            called = (
+                function(spec.call, where.at("call")) if isinstance(spec.call, str) else spec.call
+            )
+            return [Function(ANSWER, called)]
+        if spec.copy_ is not None:
+            self._check_path(spec.copy_, where.at("copy"))
+            return [Copy(ANSWER, spec.copy_)]
+        if "constant" in spec.model_fields_set:
+            return [Constant(ANSWER, spec.constant)]
+        if not spec.steps:
+            sampled = self._sampled(spec, where)
+            return [self._prompt(ANSWER, spec, where, self._names, sampled)]
+        made: list[AnswerStep] = []
+        known = list(self._names)
+        for number, step in enumerate(spec.steps):
+            made.append(self._prompt(step.name, step, where.at("steps", number), known, {}))
+            known.append(f"steps.{step.name}")
+        return made
+
+    def _prompt(
+        self,
+        name: str,
+        spec: PromptSpec,
+        where: Where,
+        known: Sequence[str],
+        sampled: Mapping[str, Any],
+    ) -> Prompt:
+        if spec.prompt is not None:
+            templates: list[tuple[Any, Template]] = [
+                ("user", Template(spec.prompt, where.at("prompt")))
+            ]
+        else:
+            templates = [
+                (each.role, Template(each.content, where.at("messages", number, "content")))
+                for number, each in enumerate(spec.messages)
+            ]
+        for _, template in templates:
+            template.require(known)
+        options = spec.options or self._spec.options
+        return Prompt(
+            name, templates, options.options(), spec.schema_, self._retry, self._spec.timeout,
+            **sampled,
+        )  # fmt: skip
+
+    def scorers(self) -> list[Scorer]:
+        """In the order of the file; their names differ."""
+        found: list[Scorer] = []
+        together = _Together(self._where)
+        for number, spec in enumerate(self._spec.score):
+            where = self._where.at("score", number)
+            scorer = together.try_(partial(self._scorer, spec, where))
+            if scorer is None:
+                continue
+            if any(scorer.name == other.name for other in found):
+                raise where.bad(f"there is a score {scorer.name!r} already; give it a `name`")
+            found.append(scorer)
+        together.raise_all()
+        return found
+
+    def _scorer(self, spec: ScoreSpec, where: Where) -> Scorer:
+        name = spec.name or spec.kind
+        for kind, path in (("exact", spec.exact), ("f1", spec.f1), ("json", spec.json_)):
+            if path is not None:
+                self._check_path(path, where.at(kind))
+                return Compared(name, kind, path)
+        if spec.regex is not None:
+            pattern = Pattern(name, self._template(spec.regex, where.at("regex")))
+            self._check_pattern(pattern, where.at("regex"))
+            return pattern
+        if spec.judge is not None and spec.model is not None:
+            who = spec.model.spec()
+            model = self._connected(who, where.at("model"))
+            asked = self._template(spec.judge, where.at("judge"))
+            return Judging(name, asked, model, _who(who))
+        if spec.command is not None:
+            folder = str(where.document.folder)
+            _check_program(spec.command, folder, where.at("command"))
+            return Program(name, spec.command, folder, spec.timeout or 60.0)
+        called = function(spec.call, where.at("call")) if isinstance(spec.call, str) else spec.call
+        return Called(spec.name or name_of(called), called)
+
+    def _template(self, text: str, where: Where) -> Template:
+        template = Template(text, where)
+        template.require(self._names)
+        return template
+
+    def _check_path(self, path: str, where: Where) -> None:
+        for each in self._inputs:
+            try:
+                field_of(each.data, path)
+            except UsageError as error:
+                raise where.bad(f"input {each.id!r}: {error}") from None
+
+    def _check_pattern(self, pattern: Pattern, where: Where) -> None:
+        """With each input in it: one that is no pattern would cost its cells their scores."""
+        axes = {"model": "", "strategy": "", "repeat": 0}
+        for each in self._inputs:
+            filled = pattern.template.render(input=each.data, steps={}, **axes)
+            try:
+                re.compile(filled)
+            except re.error as error:
+                about = f"input {each.id!r}: " if pattern.template.names() else ""
+                raise where.bad(f"{about}{filled!r} is no pattern: {error}") from None
+            if not pattern.template.names():
+                return
+
+    def _sampled(self, spec: MatrixStrategySpec, where: Where) -> dict[str, Any]:
+        if spec.sample is None:
+            return {}
+        sampling = system("sample")
+        assert isinstance(sampling, AnsweringSystem)
+        place, schema = where.at("sample"), spec.schema_ is not None
+        answerer = sampling.answerer(place) if self._is_connected else None
+        asking = sampling.asking(place, schema=schema)
+        return {"answerer": answerer, "how": spec.sample, "asking": asking}
+
+
+def _check_program(argv: Sequence[str], folder: str, where: Where) -> None:
+    if not argv:
+        raise where.bad("it names no program")
+    given = Path(folder, argv[0]) if "/" in argv[0] else argv[0]
+    if shutil.which(given) is None:
+        raise where.at(0).bad(f"there is no program {argv[0]!r}")
+
+
+def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
+    """A cap that nothing needs is a typing error, more often than not. `BadSpec`."""
+    known = {"all"} | {cell.provider for cell in cells} | {cell.model for cell in cells}
+    models = [*compiled.models.values(), *judges_of(compiled)]
+    known |= {each.provider for each in models} | {each.name for each in models}
+    known |= {f"key:{each.key}" for each in models if each.key is not None}
+    known |= {COMMAND for each in compiled.scorers if isinstance(each, Program)}
+    problems = []
+    for kind in ("caps", "rates"):
+        for name in getattr(compiled.spec, kind):
+            if name not in known:
+                shown_ = ", ".join(sorted(known - {NO_MODEL}))
+                message = f"no cell uses {name!r}; used are: {shown_}"
+                problems += where.at(kind, name).bad(message).problems
+    if problems:
+        raise BadSpec(where.document.name, problems)
+
+
+def judges_of(compiled: Compiled) -> list[Model]:
+    """The models that score."""
+    return [each.model for each in compiled.scorers if isinstance(each, Judging)]
+
+
+def connected(spec: Spec, where: Where) -> Model:
+    """The model; what is missing is a `BadSpec` there."""
+    if spec.name in where.document.objects:
+        model: Model = where.document.objects[spec.name]
+        return model
+    try:
+        return connect(spec)
+    except FanwiseError as error:
+        raise where.bad(str(error)) from error
+
+
+def _unconnected(spec: Spec, where: Where) -> Model:
+    try:
+        return unconnected(spec)
+    except FanwiseError as error:
+        raise where.bad(str(error)) from error
+
+
+def _product(found: Compiled) -> Iterator[Cell]:
+    """All cells. What many of them share is made once: there may be a hundred thousand."""
+    spec = found.spec
+    places = [
+        (each.id, each.digest, repeat, seed_of(spec.seed, each.digest, repeat))
+        for each in found.inputs.values()
+        for repeat in range(spec.axes.repeat)
+    ]
+    for strategy, steps in found.steps.items():
+        what = encoded([step.identity for step in steps])
+        needs = spec.strategies[strategy].needs_model
+        models = [each.spec() for each in spec.axes.model] if needs else [None]
+        for model in models or [None]:
+            who = encoded(None if model is None else _who(model))
+            name = NO_MODEL if model is None else model.name
+            provider = NO_MODEL if model is None else found.models[name].provider
+            for given, digest, repeat, seed in places:
+                key = key_of([who, strategy, what, given, digest, repeat, seed])
+                yield Cell(key, name, strategy, given, repeat, provider, seed)
+
+
+def _who(model: Spec) -> dict[str, Any]:
+    """Not in the key: prices, time-outs, retries, caps; they change the cost and not the answer."""
+    return {name: value for name, value in shown(model).items() if name != "price"}

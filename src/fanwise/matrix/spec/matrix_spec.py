@@ -1,0 +1,179 @@
+"""The file: what stands under `matrix:`, checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from fanwise.models.output import check_schema
+from fanwise.specs import (
+    Duration,
+    InputsSpec,
+    LimitsSpec,
+    Many,
+    ModelSpec,
+    OptionsSpec,
+    RetrySpec,
+    SpecModel,
+)
+from fanwise.specs.models import MessageSpec
+
+AXES = ("model", "strategy", "input", "repeat")
+SCORERS = ("exact", "f1", "regex", "json", "judge", "command", "call")
+COMMAND = "command"
+"""A cap of this name bounds the programs that score."""
+WORK = ("prompt", "messages", "steps", "call", "constant", "copy")
+
+
+class AxesSpec(SpecModel):
+    """What is varied."""
+
+    model: Many[ModelSpec] = ()
+    strategy: Many[str] = ()
+    """Default: all strategies."""
+    input: InputsSpec
+    repeat: int = Field(default=1, ge=1)
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _one_model(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str | dict) else given
+
+
+class CellPattern(SpecModel):
+    """Cells by their axes' values; `*` stands for anything."""
+
+    model: str = "*"
+    strategy: str = "*"
+    input: str = "*"
+    repeat: str = "*"
+
+    @field_validator("input", "repeat", mode="before")
+    @classmethod
+    def _number(cls, given: Any) -> Any:
+        return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+
+    def fits(self, axes: Mapping[str, str]) -> bool:
+        """Whether a cell with these values is meant."""
+        return all(fnmatchcase(axes[axis], getattr(self, axis)) for axis in AXES)
+
+
+class PromptSpec(SpecModel):
+    """What a model is asked, and how it shall answer."""
+
+    prompt: str | None = None
+    messages: Many[MessageSpec] = ()
+    schema_: Any = Field(default=None, alias="schema")
+    options: OptionsSpec | None = None
+
+    @field_validator("schema_")
+    @classmethod
+    def _is_schema(cls, given: Any) -> Any:
+        check_schema(given)
+        return given
+
+
+class StepSpec(PromptSpec):
+    """One of several prompts; those after it see its answer as `{{ steps.NAME }}`."""
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> StepSpec:
+        if (self.prompt is None) == (not self.messages):
+            raise ValueError("a step has `prompt` or `messages`")
+        return self
+
+
+class MatrixStrategySpec(PromptSpec):
+    """How a cell gets its answer: by a prompt, by steps, by a function, or without a model."""
+
+    steps: Many[StepSpec] = ()
+    sample: Any = None
+    """How the prompt is sampled: what a `sample:` file says of its loop."""
+    call: Any = None
+    constant: Any = None
+    copy_: str | None = Field(default=None, alias="copy")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> MatrixStrategySpec:
+        given = {name.rstrip("_") for name in self.model_fields_set}
+        kinds = [kind for kind in WORK if kind in given]
+        if len(kinds) != 1:
+            raise ValueError(f"a strategy has one of {', '.join(WORK)}")
+        if self.sample is not None and kinds[0] not in ("prompt", "messages"):
+            raise ValueError("`sample` goes with `prompt` or `messages`")
+        names = [step.name for step in self.steps]
+        if len(set(names)) < len(names):
+            raise ValueError("two steps have the same name")
+        return self
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it differs from model to model."""
+        return "constant" not in self.model_fields_set and self.copy_ is None
+
+
+class ScoreSpec(SpecModel):
+    """`{exact: input.label}`, and the others; `name`: as it stands in the results."""
+
+    exact: str | None = None
+    f1: str | None = None
+    regex: str | None = None
+    json_: str | None = Field(default=None, alias="json")
+    judge: str | None = None
+    command: Many[str] | None = None
+    call: Any = None
+    name: str | None = None
+    model: ModelSpec | None = None
+    """Who judges."""
+    timeout: Duration | None = None
+
+    @property
+    def kind(self) -> str:
+        """Which of them it is."""
+        return self._kinds()[0]
+
+    def _kinds(self) -> list[str]:
+        given = {name.rstrip("_") for name in self.model_fields_set}
+        return [kind for kind in SCORERS if kind in given]
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> ScoreSpec:
+        if len(self._kinds()) != 1:
+            raise ValueError(f"a score has one of {', '.join(SCORERS)}")
+        if self.judge is not None and self.model is None:
+            raise ValueError("a judge needs a `model`")
+        return self
+
+
+class MatrixSpec(LimitsSpec):
+    """What stands under `matrix:`."""
+
+    name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    """Default: that of the file."""
+    axes: AxesSpec
+    exclude: Many[CellPattern] = ()
+    include: Many[CellPattern] = ()
+    """Cells that `exclude` shall not take away."""
+    strategies: dict[str, MatrixStrategySpec] = Field(min_length=1)
+    score: Many[ScoreSpec] = ()
+    options: OptionsSpec = OptionsSpec()
+    retry: RetrySpec | None = None
+    timeout: Duration | None = None
+    seed: int = Field(default=0, ge=0)
+
+    def title(self, file: str) -> str:
+        """Its name, or that of its file, as that of a run."""
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(file).stem).strip("._-")
+        return self.name or plain[:64] or "matrix"
+
+    @field_validator("score", mode="before")
+    @classmethod
+    def _one_score(cls, given: Any) -> Any:
+        return [given] if isinstance(given, dict) else given

@@ -1,0 +1,122 @@
+"""What the cells of a run are, in its journal: a matrix's items say only what came of them.
+
+They are kept as the run's inputs, one row each, and are read by the report, by the journal's views,
+and by the next execution: there they say which cells are run anew (`time`), and which belong to the
+matrix as it was before it was edited (`now` is false).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from fanwise.journal.port import InputRecord, Journal
+from fanwise.matrix.answers.steps import AnswerStep
+from fanwise.matrix.cells.cell import Cell, key_of
+from fanwise.matrix.scores.scorers import Scorer
+
+
+class Definition(msgspec.Struct, frozen=True, gc=False):
+    """One cell, and how its items are called."""
+
+    cell: str
+    """How the keys of its items begin."""
+    key: str
+    model: str
+    strategy: str
+    input: str
+    repeat: int
+    provider: str
+    seed: int
+    steps: list[str]
+    scores: dict[str, str]
+    """By scorer: how the keys of its items end."""
+    time: int = 0
+    """How often it was run anew."""
+    now: bool = True
+    """Whether it is part of the matrix as it is."""
+
+    def as_cell(self) -> Cell:
+        """Without what is only for the journal."""
+        return Cell(
+            self.key, self.model, self.strategy, self.input, self.repeat, self.provider, self.seed
+        )
+
+    def step_key(self, number: int) -> str:
+        """Of the item of a step."""
+        return f"{self.cell} {self.steps[number]}"
+
+    def score_key(self, scorer: str) -> str:
+        """Of the item of a score."""
+        return f"{self.cell} score {self.scores[scorer]}"
+
+
+class Definer:
+    """Defines the cells of a matrix as it is. What they share, they have in common."""
+
+    def __init__(
+        self, steps: Mapping[str, Sequence[AnswerStep]], scorers: Sequence[Scorer]
+    ) -> None:
+        self._steps = {name: [step.name for step in each] for name, each in steps.items()}
+        self._scores = {each.name: _score_name(each) for each in scorers}
+
+    def define(self, cell: Cell, time: int = 0) -> Definition:
+        """A cell for the n-th time."""
+        name = cell.key if time == 0 else f"{cell.key}~{time}"
+        return Definition(
+            name, cell.key, cell.model, cell.strategy, cell.input, cell.repeat, cell.provider,
+            cell.seed, self._steps[cell.strategy], self._scores, time,
+        )  # fmt: skip
+
+
+def _score_name(scorer: Scorer) -> str:
+    # Another scorer of the same name is another score of the same answer.
+    return f"{scorer.name} {key_of(scorer.identity)[:8]}"
+
+
+def recorded(journal: Journal, run_id: str) -> list[Definition]:
+    """All cells that the run ever had, by their row."""
+    return [msgspec.json.decode(row.data, type=Definition) for row in journal.inputs(run_id)]
+
+
+def updated(
+    before: Sequence[Definition],
+    cells: Iterable[Cell],
+    make: Callable[[Cell, int], Definition],
+    anew: Callable[[Definition], bool],
+) -> tuple[dict[str, Definition], dict[int, Definition]]:
+    """The cells of the matrix as it is, by key; and the rows to be written.
+
+    `make` defines a cell for the n-th time; `anew`: whether one that is known shall run again.
+    """
+    rows = {each.key: row for row, each in enumerate(before)}
+    found: dict[str, Definition] = {}
+    for cell in cells:
+        old = before[rows[cell.key]] if cell.key in rows else None
+        again = old is not None and anew(old)
+        found[cell.key] = make(cell, 0 if old is None else old.time + again)
+    return found, _changes(before, rows, found)
+
+
+def _changes(
+    before: Sequence[Definition], rows: Mapping[str, int], found: Mapping[str, Definition]
+) -> dict[int, Definition]:
+    changes: dict[int, Definition] = {}
+    free = len(before)
+    for key, each in found.items():
+        if key not in rows:
+            changes[free] = each
+            free += 1
+        elif before[rows[key]] != each:
+            changes[rows[key]] = each
+    for row, old in enumerate(before):
+        if old.now and old.key not in found:
+            changes[row] = msgspec.structs.replace(old, now=False)
+    return changes
+
+
+def write(journal: Journal, run_id: str, changes: Mapping[int, Definition]) -> None:
+    """Into the journal."""
+    for row, each in changes.items():
+        journal.submit(InputRecord(run_id, row, msgspec.json.encode(each)))

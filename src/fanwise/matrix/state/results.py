@@ -1,0 +1,183 @@
+"""What came of the cells."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from fanwise.core.counts import Counts, many
+from fanwise.core.outcome import Outcome
+from fanwise.errors import one_line, refused_by_budget
+from fanwise.matrix.answers.steps import Answer
+from fanwise.matrix.cells.cell import Cell
+from fanwise.matrix.state.definitions import Definition
+from fanwise.matrix.state.spending import Spending
+from fanwise.matrix.stats.data import Scored
+from fanwise.matrix.stats.sequential import ContrastVerdict
+
+
+class Score(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What one scorer said of an answer, or why it could not."""
+
+    score: float | None = None
+    reason: str | None = None
+    error: str | None = None
+
+
+def unaffordable(outcome: Outcome[Any]) -> bool:
+    """Whether the budget had no room for it. It was not tried, so it has not failed."""
+    return outcome.status == "failed" and refused_by_budget(outcome.error)
+
+
+def score_of(outcome: Outcome[Any]) -> Score:
+    """Of the outcome of a score's item."""
+    if not outcome.ok:
+        return Score(error=_said(outcome))
+    value: Mapping[str, Any] = outcome.unwrap()
+    return Score(value["score"], value["reason"])
+
+
+class CellResult(msgspec.Struct, frozen=True):
+    """A cell that was run, or read from the journal."""
+
+    id: str
+    """Its key, and which time it is run anew: as `--rerun` takes it."""
+    cell: Cell
+    status: Literal["done", "failed"]
+    answer: Answer | None
+    """That of the last step."""
+    steps: Mapping[str, Answer]
+    scores: Mapping[str, Score]
+    error: str | None = None
+    calls: int = 0
+    """Attempts of calls, failed ones too."""
+    queued_s: float = 0.0
+    ran_s: float = 0.0
+    backoff_s: float = 0.0
+    first_token_s: float | None = None
+    """The shortest of its calls."""
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    usd: float | None = 0.0
+    """None: the price of at least one call is unknown."""
+    scoring_usd: float | None = 0.0
+    """What judges cost."""
+
+    @staticmethod
+    def made(
+        definition: Definition,
+        outcomes: Sequence[Outcome[Any]],
+        scores: Mapping[str, Score],
+        spending: Spending,
+    ) -> CellResult:
+        """Of the outcomes of its steps, in order, up to the one that failed."""
+        last = outcomes[-1]
+        done = [outcome for outcome in outcomes if outcome.ok]
+        spent = spending.on_answer(definition.cell)
+        # Without calls that the kernel saw, the time of a step is all that is known.
+        ran_s = spent.ran_s if spent.calls else sum(each.ran_s for each in outcomes)
+        return CellResult(
+            definition.cell,
+            definition.as_cell(),
+            "done" if last.ok else "failed",
+            last.value if last.ok else None,
+            {name: each.unwrap() for name, each in zip(definition.steps, done, strict=False)},
+            dict(scores),
+            None if last.ok else _said(last),
+            spent.calls,
+            spent.queued_s,
+            ran_s,
+            spent.backoff_s,
+            spent.first_token_s,
+            spent.input_tokens,
+            spent.output_tokens,
+            spent.usd,
+            spending.on_scores(definition.cell).usd,
+        )
+
+    @property
+    def scored(self) -> Scored:
+        """As the analysis takes it."""
+        return Scored(
+            self.cell.key,
+            self.cell.axes,
+            self.status,
+            {name: score.score for name, score in self.scores.items()},
+            self.queued_s,
+            self.ran_s,
+            self.backoff_s,
+            self.first_token_s,
+            self.input_tokens,
+            self.output_tokens,
+            self.usd,
+            self.error,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        scores = {name: msgspec.to_builtins(score) for name, score in self.scores.items()}
+        plain = msgspec.structs.asdict(self)  # answers are plain, and large: they are not copied
+        del plain["id"]
+        return {**self.cell.axes, **plain, "scores": scores, "cell": self.id}
+
+
+def digest(results: Iterable[CellResult]) -> str:
+    """Of what was answered and scored, whatever the order and however long it took."""
+    whole = hashlib.sha256()
+    for each in sorted(results, key=lambda result: result.cell.key):
+        scores = msgspec.to_builtins(each.scores)
+        answer = None if each.answer is None else [each.answer["text"], each.answer["value"]]
+        parts = [each.cell.key, each.status, answer, scores]
+        whole.update(msgspec.json.encode(parts, order="sorted"))
+    return whole.hexdigest()
+
+
+def _said(outcome: Outcome[Any]) -> str:
+    error = outcome.error
+    return outcome.status if error is None else one_line(error)
+
+
+class CellsExecution(msgspec.Struct, frozen=True):
+    """What one execution came to."""
+
+    results: list[CellResult]
+    """In the order of the cells; those that did not end are missing."""
+    wanted: int
+    left_out: list[Cell]
+    """Not run, for their contrasts are settled."""
+    verdicts: list[ContrastVerdict]
+    unaffordable: list[Cell] = []
+    """Not run, for the budget had no room."""
+    unscored: list[Cell] = []
+    """Answered, but a scorer's call did not fit into the budget."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many cells have an answer and its scores, and why not all of them."""
+        failed = len(self.failed)
+        total = self.wanted - len(self.left_out)
+        if not self.unaffordable and not self.unscored:
+            return Counts("cell", len(self.results) - failed, failed, total)
+        parts = {"not run": len(self.unaffordable), "not scored": len(self.unscored)}
+        told = ", ".join(f"{number:,} {what}" for what, number in parts.items() if number)
+        return Counts(
+            "cell",
+            len(self.results) - failed - len(self.unscored),
+            failed,
+            total,
+            f"the budget is used up: {told}, of {many(total, 'cell')}",
+            "raise the budget in the file, and run it again",
+        )
+
+    @property
+    def failed(self) -> list[CellResult]:
+        """Cells without an answer."""
+        return [each for each in self.results if each.status == "failed"]
+
+    @property
+    def badly_scored(self) -> list[CellResult]:
+        """Cells with an answer that a scorer failed on."""
+        return [each for each in self.results if any(s.error for s in each.scores.values())]
