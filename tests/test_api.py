@@ -174,7 +174,7 @@ def test_the_specs_package_exports_exactly_this() -> None:
 PLAN = [
     "BrokenName", "Change", "CheckResult", "Conflict", "EditRequest", "LeafSummary", "Node",
     "PlanResult", "PublishedResult", "Scorecard", "Split", "SubPlan", "Summary", "Tree", "Try",
-    "Work", "plan", "plan_sync",
+    "Work", "run_plan", "run_plan_sync",
 ]  # fmt: skip
 
 

@@ -81,7 +81,7 @@ async def _run(folder: Path, clock: Clock) -> None:
         f'python -c "{line}"',
         repo=repo,
         folder=folder,
-        slots=SLOTS,
+        cap=SLOTS,
         bench={"command": "python -c 'import value'", "budget": 1},
         journal=folder / "journal.db",
         subscribers=[clock],

@@ -111,7 +111,7 @@ def _judged(folder: Path, trap: Trap) -> dict[str, Verdict]:
         "python check.py",
         repo="repo",
         folder=folder,
-        slots=2,
+        cap=2,
         bench={"call": "timed:go"},
     )
     assert not result.failures, result.failures

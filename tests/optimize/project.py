@@ -126,7 +126,7 @@ def judge(folder: Path, **more: Any) -> OptimizeResult:
     given: dict[str, Any] = {
         "repo": "project",
         "folder": folder,
-        "slots": 2,
+        "cap": 2,
         "bench": {"calls": "recorded", "budget": "60s"},
         "fields": fields,
         **more,

@@ -61,7 +61,7 @@ def judge(folder: Path, **more: Any) -> OptimizeResult:
     given: dict[str, Any] = {
         "repo": "project",
         "folder": folder,
-        "slots": 2,
+        "cap": 2,
         "bench": {"command": "python bench.py", "budget": "100ms"},
         **more,
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fanwise.plan import PlanResult, Work, plan_sync
+from fanwise.plan import PlanResult, Work, run_plan_sync
 from tests.cli.support import Place
 from tests.marks import slow
 from tests.plan.support import (
@@ -44,8 +44,8 @@ class Counting:
 
 def run(repo: Path, each: Any, **options: Any) -> PlanResult:
     given = {"split": SPLIT, "retry": 0, "fields": {"sandbox": False}, **options}
-    return plan_sync(
-        "go", each, repo=repo, run="r", journal=repo.parent / "journal.db", max_parallel=1, **given
+    return run_plan_sync(
+        "go", each, repo=repo, run="r", journal=repo.parent / "journal.db", cap=1, **given
     )
 
 
@@ -65,7 +65,7 @@ def test_made_again_only_what_has_changed_is_done(tmp_path: Path) -> None:
     base = commit(repo, "edited")
     titles, found = again(repo, each)
     assert titles == ["p01"]
-    assert found.good
+    assert found.ok
     assert found.base == base
     assert found.commit is not None
     assert git(repo, "merge-base", found.commit, "main") == base, "the result is on the new commit"
@@ -81,7 +81,7 @@ def test_failures_are_kept_until_they_are_asked_for_again(tmp_path: Path) -> Non
     repo = make_repo(tmp_path / "repo", packages(3))
     each = Counting()
     each.fails = {"p01"}
-    assert not again(repo, each)[1].good
+    assert not again(repo, each)[1].ok
     titles, found = again(repo, each)
     assert titles == []
     assert found.leaf("p01").state == "failed"
@@ -89,7 +89,7 @@ def test_failures_are_kept_until_they_are_asked_for_again(tmp_path: Path) -> Non
     each.fails = set()
     titles, found = again(repo, each, retry_failed=True)
     assert titles == ["p01"]
-    assert found.good
+    assert found.ok
 
 
 def test_fail_fast_made_again_starts_nothing_beyond_the_failure(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_git_has_thrown_away_is_done_anew(tmp_path: Path) -> None:
     git(repo, "gc", "-q", "--prune=now")
     titles, found = again(repo, each)
     assert titles == ["p00", "p01"]
-    assert found.good
+    assert found.ok
 
 
 def test_sub_plans_that_were_returned_are_not_done_again(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_sub_plans_that_were_returned_are_not_done_again(tmp_path: Path) -> None
     assert sorted(begun) == [1, 3, 4]
     found = run(repo, work, split=split, retry_failed=True)
     assert begun[3:] == [3]
-    assert found.good
+    assert found.ok
 
 
 # -- SIGKILL ---------------------------------------------------------------------------------------

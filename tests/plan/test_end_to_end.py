@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fanwise.models import Price, Request
-from fanwise.plan import plan_sync
+from fanwise.plan import run_plan_sync
 from fanwise.testing import ScriptedModel
 from tests.plan.support import git, make_repo, packages, run_cli, show, write, write_plan
 
@@ -77,7 +77,7 @@ def test_a_codemod_over_two_hundred_files(
     assert run_cli("run", "plan.json", "--yes", "--json") == 0
     out = json.loads(capsys.readouterr().out)
     found = out["result"]
-    assert (out["run"], out["status"], found["good"]) == ("plan", "done", True)
+    assert (out["run"], out["status"], found["ok"]) == ("plan", "done", True)
     assert len(found["leaves"]) == 11
     assert {(leaf["state"], leaf["verified"]) for leaf in found["leaves"]} == {("done", "passed")}
     changed = [path for leaf in found["leaves"] for path in leaf["changed"]]
@@ -121,7 +121,7 @@ def test_a_model_whose_answers_are_repaired_and_one_that_is_given_up(tmp_path: P
         ),
         price=Price(1, 2),
     )
-    found = plan_sync(
+    found = run_plan_sync(
         "make it good", {"model": model}, repo=repo, retry=2, fields={"sandbox": False},
         split={"mode": "directory", "max_files": 1, "min_files": 1},
         verify="! grep -n BAD {files}", check="! grep -rn BAD p00 p01 p03",
@@ -139,7 +139,7 @@ def test_a_model_whose_answers_are_repaired_and_one_that_is_given_up(tmp_path: P
     failed = found.leaf("p02/m0.py")
     assert failed.reason == "verify failed: it exited with code 1"
     assert failed.tries[-1].said == "1:VALUE = 'BAD'"
-    assert not found.good
+    assert not found.ok
     assert found.summary.checks[0].passed
     assert found.commit is not None
     assert show(repo, found.commit, "p01/m0.py") == "VALUE = 'good'"
@@ -160,15 +160,15 @@ def test_a_budget_is_not_overspent_and_what_has_no_room_fails(tmp_path: Path, wh
         fields["budget"] = {"requests": 2}
     else:
         each["budget"] = {"tokens": 5}
-    found = plan_sync(
-        "spend", each, repo=repo, fields=fields, max_parallel=3,
+    found = run_plan_sync(
+        "spend", each, repo=repo, fields=fields, cap=3,
         split={"mode": "directory", "max_files": 1, "min_files": 1},
     )  # fmt: skip
     failed = [leaf for leaf in found.leaves if leaf.state == "failed"]
     assert len(failed) == (1 if whose == "plan" else 3)
     assert len(model.requests) == (2 if whose == "plan" else 0)
     assert all(leaf.reason.startswith("BudgetExceeded: ") for leaf in failed)
-    assert not found.good
+    assert not found.ok
 
 
 def test_the_check_that_fails_leaves_no_branch_and_bisect_finds_whom_to_leave_out(
@@ -215,12 +215,12 @@ def test_names_that_one_removes_and_another_uses_are_found(tmp_path: Path) -> No
             if name == "shop/b.py":
                 write(work.root / name, "from shop.a import price\n\nB = price()\n")
 
-    found = plan_sync(
+    found = run_plan_sync(
         "rename", work, repo=repo, split={"mode": "directory", "max_files": 1, "min_files": 1}
     )
     (broken,) = found.summary.broken
     assert (broken.path, broken.line) == ("shop/b.py", 1)
-    assert not found.good, "nothing has checked it"
+    assert not found.ok, "nothing has checked it"
     assert found.branch is not None
     assert any("shop/b.py:1" in note for note in found.notes)
 
@@ -229,7 +229,9 @@ def test_work_that_takes_too_long_is_ended_with_all_its_processes(tmp_path: Path
     repo = make_repo(tmp_path / "repo", packages(1))
     pids = tmp_path / "pids"
     command = f"sleep 300 & echo $! >> {pids}; wait"
-    found = plan_sync("wait", {"command": command}, repo=repo, retry=1, fields={"timeout": "300ms"})
+    found = run_plan_sync(
+        "wait", {"command": command}, repo=repo, retry=1, fields={"timeout": "300ms"}
+    )
     (leaf,) = found.leaves
     assert leaf.state == "failed"
     assert leaf.reason == "work failed: it took longer than 0.3 s, and was ended"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.kernel.events import Event, ItemEnded
-from fanwise.plan import Work, plan_sync
+from fanwise.plan import Work, run_plan_sync
 from tests.plan.support import git, make_repo, packages, run_cli, write_plan
 
 SPLIT = {"mode": "directory", "max_files": 1, "min_files": 1}
@@ -77,7 +77,7 @@ def test_of_a_run_that_is_kept_nowhere_no_command_is_named(repo: Path) -> None:
         (work.root / work.files[0]).write_text("more\n")
         (work.root / "p00/m0.py").write_text("mine\n")
 
-    found = plan_sync("g", work, repo=repo, split=SPLIT, check="false")
+    found = run_plan_sync("g", work, repo=repo, split=SPLIT, check="false")
     assert found.summary.merged is not None
     assert not [line for line in [*found.output, *found.notes] if "fanwise resume" in line]
     assert not [line for line in [*found.output, *found.notes] if "fanwise show" in line]
@@ -96,7 +96,7 @@ def test_what_was_done_beyond_a_halt_does_not_count_whoever_was_quicker(repo: Pa
         if isinstance(event, ItemEnded) and event.outcome.index == 2:
             beyond.set()
 
-    found = plan_sync(
+    found = run_plan_sync(
         "g", work, repo=repo, split=SPLIT, fail_fast=True, retry=0, subscribers=[ended]
     )
     assert [leaf.state for leaf in found.leaves] == ["done", "failed", "queued"]
@@ -109,7 +109,7 @@ def test_one_that_deletes_all_of_its_files_is_named(repo: Path) -> None:
         if work.title == "p01/m0.py":
             (work.root / work.files[0]).unlink()
 
-    found = plan_sync("g", work, repo=repo, split=SPLIT)
+    found = run_plan_sync("g", work, repo=repo, split=SPLIT)
     assert found.leaf("p01/m0.py").deleted == ("p01/m0.py",)
     notes = [*found.notes]
     at = notes.index("1 deleted all of its files:")
@@ -134,6 +134,6 @@ def test_after_a_conflict_that_fails_it_is_said_that_nothing_was_merged(repo: Pa
     def work(work: Work) -> None:
         (work.root / "list.txt").write_text(work.title)
 
-    found = plan_sync("g", work, repo=repo, split=SPLIT, merge="fail_on_conflict")
+    found = run_plan_sync("g", work, repo=repo, split=SPLIT, merge="fail_on_conflict")
     assert [leaf.state for leaf in found.leaves] == ["done", "conflict", "conflict"]
     assert found.notes[-1] == "  nothing was merged"

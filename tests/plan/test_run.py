@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fanwise.journal.open import open_journal
-from fanwise.plan import PlanResult, Work, plan_sync
+from fanwise.plan import PlanResult, Work, run_plan_sync
 from fanwise.plan.state.recorded import read_run
 from tests.plan.support import git, make_repo, packages, show, unchanged, write
 
@@ -21,7 +21,7 @@ SPLIT = {"mode": "directory", "max_files": 2, "min_files": 1}
 
 def done(repo: Path, each: Any, **options: Any) -> PlanResult:
     given = {"split": SPLIT, "retry": 0, "fields": {"sandbox": False}, **options}
-    return plan_sync("count up", each, repo=repo, **given)
+    return run_plan_sync("count up", each, repo=repo, **given)
 
 
 def edit(work: Work) -> None:
@@ -65,7 +65,7 @@ def fifteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fifteen_sub_plans_are_ten_at_once_and_all_are_done(fifteen: Path) -> None:
     party = Party(10)
     party.__qualname__ = "party"  # type: ignore[attr-defined]
-    found = done(fifteen, party, max_parallel=10)
+    found = done(fifteen, party, cap=10)
     assert party.peak == 10
     assert found.summary.count("done") == len(found.leaves) == 15
     assert len(party.roots) == 10, "workspaces are used again"
@@ -79,10 +79,10 @@ def test_sixty_sub_plans_are_queued_and_not_refused(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", packages(60))
     party = Party(4)
     party.__qualname__ = "party"  # type: ignore[attr-defined]
-    found = done(repo, party, max_parallel=4)
+    found = done(repo, party, cap=4)
     assert found.summary.count("done") == len(found.leaves) == 60
     assert party.peak == 4
-    assert found.good
+    assert found.ok
 
 
 def chained(folder: Path) -> Path:
@@ -114,8 +114,8 @@ def test_a_follower_begins_on_what_those_before_it_changed_while_others_still_ru
             over.set()
 
     split = {"mode": "dependency", "max_files": 1, "min_files": 1, "stretch": 1}
-    found = done(repo, work, split=split, max_parallel=2)
-    assert found.good, found.notes
+    found = done(repo, work, split=split, cap=2)
+    assert found.ok, found.notes
     assert seen["m/two.py"].startswith("A = 1\n#")
     assert seen["z/three.py"].startswith("from a.one import A\n#")
 
@@ -140,7 +140,7 @@ def test_followers_of_a_failure_are_skipped_and_the_others_go_on(tmp_path: Path)
         "z/three.py": ("skipped", "not begun: a/one.py failed"),
         "q/four.py": ("done", ""),
     }
-    assert not found.good
+    assert not found.ok
     assert found.summary.result is not None
     assert len(found.summary.result.leaves) == 1
 
@@ -164,7 +164,7 @@ def test_fail_fast_ends_what_comes_after_the_failure_and_merges_nothing(tmp_path
                 ended.append(work.title)
         edit(work)
 
-    found = done(repo, work, split={**SPLIT, "max_files": 1}, fail_fast=True, max_parallel=3)
+    found = done(repo, work, split={**SPLIT, "max_files": 1}, fail_fast=True, cap=3)
     assert found.summary.halted is not None
     assert found.leaf("p01/m0.py").state == "failed"
     assert found.leaf("p00/m0.py").state == "done"
@@ -188,7 +188,7 @@ def test_conflicts_are_settled_by_a_second_run_on_what_was_merged(tmp_path: Path
     options = {"split": {**SPLIT, "max_files": 1}, "files": "**/*.py"}
     with unchanged_but_branches(repo):
         found = done(repo, work, fields={"shared": "list.txt"}, **options)
-    assert found.good, found.notes
+    assert found.ok, found.notes
     assert found.commit is not None
     lines = show(repo, found.commit, "list.txt").splitlines()
     assert lines == ["start", "p00/m0.py", "p01/m0.py", "p02/m0.py"]
@@ -212,7 +212,7 @@ def test_a_conflict_that_cannot_be_settled_is_given_up_with_files_and_both_leave
     options = {"split": {**SPLIT, "max_files": 1}, "files": "**/*.py"}
     journal = tmp_path / "journal.db"
     found = done(repo, work, fields={"shared": "list.txt"}, journal=journal, run="r", **options)
-    assert not found.good
+    assert not found.ok
     leaf = found.leaf("p01/m0.py")
     assert leaf.state == "given up"
     assert leaf.kept is not None
@@ -243,7 +243,7 @@ def test_other_strategies(tmp_path: Path, strategy: str) -> None:
         assert kept is not None
         assert "+p01/m0.py\n" in Path(kept).read_text()
         assert found.commit is None
-        assert not found.good
+        assert not found.ok
         assert any("p01/m0.py with p00/m0.py; not settled" in note for note in found.notes)
     else:
         assert found.commit is not None
@@ -282,8 +282,8 @@ def test_a_sub_plan_may_return_sub_plans_to_a_depth(tmp_path: Path) -> None:
         edit(work)
         return f"did {work.goal}"
 
-    found = done(repo, work, split={**SPLIT, "max_files": 4}, max_parallel=4)
-    assert found.good, found.notes
+    found = done(repo, work, split={**SPLIT, "max_files": 4}, cap=4)
+    assert found.ok, found.notes
     assert [leaf.state for leaf in found.leaves] == ["split", "done", "done"]
     assert sorted(map(len, begun)) == [2, 2, 4]
     assert found.commit is not None
@@ -302,7 +302,7 @@ def test_sub_plans_that_are_no_parts_fail_with_feedback(tmp_path: Path) -> None:
         return {"subplans": [{"goal": work.goal, "files": [*work.files]}]}
 
     found = done(repo, work, retry=1)
-    assert found.good, found.notes
+    assert found.ok, found.notes
     assert told == ["subplans: the only one is all of it again, with the same goal"]
 
 
@@ -315,7 +315,7 @@ def test_requests_are_kept_aside_and_said(tmp_path: Path) -> None:
         edit(work)
 
     found = done(repo, work, split={**SPLIT, "max_files": 1})
-    assert found.good
+    assert found.ok
     (request,) = found.leaf("p00/m0.py").requests
     assert (request.path, request.owner) == ("p01/m0.py", found.leaf("p01/m0.py").id)
     assert found.commit is not None
@@ -327,7 +327,7 @@ def test_nothing_changed_is_no_failure_and_no_branch(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", packages(2))
     with unchanged(repo):
         found = done(repo, lambda work: None, check="false")
-    assert found.good
+    assert found.ok
     assert {leaf.state for leaf in found.leaves} == {"unchanged"}
     assert found.branch is None
     assert "nothing was changed, so there is no branch" in found.notes
@@ -353,7 +353,7 @@ def test_one_that_takes_back_what_did_not_verify_is_not_told_as_one_with_nothing
     assert (tried.reason, idle.reason) == (why, "")
     at = found.notes.index("1 unchanged, not for want of trying:")
     assert found.notes[at + 1] == f"  {tried.title}: {why}"
-    assert found.good
+    assert found.ok
 
 
 def test_one_that_deletes_everything_loses_only_its_own_files(tmp_path: Path) -> None:
@@ -394,13 +394,13 @@ def test_files_may_be_called_anything_in_a_folder_inside_a_repository(tmp_path: 
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "two")
     command = "for f in {files}; do echo '# done' >> \"$f\"; done"
-    found = plan_sync(
+    found = run_plan_sync(
         "odd", {"command": command}, repo=repo / "in side", fields={"sandbox": False},
         split={"mode": "directory", "max_files": 3, "min_files": 1},
         verify="python3 -m py_compile {files}", check="test $(ls -b | wc -l) = 6",
         run="r", journal=tmp_path / "journal.db",
     )  # fmt: skip
-    assert found.good, found.notes
+    assert found.ok, found.notes
     assert found.commit is not None
     changed = git(repo, "diff", "--name-only", "-z", "main", found.commit)
     assert sorted(changed.rstrip("\0").split("\0")) == sorted(f"in side/{name}" for name in ODD)
@@ -420,7 +420,7 @@ def test_sparse_workspaces_have_the_tests_of_a_folder_inside_a_repository(tmp_pa
         split={**SPLIT, "mode": "independent", "max_files": 1, "min_files": 1},
         fields={"sparse": True, "tests": ["judges/*.py"], "sandbox": False},
     )  # fmt: skip
-    assert found.good, found.notes
+    assert found.ok, found.notes
     assert seen == {
         "lib/a.py": ["judges", "lib"],
         "judges/a.py": ["judges", "lib"],
@@ -444,7 +444,7 @@ def test_sparse_workspaces_have_what_a_sub_plan_needs_and_the_check_has_all(
         repo, work, files="**/*.py", split={**SPLIT, "mode": "independent", "max_files": 1},
         fields={"sparse": ["d"], "sandbox": False}, check="ls a/*.py b/*.py c/*.py d/*.txt",
     )  # fmt: skip
-    assert found.good, found.notes
+    assert found.ok, found.notes
     assert seen == {
         "a/one.py": ["a", "b", "d", "top.txt"],
         "b/two.py": ["b", "d", "top.txt"],

@@ -172,6 +172,11 @@ def caps_here(own: Caps | None, given: Caps | None) -> Caps | None:
     return own if scope is None else Caps.over(scope.fan_out.ledger.extended(mine.values()))
 
 
+def with_own_caps(own: Caps, run: Run | None) -> Caps:
+    """The caps of a fan-out of a system: its own, beside all that hold where it begins."""
+    return Caps.over(ledger_here(None, run).extended(own.ledger.resources.values()))
+
+
 def declared_caps() -> frozenset[str]:
     """The names of the caps that are declared around the code that runs now."""
     scope = current.get()

@@ -30,7 +30,7 @@ from fanwise.matrix.views.tables import summary_lines
 from fanwise.models.port import Model
 from fanwise.specs import Document, check
 from fanwise.specs.inputs import Inputs
-from fanwise.specs.plain import plain
+from fanwise.specs.plain import plain, plain_model
 
 KEY = "matrix"
 
@@ -63,9 +63,7 @@ class Matrix:
             "score": [{"call": each} if callable(each) else plain(each) for each in score],
             **plain(fields),
         }
-        self._document = Document(
-            "Matrix(…)", Path(folder).absolute(), {KEY: plain(data)}, objects=objects
-        )
+        self._document = Document.of_program("Matrix(…)", folder, {KEY: plain(data)}, objects)
         where = self._document.at(KEY)
         spec = check(self._document, MatrixSpec, KEY)
         self._inputs: Inputs = spec.axes.input.load(where.at("axes", "input"))
@@ -213,15 +211,8 @@ run_matrix_sync = sync_twin(run_matrix)
 
 def _models(given: Any, objects: dict[str, Model]) -> list[Any]:
     """Models as names, with the objects beside them."""
-    found: list[Any] = []
     one = isinstance(given, str | Mapping) or not isinstance(given, Iterable)
-    for each in [given] if one else given:
-        if isinstance(each, str | Mapping):
-            found.append(each)
-        else:
-            objects[each.name] = each
-            found.append(each.name)
-    return found
+    return [plain_model(each, objects) for each in ([given] if one else given)]
 
 
 def _strategy(given: Any) -> Any:

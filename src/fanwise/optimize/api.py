@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, Unpack
 
 import msgspec
 
-from fanwise.journal.port import Journal
-from fanwise.kernel.environment import environment
-from fanwise.kernel.events import Subscriber
-from fanwise.kernel.run import MEMORY, open_run
-from fanwise.kernel.sync import run_sync
-from fanwise.models.port import Model
-from fanwise.optimize.run.delivery import DeliveryOptions, deliver
-from fanwise.optimize.run.execution import execute
+from fanwise.core.stats import Stats
+from fanwise.errors import NotOk
+from fanwise.kernel.in_run import RunOptions, SystemRun, in_run
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.run import Run
+from fanwise.kernel.sync import sync_twin
+from fanwise.optimize.run.delivery import Delivery, DeliveryOptions, deliver
+from fanwise.optimize.run.execution import JudgedRun, execute
 from fanwise.optimize.system import KEY, RunnableOptimize
 from fanwise.optimize.verdicts.verdict import Verdict
 from fanwise.optimize.views.text import table_lines
 from fanwise.specs import Document
-from fanwise.specs.plain import plain
+from fanwise.specs.plain import plain, plain_model
 
 Candidates = str | Sequence[str] | Mapping[str, Any]
 
@@ -29,7 +28,8 @@ Candidates = str | Sequence[str] | Mapping[str, Any]
 class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of all candidates."""
 
-    run_id: str
+    run_id: str | None
+    """The durable run that has it; None: it was in memory."""
     verdicts: list[Verdict]
     """In the order of the candidates; those that were not judged are missing."""
     winner: Verdict | None = None
@@ -49,6 +49,23 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
     noise: Any = None
     """Of the machine: what the original is beside itself."""
     notes: Sequence[str] = ()
+    short: str = ""
+    """Why less was done than was asked: the budget is used up, or the run was halted."""
+    stats: Stats = Stats()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every candidate was judged, one is proven faster, and it was put in place."""
+        missing = self.failures or self.unproposed or self.short
+        return self.winner is not None and not missing and not self.problem
+
+    def require(self) -> Self:
+        """The result itself; `NotOk` if it is not `ok`."""
+        if self.ok:
+            return self
+        told = [f"{name}: {why}" for name, why in {**self.failures, **self.unproposed}.items()]
+        told += [each for each in (self.short, self.problem) if each]
+        raise NotOk("; ".join(told[:3]) or "no candidate was proven faster", self)
 
     def verdict(self, name: str) -> Verdict:
         """That of a candidate, by its name; `LookupError`."""
@@ -62,25 +79,6 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(table_lines(self.verdicts))
 
 
-class OptimizeOptions(TypedDict, total=False):
-    """The keyword arguments of `optimize`, where they are explained."""
-
-    repo: str | os.PathLike[str]
-    bench: Mapping[str, Any] | None
-    slots: int
-    rounds: Mapping[str, int] | None
-    accept: Mapping[str, float] | None
-    dirty: bool
-    copy: Sequence[str]
-    folder: str | os.PathLike[str]
-    fields: Mapping[str, Any] | None
-    apply: bool
-    branch: str | None
-    run: str | None
-    journal: str | os.PathLike[str] | Journal | None
-    subscribers: Iterable[Subscriber]
-
-
 async def optimize(
     target: str | None,
     candidates: Candidates,
@@ -88,7 +86,7 @@ async def optimize(
     *,
     repo: str | os.PathLike[str] = ".",
     bench: Mapping[str, Any] | None = None,
-    slots: int = 4,
+    cap: int = 4,
     rounds: Mapping[str, int] | None = None,
     accept: Mapping[str, float] | None = None,
     dirty: bool = False,
@@ -97,94 +95,76 @@ async def optimize(
     fields: Mapping[str, Any] | None = None,
     apply: bool = False,
     branch: str | None = None,
-    run: str | None = None,
-    journal: str | os.PathLike[str] | Journal | None = None,
-    subscribers: Iterable[Subscriber] = (),
+    **where: Unpack[RunOptions],
 ) -> OptimizeResult:
     """Judge candidates for a faster program, and find the one that is proven fastest.
 
     `target`: "src/pkg/graph.py::find", or None. `candidates`: patterns of files, or what a file
     has there: {"branches": "perf/*"}, {"propose": {"model": …, "n": 8}}. `test`: the command that
-    they have to pass. `bench`, `slots`, `rounds`, `accept`, `dirty`, `copy`: as in a file, and
-    whatever else a file may have in `fields`. `folder`: what paths are relative to. `apply`: write
-    the winner to the work tree; `branch`: commit it on a new branch. `run`: the id of a durable
-    run, with the `journal` as for `open_run`; it goes on if it exists. With neither, all is in
-    memory. What is wrong is a `BadSpec`, before anything is run.
+    they have to pass. `cap`: how many are judged at once (`slots` in a file). `bench`, `rounds`,
+    `accept`, `dirty`, `copy`: as in a file, and whatever else a file may have in `fields`.
+    `folder`: what paths are relative to. `apply`: write the winner to the work tree; `branch`:
+    commit it on a new branch. `where`: the `RunOptions`. A durable run goes on if it exists. What
+    is wrong is a `BadSpec`, before anything is run.
     """
+    objects: dict[str, Any] = {}
     data: dict[str, Any] = {
         **plain(fields or {}),
         "repo": os.fspath(repo),
         "target": target,
-        "candidates": _candidates(candidates),
+        "candidates": _candidates(candidates, objects),
         "test": test,
-        "slots": slots,
+        "slots": cap,
         "dirty": dirty,
         "copy": list(copy),
     }
     more = {"bench": bench, "rounds": rounds, "accept": accept}
     data.update((name, plain(value)) for name, value in more.items() if value is not None)
     options = DeliveryOptions(apply, branch)
-    plan = _plan(data, folder, options)
-    durable = run is not None or journal is not None
-    opened = open_run(
-        run,
-        journal=journal if durable else MEMORY,
+    document = Document.of_program("optimize(…)", folder, {KEY: data}, objects)
+    made = await in_thread(RunnableOptimize, document, delivery=options)
+    wanted = SystemRun(
         kind=KEY,
-        name=plan.title,
-        spec=plan.spec,
-        caps=plan.caps,
-        budget=plan.budget,
-        subscribers=subscribers,
+        title=made.title,
+        spec=made.spec,
+        folder=made.folder,
+        caps=made.caps,
+        budget=made.budget,
     )
-    async with opened as found:
-        if durable:
-            found.note("environment", environment(plan.folder))
-        done = await execute(plan.case, found)
-        found.conclude(done.counts)
-        delivery = await deliver(plan.case, done, options, found)
-        return OptimizeResult(
-            run_id=found.id,
-            verdicts=done.verdicts,
-            winner=delivery.winner,
-            patch=delivery.patch,
-            applied=delivery.applied,
-            commit=delivery.commit,
-            problem=delivery.problem,
-            failures=done.failures,
-            unproposed=done.unproposed,
-            noise=done.baseline.get("noise"),
-            notes=done.notes,
-        )
 
+    async def body(run: Run) -> tuple[JudgedRun, Delivery]:
+        done = await execute(made.case, run)
+        return done, await deliver(made.case, done, options, run)
 
-def optimize_sync(
-    target: str | None, candidates: Candidates, test: str, **options: Unpack[OptimizeOptions]
-) -> OptimizeResult:
-    """`optimize` for code without an event loop."""
-    return run_sync(optimize(target, candidates, test, **options))
-
-
-def _plan(
-    data: dict[str, Any], folder: str | os.PathLike[str], options: DeliveryOptions
-) -> RunnableOptimize:
-    objects = _models(data["candidates"])
-    where = Path(folder).absolute()
-    return RunnableOptimize(
-        Document("optimize(…)", where, {KEY: data}, objects=objects), delivery=options
+    (done, delivery), run_id, stats = await in_run(
+        body, wanted, lambda found: found[0].counts, **where
+    )
+    return OptimizeResult(
+        run_id=run_id,
+        verdicts=done.verdicts,
+        winner=delivery.winner,
+        patch=delivery.patch,
+        applied=delivery.applied,
+        commit=delivery.commit,
+        problem=delivery.problem,
+        failures=done.failures,
+        unproposed=done.unproposed,
+        noise=done.baseline.get("noise"),
+        notes=done.notes,
+        short=done.counts.short,
+        stats=stats,
     )
 
 
-def _candidates(given: Candidates) -> Any:
-    return plain(given) if isinstance(given, Mapping) else {"files": plain(given)}
+optimize_sync = sync_twin(optimize)
 
 
-def _models(candidates: dict[str, Any]) -> dict[str, Model]:
-    """A model that is an object becomes its name, with the object beside it."""
-    propose = candidates.get("propose")
-    if not isinstance(propose, dict):
-        return {}
-    model = propose.get("model")
-    if model is None or isinstance(model, str | dict):
-        return {}
-    propose["model"] = model.name
-    return {model.name: model}
+def _candidates(given: Candidates, objects: dict[str, Any]) -> dict[str, Any]:
+    """As a file has them; a model that is an object is kept in `objects`."""
+    if not isinstance(given, Mapping):
+        return {"files": plain(given)}
+    data: dict[str, Any] = plain(given)
+    propose = data.get("propose")
+    if isinstance(propose, dict) and "model" in propose:
+        propose["model"] = plain_model(given["propose"]["model"], objects)
+    return data

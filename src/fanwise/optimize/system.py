@@ -13,6 +13,7 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.run.delivery import DeliveryOptions, end_of
@@ -63,9 +64,9 @@ class RunnableOptimize:
         return {**self._document.keep(), "candidates": kept}
 
     @cached_property
-    def caps(self) -> Caps:
-        """Those of the file, and those of the run itself."""
-        return self.case.caps(self.case.spec.slots)
+    def caps(self) -> Caps | None:
+        """Those of the file."""
+        return self.case.spec.make_caps()
 
     @cached_property
     def budget(self) -> Budget | None:
@@ -87,7 +88,7 @@ class RunnableOptimize:
 
     async def execute(self, run: Run) -> End:
         """Judge all candidates; the winner's patch is written, and applied if that was asked."""
-        run.note("environment", environment(self.folder))
+        run.note("environment", await in_thread(environment, self.folder))
         return await end_of(self.case, await execute(self.case, run), self._delivery, run)
 
 

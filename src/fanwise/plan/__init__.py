@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fanwise.plan.api import PlanResult, plan, plan_sync
+    from fanwise.plan.api import PlanResult, run_plan, run_plan_sync
     from fanwise.plan.model.change import Change, EditRequest
     from fanwise.plan.model.leaf_result import SubPlan, Try
     from fanwise.plan.model.merge_result import BrokenName, CheckResult, Conflict, PublishedResult
@@ -35,8 +35,8 @@ __all__ = [
     "Tree",
     "Try",
     "Work",
-    "plan",
-    "plan_sync",
+    "run_plan",
+    "run_plan_sync",
 ]
 
 _HOMES = {
@@ -44,7 +44,7 @@ _HOMES = {
     "model.leaf_result": ("SubPlan", "Try"),
     "model.merge_result": ("BrokenName", "CheckResult", "Conflict", "PublishedResult"),
     "model.node": ("Node", "Scorecard", "Split", "Tree"),
-    "api": ("PlanResult", "plan", "plan_sync"),
+    "api": ("PlanResult", "run_plan", "run_plan_sync"),
     "state.summary": ("LeafSummary", "Summary"),
     "work.by_call": ("Work",),
 }

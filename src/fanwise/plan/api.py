@@ -1,19 +1,20 @@
-"""`plan` and `plan_sync`: what a file says, said in Python. Who calls it has approved it."""
+"""`run_plan`: what a file says, said in Python. Who calls it has approved it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, Unpack
 
 import msgspec
 
-from fanwise.journal.port import Journal
-from fanwise.kernel.environment import environment
-from fanwise.kernel.events import Subscriber
-from fanwise.kernel.run import MEMORY, open_run
-from fanwise.kernel.sync import run_sync
+from fanwise.core.retry import Retry, RetryLike, as_retry
+from fanwise.core.stats import Stats
+from fanwise.errors import NotOk, UsageError
+from fanwise.kernel.in_run import RunOptions, SystemRun, in_run
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.run import Run
+from fanwise.kernel.sync import sync_twin
 from fanwise.plan.merge.publish import Delivery
 from fanwise.plan.run.apply_result import deliver
 from fanwise.plan.run.execution import execute
@@ -24,7 +25,7 @@ from fanwise.plan.views.end_text import note_lines, output_lines
 from fanwise.plan.views.estimate import start_notes
 from fanwise.plan.views.next_commands import Commands
 from fanwise.specs import Document
-from fanwise.specs.plain import plain
+from fanwise.specs.plain import plain, plain_model
 
 Each = Mapping[str, Any] | Callable[..., Any]
 
@@ -32,20 +33,35 @@ Each = Mapping[str, Any] | Callable[..., Any]
 class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of all sub-plans."""
 
-    run_id: str
+    run_id: str | None
+    """The durable run that has it; None: it was in memory."""
     summary: Summary
     """Every sub-plan with its state, conflicts, checks, and what was merged."""
     delivery: Delivery
     base: str
     """The commit that all started from."""
+    stats: Stats = Stats()
     notes: Sequence[str] = ()
     """For people."""
     output: Sequence[str] = ()
 
     @property
-    def good(self) -> bool:
+    def ok(self) -> bool:
         """Whether all sub-plans are done, merged and checked."""
-        return self.summary.good and not self.delivery.problem
+        return self.summary.ok and not self.delivery.problem
+
+    @property
+    def failures(self) -> list[LeafSummary]:
+        """The sub-plans that are not done, or are not in the result."""
+        return [each for each in self.leaves if each.state not in ("done", "unchanged", "split")]
+
+    def require(self) -> Self:
+        """The result itself; `NotOk` if it is not `ok`."""
+        if self.ok:
+            return self
+        failed = len(self.failures)
+        told = [f"{failed} of {len(self.leaves)} sub-plans are not done"] if failed else []
+        raise NotOk("; ".join([*told, *self.notes[:1]]) or "the result is in doubt", self)
 
     @property
     def leaves(self) -> Sequence[LeafSummary]:
@@ -70,30 +86,7 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
         raise LookupError(title)
 
 
-class PlanOptions(TypedDict, total=False):
-    """The keyword arguments of `plan`, where they are explained."""
-
-    files: str | Sequence[str]
-    repo: str | os.PathLike[str]
-    split: Mapping[str, Any] | None
-    verify: str | None
-    check: str | None
-    max_parallel: int
-    merge: str
-    retry: int
-    fail_fast: bool
-    dirty: bool
-    folder: str | os.PathLike[str]
-    fields: Mapping[str, Any] | None
-    apply: bool
-    bisect: bool
-    run: str | None
-    retry_failed: bool
-    journal: str | os.PathLike[str] | Journal | None
-    subscribers: Iterable[Subscriber]
-
-
-async def plan(
+async def run_plan(
     goal: str,
     each: Each,
     *,
@@ -102,94 +95,93 @@ async def plan(
     split: Mapping[str, Any] | None = None,
     verify: str | None = None,
     check: str | None = None,
-    max_parallel: int = 10,
+    cap: int = 10,
     merge: str = "three_way",
-    retry: int = 1,
+    retry: RetryLike = 1,
     fail_fast: bool = False,
     dirty: bool = False,
     folder: str | os.PathLike[str] = ".",
     fields: Mapping[str, Any] | None = None,
     apply: bool = False,
     bisect: bool = False,
-    run: str | None = None,
     retry_failed: bool = False,
-    journal: str | os.PathLike[str] | Journal | None = None,
-    subscribers: Iterable[Subscriber] = (),
+    **where: Unpack[RunOptions],
 ) -> PlanResult:
     """Split the files of a repository into sub-plans, do them side by side, merge the changes.
 
     `each` is who does a sub-plan: as in a file (`{"command": …}`, `{"model": …}`), or a function,
-    which is given a `Work`. A model may be an object. `files`, `split`, `verify`, `check`,
-    `max_parallel`, `merge`, `retry`, `fail_fast`, `dirty`: as in a file, and whatever else a file
-    may have in `fields`. `folder`: what paths are relative to. `apply`: write the result to the
-    work tree. `bisect`: if the check fails, find the sub-plans to leave out. `run`: the id of a
-    durable run, with the `journal` as for `open_run`; it goes on if it exists: sub-plans that are
-    as they were are kept, and with `retry_failed` those that had failed run again. With neither,
-    all is in memory. What is wrong is a `BadSpec`, before anything is run.
+    which is given a `Work`. A model may be an object. `cap`: how many at once. `retry`: further
+    tries of a sub-plan that failed, each told why. `files`, `split`, `verify`, `check`, `merge`,
+    `fail_fast`, `dirty`: as in a file, and whatever else a file may have in `fields`. `folder`:
+    what paths are relative to. `apply`: write the result to the work tree. `bisect`: if the check
+    fails, find the sub-plans to leave out. `where`: the `RunOptions`. A durable run goes on if it
+    exists: sub-plans that are as they were are kept, and with `retry_failed` those that had failed
+    run again. What is wrong is a `BadSpec`, before anything is run.
     """
     data: dict[str, Any] = {
         **plain(fields or {}),
         "repo": os.fspath(repo),
         "goal": goal,
         "files": plain(files),
-        "max_parallel": max_parallel,
+        "max_parallel": cap,
         "merge": merge,
-        "retry": retry,
+        "retry": _times(retry),
         "fail_fast": fail_fast,
         "dirty": dirty,
     }
     more = {"split": split, "verify": verify, "check": check}
     data.update((name, plain(value)) for name, value in more.items() if value is not None)
     data["each"], objects = _each(each)
-    document = Document("plan(…)", _absolute(folder), {KEY: data}, objects=objects)
-    made = RunnablePlan(document, options=PlanRunOptions(bisect=bisect, apply=apply))
-    durable = run is not None or journal is not None
-    opened = open_run(
-        run,
-        journal=journal if durable else MEMORY,
-        retry_failed=retry_failed,
-        may_change=True,
+    document = Document.of_program("run_plan(…)", folder, {KEY: data}, objects)
+    options = PlanRunOptions(bisect=bisect, apply=apply)
+    made = await in_thread(RunnablePlan, document, options=options)
+    wanted = SystemRun(
         kind=KEY,
-        name=made.title,
+        title=made.title,
         spec=made.spec,
+        folder=made.folder,
         caps=made.caps,
         budget=made.budget,
-        subscribers=subscribers,
+        may_change=True,
+        retry_failed=retry_failed,
     )
-    async with opened as found:
-        if durable:
-            found.note("environment", environment(made.folder))
+
+    async def body(run: Run) -> PlanResult:
         resolved = made.resolved
-        summary = await execute(resolved, found, bisect=bisect)
-        found.conclude(summary.counts)
-        delivery = await deliver(resolved, summary.result, found, to_work_tree=apply)
-        commands = Commands(found)
+        summary = await execute(resolved, run, bisect=bisect)
+        delivery = await deliver(resolved, summary.result, run, to_work_tree=apply)
+        commands = Commands(run)
         return PlanResult(
-            run_id=found.id,
+            run_id=None,
             summary=summary,
             delivery=delivery,
             base=resolved.base.commit,
-            notes=[*start_notes(resolved), *note_lines(summary, delivery, commands)],
+            notes=[*note_lines(summary, delivery, commands), *start_notes(resolved)],
             output=output_lines(resolved, summary, delivery, commands),
         )
 
+    found, run_id, stats = await in_run(body, wanted, lambda each: each.summary.counts, **where)
+    return msgspec.structs.replace(found, run_id=run_id, stats=stats)
 
-def plan_sync(goal: str, each: Each, **options: Unpack[PlanOptions]) -> PlanResult:
-    """`plan` for code without an event loop."""
-    return run_sync(plan(goal, each, **options))
+
+run_plan_sync = sync_twin(run_plan)
 
 
 def _each(given: Each) -> tuple[dict[str, Any], dict[str, Any]]:
     """As a file has it; an object becomes its name, with the object beside it."""
-    if not isinstance(given, Mapping):
-        name = f"{given.__module__}:{getattr(given, '__qualname__', type(given).__qualname__)}"
-        return {"call": name}, {name: given}
-    data = plain(given)
-    model = data.get("model")
-    if model is None or isinstance(model, str | dict):
-        return data, {}
-    return {**data, "model": model.name}, {model.name: model}
+    objects: dict[str, Any] = {}
+    if isinstance(given, Mapping):
+        data = plain(given)
+        if "model" in data:
+            data["model"] = plain_model(given["model"], objects)
+        return data, objects
+    name = f"{given.__module__}:{getattr(given, '__qualname__', type(given).__qualname__)}"
+    return {"call": name}, {name: given}
 
 
-def _absolute(folder: str | os.PathLike[str]) -> Path:
-    return Path(folder).absolute()
+def _times(retry: RetryLike) -> int:
+    given = as_retry(retry)
+    if given != Retry(given.times):
+        step = "Give a number: the next try begins at once, and is told why the last one failed"
+        raise UsageError(f"retry of a plan is {retry!r}", step)
+    return given.times

@@ -15,7 +15,7 @@ from fanwise.core.caps import Caps
 from fanwise.errors import FanwiseError, UsageError
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
-from fanwise.kernel.perform import perform
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.plan.model.node import Node
 from fanwise.plan.run.apply_result import deliver, roll_back
@@ -81,9 +81,9 @@ class RunnablePlan:
         }
 
     @cached_property
-    def caps(self) -> Caps:
-        """Those of the file, and the workspaces."""
-        return self.resolved.caps(self.resolved.slots)
+    def caps(self) -> Caps | None:
+        """Those of the file."""
+        return self.resolved.spec.make_caps()
 
     @cached_property
     def budget(self) -> Budget | None:
@@ -104,7 +104,9 @@ class RunnablePlan:
         estimate = estimate_of(self.resolved, self.resolved.tree.leaves)
         budget = {} if self.budget is None else self.budget.limits
         lines, facts = plan_lines(self.resolved, estimate), facts_of(self.resolved, estimate)
-        return Preview(self.title, None, self.caps.current, budget, lines, facts)
+        caps = self.resolved.caps(self.resolved.slots).current
+        caps |= {} if self.caps is None else self.caps.current
+        return Preview(self.title, None, caps, budget, lines, facts)
 
     def approval(self, journal: Journal | None, run: RunRecord | None) -> Approval | None:
         """What somebody has to agree to; None: nothing that is not known would be done."""
@@ -140,15 +142,15 @@ class RunnablePlan:
         """Do all sub-plans, merge what they changed, leave the result."""
         if self._options.rollback:
             return await self._roll_back(run)
-        run.note("environment", await perform(environment, self.folder))
+        run.note("environment", await in_thread(environment, self.folder))
         resolved, options = self.resolved, self._options
         found = await execute(resolved, run, bisect=options.bisect, grew=self.drawing.grew)
         delivery = await deliver(resolved, found.result, run, to_work_tree=options.apply)
-        good = found.good and not delivery.problem
+        ok = found.ok and not delivery.problem
         document = {
             "base": resolved.base.commit,
             "goal": resolved.spec.goal,
-            "good": good,
+            "ok": ok,
             **msgspec.to_builtins(found),
             **msgspec.to_builtins(delivery),
         }
@@ -158,7 +160,7 @@ class RunnablePlan:
         if not self._shown and not run.resumed:
             notes += start_notes(resolved)
         again = ["--retry-failed"] if found.halted is not None else []
-        return End(document, output, notes, 0 if good else 1, found.counts, resume_with=again)
+        return End(document, output, notes, 0 if ok else 1, found.counts, resume_with=again)
 
     async def _roll_back(self, run: Run) -> End:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,6 +36,16 @@ class Document:
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self._text = text
         self._places = places
+
+    @staticmethod
+    def of_program(
+        name: str,
+        folder: str | os.PathLike[str],
+        data: dict[str, Any],
+        objects: Mapping[str, Any] | None = None,
+    ) -> Document:
+        """What a program gave instead of a file. `name`: what it called."""
+        return Document(name, Path(folder).absolute(), data, objects=objects)
 
     def __repr__(self) -> str:
         return f"<Document {self.name}: {', '.join(self.data)}>"

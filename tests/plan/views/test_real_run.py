@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fanwise.journal.open import open_journal
-from fanwise.plan import PlanResult, SubPlan, Work, plan_sync
+from fanwise.plan import PlanResult, SubPlan, Work, run_plan_sync
 from fanwise.plan.state.recorded import Recorded, read_run
 from fanwise.plan.system import SYSTEM
 from tests.workspaces.support import git, write
@@ -55,7 +55,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlanResult, Recorded,
         git(repo, "add", "-A")
         git(repo, "commit", "-q", "-m", "one")
         journal = place / "journal.db"
-        result = plan_sync(
+        result = run_plan_sync(
             "Make it good", work, files="src/**", repo=repo,
             split={"mode": "directory", "max_files": 2}, verify="! grep -l bad {files}",
             check="true", run="real", journal=journal, folder=place,

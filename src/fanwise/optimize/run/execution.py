@@ -12,7 +12,7 @@ from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import path_here
+from fanwise.kernel.scope import ledger_here, path_here, with_own_caps
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.optimize.propose.port import Unusable
 from fanwise.optimize.run.drive import drive
@@ -65,9 +65,9 @@ async def execute(case: ResolvedSpec, run: Run) -> JudgedRun:
             board = Board(case.given, board_options(case), _claims(run))
             async with Workbench(case, pool, folder) as workbench:
                 work = ItemWork(case, workbench)
-                await drive(
-                    board, work.perform, case.caps(slots), run, learn=work.learn, kept=work.kept
-                )
+                declared = ledger_here(None, run).resources
+                caps = with_own_caps(case.caps(slots, declared), run)
+                await drive(board, work.perform, caps, run, learn=work.learn, kept=work.kept)
     if board.fatal is not None:
         raise board.fatal
     return _executed(board, work, start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import msgspec
@@ -54,14 +54,10 @@ class ResolvedSpec(msgspec.Struct, frozen=True):
         can = self.recorded and self.spec.benched.command is None
         return can and (self.spec.profile or self.spec.rounds.refine > 0)
 
-    def caps(self, slots: int) -> Caps:
-        """Those of the file, and those of the run itself."""
-        own: dict[str, list[Limit]] = {
-            WORKSPACES: [slots],
-            CPU: [Exclusive(slots)],
-            PROPOSE: [AT_ONCE],
-        }
-        return Caps({**own, **self.spec.limits()})
+    def caps(self, slots: int, declared: Container[str] = ()) -> Caps:
+        """Those of the run itself. `declared`: what is bounded already."""
+        own: dict[str, Limit] = {WORKSPACES: slots, CPU: Exclusive(slots)}
+        return Caps(own if PROPOSE in declared else {**own, PROPOSE: AT_ONCE})
 
 
 def resolve_spec(

@@ -19,7 +19,9 @@ from fanwise.specs.system import Preview
 from fanwise.workspaces.git import Git
 
 
-def preview(case: ResolvedSpec, title: str, caps: Caps, budget: Budget | None) -> Preview:
+def preview(
+    case: ResolvedSpec, title: str, declared: Caps | None, budget: Budget | None
+) -> Preview:
     """The target, the candidates and which of them apply, how they are judged and measured."""
     unfit = {each.name: why for each in case.given if (why := unfit_reason(case, each))}
     facts: dict[str, Any] = {
@@ -30,7 +32,9 @@ def preview(case: ResolvedSpec, title: str, caps: Caps, budget: Budget | None) -
         "sandbox": case.spec.sandbox and not unusable(),
     }
     lines = [*_candidates(case, unfit), *_judged(case), *_run_in(case)]
-    return Preview(title, None, caps.current, {} if budget is None else budget.limits, lines, facts)
+    caps = case.caps(case.spec.slots).current
+    caps |= {} if declared is None else declared.current
+    return Preview(title, None, caps, {} if budget is None else budget.limits, lines, facts)
 
 
 def most_proposals(case: ResolvedSpec) -> int:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import files_of, kept_files
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current, path_here
+from fanwise.kernel.scope import current, path_here, with_own_caps
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.model.node import Tree
@@ -49,7 +49,7 @@ async def execute(
         work = await in_thread(
             ItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(resolved)
         )
-        caps = resolved.caps(len(pool or ()) or resolved.slots)
+        caps = with_own_caps(resolved.caps(len(pool or ()) or resolved.slots), run)
         await drive(
             board, work.perform, resolved.spec.max_parallel, caps, run, lost=before.lost, grew=grew
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.core.caps import Caps, Limit
+from fanwise.core.caps import Caps
 from fanwise.plan.merge.publish import check_result
 from fanwise.plan.model.digest import digest
 from fanwise.plan.model.node import Node, Split, Tree
@@ -91,9 +91,8 @@ class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
         return digest("work", named, self.place.inside, (self.base.workflow or {}).get("data"))
 
     def caps(self, slots: int) -> Caps:
-        """Those of the file, and the workspaces."""
-        own: dict[str, list[Limit]] = {RESERVED: [slots]}
-        return Caps({**own, **self.spec.limits()})
+        """Those of the run itself: its workspaces."""
+        return Caps({RESERVED: slots})
 
     def _most(self, leaf: Node) -> int:
         """How many leaves it may come to."""

@@ -84,7 +84,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return self.result is not None or self.checks[-1].passed
 
     @property
-    def good(self) -> bool:
+    def ok(self) -> bool:
         """Whether all leaves are done, merged and checked, and nothing is in doubt."""
         done = self.count("done", "unchanged", "split") == len(self.leaves)
         doubtful = bool(self.broken) and not self.checks

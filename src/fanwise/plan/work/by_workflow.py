@@ -20,6 +20,7 @@ from typing import Any
 from fanwise.errors import BudgetExceeded, FanwiseError, WorkFailed, one_line
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run_inside import RunInside
+from fanwise.kernel.scope import caps_here
 from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, in_time
 from fanwise.plan.work.subplans import read_subplans
@@ -101,7 +102,7 @@ async def _executed(plan: Plan) -> End:
         execute,
         [KEY],
         cap=1,
-        caps=plan.caps,
+        caps=caps_here(plan.caps, None),
         budget=plan.budget,
         run=run,
         name="work",

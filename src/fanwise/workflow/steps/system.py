@@ -12,7 +12,7 @@ from typing import Any
 
 from fanwise.errors import StepFailed
 from fanwise.kernel.fan_out import fan_out
-from fanwise.kernel.scope import current_run
+from fanwise.kernel.scope import caps_here, current_run
 from fanwise.specs import Document, End, Plan, read, system
 from fanwise.specs.system import plan_of
 from fanwise.view.run_summary import status_text
@@ -55,7 +55,7 @@ class System:
             execute,
             [step.type],
             cap=1,
-            caps=plan.caps,
+            caps=caps_here(plan.caps, None),
             budget=plan.budget,
             name=place.version,
             key=str,
