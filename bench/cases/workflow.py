@@ -18,10 +18,10 @@ from typing import Any
 from bench.harness import Row, fresh
 from fanwise import open_run
 from fanwise.specs import parse
-from fanwise.workflow.asked import Asked
-from fanwise.workflow.plan import WorkflowPlan
-from fanwise.workflow.setting import Setting
-from fanwise.workflow.spec import load
+from fanwise.workflow.run.options import RunOptions
+from fanwise.workflow.runnable import RunnableWorkflow
+from fanwise.workflow.spec.workflow_file import load
+from fanwise.workflow.state.setting import Setting
 
 ITEMS = 5_000
 WIDE, NARROW = 64, 8
@@ -93,7 +93,7 @@ def _run(kind: str, items: int, width: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         read = parse(text.replace("STEP", TEMPLATES[kind]).encode(), "w.yaml", here)
-        plan = WorkflowPlan(load(read, types=types), Setting(here, types=types), Asked())
+        plan = RunnableWorkflow(load(read, types=types), Setting(here, types=types), RunOptions())
         journal = here / "journal.db"
         with open_run(journal=journal):  # creating the tables is not what is measured here
             pass
@@ -102,7 +102,7 @@ def _run(kind: str, items: int, width: int) -> list[float]:
         return [time.perf_counter() - began, _written() - before]
 
 
-async def _execute(plan: WorkflowPlan, journal: Path) -> None:
+async def _execute(plan: RunnableWorkflow, journal: Path) -> None:
     async with open_run("b", journal=journal, spec=plan.spec, caps=plan.caps) as run:
         ending = await plan.ending(run)
     assert ending.status == "completed"

@@ -13,13 +13,13 @@ from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal
 from fanwise.specs import Document, read
 from fanwise.testing import MemoryJournal
-from fanwise.workflow.asked import Asked
-from fanwise.workflow.plan import WorkflowPlan
-from fanwise.workflow.report import Ending
-from fanwise.workflow.setting import Setting
-from fanwise.workflow.spec import Workflow, load
+from fanwise.workflow.run.options import RunOptions
+from fanwise.workflow.runnable import RunnableWorkflow
+from fanwise.workflow.spec.workflow_file import Workflow, load
+from fanwise.workflow.state.setting import Setting
 from fanwise.workflow.steps.gate import Ask
-from fanwise.workflow.steps.port import Place
+from fanwise.workflow.steps.port import StepPlace
+from fanwise.workflow.views.end_text import Ending
 
 from .support import document, file_of
 
@@ -42,7 +42,7 @@ class World:
         """What `workflow` steps may name, besides the files that are there."""
         self._types: Types = {"do": self.do, **types}
 
-    async def do(self, fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    async def do(self, fields: Mapping[str, Any], place: StepPlace) -> dict[str, Any]:
         """Takes `sleep` seconds, then fails if it is told to; gives `give`."""
         self.ran.append(place.path)
         self.in_flight += 1
@@ -68,9 +68,9 @@ class World:
             return document(self.files[path.name], path.name, path.parent)
         return read(path)
 
-    def plan(self, steps: str, more: str = "", **asked: Any) -> WorkflowPlan:
+    def plan(self, steps: str, more: str = "", **asked: Any) -> RunnableWorkflow:
         setting = Setting(self.project, types=self._types)
-        return WorkflowPlan(self._load(steps, more), setting, Asked(**asked), ask=self.ask)
+        return RunnableWorkflow(self._load(steps, more), setting, RunOptions(**asked), ask=self.ask)
 
     async def run(self, steps: str, more: str = "", **asked: Any) -> Ending:
         """A new run, called `r`."""
@@ -81,10 +81,10 @@ class World:
     ) -> Ending:
         """Go on with it, as another process would."""
         spec = JSON.decode(self.journal.run("r").spec)
-        plan = WorkflowPlan(
+        plan = RunnableWorkflow(
             self._load(steps, more),
             Setting(self.project, types=self._types),
-            Asked(**asked),
+            RunOptions(**asked),
             before=spec["inputs"],
             digests=spec["digests"],
             ask=self.ask,
@@ -92,7 +92,7 @@ class World:
         return await self._execute(plan, resume=True, retry_failed=retry_failed)
 
     async def _execute(
-        self, plan: WorkflowPlan, *, resume: bool, retry_failed: bool = False
+        self, plan: RunnableWorkflow, *, resume: bool, retry_failed: bool = False
     ) -> Ending:
         run = open_run(
             "r",

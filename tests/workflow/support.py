@@ -10,7 +10,7 @@ import pytest
 
 from fanwise.errors import BadSpec, Problem
 from fanwise.specs import Document, parse
-from fanwise.workflow.spec import Workflow, load
+from fanwise.workflow.spec.workflow_file import Workflow, load
 
 HERE = Path("/project")
 HEADER = 'schema_version: "1.0"\nworkflow: {id: w, name: W, version: 1.0.0}\n'

@@ -9,7 +9,7 @@ import pytest
 
 from fanwise.errors import BadSpec
 from fanwise.specs import Document, parse, read, registry
-from fanwise.workflow.spec import MOST_FILES, MOST_INCLUDED, load
+from fanwise.workflow.spec.workflow_file import MOST_FILES, MOST_INCLUDED, load
 from tests.workflow.support import HEADER, document, file_of, problems
 
 GATE = "{id: g, type: gate, message: m"

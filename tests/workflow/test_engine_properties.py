@@ -16,9 +16,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fanwise.testing import run_virtual
-from fanwise.workflow.report import Ending
 from fanwise.workflow.steps.gate import Ask
-from fanwise.workflow.steps.port import Place
+from fanwise.workflow.steps.port import StepPlace
+from fanwise.workflow.views.end_text import Ending
 from tests.profiles import examples
 
 from .running import World
@@ -220,7 +220,7 @@ class Chances(World):
         self.files = made.texts()
         self._times: Counter[str] = Counter()
 
-    async def chance(self, fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    async def chance(self, fields: Mapping[str, Any], place: StepPlace) -> dict[str, Any]:
         """By where it stands, and, if `tries` says so, by how often it was tried there."""
         self._times[place.path] += 1
         tried = self._times[place.path] if fields.get("tries") else 0
@@ -330,7 +330,7 @@ def test_a_resume_of_a_completed_run_begins_nothing_that_was_cut_short(
 class Flaky(Chances):
     """Its steps fail the first `fail` times that they are performed at a path."""
 
-    async def do(self, fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    async def do(self, fields: Mapping[str, Any], place: StepPlace) -> dict[str, Any]:
         if "seed" not in fields:
             self._times[place.path] += 1
             fails = self._times[place.path] <= int(fields.get("fail") or 0)

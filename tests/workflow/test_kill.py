@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fanwise.journal.open import open_journal
-from fanwise.workflow.engine.result import record_of
+from fanwise.workflow.state.step_result import record_of
 from tests.cli.support import Place
 from tests.marks import slow, slow_after
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fanwise.workflow.report import Ending
+from fanwise.workflow.views.end_text import Ending
 
 from .running import World, output, statuses
 from .support import file_of, problems

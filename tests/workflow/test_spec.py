@@ -9,10 +9,9 @@ import pytest
 
 from fanwise.errors import BadSpec, UsageError
 from fanwise.specs import Document, read
-from fanwise.workflow import step_types
 from fanwise.workflow.expressions import truth
-from fanwise.workflow.spec import bind_inputs, load
-from fanwise.workflow.step_specs import (
+from fanwise.workflow.spec import step_types
+from fanwise.workflow.spec.steps import (
     CommandStep,
     CustomStep,
     DoWhileStep,
@@ -29,6 +28,7 @@ from fanwise.workflow.step_specs import (
     WhileStep,
     WorkflowStep,
 )
+from fanwise.workflow.spec.workflow_file import bind_inputs, load
 from tests.workflow.support import HEADER, document, file_of, workflow
 
 WHOLE = """\

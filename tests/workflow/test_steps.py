@@ -15,13 +15,13 @@ import pytest
 
 from fanwise.errors import BadSpec, UsageError
 from fanwise.specs import read
-from fanwise.workflow import step_types
-from fanwise.workflow.asked import Asked
-from fanwise.workflow.engine.frame import Frame, Home, Layer
-from fanwise.workflow.plan import again, plan
-from fanwise.workflow.report import Ending
-from fanwise.workflow.step_specs import ShellStep
+from fanwise.workflow.run.options import RunOptions
+from fanwise.workflow.runnable import again, plan
+from fanwise.workflow.spec import step_types
+from fanwise.workflow.spec.steps import ShellStep
+from fanwise.workflow.state.frame import Frame, Home, Layer
 from fanwise.workflow.steps.shell import Shell
+from fanwise.workflow.views.end_text import Ending
 
 from .running import World, output, statuses
 from .support import HEADER, file_of, workflow
@@ -131,7 +131,7 @@ def test_the_author_or_spec_kit_may_make_a_value_a_part_of_the_line(
     more = "inputs: {v: {type: string, required: true}}\n"
     file.write_text(file_of(f'- {{id: a, type: shell, run: "{line}"}}', more))
     monkeypatch.chdir(tmp_path)
-    asked = Asked(input={"v": "touch ran"}, compat=compat)
+    asked = RunOptions(input={"v": "touch ran"}, compat=compat)
     asyncio.run(_execute(plan(read(str(file)), asked)))
     assert (tmp_path / "ran").exists()
 
@@ -339,20 +339,20 @@ def test_types_of_the_project_need_trust(tmp_path: Path, monkeypatch: Any) -> No
     file.write_text(file_of("- {id: s, type: shout, what: hello}"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadSpec, match=r"no type of steps 'shout'.*say --trust-project"):
-        plan(read(str(file)), Asked())
+        plan(read(str(file)), RunOptions())
     assert not (tmp_path / "imported").exists()
-    trusted = plan(read(str(file)), Asked(trust_project=True))
+    trusted = plan(read(str(file)), RunOptions(trust_project=True))
     ending = asyncio.run(_execute(trusted))
     assert output(ending, "s") == {"said": "HELLO"}
     (tmp_path / "imported").unlink()
     with pytest.raises(BadSpec, match=r"no type of steps 'shout'.*say --trust-project"):
-        again(trusted.spec, Asked())
+        again(trusted.spec, RunOptions())
     assert not (tmp_path / "imported").exists()
-    assert "hello" in str(again(trusted.spec, Asked(trust_project=True)).describe())
+    assert "hello" in str(again(trusted.spec, RunOptions(trust_project=True)).describe())
     # What the project does not have is not promised.
     file.write_text(file_of("- {id: s, type: whisper, what: hello}"))
     with pytest.raises(BadSpec, match="no type of steps 'whisper'") as caught:
-        plan(read(str(file)), Asked())
+        plan(read(str(file)), RunOptions())
     assert "--trust-project" not in str(caught.value)
 
 

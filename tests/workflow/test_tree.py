@@ -10,8 +10,8 @@ import msgspec
 
 from fanwise.testing import virtual_time
 from fanwise.view.run_detail import detail_lines, run_detail
-from fanwise.workflow.steps.port import Place
-from fanwise.workflow.tree import tree_lines
+from fanwise.workflow.steps.port import StepPlace
+from fanwise.workflow.views.tree import tree_lines
 
 from .running import World
 from .support import file_of
@@ -48,7 +48,7 @@ async def test_what_is_in_flight_stands_where_it_belongs(tmp_path: Path) -> None
     seen: dict[str, list[list[str]]] = {}
     dead: dict[str, list[list[str]]] = {}
 
-    async def look(fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    async def look(fields: Mapping[str, Any], place: StepPlace) -> dict[str, Any]:
         run = world.journal.run("r")
         killed = msgspec.structs.replace(run, status="halted", owner=None)
         for found, record in ((seen, run), (dead, killed)):
@@ -99,7 +99,7 @@ async def test_what_is_in_flight_stands_where_it_belongs(tmp_path: Path) -> None
 async def test_no_items_are_counted_where_all_so_far_are_inside_of_steps(tmp_path: Path) -> None:
     told: list[str] = []
 
-    async def look(fields: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    async def look(fields: Mapping[str, Any], place: StepPlace) -> dict[str, Any]:
         record = world.journal.run("r")
         tree = tree_lines(world.journal, record, fully=True)
         told.extend(detail_lines(run_detail(world.journal, record), tree))

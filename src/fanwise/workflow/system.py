@@ -7,9 +7,9 @@ from typing import Any
 
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.specs import Document, Plan
-from fanwise.workflow.asked import Asked
-from fanwise.workflow.plan import again, plan
-from fanwise.workflow.tree import tree_lines
+from fanwise.workflow.run.options import RunOptions
+from fanwise.workflow.runnable import again, plan
+from fanwise.workflow.views.tree import tree_lines
 
 KEY = "workflow"
 
@@ -19,15 +19,15 @@ class WorkflowSystem:
 
     name = KEY
     tells_all = True
-    options = frozenset(Asked.__struct_fields__)
+    options = frozenset(RunOptions.__struct_fields__)
 
     def plan(self, document: Document, **options: Any) -> Plan:
         """A file, checked completely."""
-        return plan(document, Asked(**options))
+        return plan(document, RunOptions(**options))
 
     def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
         """What the journal kept of it."""
-        return again(spec, Asked(**options))
+        return again(spec, RunOptions(**options))
 
     def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree of its steps."""

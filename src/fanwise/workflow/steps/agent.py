@@ -16,15 +16,15 @@ from fanwise.models import Options, Request, ask, connect
 from fanwise.models.names import BUILT_IN, PROVIDERS
 from fanwise.models.port import Message
 from fanwise.processes import Command
-from fanwise.workflow.engine.frame import Frame
-from fanwise.workflow.engine.result import Result
 from fanwise.workflow.expressions.impossible import kind
 from fanwise.workflow.expressions.shown import shown
-from fanwise.workflow.input_specs import AUTO
-from fanwise.workflow.integrations import Integration, argv, command_argv, named, of_project
-from fanwise.workflow.step_specs import AgentStep, CommandStep, PromptStep
+from fanwise.workflow.spec.inputs import AUTO
+from fanwise.workflow.spec.steps import AgentStep, CommandStep, PromptStep
+from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.child import KEEP, run_child
-from fanwise.workflow.steps.port import Place, Resolved
+from fanwise.workflow.steps.integrations import Integration, argv, command_argv, named, of_project
+from fanwise.workflow.steps.port import Resolved, StepPlace
 
 SPEC_KIT_FILE = Path(".specify") / "integration.json"
 """Where spec-kit keeps which agent a project uses."""
@@ -79,14 +79,14 @@ class AgentCommand:
         who = _who(step, frame, self._agents)
         return {"command": step.command.text(roots), "input": given, **who}
 
-    async def perform(self, step: CommandStep, resolved: Resolved, place: Place) -> Result:
+    async def perform(self, step: CommandStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Run it. `UsageError` if nobody can."""
         agent = self._agents.named(resolved["integration"])
         args, command = shown(resolved["input"].get("args")), resolved["command"]
         words = command_argv(agent, command, args, resolved["model"], resolved["options"])
         return await _run(step, words, resolved, place)
 
-    def needs(self, step: CommandStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+    def needs(self, step: CommandStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """None of its own."""
         return {}
 
@@ -104,20 +104,22 @@ class AgentPrompt:
         who = _who(step, frame, self._agents)
         return {"prompt": step.prompt.text(frame.roots()), **who}
 
-    async def perform(self, step: PromptStep, resolved: Resolved, place: Place) -> Result:
+    async def perform(self, step: PromptStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Run it, or ask the model. `UsageError` if nobody can."""
         if is_model(resolved["model"]):
-            return Result("completed", await _asked(step, resolved))
+            return StepResult("completed", await _asked(step, resolved))
         agent = self._agents.named(resolved["integration"])
         words = argv(agent, resolved["prompt"], resolved["model"], resolved["options"])
         return await _run(step, words, resolved, place)
 
-    def needs(self, step: PromptStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+    def needs(self, step: PromptStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """None of its own: the call to a model has those of its provider."""
         return {}
 
 
-async def _run(step: AgentStep, words: list[str], resolved: Resolved, place: Place) -> Result:
+async def _run(
+    step: AgentStep, words: list[str], resolved: Resolved, place: StepPlace
+) -> StepResult:
     command = Command(
         *words,
         cwd=str(place.project),
@@ -137,7 +139,7 @@ async def _run(step: AgentStep, words: list[str], resolved: Resolved, place: Pla
             f"which is not installed: {error.message}",
             output,
         ) from error
-    return Result("completed", {**resolved, **output, "dispatched": True})
+    return StepResult("completed", {**resolved, **output, "dispatched": True})
 
 
 def is_model(name: str | None) -> bool:

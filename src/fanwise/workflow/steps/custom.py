@@ -5,8 +5,8 @@
         return {"sent": True}                 # the step's output: JSON-able
 
 `fields` are the keys of the step that are not fanwise's, with `{{ }}` replaced; `place` says where
-it runs (`fanwise.workflow.steps.port.Place`). An exception is the step's failure; `StepFailed` may
-carry an output. A package says in its `pyproject.toml`:
+it runs (`fanwise.workflow.steps.port.StepPlace`). An exception is the step's failure; `StepFailed`
+may carry an output. A package says in its `pyproject.toml`:
 
     [project.entry-points."fanwise.steps"]
     notify = "my_package.notify:notify"
@@ -25,15 +25,15 @@ from typing import Any
 
 from fanwise.errors import StepFailed, UsageError
 from fanwise.kernel.perform import perform
-from fanwise.workflow import step_types
-from fanwise.workflow.engine.frame import Frame
-from fanwise.workflow.engine.result import Result
-from fanwise.workflow.step_specs import CustomStep
-from fanwise.workflow.steps.port import Place, Resolved
+from fanwise.workflow.spec import step_types
+from fanwise.workflow.spec.steps import CustomStep
+from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.step_result import StepResult
+from fanwise.workflow.steps.port import Resolved, StepPlace
 
 FOLDER = Path(".fanwise") / "steps"
 
-Function = Callable[[Mapping[str, Any], Place], Any]
+Function = Callable[[Mapping[str, Any], StepPlace], Any]
 
 
 class Custom:
@@ -49,16 +49,16 @@ class Custom:
         roots = frame.roots()
         return {name: value.render(roots) for name, value in step.fields.items()}
 
-    async def perform(self, step: CustomStep, resolved: Resolved, place: Place) -> Result:
+    async def perform(self, step: CustomStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Call it."""
         function = self._of_project.get(step.type) or of_package(step.type)
         output = await perform(function, resolved, place)
         if output is not None and not isinstance(output, dict):
             kind = type(output).__name__
             raise StepFailed(f"a step of type {step.type} gave a {kind}, not a dict")
-        return Result("completed", output or {})
+        return StepResult("completed", output or {})
 
-    def needs(self, step: CustomStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+    def needs(self, step: CustomStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """None of its own."""
         return {}
 

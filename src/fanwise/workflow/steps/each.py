@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fanwise.processes import Command
-from fanwise.workflow.engine.frame import Frame
-from fanwise.workflow.engine.result import Result
-from fanwise.workflow.step_specs import EachStep
+from fanwise.workflow.spec.steps import EachStep
+from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.child import KEEP, run_child
-from fanwise.workflow.steps.port import Place, Resolved
+from fanwise.workflow.steps.port import Resolved, StepPlace
 
 
 class Each:
@@ -22,7 +22,7 @@ class Each:
         roots = frame.roots()
         return {"argv": [text.quoted_render(roots, str) for text in step.argv]}
 
-    async def perform(self, step: EachStep, resolved: Resolved, place: Place) -> Result:
+    async def perform(self, step: EachStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Run it, in the project's folder."""
         command = Command(
             *resolved["argv"],
@@ -31,8 +31,8 @@ class Each:
             keep=KEEP,
             check=False,
         )
-        return Result("completed", await run_child(command, step.timeout))
+        return StepResult("completed", await run_child(command, step.timeout))
 
-    def needs(self, step: EachStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+    def needs(self, step: EachStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """None of its own."""
         return {}

@@ -13,11 +13,11 @@ from typing import Any
 from fanwise.errors import StepFailed
 from fanwise.kernel.perform import perform
 from fanwise.view.progress import TERMINAL
-from fanwise.workflow.engine.frame import Frame
-from fanwise.workflow.engine.history import Answer
-from fanwise.workflow.engine.result import Result
-from fanwise.workflow.step_specs import GateStep, is_rejection
-from fanwise.workflow.steps.port import Place, Resolved
+from fanwise.workflow.spec.steps import GateStep, is_rejection
+from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.history import GateAnswer
+from fanwise.workflow.state.step_result import StepResult
+from fanwise.workflow.steps.port import Resolved, StepPlace
 
 MOST_SHOWN = 20_000
 """Characters of a file that are shown."""
@@ -32,7 +32,7 @@ class Gate:
 
     bounds_itself = False
 
-    def __init__(self, answers: Mapping[str, Answer], taken: set[str], ask: Ask | None) -> None:
+    def __init__(self, answers: Mapping[str, GateAnswer], taken: set[str], ask: Ask | None) -> None:
         self._answers = answers
         self._taken = taken
         self._ask = ask
@@ -51,7 +51,7 @@ class Gate:
             "verdict": verdict,
         }
 
-    async def perform(self, step: GateStep, resolved: Resolved, place: Place) -> Result:
+    async def perform(self, step: GateStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Take the answer that there is, or ask for one, or pause."""
         given = self._given(step, resolved, place)
         if given is None and self._ask is not None:
@@ -59,18 +59,18 @@ class Gate:
             given = await perform(self._ask, resolved["message"], shown, resolved["options"])
         output = {name: resolved[name] for name in ("message", "options", "on_reject", "show_file")}
         if given is None:
-            return Result("paused", {**output, "choice": None})
+            return StepResult("paused", {**output, "choice": None})
         choice = chosen(str(given), resolved["options"])
         if choice is None:
             known = ", ".join(resolved["options"])
             raise StepFailed(f"{given!r} is no answer to it; there are: {known}", output)
         return _decided({**output, "choice": choice}, step)
 
-    def needs(self, step: GateStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+    def needs(self, step: GateStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """The terminal, if somebody may be asked there."""
         return {} if self._ask is None else {TERMINAL: 1}
 
-    def _given(self, step: GateStep, resolved: Resolved, place: Place) -> Any:
+    def _given(self, step: GateStep, resolved: Resolved, place: StepPlace) -> Any:
         """What somebody answered, if that is not an answer that was used up before."""
         answer = self._answers.get(place.path)
         if answer is not None and answer.execution > place.decided:
@@ -86,12 +86,12 @@ def chosen(given: str, options: list[str]) -> str | None:
     return next((option for option in options if option.strip().lower() == word), None)
 
 
-def _decided(output: dict[str, Any], step: GateStep) -> Result:
+def _decided(output: dict[str, Any], step: GateStep) -> StepResult:
     if not is_rejection(output["choice"]) or step.on_reject == "skip":
-        return Result("completed", output)
+        return StepResult("completed", output)
     if step.on_reject == "retry":
-        return Result("paused", output, "rejected; it is asked again on the next resume")
-    return Result("aborted", {**output, "aborted": True}, f"rejected at {step.id}")
+        return StepResult("paused", output, "rejected; it is asked again on the next resume")
+    return StepResult("aborted", {**output, "aborted": True}, f"rejected at {step.id}")
 
 
 def _text_of(file: str | None, project: Path) -> str | None:

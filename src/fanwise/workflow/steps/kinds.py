@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fanwise.workflow.engine.history import History
-from fanwise.workflow.setting import Setting
-from fanwise.workflow.step_specs import (
+from fanwise.workflow.spec.steps import (
     CommandStep,
     CustomStep,
     EachStep,
@@ -18,6 +16,8 @@ from fanwise.workflow.step_specs import (
     Step,
     SystemStep,
 )
+from fanwise.workflow.state.history import RunHistory
+from fanwise.workflow.state.setting import Setting
 from fanwise.workflow.steps.agent import AgentCommand, AgentPrompt, Agents
 from fanwise.workflow.steps.custom import Custom
 from fanwise.workflow.steps.each import Each
@@ -28,7 +28,7 @@ from fanwise.workflow.steps.shell import Shell
 from fanwise.workflow.steps.system import System
 
 
-def kinds(setting: Setting, history: History, ask: Ask | None) -> Mapping[type[Step], Leaf[Any]]:
+def kinds(setting: Setting, history: RunHistory, ask: Ask | None) -> Mapping[type[Step], Leaf[Any]]:
     """All leaves. `ask`: how somebody is asked; None: nobody is there."""
     agents = Agents(setting.project)
     return {

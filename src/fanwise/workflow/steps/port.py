@@ -13,15 +13,15 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from fanwise.workflow.engine.frame import Frame
-from fanwise.workflow.engine.result import Result
-from fanwise.workflow.step_specs import Step
+from fanwise.workflow.spec.steps import Step
+from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.step_result import StepResult
 
 S_contra = TypeVar("S_contra", bound=Step, contravariant=True)
 Resolved = dict[str, Any]
 
 
-class Place(msgspec.Struct, frozen=True):
+class StepPlace(msgspec.Struct, frozen=True):
     """Where a leaf is performed."""
 
     path: str
@@ -51,8 +51,8 @@ class Leaf(Protocol[S_contra]):
     def resolve(self, step: S_contra, frame: Frame) -> Resolved:
         """What it would do. `BadExpression`."""
 
-    async def perform(self, step: S_contra, resolved: Resolved, place: Place) -> Result:
+    async def perform(self, step: S_contra, resolved: Resolved, place: StepPlace) -> StepResult:
         """Do it. `StepFailed` with its output; every other exception is a failure too."""
 
-    def needs(self, step: S_contra, resolved: Resolved, place: Place) -> Mapping[str, int]:
+    def needs(self, step: S_contra, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """Caps that it needs besides those that the file names."""

@@ -12,12 +12,12 @@ from typing import Any
 from fanwise.errors import StepFailed
 from fanwise.processes import Command
 from fanwise.processes.shell_line import place_values
-from fanwise.workflow.engine.frame import Frame
-from fanwise.workflow.engine.result import Result
 from fanwise.workflow.expressions.json_text import read_json
-from fanwise.workflow.step_specs import ShellStep
+from fanwise.workflow.spec.steps import ShellStep
+from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.child import KEEP, run_child
-from fanwise.workflow.steps.port import Place, Resolved
+from fanwise.workflow.steps.port import Resolved, StepPlace
 
 
 class Shell:
@@ -34,7 +34,7 @@ class Shell:
         line = [_pasted(step, roots)] if self._compat else [*step.run.marked(roots)]
         return {"line": line, "output_format": step.output_format}
 
-    async def perform(self, step: ShellStep, resolved: Resolved, place: Place) -> Result:
+    async def perform(self, step: ShellStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Run it; with `output_format: json` its stdout must be that."""
         line, *values = resolved["line"]
         command = Command(
@@ -49,9 +49,9 @@ class Shell:
         output = await run_child(command, step.timeout)
         if step.output_format == "json":
             output["data"] = _data(output)
-        return Result("completed", output)
+        return StepResult("completed", output)
 
-    def needs(self, step: ShellStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+    def needs(self, step: ShellStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """None of its own."""
         return {}
 

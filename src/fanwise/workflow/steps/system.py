@@ -16,10 +16,10 @@ from fanwise.kernel.scope import caps_here, current_run
 from fanwise.specs import Document, End, Plan, read, system
 from fanwise.specs.system import plan_of
 from fanwise.view.run_summary import status_text
-from fanwise.workflow.engine.frame import Frame
-from fanwise.workflow.engine.result import Result
-from fanwise.workflow.step_specs import SystemStep
-from fanwise.workflow.steps.port import Place, Resolved
+from fanwise.workflow.spec.steps import SystemStep
+from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.step_result import StepResult
+from fanwise.workflow.steps.port import Resolved, StepPlace
 
 Literally = Callable[[Mapping[str, Any], Path], Plan]
 """A system may have a method of this name: fields whose texts are no templates."""
@@ -41,7 +41,7 @@ class System:
         assert step.spec is not None
         return {"spec": step.spec.render(frame.roots())}
 
-    async def perform(self, step: SystemStep, resolved: Resolved, place: Place) -> Result:
+    async def perform(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Execute it, under its own caps and its own budget."""
         plan = self._plan(step, resolved, place)
         ends: list[End] = []
@@ -64,11 +64,11 @@ class System:
         outcomes.values()
         return _result(ends[0])
 
-    def needs(self, step: SystemStep, resolved: Resolved, place: Place) -> Mapping[str, int]:
+    def needs(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """None of its own."""
         return {}
 
-    def _plan(self, step: SystemStep, resolved: Resolved, place: Place) -> Plan:
+    def _plan(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> Plan:
         found = system(step.type)
         if "file" in resolved:
             return plan_of(found, read(resolved["file"]), {})
@@ -80,15 +80,15 @@ class System:
         return plan_of(found, document, {})
 
 
-def _result(end: End) -> Result:
+def _result(end: End) -> StepResult:
     output: dict[str, Any] = {"result": end.document, "exit_code": end.exit_code}
     output["stdout"] = "".join(f"{line}\n" for line in end.output)
     output["stderr"] = "".join(f"{line}\n" for line in end.notes)
     if end.exit_code == PAUSED:
-        return Result("paused", output)
+        return StepResult("paused", output)
     if end.exit_code != 0 or (end.counts is not None and end.counts.short):
         raise StepFailed(_reason(end), output)
-    return Result("completed", output)
+    return StepResult("completed", output)
 
 
 def _reason(end: End) -> str:

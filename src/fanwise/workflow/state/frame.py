@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from fanwise.workflow.engine.result import Moment, Result
-from fanwise.workflow.step_specs import Step
+from fanwise.workflow.spec.steps import Step
+from fanwise.workflow.state.step_result import Moment, StepResult
 
 States = dict[str, dict[str, Any]]
 Namer = Callable[[str], str]
@@ -116,7 +116,7 @@ class Frame(msgspec.Struct, frozen=True):
             "context": context,
         }
 
-    def put(self, step: Step, path: str, result: Result) -> None:
+    def put(self, step: Step, path: str, result: StepResult) -> None:
         """What came of a step, for the expressions of those after it."""
         seen = {"id": path, "status": result.status, "output": result.output, "error": result.error}
         self.steps.put(path, seen)

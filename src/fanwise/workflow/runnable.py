@@ -17,30 +17,30 @@ from fanwise.kernel.run import Run
 from fanwise.specs import Document, End
 from fanwise.specs.nearest import did_you_mean
 from fanwise.view.progress import TERMINAL
-from fanwise.workflow.asked import Asked
-from fanwise.workflow.dry_run import lines_of
-from fanwise.workflow.engine.frame import Frame, Layer
-from fanwise.workflow.engine.history import PAUSED, Given, Paused, opened, paused_gate
-from fanwise.workflow.engine.interpreter import Interpreter, home_of
-from fanwise.workflow.engine.leaves import Interrupted, Leaves
-from fanwise.workflow.engine.result import Result
-from fanwise.workflow.report import Ending
-from fanwise.workflow.setting import Setting
-from fanwise.workflow.spec import Workflow, bind_inputs, load, path_of
+from fanwise.workflow.run.interpreter import Interpreter, home_of
+from fanwise.workflow.run.leaves import Interrupted, Leaves
+from fanwise.workflow.run.options import RunOptions
+from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs, load, path_of
+from fanwise.workflow.state.frame import Frame, Layer
+from fanwise.workflow.state.history import PAUSED, Given, Paused, opened, paused_gate
+from fanwise.workflow.state.setting import Setting
+from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.custom import Function, names_of_project, of_project
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.kinds import kinds
-from fanwise.workflow.terminal import ask, is_interactive
+from fanwise.workflow.steps.terminal import ask, is_interactive
+from fanwise.workflow.views.dry_run import lines_of
+from fanwise.workflow.views.end_text import Ending
 
 
-class WorkflowPlan:
+class RunnableWorkflow:
     """A file that can be run. Making one checks all of it."""
 
     def __init__(
         self,
         workflow: Workflow,
         setting: Setting,
-        asked: Asked,
+        asked: RunOptions,
         *,
         before: Mapping[str, Any] | None = None,
         digests: Mapping[str, str] | None = None,
@@ -206,7 +206,9 @@ def _state(file: Path, digest: str) -> str | None:
     return None if now == digest else "has changed since the run began"
 
 
-def _gate(stop: Result | None, states: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+def _gate(
+    stop: StepResult | None, states: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any] | None:
     """The gate that waits, as spec-kit tells of it."""
     state = {} if stop is None or stop.status != "paused" else states.get(stop.at or "", {})
     if stop is None or state.get("type") != "gate" or state.get("status") != "paused":
@@ -223,16 +225,16 @@ def _not_taken(paths: Collection[str], states: Mapping[str, Mapping[str, Any]]) 
             yield f"no gate took the answer to {path}: none asked there"
 
 
-def plan(document: Document, asked: Asked) -> WorkflowPlan:
+def plan(document: Document, asked: RunOptions) -> RunnableWorkflow:
     """A file, checked completely."""
     project = Path.cwd() if asked.project is None else Path(asked.project)
     types = of_project(project) if asked.trust_project else {}
     untrusted = names_of_project(project)
     workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted)
-    return WorkflowPlan(workflow, _setting(project, asked, types), asked, ask=_ask())
+    return RunnableWorkflow(workflow, _setting(project, asked, types), asked, ask=_ask())
 
 
-def again(spec: Mapping[str, Any], asked: Asked) -> WorkflowPlan:
+def again(spec: Mapping[str, Any], asked: RunOptions) -> RunnableWorkflow:
     """What the journal kept of a run."""
     project = Path(spec["project"])
     types = of_project(project) if asked.trust_project else {}
@@ -251,7 +253,7 @@ def again(spec: Mapping[str, Any], asked: Asked) -> WorkflowPlan:
         untrusted=names_of_project(project),
         read=copy_of,
     )
-    return WorkflowPlan(
+    return RunnableWorkflow(
         workflow,
         _setting(project, asked, types),
         asked,
@@ -261,7 +263,7 @@ def again(spec: Mapping[str, Any], asked: Asked) -> WorkflowPlan:
     )
 
 
-def _setting(project: Path, asked: Asked, types: Mapping[str, Function]) -> Setting:
+def _setting(project: Path, asked: RunOptions, types: Mapping[str, Function]) -> Setting:
     return Setting(project, asked.compat is not None, types)
 
 

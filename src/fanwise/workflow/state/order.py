@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fanwise.workflow.step_specs import Step, WorkflowStep
+from fanwise.workflow.spec.steps import Step, WorkflowStep
 
 ON_FAILURE = "on_failure"
 

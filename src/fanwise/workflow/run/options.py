@@ -10,9 +10,9 @@ import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.specs.nearest import did_you_mean
-from fanwise.workflow.gate_paths import gates_at
-from fanwise.workflow.spec import Workflow
-from fanwise.workflow.step_specs import FanOutStep, GateStep, Step, WorkflowStep
+from fanwise.workflow.spec.gate_paths import gates_at
+from fanwise.workflow.spec.steps import FanOutStep, GateStep, Step, WorkflowStep
+from fanwise.workflow.spec.workflow_file import Workflow
 from fanwise.workflow.steps.gate import chosen
 
 SPEC_KIT = "spec-kit"
@@ -22,7 +22,7 @@ MOST_NAMED = 20
 """Steps that an error names."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class RunOptions(msgspec.Struct, frozen=True):
     """The options that a workflow takes."""
 
     input: tuple[str, ...] | Mapping[str, Any] = ()

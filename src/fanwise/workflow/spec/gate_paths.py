@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fanwise.workflow.spec import Workflow
-from fanwise.workflow.step_specs import FanOutStep, GateStep, LoopStep, Step, WorkflowStep
+from fanwise.workflow.spec.steps import FanOutStep, GateStep, LoopStep, Step, WorkflowStep
+from fanwise.workflow.spec.workflow_file import Workflow
 
 Named = tuple[int, bool]
 """How steps are named somewhere: after so many parts of the path, and whether with a number."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from fanwise.workflow.engine.frame import Frame
-from fanwise.workflow.engine.leaves import digest_of
-from fanwise.workflow.engine.order import ON_FAILURE
-from fanwise.workflow.engine.result import Moment, Result
-from fanwise.workflow.references import walk
-from fanwise.workflow.step_specs import AgentStep, FanInStep, GateStep, Step
+from fanwise.workflow.spec.references import walk
+from fanwise.workflow.spec.steps import AgentStep, FanInStep, GateStep, Step
+from fanwise.workflow.state.digest import digest_of
+from fanwise.workflow.state.frame import Frame
+from fanwise.workflow.state.order import ON_FAILURE
+from fanwise.workflow.state.step_result import Moment, StepResult
 
 CUT = "timed out"
 """The kind of event."""
@@ -26,7 +26,7 @@ CUT_NO_MORE = "tried again"
 Its data is the path."""
 
 
-class Cut(msgspec.Struct, frozen=True, omit_defaults=True):
+class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one time-out left."""
 
     path: str
@@ -43,9 +43,9 @@ class Cut(msgspec.Struct, frozen=True, omit_defaults=True):
     fan_in: dict[str, Any] | None = None
 
     @property
-    def result(self) -> Result:
+    def result(self) -> StepResult:
         """What it says of the step."""
-        return Result("failed", {"timed_out": True}, self.error, moment=self.moment)
+        return StepResult("failed", {"timed_out": True}, self.error, moment=self.moment)
 
     def counts(self, digest: str, since: Moment, absorbed: int) -> bool:
         """Whether the steps went on after it, and would be cut short in the same work."""
@@ -61,11 +61,11 @@ class Cut(msgspec.Struct, frozen=True, omit_defaults=True):
         frame.steps.fan_in = self.fan_in
 
 
-def cut_short(path: str, error: str, digest: str, frame: Frame, last: Frame) -> Cut:
+def cut_short(path: str, error: str, digest: str, frame: Frame, last: Frame) -> CutShort:
     """`last`: the attempt that was."""
     own = last.steps.own.items()
     names = {name: seen["id"] for name, seen in own if seen["id"] in last.states}
-    return Cut(
+    return CutShort(
         path, error, digest, frame.moment, frame.settled, last.states, names, last.steps.fan_in
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fanwise.specs import End
-from fanwise.workflow.engine.result import Result
+from fanwise.workflow.state.step_result import StepResult
 
 FAILED, PAUSED = 1, 3
 MOST = 10
@@ -20,7 +20,7 @@ class Ending(msgspec.Struct, frozen=True):
 
     run_id: str
     workflow_id: str
-    stop: Result | None
+    stop: StepResult | None
     """What stopped it; None: nothing did."""
     position: int
     """The place of the last top-level step that was begun."""
@@ -81,7 +81,7 @@ class Ending(msgspec.Struct, frozen=True):
         return FAILED
 
 
-def _told(stop: Result, gate: Mapping[str, Any] | None) -> str:
+def _told(stop: StepResult, gate: Mapping[str, Any] | None) -> str:
     if gate is not None:
         options = ", ".join(gate["options"])
         return f"{gate['step_id']} waits for an answer ({options}): {gate['message']}"

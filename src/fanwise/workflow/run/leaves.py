@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,11 +22,12 @@ from fanwise.errors import (
 )
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
-from fanwise.workflow.engine.frame import Frame, more_needs
-from fanwise.workflow.engine.result import Moment, Record, Result, record_of
 from fanwise.workflow.expressions.impossible import Impossible
-from fanwise.workflow.step_specs import Step
-from fanwise.workflow.steps.port import Leaf, Place, Resolved
+from fanwise.workflow.spec.steps import Step
+from fanwise.workflow.state.digest import digest_of
+from fanwise.workflow.state.frame import Frame, more_needs
+from fanwise.workflow.state.step_result import Moment, Record, StepResult, record_of
+from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 PASSED_ON = (JournalError, BudgetExceeded, RateLimited)
 """Errors that the kernel must see as they are."""
@@ -38,13 +37,13 @@ class Interrupted(Exception):
     """The run was halted or cancelled from outside: nothing more is executed."""
 
 
-class Execution:
+class LeafExecution:
     """One leaf that is to be executed, at one path."""
 
     __slots__ = ("digest", "frame", "place", "problem", "resolved", "since", "step")
 
     def __init__(
-        self, step: Step, frame: Frame, place: Place, kind: Leaf[Any], since: Moment
+        self, step: Step, frame: Frame, place: StepPlace, kind: Leaf[Any], since: Moment
     ) -> None:
         self.step = step
         self.frame = frame
@@ -62,7 +61,7 @@ class Execution:
         version = ".".join([self.digest, *map(str, since or (0,))])
         self.place = msgspec.structs.replace(place, version=version)
 
-    def record(self, result: Result) -> dict[str, Any]:
+    def record(self, result: StepResult) -> dict[str, Any]:
         """What came of it, for the journal."""
         return Record(
             self.step.type, result.status, self.digest, self.place.execution, self.frame.inside,
@@ -109,11 +108,11 @@ class Leaves:
         """Whether it is a leaf."""
         return type(step) in self._kinds
 
-    def execution(self, step: Step, frame: Frame, place: Place, since: Moment) -> Execution:
+    def execution(self, step: Step, frame: Frame, place: StepPlace, since: Moment) -> LeafExecution:
         """What would be executed there."""
-        return Execution(step, frame, place, self._kinds[type(step)], since)
+        return LeafExecution(step, frame, place, self._kinds[type(step)], since)
 
-    async def one(self, execution: Execution) -> Result:
+    async def one(self, execution: LeafExecution) -> StepResult:
         """Execute a leaf that stands alone."""
         outcomes = await self.many(
             [execution], execution.step, cap=1, name=execution.place.path, halt=Halt.never()
@@ -122,7 +121,7 @@ class Leaves:
 
     async def many(
         self,
-        executions: Iterable[Execution],
+        executions: Iterable[LeafExecution],
         step: Step,
         *,
         cap: int,
@@ -149,14 +148,14 @@ class Leaves:
         )
         return whole(outcomes)
 
-    def _needs(self, execution: Execution) -> Mapping[str, int]:
+    def _needs(self, execution: LeafExecution) -> Mapping[str, int]:
         declared = more_needs(execution.frame.needs, execution.step.needs)
         if execution.problem is not None:
             return declared
         kind = self._kinds[type(execution.step)]
         return more_needs(declared, kind.needs(execution.step, execution.resolved, execution.place))
 
-    async def _perform(self, execution: Execution) -> dict[str, Any]:
+    async def _perform(self, execution: LeafExecution) -> dict[str, Any]:
         self.performed += 1
         try:
             result = await self._result(execution)
@@ -165,11 +164,11 @@ class Leaves:
         except Exception as error:
             output = error.result if isinstance(error, StepFailed) else None
             text = _told(error)
-            failed = Result("failed", output or {}, text)
+            failed = StepResult("failed", output or {}, text)
             raise StepFailed(text, execution.record(failed)) from error
         return execution.record(result)
 
-    async def _result(self, execution: Execution) -> Result:
+    async def _result(self, execution: LeafExecution) -> StepResult:
         if execution.problem is not None:
             raise StepFailed(execution.problem)
         step = execution.step
@@ -198,17 +197,11 @@ def whole(outcomes: Outcomes[Any]) -> Outcomes[Any]:
     return outcomes
 
 
-def result_of(outcome: Outcome[Any], now: Moment) -> Result:
+def result_of(outcome: Outcome[Any], now: Moment) -> StepResult:
     """What an item says of its step."""
     record = record_of(outcome.value)
     if record is not None:
         return record.result
     error = outcome.error
     told = outcome.status if error is None else one_line(error)
-    return Result("failed", {}, told, moment=now)
-
-
-def digest_of(value: Any) -> str:
-    """Of JSON-able data, whatever the order of its keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return StepResult("failed", {}, told, moment=now)

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from fanwise.errors import BadSpec, Problem
 from fanwise.specs import Document, FieldPath, check
 from fanwise.specs.nearest import did_you_mean
-from fanwise.workflow import step_types
-from fanwise.workflow.step_specs import Step, key_of
+from fanwise.workflow.spec import step_types
+from fanwise.workflow.spec.steps import Step, key_of
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -17,30 +17,34 @@ from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome, Outcomes
 from fanwise.errors import StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
-from fanwise.workflow.engine.frame import Frame, States
-from fanwise.workflow.engine.leaves import Execution, result_of, whole
-from fanwise.workflow.engine.result import Moment, Result
 from fanwise.workflow.expressions import Text, Value
-from fanwise.workflow.step_specs import FanOutStep, GateStep, MapStep, Step, SystemStep
+from fanwise.workflow.run.leaves import LeafExecution, result_of, whole
+from fanwise.workflow.spec.steps import FanOutStep, GateStep, MapStep, Step, SystemStep
+from fanwise.workflow.state.frame import Frame, States
+from fanwise.workflow.state.step_result import Moment, StepResult
 
 if TYPE_CHECKING:
-    from fanwise.workflow.engine.interpreter import Interpreter
+    from fanwise.workflow.run.interpreter import Interpreter
 
 
-async def fan_out_step(engine: Interpreter, step: FanOutStep, path: str, frame: Frame) -> Result:
+async def fan_out_step(
+    engine: Interpreter, step: FanOutStep, path: str, frame: Frame
+) -> StepResult:
     """Execute it."""
     fan = _Fan(engine, step, step.step, f"{path}:{step.step.id}", path, frame)
     return await _fanned(fan, step, frame, _items(step, step.items, frame))
 
 
-async def map_step(engine: Interpreter, step: MapStep, path: str, frame: Frame) -> Result:
+async def map_step(engine: Interpreter, step: MapStep, path: str, frame: Frame) -> StepResult:
     """Execute it: a fan-out whose template is its command."""
     items = _lines(step, frame) if step.items is None else _items(step, step.items, frame)
     fan = _Fan(engine, step, step.each, path, path, engine.as_one(step, frame))
     return await _fanned(fan, step, frame, items)
 
 
-async def _fanned(fan: _Fan, step: FanOutStep | MapStep, frame: Frame, items: list[Any]) -> Result:
+async def _fanned(
+    fan: _Fan, step: FanOutStep | MapStep, frame: Frame, items: list[Any]
+) -> StepResult:
     cap = _cap(step, frame)
     results = await fan.out(items, cap)
     output = {
@@ -51,10 +55,10 @@ async def _fanned(fan: _Fan, step: FanOutStep | MapStep, frame: Frame, items: li
     }
     stops = [result for result in results if not result.goes_on]
     if not stops:
-        return Result("completed", output)
+        return StepResult("completed", output)
     # With `halt: never` failures may stand before what made the run pause.
     stop = next((result for result in stops if result.status != "failed"), stops[0])
-    return Result(stop.status, output, stop.error, stop.at, moment=stop.moment)
+    return StepResult(stop.status, output, stop.error, stop.at, moment=stop.moment)
 
 
 def _items(step: Step, items: Value, frame: Frame) -> list[Any]:
@@ -133,7 +137,7 @@ class _Fan:
             halts = False  # failures are results like others
         self._halts_on_failure = halts
 
-    async def out(self, items: list[Any], cap: int) -> list[Result]:
+    async def out(self, items: list[Any], cap: int) -> list[StepResult]:
         """Execute it for each of them: what came of them, up to a halt."""
         self._items = items
         return await (self._leaves(cap) if self._is_leaf else self._whole(cap))
@@ -155,7 +159,7 @@ class _Fan:
             return False
         return outcome.value["status"] in ("paused", "aborted")
 
-    async def _leaves(self, cap: int) -> list[Result]:
+    async def _leaves(self, cap: int) -> list[StepResult]:
         """Each item is a leaf."""
         template = self._template
         outcomes = await self._engine.leaves.many(
@@ -172,11 +176,11 @@ class _Fan:
             return Halt.when(self._halts)  # it may pause
         return Halt.on_failure() if self._halts_on_failure else Halt.never()
 
-    def _executions(self) -> Iterator[Execution]:
+    def _executions(self) -> Iterator[LeafExecution]:
         for number in range(len(self._items)):
             yield self._engine.execution(self._template, self._of_item(number))
 
-    def _judged(self, result: Result, number: int) -> Result:
+    def _judged(self, result: StepResult, number: int) -> StepResult:
         template, frame = self._template, self._of_item(number)
         absorbed = result.status == "failed" and template.continue_on_error
         path = frame.path(template.id)
@@ -184,7 +188,7 @@ class _Fan:
         frame.put(template, path, result)
         return result
 
-    async def _whole(self, cap: int) -> list[Result]:
+    async def _whole(self, cap: int) -> list[StepResult]:
         """Each item is a step with all that is in it."""
         outcomes: Outcomes[Any] = whole(
             await fan_out(
@@ -207,7 +211,7 @@ class _Fan:
             return plain
         raise StepFailed(result.error or "", plain)
 
-    def _published(self, results: list[Result]) -> list[Result]:
+    def _published(self, results: list[StepResult]) -> list[StepResult]:
         """For the expressions of those after it: `steps.each:review:3`."""
         for number, result in enumerate(results):
             path = self._whole_path(number)
@@ -217,7 +221,7 @@ class _Fan:
         return results
 
 
-def _result(outcome: Outcome[Any], now: Moment) -> Result:
+def _result(outcome: Outcome[Any], now: Moment) -> StepResult:
     if isinstance(outcome.value, dict):
-        return msgspec.convert(outcome.value, Result)
+        return msgspec.convert(outcome.value, StepResult)
     return result_of(outcome, now)

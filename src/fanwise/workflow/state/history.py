@@ -13,7 +13,7 @@ import msgspec
 
 from fanwise.journal.port import EventRecord
 from fanwise.kernel.run import Run
-from fanwise.workflow.engine.cut import CUT, CUT_NO_MORE, Cut
+from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, CutShort
 
 EXECUTION = "workflow"
 """The kind of event that says what an execution was given."""
@@ -44,21 +44,21 @@ class StepNote(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str | None = None
 
 
-class Answer(msgspec.Struct, frozen=True):
+class GateAnswer(msgspec.Struct, frozen=True):
     """What somebody decided."""
 
     choice: str
     execution: int
 
 
-class History:
+class RunHistory:
     """All executions of a run, this one included."""
 
     def __init__(
         self,
         given: Iterable[Given] = (),
         noted: Iterable[str] = (),
-        cuts: Mapping[str, Cut] | None = None,
+        cuts: Mapping[str, CutShort] | None = None,
     ) -> None:
         self._given = list(given)
         self.noted = set(noted)
@@ -87,10 +87,10 @@ class History:
         return {name: n for n, each in enumerate(self._given) for name in each.inputs}
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, GateAnswer]:
         """The last answer to each gate."""
         return {
-            path: Answer(choice, number)
+            path: GateAnswer(choice, number)
             for number, given in enumerate(self._given)
             for path, choice in given.answers.items()
         }
@@ -101,24 +101,24 @@ class History:
         return [(n, each.start) for n, each in enumerate(self._given) if each.start is not None]
 
 
-def opened(run: Run, given: Given) -> History:
+def opened(run: Run, given: Given) -> RunHistory:
     """The history of a run, with this execution noted in it."""
     events = () if run.journal is None else run.journal.events(run.id)
     before: list[Given] = []
     noted: set[str] = set()
-    cuts: dict[str, Cut] = {}
+    cuts: dict[str, CutShort] = {}
     for event in events:
         if event.kind == EXECUTION:
             before.append(msgspec.json.decode(event.data, type=Given))
         elif event.kind == STEP:
             noted.add(msgspec.json.decode(event.data, type=StepNote).path)
         elif event.kind == CUT:
-            cut = msgspec.json.decode(event.data, type=Cut)
+            cut = msgspec.json.decode(event.data, type=CutShort)
             cuts[cut.path] = cut
         elif event.kind == CUT_NO_MORE:
             cuts.pop(msgspec.json.decode(event.data, type=str), None)
     run.note(EXECUTION, msgspec.to_builtins(given))
-    return History([*before, given], noted, cuts)
+    return RunHistory([*before, given], noted, cuts)
 
 
 def paused_gate(events: Iterable[EventRecord]) -> str | None:

@@ -16,11 +16,11 @@ from fanwise.core.caps import Limit
 from fanwise.errors import BadSpec, UsageError
 from fanwise.specs import Document, LimitsSpec, SpecModel, Where, read
 from fanwise.specs.nearest import did_you_mean
-from fanwise.workflow.fields import TextField
-from fanwise.workflow.input_specs import InputSpec
-from fanwise.workflow.reading import Reader
-from fanwise.workflow.references import References, most_of, walk
-from fanwise.workflow.step_specs import Step, WorkflowStep
+from fanwise.workflow.spec.fields import TextField
+from fanwise.workflow.spec.inputs import InputSpec
+from fanwise.workflow.spec.read_steps import Reader
+from fanwise.workflow.spec.references import References, most_of, walk
+from fanwise.workflow.spec.steps import Step, WorkflowStep
 
 SCHEMA = "1.0"
 MOST_FILES = 20

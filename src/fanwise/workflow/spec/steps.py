@@ -21,7 +21,7 @@ from pydantic import (
 
 from fanwise.specs import Duration, FieldPath, Many, RetrySpec, SpecModel, Where
 from fanwise.workflow.expressions import Text, Value
-from fanwise.workflow.fields import (
+from fanwise.workflow.spec.fields import (
     ITEM,
     Argument,
     Condition,

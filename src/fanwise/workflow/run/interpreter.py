@@ -16,17 +16,10 @@ from fanwise.core.retry import Retry
 from fanwise.errors import AttemptTimeout, StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
-from fanwise.workflow.engine import fanning
-from fanwise.workflow.engine.cut import CUT, CUT_NO_MORE, cut_short, digest_of_whole
-from fanwise.workflow.engine.frame import Frame, Home
-from fanwise.workflow.engine.history import STEP, History, StepNote
-from fanwise.workflow.engine.leaves import Leaves, whole
-from fanwise.workflow.engine.order import Order
-from fanwise.workflow.engine.result import Moment, Result
 from fanwise.workflow.expressions import truth
-from fanwise.workflow.setting import Setting
-from fanwise.workflow.spec import Workflow, bind_inputs
-from fanwise.workflow.step_specs import (
+from fanwise.workflow.run import fan_out_steps as fanning
+from fanwise.workflow.run.leaves import Leaves, whole
+from fanwise.workflow.spec.steps import (
     DoWhileStep,
     FanInStep,
     FanOutStep,
@@ -37,7 +30,14 @@ from fanwise.workflow.step_specs import (
     SwitchStep,
     WorkflowStep,
 )
-from fanwise.workflow.steps.port import Place
+from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs
+from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, cut_short, digest_of_whole
+from fanwise.workflow.state.frame import Frame, Home
+from fanwise.workflow.state.history import STEP, RunHistory, StepNote
+from fanwise.workflow.state.order import Order
+from fanwise.workflow.state.setting import Setting
+from fanwise.workflow.state.step_result import Moment, StepResult
+from fanwise.workflow.steps.port import StepPlace
 
 DEFAULT = "__default__"
 """What a switch says when no case matched, as spec-kit's does."""
@@ -51,7 +51,7 @@ class Interpreter:
         run: Run,
         workflow: Workflow,
         setting: Setting,
-        history: History,
+        history: RunHistory,
         leaves: Leaves,
         *,
         stop_after: str | None = None,
@@ -70,7 +70,7 @@ class Interpreter:
             if (order := self._order.named(step)) is not None
         ]
 
-    async def all(self, steps: Sequence[Step], frame: Frame) -> Result | None:
+    async def all(self, steps: Sequence[Step], frame: Frame) -> StepResult | None:
         """The steps of the workflow itself; see `these`."""
         for self.position, step in enumerate(steps):
             stop = await self.these([step], frame)
@@ -78,7 +78,7 @@ class Interpreter:
                 return stop
         return None
 
-    async def these(self, steps: Sequence[Step], frame: Frame) -> Result | None:
+    async def these(self, steps: Sequence[Step], frame: Frame) -> StepResult | None:
         """Execute them; the result that ended it early, or None when all were executed."""
         for step in steps:
             result = await self.step(step, frame)
@@ -86,7 +86,7 @@ class Interpreter:
                 return result
         return None
 
-    async def step(self, step: Step, frame: Frame) -> Result:
+    async def step(self, step: Step, frame: Frame) -> StepResult:
         """Execute one, and what is to be done if it fails; all that comes after can see it."""
         path = frame.path(step.id)
         began, performed = self.run.wall(), self.leaves.performed
@@ -102,12 +102,12 @@ class Interpreter:
             fresh = self.leaves.performed != performed
             self._note(step, path, frame, result, began, fresh=fresh)
         if result.goes_on and f"{frame.file}{step.id}" == self._stop_after:
-            return Result("paused", result.output, f"stopped after {path}", at=path)
+            return StepResult("paused", result.output, f"stopped after {path}", at=path)
         return result
 
     def execution(self, step: Step, frame: Frame) -> Any:
         """A leaf that is to be executed there."""
-        place = Place(
+        place = StepPlace(
             frame.path(step.id),
             frame.run_id,
             self._setting.project,
@@ -132,7 +132,7 @@ class Interpreter:
 
     # -- by kind --------------------------------------------------------------------------------
 
-    async def _executed(self, step: Step, path: str, frame: Frame) -> Result:
+    async def _executed(self, step: Step, path: str, frame: Frame) -> StepResult:
         if self.leaves.knows(step):
             return await self.leaves.one(self.execution(step, frame))
         frame = frame.absorbing(step)
@@ -140,7 +140,7 @@ class Interpreter:
             return await self._inside(step, path, frame)
         return await self._limited(step, path, frame)
 
-    async def _limited(self, step: Step, path: str, frame: Frame) -> Result:
+    async def _limited(self, step: Step, path: str, frame: Frame) -> StepResult:
         """A step that holds others, with a time-out or further attempts for the whole.
 
         Another attempt goes on where the one before failed: what was completed in it is recorded.
@@ -175,17 +175,17 @@ class Interpreter:
         frame.take(last)
         outcome = whole(outcomes)[0]
         if outcome.value is not None:
-            result = msgspec.convert(outcome.value, Result)
+            result = msgspec.convert(outcome.value, StepResult)
             # What comes after it is of no attempt of its own.
             return msgspec.structs.replace(result, moment=result.moment[: len(frame.moment)])
         if not isinstance(outcome.error, AttemptTimeout):
-            return Result("failed", {}, str(outcome.error), moment=frame.moment)
+            return StepResult("failed", {}, str(outcome.error), moment=frame.moment)
         cut = cut_short(path, str(outcome.error), digest, frame, last)
         self._history.cuts[path] = cut
         self.run.note(CUT, msgspec.to_builtins(cut))
         return cut.result
 
-    def _cut_before(self, step: Step, path: str, frame: Frame, digest: str) -> Result | None:
+    def _cut_before(self, step: Step, path: str, frame: Frame, digest: str) -> StepResult | None:
         """The time-out that the steps had gone on after, if there was one; else it is forgotten."""
         cut = self._history.cuts.get(path)
         if cut is None:
@@ -199,7 +199,7 @@ class Interpreter:
         cut.show(frame)
         return cut.result
 
-    async def _inside(self, step: Step, path: str, frame: Frame) -> Result:
+    async def _inside(self, step: Step, path: str, frame: Frame) -> StepResult:
         try:
             match step:
                 case IfStep():
@@ -217,15 +217,15 @@ class Interpreter:
                 case WorkflowStep():
                     return await self._workflow(step, path, frame)
         except UsageError as error:  # an expression that cannot be computed
-            return Result("failed", {}, str(error), moment=frame.moment)
+            return StepResult("failed", {}, str(error), moment=frame.moment)
         raise AssertionError(f"nobody executes {type(step).__name__}")
 
-    async def _if(self, step: IfStep, path: str, frame: Frame) -> Result:
+    async def _if(self, step: IfStep, path: str, frame: Frame) -> StepResult:
         holds = truth(step.condition.render(frame.roots()))
         stop = await self.these(step.then if holds else step.else_, frame.within(step, path))
         return _so_far(stop, {"condition_result": holds})
 
-    async def _switch(self, step: SwitchStep, path: str, frame: Frame) -> Result:
+    async def _switch(self, step: SwitchStep, path: str, frame: Frame) -> StepResult:
         value = step.expression.render(frame.roots())
         case = step.case(value)
         steps = step.default if case is None else step.cases[case]
@@ -233,7 +233,7 @@ class Interpreter:
         output = {"expression_value": value, "matched_case": DEFAULT if case is None else case}
         return _so_far(stop, output)
 
-    async def _loop(self, step: LoopStep, path: str, frame: Frame) -> Result:
+    async def _loop(self, step: LoopStep, path: str, frame: Frame) -> StepResult:
         stop, done = None, 0
         asks_first = not isinstance(step, DoWhileStep)
         first = goes_on = self._wants_more(step, frame) if asks_first else True
@@ -255,14 +255,14 @@ class Interpreter:
     def _wants_more(self, step: LoopStep, frame: Frame) -> bool:
         return truth(step.condition.render(frame.roots()))
 
-    def _fan_in(self, step: FanInStep, frame: Frame) -> Result:
+    def _fan_in(self, step: FanInStep, frame: Frame) -> StepResult:
         results = [frame.steps.get(each, {}).get("output", {}) for each in step.wait_for]
         frame.steps.fan_in = {"results": results}
         roots = frame.roots()
         declared = {name: value.render(roots) for name, value in step.output.items()}
-        return Result("completed", {"results": results, **declared})
+        return StepResult("completed", {"results": results, **declared})
 
-    async def _workflow(self, step: WorkflowStep, path: str, frame: Frame) -> Result:
+    async def _workflow(self, step: WorkflowStep, path: str, frame: Frame) -> StepResult:
         target: Workflow = step.target
         given = {name: value.render(frame.roots()) for name, value in step.input.items()}
         home = home_of(target, bind_inputs(target, given), _given_in(step, frame))
@@ -275,7 +275,9 @@ class Interpreter:
         }
         return _so_far(stop, {"inputs": dict(home.inputs), "steps": outputs})
 
-    async def _after_failure(self, step: Step, path: str, frame: Frame, failed: Result) -> Result:
+    async def _after_failure(
+        self, step: Step, path: str, frame: Frame, failed: StepResult
+    ) -> StepResult:
         """What the file says is to be done then. The failure stays, unless the run must pause."""
         frame.put(step, path, failed)
         inner = frame.absorbing(step).within(step, path)
@@ -290,7 +292,7 @@ class Interpreter:
         return stop
 
     def _note(
-        self, step: Step, path: str, frame: Frame, result: Result, began: float, *, fresh: bool
+        self, step: Step, path: str, frame: Frame, result: StepResult, began: float, *, fresh: bool
     ) -> None:
         """So that people see it later. Once, unless something in it happened anew."""
         if path in self._history.noted and not fresh:
@@ -300,11 +302,11 @@ class Interpreter:
         self.run.note(STEP, msgspec.to_builtins(note))
 
 
-def _so_far(stop: Result | None, output: dict[str, Any]) -> Result:
+def _so_far(stop: StepResult | None, output: dict[str, Any]) -> StepResult:
     """The result of a step that holds others: what stopped them stops it."""
     if stop is None:
-        return Result("completed", output)
-    return Result(stop.status, output, stop.error, stop.at, moment=stop.moment)
+        return StepResult("completed", output)
+    return StepResult(stop.status, output, stop.error, stop.at, moment=stop.moment)
 
 
 def _given_in(step: WorkflowStep, frame: Frame) -> dict[str, int]:

@@ -14,7 +14,7 @@ from functools import cache
 from fanwise import system_names
 from fanwise.errors import UsageError
 from fanwise.specs import registry
-from fanwise.workflow.step_specs import (
+from fanwise.workflow.spec.steps import (
     CommandStep,
     CustomStep,
     DoWhileStep,

@@ -16,15 +16,15 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import EventRecord, ItemRecord, Journal, RunRecord
 from fanwise.view.run_summary import duration, shown_status
 from fanwise.view.terminal_text import terminal_line
-from fanwise.workflow.engine.history import STEP, StepNote
-from fanwise.workflow.engine.result import Record, record_of
-from fanwise.workflow.outline import Outline
+from fanwise.workflow.spec.outline import Outline
+from fanwise.workflow.state.history import STEP, StepNote
+from fanwise.workflow.state.step_result import Record, record_of
 
 MOST = 20
 """Steps inside one that are shown, if not all are wanted."""
 
 
-class Node(msgspec.Struct):
+class TreeNode(msgspec.Struct):
     """One step, at one path."""
 
     path: str
@@ -42,7 +42,7 @@ def tree_lines(journal: Journal, run: RunRecord, *, fully: bool) -> list[str]:
     nodes = nodes_of(journal, run)
     _complete(nodes, outline, "running" if shown_status(run) == "running" else "interrupted")
     order = {step: n for n, step in enumerate(outline.top)}
-    inside: dict[str, list[Node]] = {}
+    inside: dict[str, list[TreeNode]] = {}
     for node in nodes.values():
         inside.setdefault(node.inside, []).append(node)
     for children in inside.values():
@@ -50,7 +50,7 @@ def tree_lines(journal: Journal, run: RunRecord, *, fully: bool) -> list[str]:
     return [*_lines(inside, "", 0, fully=fully)]
 
 
-def _complete(nodes: dict[str, Node], outline: Outline, unfinished: str) -> None:
+def _complete(nodes: dict[str, TreeNode], outline: Outline, unfinished: str) -> None:
     """Add what the journal does not have: the steps around those in flight, and those to come."""
     for node in list(nodes.values()):
         if not node.type:
@@ -60,15 +60,15 @@ def _complete(nodes: dict[str, Node], outline: Outline, unfinished: str) -> None
         while node.inside and node.inside not in nodes:
             path, began = node.inside, node.began
             status = "cancelled" if node.status == "cancelled" else unfinished
-            node = Node(path, outline.type(path), status, began, inside=outline.around(path))
+            node = TreeNode(path, outline.type(path), status, began, inside=outline.around(path))
             nodes[path] = node
     for step in outline.top:
-        nodes.setdefault(step, Node(step, outline.type(step), "pending"))
+        nodes.setdefault(step, TreeNode(step, outline.type(step), "pending"))
 
 
-def nodes_of(journal: Journal, run: RunRecord) -> dict[str, Node]:
+def nodes_of(journal: Journal, run: RunRecord) -> dict[str, TreeNode]:
     """By path."""
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, TreeNode] = {}
     for event in journal.events(run.id):
         if event.kind == STEP:
             node = _noted(event)
@@ -82,20 +82,20 @@ def nodes_of(journal: Journal, run: RunRecord) -> dict[str, Node]:
     return nodes
 
 
-def _noted(event: EventRecord) -> Node:
+def _noted(event: EventRecord) -> TreeNode:
     note = msgspec.json.decode(event.data, type=StepNote)
-    return Node(
+    return TreeNode(
         note.path, note.type, note.status, note.at, event.at, note.inside, note.error
     )  # fmt: skip
 
 
-def _recorded(item: ItemRecord) -> Node:
+def _recorded(item: ItemRecord) -> TreeNode:
     record = None if item.value is None else record_of(JSON.decode(item.value))
     if record is None:
         status = "running" if item.status == "started" else item.status
         error = None if item.error is None else decode_error(item.error).text
-        return Node(item.key, "", status, item.started_at, item.ended_at, "", error)
-    return Node(
+        return TreeNode(item.key, "", status, item.started_at, item.ended_at, "", error)
+    return TreeNode(
         item.key, record.type, record.status, item.started_at, item.ended_at, record.inside,
         record.error or _question(item.key, record),
     )  # fmt: skip
@@ -109,7 +109,9 @@ def _question(path: str, record: Record) -> str | None:
     return f"waits for --answer {path}={options}: {record.output['message']}"
 
 
-def _lines(inside: dict[str, list[Node]], path: str, depth: int, *, fully: bool) -> Iterator[str]:
+def _lines(
+    inside: dict[str, list[TreeNode]], path: str, depth: int, *, fully: bool
+) -> Iterator[str]:
     children = inside.get(path, [])
     shown = children if fully else children[:MOST]
     width = max((len(node.path) for node in shown), default=0)
@@ -120,7 +122,7 @@ def _lines(inside: dict[str, list[Node]], path: str, depth: int, *, fully: bool)
         yield f"{'  ' * depth}… and {len(children) - MOST:,} more (all of them: --items)"
 
 
-def _told(node: Node) -> str:
+def _told(node: TreeNode) -> str:
     took: Any = ""
     if node.began is not None and node.ended is not None and node.status != "pending":
         took = duration(node.ended - node.began)

@@ -7,9 +7,9 @@ from typing import Any
 
 from fanwise.errors import UsageError
 from fanwise.workflow.expressions import Text, Value
-from fanwise.workflow.setting import Setting
-from fanwise.workflow.spec import Workflow
-from fanwise.workflow.step_specs import Step, WorkflowStep
+from fanwise.workflow.spec.steps import Step, WorkflowStep
+from fanwise.workflow.spec.workflow_file import Workflow
+from fanwise.workflow.state.setting import Setting
 
 MOST = 100
 """Characters of a value that are shown."""

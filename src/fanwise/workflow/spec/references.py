@@ -8,9 +8,9 @@ from fanwise.specs import CapSpec, FieldPath, LimitsSpec
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.expressions.names import Used
-from fanwise.workflow.input_specs import InputSpec
-from fanwise.workflow.reading import Reader
-from fanwise.workflow.step_specs import FanInStep, FanOutStep, GateStep, MapStep, Step
+from fanwise.workflow.spec.inputs import InputSpec
+from fanwise.workflow.spec.read_steps import Reader
+from fanwise.workflow.spec.steps import FanInStep, FanOutStep, GateStep, MapStep, Step
 
 ROOTS = ("inputs", "steps", "item", "fan_in", "context")
 CONTEXT = ("run_id", "workflow_dir")

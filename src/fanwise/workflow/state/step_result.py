@@ -15,7 +15,7 @@ Moment = tuple[int, ...]
 the attempt. Of two of one path the later is the greater."""
 
 
-class Result(msgspec.Struct, frozen=True):
+class StepResult(msgspec.Struct, frozen=True):
     """What came of one execution of a step."""
 
     status: Status
@@ -60,9 +60,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         return plain
 
     @property
-    def result(self) -> Result:
+    def result(self) -> StepResult:
         """What it says of the step."""
-        return Result(self.status, self.output, self.error, moment=self.moment)
+        return StepResult(self.status, self.output, self.error, moment=self.moment)
 
     @property
     def moment(self) -> Moment:
