@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
-from fanwise.core.budget import Budget
-from fanwise.core.caps import Caps, Needs
+from fanwise.core.budget import BudgetLike
+from fanwise.core.caps import CapsLike, Needs
 from fanwise.core.outcome import Outcome
 from fanwise.core.ready_queue import QueueLimit, ReadyQueue
-from fanwise.core.retry import Retry
+from fanwise.core.retry import RetryLike
 from fanwise.core.stats import Stats
 from fanwise.errors import UsageError
 from fanwise.kernel.feed import Feed
-from fanwise.kernel.run import Run
+from fanwise.kernel.run import RunLike
 from fanwise.kernel.scope import current
 from fanwise.kernel.stream import Stream, fan_out_stream
 
@@ -59,13 +59,13 @@ class DriverOptions(TypedDict, Generic[I], total=False):
     """The keyword arguments of `fan_out` that a driver passes on."""
 
     cap: int
-    caps: Caps | None
+    caps: CapsLike | None
     needs: Callable[[I], Needs] | None
-    retry: Retry
+    retry: RetryLike
     timeout: float | None
-    run: Run | None
+    run: RunLike | None
     name: str | None
-    budget: Budget | None
+    budget: BudgetLike | None
 
 
 class Driver(Generic[I]):
