@@ -161,8 +161,9 @@ def test_importing_fanwise_imports_nothing_heavy() -> None:
 SPECS = [
     "AdaptiveSpec", "BudgetSpec", "CapSpec", "Document", "Duration", "End", "FieldPath", "Input",
     "Inputs", "InputsSpec", "LimitsSpec", "Many", "ModelSpec", "OptionsSpec", "Opening", "Pause",
-    "Plan", "PriceSpec", "RateSpec", "RetrySpec", "SpecModel", "System", "Template", "Where",
-    "check", "function", "names", "parse", "plan_again", "plan_of", "read", "system", "system_of",
+    "PriceSpec", "RateSpec", "RetrySpec", "Runnable", "SpecModel", "System", "Template", "Where",
+    "check", "function", "names", "parse", "read", "runnable_again", "runnable_of", "system",
+    "system_of",
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.specs import read, system
-from fanwise.specs.system import ApprovedPlan, plan_of
+from fanwise.specs.system import ApprovedRunnable, runnable_of
 from fanwise.testing import ScriptedModel
 from tests.cli.support import COMMAND, DEADLINE_S
 from tests.plan.support import (
@@ -100,8 +100,8 @@ def test_what_a_model_would_cost_is_estimated_by_its_price(repo: Path) -> None:
     )
     document = read("plan.json")
     document.objects["openai:x"] = ScriptedModel([])
-    plan = plan_of(system("plan"), document, {})
-    assert isinstance(plan, ApprovedPlan)
+    plan = runnable_of(system("plan"), document, {})
+    assert isinstance(plan, ApprovedRunnable)
     approval = plan.approval(None, None)
     assert approval is not None
     (line,) = [line for line in approval.lines if "requests" in line]

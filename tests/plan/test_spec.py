@@ -11,7 +11,7 @@ from fanwise.errors import BadSpec, UsageError
 from fanwise.plan.spec.plan_spec import SplitSpec
 from fanwise.plan.split.rules import Rules
 from fanwise.plan.system import SYSTEM, RunnablePlan
-from fanwise.specs import plan_of, read
+from fanwise.specs import read, runnable_of
 from tests.plan.support import make_repo, write
 
 GOOD = """
@@ -31,7 +31,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def planned(repo: Path, text: str, **options: object) -> RunnablePlan:
     file = repo.parent / "plan.yaml"
     write(file, textwrap.dedent(text).replace("plan:\n", "plan:\n  repo: repo\n", 1))
-    found = plan_of(SYSTEM, read(str(file)), options)
+    found = runnable_of(SYSTEM, read(str(file)), options)
     assert isinstance(found, RunnablePlan)
     return found
 
@@ -88,7 +88,7 @@ def test_what_is_wrong_is_said_with_its_place(repo: Path, line: str, field: str,
         with pytest.raises(BadSpec) as caught:
             file = repo.parent / "bad.yaml"
             write(file, text)
-            plan_of(SYSTEM, read(str(file)), {})
+            runnable_of(SYSTEM, read(str(file)), {})
         first = caught.value.problems[0]
         where, message, at = first.field, first.message, first.line
         assert at == len(kept) + 1

@@ -12,7 +12,7 @@ from fanwise.cli.say import print_json, print_line
 from fanwise.errors import BadSpec
 
 if TYPE_CHECKING:
-    from fanwise.specs import Plan
+    from fanwise.specs import Runnable
     from fanwise.specs.system import Preview
 
 HELP = """Check a file, and say what would run. Nothing is started, spent or written.
@@ -42,7 +42,7 @@ def check(
     file: FileArgument, trust_project: TrustOption = False, as_json: JsonOption = False
 ) -> int:
     """Check a file."""
-    from fanwise.specs import plan_of, read, system_of
+    from fanwise.specs import read, runnable_of, system_of
     from fanwise.specs.system import PreviewingSystem
 
     document = read(file)
@@ -51,7 +51,7 @@ def check(
     if isinstance(system, PreviewingSystem) and not options:
         found = system.preview(document)
     else:
-        found = preview(plan_of(system, document, options))
+        found = preview(runnable_of(system, document, options))
     tell(file, system.name, found, as_json=as_json)
     if found.problems and not as_json:
         raise BadSpec(document.name, found.problems)
@@ -68,7 +68,7 @@ def tell(file: str, kind: str, found: Preview, *, as_json: bool) -> None:
         print_line(f"  {line}")
 
 
-def preview(plan: Plan) -> Preview:
+def preview(plan: Runnable) -> Preview:
     """What would run by a plan, in the words that all plans have."""
     from fanwise.specs.system import Preview
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 
 from fanwise.cli.exit_codes import DONE, INTERRUPTED, PAUSED
-from fanwise.cli.going_on import how_to_go_on, resume_command, say_how_to_go_on
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.progress_line import ProgressLine, is_shown
+from fanwise.cli.resume_hint import how_to_go_on, resume_command, say_how_to_go_on
 from fanwise.cli.say import print_json, say_lines
 from fanwise.errors import FanwiseError
 from fanwise.kernel.run import Run, open_run
@@ -24,14 +24,14 @@ from fanwise.view.inputs import PLANNED
 from fanwise.view.progress import Progress
 
 if TYPE_CHECKING:
-    from fanwise.specs import End, Plan
+    from fanwise.specs import End, Runnable
 
 
 class Execution(msgspec.Struct, frozen=True):
     """What was asked for."""
 
     kind: str
-    plan: Plan
+    plan: Runnable
     run_id: str | None
     journal: str | None
     resume: bool | None = None
@@ -120,7 +120,7 @@ def _warnings_told(say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-async def _go(plan: Plan, run: Run) -> End:
+async def _go(plan: Runnable, run: Run) -> End:
     if plan.total is not None and not run.resumed:
         run.note(PLANNED, {"items": plan.total})
     end = await plan.execute(run)

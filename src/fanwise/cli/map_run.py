@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 
 from fanwise.cli.fd_writer import FdWriter
-from fanwise.cli.going_on import how_to_go_on, resume_command, say_how_to_go_on
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.map_spec import MapSpec, line_key
 from fanwise.cli.ordered_output import OrderedOutput
 from fanwise.cli.position import Position
 from fanwise.cli.progress_line import ProgressLine
 from fanwise.cli.recorded_lines import RecordedLines
+from fanwise.cli.resume_hint import how_to_go_on, resume_command, say_how_to_go_on
 from fanwise.cli.spill_files import SpillFiles
 from fanwise.cli.tally import Tally
 from fanwise.core.counts import Counts, many

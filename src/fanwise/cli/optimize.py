@@ -142,7 +142,7 @@ def optimize(
         seed=seed,
     )
     document = Document("the command line", Path.cwd(), {KEY: fields})
-    plan = SYSTEM.plan(document, **given(apply=apply, branch=branch))
+    plan = SYSTEM.runnable(document, **given(apply=apply, branch=branch))
     return run_to_its_end(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))
 
 

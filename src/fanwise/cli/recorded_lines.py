@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable
 
 from fanwise.errors import UsageError
 from fanwise.journal.port import InputRecord, Journal
-from fanwise.journal.take import take
+from fanwise.journal.take_first import take
 from fanwise.kernel.lines import LineReader
 from fanwise.kernel.recorder import Landing
 from fanwise.kernel.run import Run

@@ -127,7 +127,7 @@ def resume(
 def resume_system(run: RunRecord, asked: Resume) -> int:
     """Go on with a `fanwise run`, from what the journal kept of its file."""
     from fanwise.cli.execution import Execution, run_to_its_end
-    from fanwise.specs import names, plan_again, system
+    from fanwise.specs import names, runnable_again, system
 
     if run.kind not in names():
         step = f"Run that program again: with open_run({run.id!r}) it goes on"
@@ -136,7 +136,7 @@ def resume_system(run: RunRecord, asked: Resume) -> int:
     if asked.input and "input" not in getattr(found, "options", ()):
         raise UsageError(f"run {run.id!r} has no lines ({run.kind})", "Leave --input out")
     options = {**asked.options, **given(input=asked.input)}
-    plan = plan_again(found, JSON.decode(run.spec), options)
+    plan = runnable_again(found, JSON.decode(run.spec), options)
     return run_to_its_end(
         Execution(
             run.kind,

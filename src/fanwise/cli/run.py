@@ -120,10 +120,10 @@ def run(
     as_json: JsonOption = False,
 ) -> int:
     """Run a file."""
-    from fanwise.cli.approving import is_approved
+    from fanwise.cli.approval import is_approved
     from fanwise.cli.check import preview, tell
     from fanwise.cli.execution import Execution, run_to_its_end
-    from fanwise.specs import plan_of, read, system_of
+    from fanwise.specs import read, runnable_of, system_of
 
     if run_id is not None:
         check_run_id(run_id)
@@ -144,7 +144,7 @@ def run(
         dirty=dirty,
         yes=yes,
     )
-    plan = plan_of(system, document, options)
+    plan = runnable_of(system, document, options)
     if dry_run:
         _ = plan.spec  # what is wrong with its inputs is said as it would be
         tell(file, system.name, preview(plan), as_json=as_json)

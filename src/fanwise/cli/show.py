@@ -51,7 +51,7 @@ def show(
 ) -> None:
     """Show one run."""
     from fanwise.cli.json_stream import print_document
-    from fanwise.cli.told_values import tells_all, told_values
+    from fanwise.cli.system_text import describe_values, replaces_default_view
     from fanwise.view.run_detail import detail_lines, item_lines, run_detail
 
     with reading(journal, run_id) as (found, run):
@@ -60,8 +60,8 @@ def show(
         if as_json:
             print_document(detail, "items", rows)
             return
-        shown = {**detail, "fan_outs": [], "events": []} if tells_all(run) else detail
-        for line in detail_lines(shown, list(told_values(found, run, fully=items))):
+        shown = {**detail, "fan_outs": [], "events": []} if replaces_default_view(run) else detail
+        for line in detail_lines(shown, list(describe_values(found, run, fully=items))):
             print_line(line)
         if items:
             for line in item_lines(rows):

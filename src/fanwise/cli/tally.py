@@ -9,7 +9,7 @@ import msgspec
 from fanwise.core.outcome import Outcome
 from fanwise.errors import RecordedError
 from fanwise.journal.port import Journal
-from fanwise.journal.take import take
+from fanwise.journal.take_first import take
 from fanwise.processes import CommandResult
 from fanwise.view.terminal_text import terminal_line
 

@@ -25,10 +25,10 @@ from typing import Any, TypeVar
 from fanwise.crashpoint import crash_point
 from fanwise.errors import FanwiseError, JournalError, JournalNotWritable
 from fanwise.journal.batch import write_all
+from fanwise.journal.callbacks import tell, tell_written
 from fanwise.journal.connect import explain, transaction
 from fanwise.journal.port import Then, Write
 from fanwise.journal.runs import cancel_requests
-from fanwise.journal.tell import tell, tell_written
 from fanwise.journal.watches import POLL_S, Watches
 
 T = TypeVar("T")

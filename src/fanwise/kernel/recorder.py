@@ -20,8 +20,8 @@ from fanwise.crashpoint import crash_point
 from fanwise.errors import NotStorable
 from fanwise.journal import port
 from fanwise.journal.codec import Codec, encode_error
-from fanwise.kernel.past import Past
 from fanwise.kernel.recorded_halts import WITHDRAWN, HaltNote
+from fanwise.kernel.recorded_outcomes import Past
 from fanwise.kernel.virtual import VirtualLoop, outside
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.past import usage_of
 from fanwise.kernel.recorded_halts import HALT, HaltNote, recorded_halts
+from fanwise.kernel.recorded_outcomes import usage_of
 from fanwise.kernel.recorder import Recorder, unkept
 from fanwise.kernel.scope import Places
 

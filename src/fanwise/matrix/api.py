@@ -12,9 +12,9 @@ import msgspec
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
 from fanwise.kernel.in_run import RunOptions, SystemRun, in_run
-from fanwise.kernel.perform import name_of
 from fanwise.kernel.run import Run
 from fanwise.kernel.sync import sync_twin
+from fanwise.kernel.user_call import name_of
 from fanwise.matrix.cells.cell import Cell
 from fanwise.matrix.run.cell_choice import CellChoice
 from fanwise.matrix.run.execution import execute

@@ -23,7 +23,7 @@ from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.views.cell_rows import cell_table
 from fanwise.matrix.views.text import describe_run, end_of
-from fanwise.specs import Document, End, Opening, Plan, check
+from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.inputs import Inputs
 from fanwise.specs.system import Assumed, Preview, Report
 from fanwise.view.table import Table
@@ -109,7 +109,7 @@ class MatrixSystem:
     name = KEY
     options = frozenset({"only", "rerun", "stop_when_decided"})
 
-    def plan(self, document: Document, **options: Any) -> Plan:
+    def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""
         return RunnableMatrix(document, asked=CellChoice(**options))
 
@@ -121,7 +121,7 @@ class MatrixSystem:
         """How long, how much, and what binds."""
         return simulated_end(simulate(document, KEY, assumed))
 
-    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
+    def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
         """What the journal kept of it."""
         asked = {**spec.get("asked", {}), **options}
         asked["only"] = tuple(asked.get("only", ()))
@@ -129,7 +129,7 @@ class MatrixSystem:
             Document.again(spec), Inputs.again(spec["inputs"]), CellChoice(**asked)
         )
 
-    def scoring(self, spec: Mapping[str, Any], document: Document | None) -> Plan:
+    def scoring(self, spec: Mapping[str, Any], document: Document | None) -> Runnable:
         """The scores of the answers that there are; as another file says, if one is given."""
         kept = dict(spec)
         if document is not None:
@@ -140,7 +140,7 @@ class MatrixSystem:
             kept["data"] = {**spec["data"], KEY: {**spec["data"][KEY], "score": scorers or []}}
         return RunnableMatrix(Document.again(kept), Inputs.again(kept["inputs"]), score_only=True)
 
-    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+    def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The summary; fully: every cell too."""
         return describe_run(read_matrix(journal, run.id), fully=fully)
 

@@ -23,7 +23,7 @@ from fanwise.optimize.spec.resolved_spec import ResolvedSpec, resolve_spec
 from fanwise.optimize.state.recorded_run import read_run
 from fanwise.optimize.views.preview import preview
 from fanwise.optimize.views.text import describe_run
-from fanwise.specs import Document, End, Plan, check
+from fanwise.specs import Document, End, Runnable, check
 from fanwise.specs.system import Preview, Report
 from fanwise.view.table import Table
 
@@ -97,9 +97,9 @@ class OptimizeSystem:
 
     name = KEY
     options = frozenset({"apply", "branch"})
-    tells_all = True
+    replaces_default_view = True
 
-    def plan(self, document: Document, **options: Any) -> Plan:
+    def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""
         return RunnableOptimize(document, delivery=DeliveryOptions(**options))
 
@@ -107,12 +107,12 @@ class OptimizeSystem:
         """What would run, which candidates apply, and what is missing."""
         return RunnableOptimize(document).preview()
 
-    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
+    def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
         """What the journal kept of it. What shall become of the winner is asked anew."""
         given = msgspec.convert(spec["candidates"], list[Candidate])
         return RunnableOptimize(Document.again(spec), given, DeliveryOptions(**options))
 
-    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+    def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """Every candidate with its verdict; fully: all that is known of each."""
         return describe_run(read_run(journal, run), fully=fully)
 

@@ -29,7 +29,7 @@ from fanwise.plan.views.end_text import note_lines, output_lines, rollback_lines
 from fanwise.plan.views.estimate import estimate_of, facts_of, number, plan_lines, start_notes
 from fanwise.plan.views.live_tree import LiveTree
 from fanwise.plan.views.next_commands import Commands
-from fanwise.specs import Document, End, Opening, Plan, check
+from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.system import Approval, Preview, Report
 from fanwise.view.table import Table
 
@@ -181,9 +181,9 @@ class PlanSystem:
 
     name = KEY
     options = frozenset({"yes", "dirty", "bisect", "apply", "rollback", "rerun"})
-    tells_all = True
+    replaces_default_view = True
 
-    def plan(self, document: Document, **options: Any) -> Plan:
+    def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""
         chosen = PlanRunOptions.of(**options)
         if chosen.rollback:
@@ -194,12 +194,12 @@ class PlanSystem:
         """What would run, and how good the split is."""
         return RunnablePlan(document).preview()
 
-    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
+    def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
         """What the journal kept of it. What shall become of the result is asked anew."""
         chosen = PlanRunOptions.of(**{**spec.get("asked", {}), **options})
         return RunnablePlan(Document.again(spec), msgspec.convert(spec, PlanBase), chosen)
 
-    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+    def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree with the state of each leaf; fully: all that is known of each."""
         from fanwise.plan.state.recorded import read_run
         from fanwise.plan.views.text import told_lines

@@ -23,7 +23,7 @@ from fanwise.sampling.checks.requirement import Tier, in_checking_order
 from fanwise.sampling.spec.sample_spec import LoopSpec, SampleSpec
 from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.views.text import end_of, lines_of
-from fanwise.specs import Document, End, Plan, Template, Where, check
+from fanwise.specs import Document, End, Runnable, Template, Where, check
 from fanwise.specs.inputs import Input, Inputs
 from fanwise.specs.system import Answerer, Asking
 
@@ -33,7 +33,7 @@ ALONE = Input("0", {})
 """The only item of a file without inputs."""
 
 
-class SamplePlan:
+class RunnableSample:
     """A file that can be run, checked completely."""
 
     def __init__(self, document: Document, inputs: Inputs | None, *, literal: bool) -> None:
@@ -160,15 +160,15 @@ class SampleSystem:
 
     name = KEY
 
-    def plan(self, document: Document) -> Plan:
-        return SamplePlan(document, None, literal=False)
+    def runnable(self, document: Document) -> Runnable:
+        return RunnableSample(document, None, literal=False)
 
-    def again(self, spec: Any) -> Plan:
+    def resume(self, spec: Any) -> Runnable:
         """A run that is resumed, as the journal has it."""
         inputs = None if spec["inputs"] is None else Inputs.again(spec["inputs"])
-        return SamplePlan(Document.again(spec), inputs, literal=spec["literal"])
+        return RunnableSample(Document.again(spec), inputs, literal=spec["literal"])
 
-    def tell(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
+    def describe_item(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
         """The chosen sample of an input; `fully`: all samples, and what was wrong with them."""
         return lines_of(key, SampleResult.from_json(value), fully=fully)
 
@@ -189,10 +189,10 @@ class SampleSystem:
             checked=schema or rewarded or bool(spec.requirements),
         )
 
-    def literally(self, fields: Mapping[str, Any], folder: Path) -> Plan:
+    def literally(self, fields: Mapping[str, Any], folder: Path) -> Runnable:
         """From the fields that the command line gave: the prompt is not a template."""
         document = Document("the command line", folder, {KEY: dict(fields)})
-        return SamplePlan(document, None, literal=True)
+        return RunnableSample(document, None, literal=True)
 
 
 SYSTEM = SampleSystem()

@@ -15,7 +15,7 @@ from fanwise.specs.models import ModelSpec, OptionsSpec, PriceSpec
 from fanwise.specs.places import FieldPath
 from fanwise.specs.read import parse, read
 from fanwise.specs.registry import names, system, system_of
-from fanwise.specs.system import End, Opening, Plan, System, plan_again, plan_of
+from fanwise.specs.system import End, Opening, Runnable, System, runnable_again, runnable_of
 from fanwise.specs.template import Template
 
 __all__ = [
@@ -35,10 +35,10 @@ __all__ = [
     "Opening",
     "OptionsSpec",
     "Pause",
-    "Plan",
     "PriceSpec",
     "RateSpec",
     "RetrySpec",
+    "Runnable",
     "SpecModel",
     "System",
     "Template",
@@ -47,9 +47,9 @@ __all__ = [
     "function",
     "names",
     "parse",
-    "plan_again",
-    "plan_of",
     "read",
+    "runnable_again",
+    "runnable_of",
     "system",
     "system_of",
 ]

@@ -73,10 +73,11 @@ def _load(name: str, value: str) -> System:
         raise UsageError(f"the system {name!r} ({value}) cannot be loaded: {why}") from error
     if getattr(loaded, "name", None) != name or not _is_system(loaded):
         raise UsageError(
-            f"{value} is no system {name!r}", "It needs the name, `plan` and `again`: see Systems"
+            f"{value} is no system {name!r}",
+            "It needs the name, `runnable` and `resume`: see Systems",
         )
     return cast("System", loaded)
 
 
 def _is_system(loaded: Any) -> bool:
-    return all(callable(getattr(loaded, method, None)) for method in ("plan", "again"))
+    return all(callable(getattr(loaded, method, None)) for method in ("runnable", "resume"))

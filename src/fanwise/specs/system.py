@@ -7,12 +7,12 @@ a package:
     [project.entry-points."fanwise.systems"]
     poll = "my_package.poll:SYSTEM"
 
-Rules: `plan` checks the file completely, and starts, spends and writes nothing, for `fanwise check`
-calls it too. All that is wrong is a `BadSpec` (see `fanwise.specs.check`). `execute` does its work
-in fan-outs of `run`, with stable names and keys, so that a resume finds their outcomes; it makes no
-task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-outs
-return early: then `execute` returns what it has. Neither prints anything. A system may also have
-`tell` or `told` (see `Tell`, `Told`), so that `fanwise show` can say what came of it, and the
+Rules: `runnable` checks the file completely, and starts, spends and writes nothing, for `fanwise
+check` calls it too. All that is wrong is a `BadSpec` (see `fanwise.specs.check`). `execute` does
+its work in fan-outs of `run`, with stable names and keys, so that a resume finds their outcomes; it
+makes no task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-
+outs return early: then `execute` returns what it has. Neither prints anything. A system may also
+have `describe_item` or `describe_run`, so that `fanwise show` can say what came of it, and the
 methods of `ScoringSystem`, `ReportingSystem`, `ExportingSystem`, `PreviewingSystem` (so that
 `fanwise check` can say what would be asked and paid also where a key is missing) and
 `SimulatingSystem`, for commands of these names.
@@ -83,7 +83,7 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class ApprovedPlan(Protocol):
+class ApprovedRunnable(Protocol):
     """A plan that `fanwise run` shows, and asks about, before anything is recorded or spent.
 
     A resume, a workflow and a program do not ask: who calls it has approved it.
@@ -93,20 +93,20 @@ class ApprovedPlan(Protocol):
         """What is to be agreed to. `run`: the one that it would go on with. None: nothing is."""
 
 
-class Tell(Protocol):
-    """A system may have a method `tell`: what came of an item of a top-level fan-out."""
+class DescribeItem(Protocol):
+    """A system may have a method `describe_item`: what came of an item of a top-level fan-out."""
 
     def __call__(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
         """Its value as lines for `fanwise show`: one, or if `fully`, all that there is."""
 
 
-class Told(Protocol):
-    """Instead of `tell` a system may have `told`: what came of a run as a whole."""
+class DescribeRun(Protocol):
+    """Instead, a system may have `describe_run`: what came of a run as a whole."""
 
     def __call__(self, journal: Journal, run: RunRecord, *, fully: bool) -> Iterable[str]:
         """As lines for `fanwise show`: a few, or if `fully`, all that there is.
 
-        A system whose attribute `tells_all` is true has said with them what its fan-outs are.
+        If the system has `replaces_default_view = True`, `show` says no more of its fan-outs.
         """
 
 
@@ -127,7 +127,7 @@ class Drawing(Protocol):
         """
 
 
-class Plan(Protocol):
+class Runnable(Protocol):
     """A file that can be run, or a run that can be resumed."""
 
     @property
@@ -161,25 +161,25 @@ class System(Protocol):
     """A kind of file, and of runs.
 
     One that takes options of the command line has them in `options`, by name, and gets those that
-    were given as keywords of `plan` and `again`.
+    were given as keywords of `runnable` and `resume`.
     """
 
     @property
     def name(self) -> str:
         """The top-level key of its files, and the kind of its runs."""
 
-    def plan(self, document: Document) -> Plan:
+    def runnable(self, document: Document) -> Runnable:
         """A file, checked completely. `BadSpec`."""
 
-    def again(self, spec: Any) -> Plan:
-        """What the journal kept of a plan: `Plan.spec`. The file may have changed or be gone."""
+    def resume(self, spec: Any) -> Runnable:
+        """A run, from the `Runnable.spec` that its journal kept. The file may be gone."""
 
 
 @runtime_checkable
 class ScoringSystem(Protocol):
     """A system whose answers can be scored again without asking for them again."""
 
-    def scoring(self, spec: Any, document: Document | None) -> Plan:
+    def scoring(self, spec: Any, document: Document | None) -> Runnable:
         """A plan that only scores. `document`: a file that says how, instead of the run's."""
 
 
@@ -213,17 +213,17 @@ class ExportingSystem(Protocol):
         """As the journal has it now."""
 
 
-def plan_of(system: System, document: Document, options: Mapping[str, Any]) -> Plan:
+def runnable_of(system: System, document: Document, options: Mapping[str, Any]) -> Runnable:
     """The plan of a file, with options that were given. `UsageError` for those it has not."""
     _check_options(system, options)
-    make: Callable[..., Plan] = system.plan
+    make: Callable[..., Runnable] = system.runnable
     return make(document, **options)
 
 
-def plan_again(system: System, spec: Any, options: Mapping[str, Any]) -> Plan:
+def runnable_again(system: System, spec: Any, options: Mapping[str, Any]) -> Runnable:
     """The plan of a run."""
     _check_options(system, options)
-    make: Callable[..., Plan] = system.again
+    make: Callable[..., Runnable] = system.resume
     return make(spec, **options)
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import asdict, replace
 
 from fanwise.errors import JournalNotWritable, RunExists, RunNotFound
 from fanwise.journal.call_totals import total
+from fanwise.journal.callbacks import tell
 from fanwise.journal.owner import reclaimed, refuse_if_live
 from fanwise.journal.port import (
     AttemptEnded,
@@ -36,7 +37,6 @@ from fanwise.journal.port import (
     Then,
     Write,
 )
-from fanwise.journal.tell import tell
 from fanwise.journal.watches import Watches
 
 

@@ -11,7 +11,7 @@ import msgspec
 from fanwise.core.stats import Stats
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
-from fanwise.journal.take import take
+from fanwise.journal.take_first import take
 from fanwise.view.calls import call_detail, call_lines, item_calls
 from fanwise.view.inputs import PLANNED
 from fanwise.view.run_summary import duration, local_time, run_summary, status_text

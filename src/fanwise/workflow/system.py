@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.specs import Document, Plan
+from fanwise.specs import Document, Runnable
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.runnable import again, plan
 from fanwise.workflow.views.tree import tree_lines
@@ -18,18 +18,18 @@ class WorkflowSystem:
     """Steps in YAML, with gates, loops and fan-outs."""
 
     name = KEY
-    tells_all = True
+    replaces_default_view = True
     options = frozenset(RunOptions.__struct_fields__)
 
-    def plan(self, document: Document, **options: Any) -> Plan:
+    def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""
         return plan(document, RunOptions(**options))
 
-    def again(self, spec: Mapping[str, Any], **options: Any) -> Plan:
+    def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
         """What the journal kept of it."""
         return again(spec, RunOptions(**options))
 
-    def told(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+    def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree of its steps."""
         return tree_lines(journal, run, fully=fully)
 

@@ -30,7 +30,7 @@ class File(SpecModel):
     count: Count
 
 
-class CountPlan:
+class RunnableCount:
     def __init__(self, spec: Count, folder: Path) -> None:
         self._spec = spec
         self._folder = folder
@@ -79,11 +79,11 @@ class CountPlan:
 class CountSystem:
     name = "count"
 
-    def plan(self, document: Document) -> CountPlan:
-        return CountPlan(check(document, File).count, document.folder)
+    def runnable(self, document: Document) -> RunnableCount:
+        return RunnableCount(check(document, File).count, document.folder)
 
-    def again(self, spec: Any) -> CountPlan:
-        return CountPlan(Count.model_validate(spec["count"]), Path(spec["folder"]))
+    def resume(self, spec: Any) -> RunnableCount:
+        return RunnableCount(Count.model_validate(spec["count"]), Path(spec["folder"]))
 
 
 SYSTEM = CountSystem()

@@ -86,8 +86,8 @@ def test_the_parts_of_the_story_are_told(run: tuple[PlanResult, Recorded, Path])
     _, found, journal = run
     with closing(open_journal(journal, read_only=True)) as opened:
         record = opened.run("real")
-        short = "\n".join(SYSTEM.told(opened, record, fully=False))
-        full = "\n".join(SYSTEM.told(opened, record, fully=True))
+        short = "\n".join(SYSTEM.describe_run(opened, record, fully=False))
+        full = "\n".join(SYSTEM.describe_run(opened, record, fully=True))
         html = SYSTEM.report(opened, record).html
         rows = {row["title"]: row for row in SYSTEM.table(opened, record).rows}
     for part in (

@@ -13,7 +13,7 @@ import msgspec
 
 from fanwise.core.retry import Retry
 from fanwise.errors import UsageError
-from fanwise.kernel.perform import perform
+from fanwise.kernel.user_call import perform
 from fanwise.matrix.answers.code import code_of
 from fanwise.matrix.cells.cell import Cell
 from fanwise.models.ask import ask

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from fanwise.errors import UsageError
-from fanwise.kernel.perform import perform
+from fanwise.kernel.user_call import perform
 from fanwise.matrix.answers.code import code_of
 from fanwise.matrix.answers.steps import Answer, Subject, field_of
 from fanwise.matrix.scores import formulas as scoring

@@ -16,7 +16,7 @@ import msgspec
 
 from fanwise.core.retry import Retry
 from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
-from fanwise.kernel.perform import name_of
+from fanwise.kernel.user_call import name_of
 from fanwise.matrix.answers.steps import AnswerStep, Constant, Copy, Function, Prompt, field_of
 from fanwise.matrix.cells.cell import NO_MODEL, Cell, encoded, key_of, seed_of
 from fanwise.matrix.scores.scorers import Called, Compared, Judging, Pattern, Program, Scorer

@@ -10,7 +10,7 @@ import msgspec
 from fanwise.core.outcome import Attempt
 from fanwise.journal.port import Journal
 from fanwise.kernel import events
-from fanwise.kernel.past import attempt_of
+from fanwise.kernel.recorded_outcomes import attempt_of
 
 FAN_OUT = "cells"
 """The name of the fan-out whose items are the steps and the scores of cells."""

@@ -15,7 +15,7 @@ import msgspec
 
 from fanwise.errors import AttemptTimeout, BudgetExceeded, WorkFailed, one_line
 from fanwise.kernel.call import call
-from fanwise.kernel.perform import FREE
+from fanwise.kernel.user_call import FREE
 from fanwise.plan.model.leaf_result import Try
 from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, too_slow

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from fanwise.errors import CommandFailed, WorkFailed
 from fanwise.kernel.call import call
-from fanwise.kernel.perform import FREE
+from fanwise.kernel.user_call import FREE
 from fanwise.kernel.virtual import outside
 from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, too_slow

@@ -24,8 +24,8 @@ from fanwise.kernel.scope import caps_here
 from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, in_time
 from fanwise.plan.work.subplans import read_subplans
-from fanwise.specs import Document, End, Plan, system
-from fanwise.specs.system import plan_of
+from fanwise.specs import Document, End, Runnable, system
+from fanwise.specs.system import runnable_of
 from fanwise.workspaces import Workspace
 
 KEY = "workflow"
@@ -40,7 +40,7 @@ class WorkflowWorker(LeafWorker):
         declared = document.data.get("inputs")
         self._declared = set(declared) if isinstance(declared, dict) else set()
         self._system = system(KEY)
-        plan_of(self._system, document, {})
+        runnable_of(self._system, document, {})
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ class WorkflowWorker(LeafWorker):
     async def _end(self, given: Mapping[str, str], workspace: Workspace) -> End:
         inputs = {name: value for name, value in given.items() if name in self._declared}
         try:
-            plan = plan_of(
+            plan = runnable_of(
                 self._system, self._document, {"input": inputs, "project": str(workspace.path)}
             )
             return await _executed(plan)
@@ -91,7 +91,7 @@ class WorkflowWorker(LeafWorker):
             raise WorkFailed(tail(one_line(error), 500)) from error
 
 
-async def _executed(plan: Plan) -> End:
+async def _executed(plan: Runnable) -> End:
     ends: list[End] = []
     run = RunInside()
 

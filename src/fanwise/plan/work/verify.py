@@ -16,7 +16,7 @@ from fanwise.errors import CommandFailed
 from fanwise.kernel.call import call
 from fanwise.kernel.confined import Settings, ending_of, hint_of, scratch_folder
 from fanwise.kernel.confined.running import command_in_workspace
-from fanwise.kernel.perform import FREE
+from fanwise.kernel.user_call import FREE
 from fanwise.kernel.virtual import outside
 from fanwise.plan.split.patterns import Patterns
 from fanwise.plan.work.captured_output import output_of, tail

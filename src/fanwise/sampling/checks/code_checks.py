@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from fanwise.errors import BadVerdict, CommandFailed, UsageError
-from fanwise.kernel.perform import name_of, perform
+from fanwise.kernel.user_call import name_of, perform
 from fanwise.models.names import PROVIDERS
 from fanwise.models.output import Mismatch, check_schema, parse
 from fanwise.models.port import Schema

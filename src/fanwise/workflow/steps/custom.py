@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from fanwise.errors import StepFailed, UsageError
-from fanwise.kernel.perform import perform
+from fanwise.kernel.user_call import perform
 from fanwise.workflow.spec import step_types
 from fanwise.workflow.spec.steps import CustomStep
 from fanwise.workflow.state.frame import Frame

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fanwise.errors import StepFailed
-from fanwise.kernel.perform import perform
+from fanwise.kernel.user_call import perform
 from fanwise.view.progress import TERMINAL
 from fanwise.workflow.spec.steps import GateStep, is_rejection
 from fanwise.workflow.state.frame import Frame

@@ -13,15 +13,15 @@ from typing import Any
 from fanwise.errors import StepFailed
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.scope import caps_here, current_run
-from fanwise.specs import Document, End, Plan, read, system
-from fanwise.specs.system import plan_of
+from fanwise.specs import Document, End, Runnable, read, system
+from fanwise.specs.system import runnable_of
 from fanwise.view.run_summary import status_text
 from fanwise.workflow.spec.steps import SystemStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.port import Resolved, StepPlace
 
-Literally = Callable[[Mapping[str, Any], Path], Plan]
+Literally = Callable[[Mapping[str, Any], Path], Runnable]
 """A system may have a method of this name: fields whose texts are no templates."""
 PAUSED = 3
 """The exit code of a plan that waits for somebody."""
@@ -68,16 +68,16 @@ class System:
         """None of its own."""
         return {}
 
-    def _plan(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> Plan:
+    def _plan(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> Runnable:
         found = system(step.type)
         if "file" in resolved:
-            return plan_of(found, read(resolved["file"]), {})
+            return runnable_of(found, read(resolved["file"]), {})
         # Its braces were the workflow's, and what came of them is data: no template once more.
         literally: Literally | None = getattr(found, "literally", None)
         if literally is not None:
             return literally(resolved["spec"], place.folder)
         document = Document(place.path, place.folder, {step.type: resolved["spec"]})
-        return plan_of(found, document, {})
+        return runnable_of(found, document, {})
 
 
 def _result(end: End) -> StepResult:

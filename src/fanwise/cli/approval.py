@@ -11,14 +11,14 @@ from fanwise.cli.reading import reading
 from fanwise.cli.say import say_lines
 from fanwise.cli.streams import write_stderr
 from fanwise.errors import RunNotFound, UsageError
-from fanwise.specs.system import ApprovedPlan, Opening
+from fanwise.specs.system import ApprovedRunnable, Opening
 
 if TYPE_CHECKING:
-    from fanwise.specs import Plan
+    from fanwise.specs import Runnable
     from fanwise.specs.system import Approval
 
 
-def is_approved(plan: Plan, run_id: str | None, journal: str | None, *, yes: bool) -> bool:
+def is_approved(plan: Runnable, run_id: str | None, journal: str | None, *, yes: bool) -> bool:
     """Whether it may run. `UsageError`: nobody is there to ask."""
     wanted = _approval(plan, run_id, journal)
     if wanted is None:
@@ -38,8 +38,8 @@ def is_approved(plan: Plan, run_id: str | None, journal: str | None, *, yes: boo
     return False
 
 
-def _approval(plan: Plan, run_id: str | None, journal: str | None) -> Approval | None:
-    if not isinstance(plan, ApprovedPlan):
+def _approval(plan: Runnable, run_id: str | None, journal: str | None) -> Approval | None:
+    if not isinstance(plan, ApprovedRunnable):
         return None
     opening: Opening = getattr(plan, "opening", Opening())
     known = run_id or opening.run_id

@@ -1,7 +1,7 @@
 """What came of a run, in the words of the system that made it.
 
-Only the system knows how its values read; one that has neither `told` nor `tell` is left alone, and
-so is a run whose system is not installed here.
+Only the system knows how its values read. One with neither `describe_run` nor `describe_item` is
+left alone, and so is a run whose system is not installed here.
 """
 
 from __future__ import annotations
@@ -16,36 +16,38 @@ from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.system_names import homes
 
 if TYPE_CHECKING:
-    from fanwise.specs.system import System, Tell, Told
+    from fanwise.specs.system import DescribeItem, DescribeRun, System
 
 MOST = 20
 """Items that are told of, if not all are wanted."""
 
 
-def told_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[str]:
+def describe_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[str]:
     """Lines for a person; none where there is nothing to tell."""
     system = _system(run.kind)
-    told: Told | None = getattr(system, "told", None)
-    tell: Tell | None = getattr(system, "tell", None)
-    if told is not None:
-        yield from told(journal, run, fully=fully)
-    elif tell is not None:
-        yield from _one_by_one(tell, journal, run, fully=fully)
+    describe_run: DescribeRun | None = getattr(system, "describe_run", None)
+    describe_item: DescribeItem | None = getattr(system, "describe_item", None)
+    if describe_run is not None:
+        yield from describe_run(journal, run, fully=fully)
+    elif describe_item is not None:
+        yield from _one_by_one(describe_item, journal, run, fully=fully)
 
 
-def tells_all(run: RunRecord) -> bool:
+def replaces_default_view(run: RunRecord) -> bool:
     """Whether nothing is left to say of the run's fan-outs and events."""
-    return getattr(_system(run.kind), "tells_all", False)
+    return getattr(_system(run.kind), "replaces_default_view", False)
 
 
-def _one_by_one(tell: Tell, journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[str]:
+def _one_by_one(
+    describe: DescribeItem, journal: Journal, run: RunRecord, *, fully: bool
+) -> Iterator[str]:
     number = sum(1 for _ in _with_values(journal, run))
     for place, item in enumerate(_with_values(journal, run)):
         if place == MOST and not fully:
             yield f"… and {number - MOST:,} more (all of them: --items)"
             return
         value = JSON.decode(item.value or "null")
-        yield from tell(item.key, value, fully=fully or number == 1)
+        yield from describe(item.key, value, fully=fully or number == 1)
 
 
 def _with_values(journal: Journal, run: RunRecord) -> Iterator[ItemRecord]:
