@@ -173,8 +173,8 @@ def test_the_specs_package_exports_exactly_this() -> None:
 
 
 PLAN = [
-    "BrokenName", "Change", "CheckResult", "Conflict", "EditRequest", "LeafSummary", "Node",
-    "PlanResult", "PublishedResult", "Scorecard", "Split", "SubPlan", "Summary", "Tree", "Try",
+    "BrokenName", "Change", "CheckResult", "Conflict", "EditRequest", "LeafState", "Node",
+    "PlanResult", "PlanState", "PublishedResult", "Scorecard", "Split", "SubPlan", "Tree", "Try",
     "Work", "run_plan", "run_plan_sync",
 ]  # fmt: skip
 

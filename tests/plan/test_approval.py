@@ -70,7 +70,7 @@ def test_at_a_terminal_it_is_shown_and_asked_and_the_default_is_no(repo: Path) -
     assert not (repo.parent / ".fanwise").exists(), "nothing was recorded"
     code, seen = at_a_terminal(repo.parent, b"y\n", "run", "plan.json")
     assert code == 0
-    assert "3 sub-plans: 3 changed" in seen
+    assert "3 sub-plans: 3 done" in seen
 
 
 def test_without_a_terminal_it_needs_a_yes(repo: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -99,7 +99,7 @@ def test_fail_fast_made_again_starts_nothing_beyond_the_failure(tmp_path: Path) 
     assert again(repo, each, fail_fast=True)[0] == ["p00", "p01"]
     titles, found = again(repo, each, fail_fast=True)
     assert titles == []
-    assert found.summary.halted == found.leaf("p01").id
+    assert found.state.halted == found.leaf("p01").id
     each.fails = set()
     assert again(repo, each, fail_fast=True, retry_failed=True)[0] == ["p01", "p02"]
 
@@ -250,7 +250,7 @@ def test_a_step_of_a_workflow_goes_on_with_its_sub_plans(
     monkeypatch.chdir(tmp_path)
     assert run_cli("run", "flow.yaml", "--run", "w") == 1
     assert sorted(log.read_text().split()) == ["p00/m0.py", "p01/m0.py", "p02/m0.py"]
-    why = "migrate: 1 given up: p01/m0.py: work failed: the command exited with code 1"
+    why = "migrate: 1 failed: p01/m0.py: work failed: the command exited with code 1"
     assert why in capfd.readouterr().err, "and not that something was not committed"
     write(tmp_path / "fixed", "")
     assert run_cli("resume", "w", "--retry-failed") == 0

@@ -137,17 +137,17 @@ def test_a_model_whose_answers_are_repaired_and_one_that_is_given_up(tmp_path: P
     repaired = [r for r in model.requests if "1:VALUE = 'BAD'" in r.messages[-1].content]
     assert len(repaired) == 1 + 2, "each further try is told what was wrong"
     failed = found.leaf("p02/m0.py")
-    assert failed.reason == "verify failed: it exited with code 1"
+    assert failed.reason == "verify failed (try 3): it exited with code 1"
     assert failed.tries[-1].said == "1:VALUE = 'BAD'"
     assert not found.ok
-    assert found.summary.checks[0].passed
+    assert found.state.checks[0].passed
     assert found.commit is not None
     assert show(repo, found.commit, "p01/m0.py") == "VALUE = 'good'"
     assert show(repo, found.commit, "p02/m0.py") == "VALUE = 20", "nothing of it is in"
-    assert found.output[0] == "4 sub-plans: 2 changed, 1 unchanged, 1 given up"
-    assert "1 given up:" in found.notes
-    line = found.notes[list(found.notes).index("1 given up:") + 1]
-    assert line.startswith("  p02/m0.py: verify failed: it exited with code 1 after 3 tries")
+    assert found.output[0] == "4 sub-plans: 1 failed, 2 done, 1 unchanged"
+    assert "1 failed:" in found.notes
+    line = found.notes[list(found.notes).index("1 failed:") + 1]
+    assert line.startswith("  p02/m0.py: verify failed (try 3): it exited with code 1")
 
 
 @pytest.mark.parametrize("whose", ["plan", "sub-plan"])
@@ -218,7 +218,7 @@ def test_names_that_one_removes_and_another_uses_are_found(tmp_path: Path) -> No
     found = run_plan_sync(
         "rename", work, repo=repo, split={"mode": "directory", "max_files": 1, "min_files": 1}
     )
-    (broken,) = found.summary.broken
+    (broken,) = found.state.broken
     assert (broken.path, broken.line) == ("shop/b.py", 1)
     assert not found.ok, "nothing has checked it"
     assert found.branch is not None
@@ -234,7 +234,7 @@ def test_work_that_takes_too_long_is_ended_with_all_its_processes(tmp_path: Path
     )
     (leaf,) = found.leaves
     assert leaf.state == "failed"
-    assert leaf.reason == "work failed: it took longer than 0.3 s, and was ended"
+    assert leaf.reason == "work failed (try 2): it took longer than 0.3 s, and was ended"
     assert len(leaf.tries) == 2
     for pid in map(int, pids.read_text().split()):
         stat = Path(f"/proc/{pid}/stat")

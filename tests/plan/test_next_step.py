@@ -78,7 +78,7 @@ def test_of_a_run_that_is_kept_nowhere_no_command_is_named(repo: Path) -> None:
         (work.root / "p00/m0.py").write_text("mine\n")
 
     found = run_plan_sync("g", work, repo=repo, split=SPLIT, check="false")
-    assert found.summary.merged is not None
+    assert found.state.merged is not None
     assert not [line for line in [*found.output, *found.notes] if "fanwise resume" in line]
     assert not [line for line in [*found.output, *found.notes] if "fanwise show" in line]
 
@@ -101,7 +101,7 @@ def test_what_was_done_beyond_a_halt_does_not_count_whoever_was_quicker(repo: Pa
     )
     assert [leaf.state for leaf in found.leaves] == ["done", "failed", "queued"]
     assert found.leaves[2].changed == ()
-    assert found.output == ["3 sub-plans: 1 changed, 1 given up, 1 not done"]
+    assert found.output == ["3 sub-plans: 1 failed, 1 done, 1 queued"]
 
 
 def test_one_that_deletes_all_of_its_files_is_named(repo: Path) -> None:
@@ -127,7 +127,7 @@ def test_what_was_given_up_can_be_looked_at_and_tried_again(
     assert "so be it" in capfd.readouterr().out
     (tmp_path / "there").touch()
     assert run_cli(*typed(told, "to try them again")) == 0
-    assert "3 sub-plans: 3 changed" in capfd.readouterr().out
+    assert "3 sub-plans: 3 done" in capfd.readouterr().out
 
 
 def test_after_a_conflict_that_fails_it_is_said_that_nothing_was_merged(repo: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from fanwise.journal.open import open_journal
 from fanwise.plan import PlanResult, Work, run_plan_sync
-from fanwise.plan.state.recorded import read_run
+from fanwise.plan.state.read_run import read_run
 from tests.plan.support import git, make_repo, packages, show, unchanged, write
 
 SPLIT = {"mode": "directory", "max_files": 2, "min_files": 1}
@@ -67,7 +67,7 @@ def test_fifteen_sub_plans_are_ten_at_once_and_all_are_done(fifteen: Path) -> No
     party.__qualname__ = "party"  # type: ignore[attr-defined]
     found = done(fifteen, party, cap=10)
     assert party.peak == 10
-    assert found.summary.count("done") == len(found.leaves) == 15
+    assert found.state.count("done") == len(found.leaves) == 15
     assert len(party.roots) == 10, "workspaces are used again"
     assert found.commit is not None
     for number in range(15):
@@ -80,7 +80,7 @@ def test_sixty_sub_plans_are_queued_and_not_refused(tmp_path: Path) -> None:
     party = Party(4)
     party.__qualname__ = "party"  # type: ignore[attr-defined]
     found = done(repo, party, cap=4)
-    assert found.summary.count("done") == len(found.leaves) == 60
+    assert found.state.count("done") == len(found.leaves) == 60
     assert party.peak == 4
     assert found.ok
 
@@ -141,8 +141,8 @@ def test_followers_of_a_failure_are_skipped_and_the_others_go_on(tmp_path: Path)
         "q/four.py": ("done", ""),
     }
     assert not found.ok
-    assert found.summary.result is not None
-    assert len(found.summary.result.leaves) == 1
+    assert found.state.result is not None
+    assert len(found.state.result.leaves) == 1
 
 
 def test_fail_fast_ends_what_comes_after_the_failure_and_merges_nothing(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_fail_fast_ends_what_comes_after_the_failure_and_merges_nothing(tmp_path
         edit(work)
 
     found = done(repo, work, split={**SPLIT, "max_files": 1}, fail_fast=True, cap=3)
-    assert found.summary.halted is not None
+    assert found.state.halted is not None
     assert found.leaf("p01/m0.py").state == "failed"
     assert found.leaf("p00/m0.py").state == "done"
     assert ended == begun[: len(ended)] != [], "what was in flight beyond it was ended"
@@ -192,11 +192,11 @@ def test_conflicts_are_settled_by_a_second_run_on_what_was_merged(tmp_path: Path
     assert found.commit is not None
     lines = show(repo, found.commit, "list.txt").splitlines()
     assert lines == ["start", "p00/m0.py", "p01/m0.py", "p02/m0.py"]
-    assert [c.paths for c in found.summary.conflicts] == [("list.txt",), ("list.txt",)]
+    assert [c.paths for c in found.state.conflicts] == [("list.txt",), ("list.txt",)]
     assert len(told) == 2
     assert "in conflict (content) with those of p00/m0.py in list.txt" in told[0]
     assert git(repo, "rev-list", "--count", f"main..{found.branch}") == "3"
-    assert any("settled by a second run" in note for note in found.notes)
+    assert any("settled: it was run again" in note for note in found.notes)
 
 
 def test_a_conflict_that_cannot_be_settled_is_given_up_with_files_and_both_leaves(
@@ -218,13 +218,13 @@ def test_a_conflict_that_cannot_be_settled_is_given_up_with_files_and_both_leave
     assert leaf.kept is not None
     assert "+p01/m0.py\n" in Path(leaf.kept).read_text()  # git may remove what no ref names
     with closing(open_journal(journal, read_only=True)) as opened:
-        assert read_run(opened, opened.run("r")).leaves[leaf.id].kept == leaf.kept
-    assert found.summary.result is not None
-    assert [said.why for said in found.summary.result.left_out] == [
+        assert read_run(opened, opened.run("r")).state.by_id[leaf.id].kept == leaf.kept
+    assert found.state.result is not None
+    assert [said.why for said in found.state.result.left_out] == [
         "work failed: ValueError: it cannot be settled"
     ]
     (line,) = [note for note in found.notes if "list.txt" in note]
-    assert "list.txt (content): p01/m0.py with p00/m0.py; given up: work failed" in line
+    assert "list.txt (content): p01/m0.py with p00/m0.py: given up: work failed" in line
     assert line.endswith(f"(its edits: {leaf.kept})")
 
 
@@ -244,7 +244,7 @@ def test_other_strategies(tmp_path: Path, strategy: str) -> None:
         assert "+p01/m0.py\n" in Path(kept).read_text()
         assert found.commit is None
         assert not found.ok
-        assert any("p01/m0.py with p00/m0.py; not settled" in note for note in found.notes)
+        assert any("p01/m0.py with p00/m0.py: not settled" in note for note in found.notes)
     else:
         assert found.commit is not None
         assert show(repo, found.commit, "list.txt") == "p01/m0.py"
@@ -320,7 +320,7 @@ def test_requests_are_kept_aside_and_said(tmp_path: Path) -> None:
     assert (request.path, request.owner) == ("p01/m0.py", found.leaf("p01/m0.py").id)
     assert found.commit is not None
     assert show(repo, found.commit, "p01/m0.py") == "VALUE = 00\n# p01/m0.py".replace("00", "10")
-    assert any("p00/m0.py wants to change p01/m0.py (of p01/m0.py)" in n for n in found.notes)
+    assert any("p01/m0.py (of p01/m0.py): wanted by p00/m0.py" in n for n in found.notes)
 
 
 def test_nothing_changed_is_no_failure_and_no_branch(tmp_path: Path) -> None:
@@ -349,9 +349,9 @@ def test_one_that_takes_back_what_did_not_verify_is_not_told_as_one_with_nothing
     found = done(repo, back, retry=2, verify="! grep BAD {files}", split=split)
     tried, idle = found.leaves
     assert (tried.state, len(tried.tries), idle.state) == ("unchanged", 2, "unchanged")
-    why = "after 2 tries that did not do (verify failed: it exited with code 1)"
+    why = "2 tries failed; the last: verify: it exited with code 1"
     assert (tried.reason, idle.reason) == (why, "")
-    at = found.notes.index("1 unchanged, not for want of trying:")
+    at = found.notes.index("1 unchanged after failed tries:")
     assert found.notes[at + 1] == f"  {tried.title}: {why}"
     assert found.ok
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fanwise.plan.model.leaf_result import SubPlan, Try
     from fanwise.plan.model.merge_result import BrokenName, CheckResult, Conflict, PublishedResult
     from fanwise.plan.model.node import Node, Scorecard, Split, Tree
-    from fanwise.plan.state.summary import LeafSummary, Summary
+    from fanwise.plan.state.plan_state import LeafState, PlanState
     from fanwise.plan.work.by_call import Work
 
 __all__ = [
@@ -24,14 +24,14 @@ __all__ = [
     "CheckResult",
     "Conflict",
     "EditRequest",
-    "LeafSummary",
+    "LeafState",
     "Node",
     "PlanResult",
+    "PlanState",
     "PublishedResult",
     "Scorecard",
     "Split",
     "SubPlan",
-    "Summary",
     "Tree",
     "Try",
     "Work",
@@ -45,7 +45,7 @@ _HOMES = {
     "model.merge_result": ("BrokenName", "CheckResult", "Conflict", "PublishedResult"),
     "model.node": ("Node", "Scorecard", "Split", "Tree"),
     "api": ("PlanResult", "run_plan", "run_plan_sync"),
-    "state.summary": ("LeafSummary", "Summary"),
+    "state.plan_state": ("LeafState", "PlanState"),
     "work.by_call": ("Work",),
 }
 

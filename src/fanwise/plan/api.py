@@ -18,9 +18,10 @@ from fanwise.kernel.sync import sync_twin
 from fanwise.plan.merge.publish import Delivery
 from fanwise.plan.run.apply_result import deliver
 from fanwise.plan.run.execution import execute
+from fanwise.plan.spec.plan_spec import KEY
 from fanwise.plan.spec.run_options import PlanRunOptions
-from fanwise.plan.state.summary import LeafSummary, Summary
-from fanwise.plan.system import KEY, RunnablePlan
+from fanwise.plan.state.plan_state import LeafState, PlanState
+from fanwise.plan.system import RunnablePlan
 from fanwise.plan.views.end_text import note_lines, output_lines
 from fanwise.plan.views.estimate import start_notes
 from fanwise.plan.views.next_commands import Commands
@@ -35,7 +36,7 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str | None
     """The durable run that has it; None: it was in memory."""
-    summary: Summary
+    state: PlanState
     """Every sub-plan with its state, conflicts, checks, and what was merged."""
     delivery: Delivery
     base: str
@@ -48,10 +49,10 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         """Whether all sub-plans are done, merged and checked."""
-        return self.summary.ok and not self.delivery.problem
+        return self.state.ok and not self.delivery.problem
 
     @property
-    def failures(self) -> list[LeafSummary]:
+    def failures(self) -> list[LeafState]:
         """The sub-plans that are not done, or are not in the result."""
         return [each for each in self.leaves if each.state not in ("done", "unchanged", "split")]
 
@@ -64,21 +65,21 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
         raise NotOk("; ".join([*told, *self.notes[:1]]) or "the result is in doubt", self)
 
     @property
-    def leaves(self) -> Sequence[LeafSummary]:
+    def leaves(self) -> Sequence[LeafState]:
         """In the order of the tree."""
-        return self.summary.leaves
+        return self.state.leaves
 
     @property
     def commit(self) -> str | None:
         """The result; None: there is none."""
-        return None if self.summary.result is None else self.summary.result.commit
+        return None if self.state.result is None else self.state.result.commit
 
     @property
     def branch(self) -> str | None:
         """The branch that it is on."""
-        return None if self.summary.result is None else self.summary.result.branch
+        return None if self.state.result is None else self.state.result.branch
 
-    def leaf(self, title: str) -> LeafSummary:
+    def leaf(self, title: str) -> LeafState:
         """That with this title; `LookupError`."""
         for each in self.leaves:
             if each.title == title:
@@ -148,19 +149,19 @@ async def run_plan(
 
     async def body(run: Run) -> PlanResult:
         resolved = made.resolved
-        summary = await execute(resolved, run, bisect=bisect)
-        delivery = await deliver(resolved, summary.result, run, to_work_tree=apply)
+        state = await execute(resolved, run, bisect=bisect)
+        delivery = await deliver(resolved, state.result, run, to_work_tree=apply)
         commands = Commands(run)
         return PlanResult(
             run_id=None,
-            summary=summary,
+            state=state,
             delivery=delivery,
             base=resolved.base.commit,
-            notes=[*note_lines(summary, delivery, commands), *start_notes(resolved)],
-            output=output_lines(resolved, summary, delivery, commands),
+            notes=[*note_lines(state, delivery, commands), *start_notes(resolved)],
+            output=output_lines(resolved, state, delivery, commands),
         )
 
-    found, run_id, stats = await in_run(body, wanted, lambda each: each.summary.counts, **where)
+    found, run_id, stats = await in_run(body, wanted, lambda each: each.state.counts, **where)
     return msgspec.structs.replace(found, run_id=run_id, stats=stats)
 
 

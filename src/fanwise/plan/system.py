@@ -19,21 +19,22 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.plan.model.node import Node
 from fanwise.plan.run.apply_result import deliver, roll_back
-from fanwise.plan.run.execution import execute, grower, policy_of
-from fanwise.plan.spec.plan_spec import PlanSpec
-from fanwise.plan.spec.resolved_plan import PlanBase, ResolvedPlan, resolve_plan
+from fanwise.plan.run.execution import execute
+from fanwise.plan.spec.plan_base import PlanBase
+from fanwise.plan.spec.plan_spec import KEY, PlanSpec
+from fanwise.plan.spec.resolved_plan import ResolvedPlan, resolve_plan
 from fanwise.plan.spec.run_options import PlanRunOptions
-from fanwise.plan.state.board import PlanBoard
-from fanwise.plan.state.replay import items_of, replay
+from fanwise.plan.state.board import board_of
+from fanwise.plan.state.replay import items_of, replay, reusable, reusable_success
 from fanwise.plan.views.end_text import note_lines, output_lines, rollback_lines
-from fanwise.plan.views.estimate import estimate_of, facts_of, number, plan_lines, start_notes
+from fanwise.plan.views.estimate import estimate_of, facts_of, plan_lines, start_notes
 from fanwise.plan.views.live_tree import LiveTree
 from fanwise.plan.views.next_commands import Commands
+from fanwise.plan.views.rows import document_of
+from fanwise.plan.views.text import plural
 from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.system import Approval, Preview, Report
 from fanwise.view.table import Table
-
-KEY = "plan"
 
 
 class RunnablePlan:
@@ -77,6 +78,7 @@ class RunnablePlan:
         return {
             **self._document.keep(),
             **msgspec.to_builtins(self.resolved.base),
+            "work": self.resolved.work,
             "asked": options,
         }
 
@@ -119,16 +121,15 @@ class RunnablePlan:
             return None
         self._shown = True
         estimate = estimate_of(self.resolved, leaves)
-        question = f"Run {number(len(leaves), 'sub-plan')}?"
+        question = f"Run {plural(len(leaves), 'sub-plan')}?"
         return Approval(plan_lines(self.resolved, estimate), question)
 
     def _unknown(self, journal: Journal, run: RunRecord) -> tuple[Node, ...]:
         """The leaves that would be done, as far as that is known."""
         resolved, options = self.resolved, self._options
-        board = PlanBoard(
-            resolved.tree, policy_of(resolved, bisect=options.bisect), grower(resolved)
-        )
-        left = replay(board, items_of(journal, run.id), options.retry_failed)
+        board = board_of(resolved.spec, resolved.base, resolved.work, bisect=options.bisect)
+        counts = reusable_success if options.retry_failed else reusable
+        left = replay(board, items_of(journal, run.id), counts).left
         again = {item.leaf.id for item in left if item.kind == "again" and item.leaf is not None}
         if board.over:
             return ()
@@ -150,9 +151,9 @@ class RunnablePlan:
         document = {
             "base": resolved.base.commit,
             "goal": resolved.spec.goal,
-            "ok": ok,
-            **msgspec.to_builtins(found),
+            **document_of(found, resolved.spec.goal),
             **msgspec.to_builtins(delivery),
+            "ok": ok,
         }
         commands = Commands(run)
         output = output_lines(resolved, found, delivery, commands)
@@ -201,21 +202,21 @@ class PlanSystem:
 
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree with the state of each leaf; fully: all that is known of each."""
-        from fanwise.plan.state.recorded import read_run
+        from fanwise.plan.state.read_run import read_run
         from fanwise.plan.views.text import told_lines
 
         return told_lines(read_run(journal, run), fully=fully)
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""
-        from fanwise.plan.state.recorded import read_run
+        from fanwise.plan.state.read_run import read_run
         from fanwise.plan.views.page import report
 
         return report(read_run(journal, run))
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
         """One row for each leaf."""
-        from fanwise.plan.state.recorded import read_run
+        from fanwise.plan.state.read_run import read_run
         from fanwise.plan.views.rows import leaf_table
 
         return leaf_table(read_run(journal, run))

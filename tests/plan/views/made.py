@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fanwise import Usage, call, fan_out, open_run
+from fanwise.core.outcome import Outcome
 from fanwise.errors import SubPlanFailed
 from fanwise.journal.open import open_journal
 from fanwise.plan.model.change import Blob, Change, EditRequest
@@ -24,10 +25,14 @@ from fanwise.plan.model.merge_result import (
     MergeStep,
     PublishedResult,
 )
-from fanwise.plan.model.node import FileNote, Mode, Node, Scorecard, Split, Tree
+from fanwise.plan.model.node import Mode, Node, Scorecard, Split, Tree
+from fanwise.plan.spec.plan_base import PlanBase
+from fanwise.plan.spec.plan_spec import PlanSpec
 from fanwise.plan.split.grow import grow
 from fanwise.plan.split.rules import Rules
-from fanwise.plan.state.recorded import Recorded, read_run
+from fanwise.plan.state.board import PlanBoard, board_of
+from fanwise.plan.state.plan_item import PlanItem
+from fanwise.plan.state.read_run import RecordedPlan, read_run
 
 
 def leaf(name: str, **more: Any) -> Node:
@@ -84,9 +89,20 @@ def recorded(
     run_id: str = "the-run",
     plan: Mapping[str, Any] | None = None,
     may_change: bool = False,
-) -> Recorded:
+    work_digest: str | None = "w",
+) -> RecordedPlan:
     """A real run, whose items come to this, in order, one at a time; as it is read."""
-    given = dict(happened)
+    paths = [path for leaf in made.tree.leaves for path in leaf.files]
+    data = {
+        "goal": "Replace the assertions", "each": {"command": "true"}, "check": "pytest -q",
+        **(plan or {}),
+    }  # fmt: skip
+    spec = {
+        "file": "plan.yaml", "folder": str(place), "data": {"plan": data}, "base": "b" * 40,
+        "split": msgspec.to_builtins(made), "digests": dict.fromkeys(paths, "d"),
+        "tokens": dict.fromkeys(paths, 100), "files": len(paths), "work": work_digest,
+    }  # fmt: skip
+    given = dict(with_digests(new_board(spec), happened))
 
     async def work(key: str) -> Any:
         if key.startswith("leaf:costly"):
@@ -95,14 +111,6 @@ def recorded(
         if isinstance(value, BaseException):
             raise value
         return msgspec.to_builtins(value)
-
-    paths = [path for leaf in made.tree.leaves for path in leaf.files]
-    data = {"goal": "Replace the assertions", "check": "pytest -q", **(plan or {})}
-    spec = {
-        "file": "plan.yaml", "folder": str(place), "data": {"plan": data}, "base": "b" * 40,
-        "split": msgspec.to_builtins(made), "digests": dict.fromkeys(paths, "d"),
-        "tokens": dict.fromkeys(paths, 100), "files": len(paths),
-    }  # fmt: skip
 
     async def main() -> None:
         journal = place / "journal.db"
@@ -117,6 +125,28 @@ def recorded(
     asyncio.run(main())
     with closing(open_journal(place / "journal.db", read_only=True)) as journal:
         return read_run(journal, journal.run(run_id))
+
+
+def new_board(spec: Mapping[str, Any]) -> PlanBoard:
+    plan = PlanSpec.model_validate(spec["data"]["plan"])
+    return board_of(plan, msgspec.convert(spec, PlanBase), "w", bisect=True)
+
+
+def with_digests(board: PlanBoard, happened: Iterable[Happening]) -> Iterator[Happening]:
+    """The same, each of the item that the board asks for; what it does not ask for is as it is."""
+    waiting = {item.key: item for item in board.begin()}
+    for key, value in happened:
+        item = waiting.pop(key, None)
+        if item is not None and isinstance(value, BaseException):
+            value.of = item.of  # type: ignore[attr-defined]
+            following = board.take(item, Outcome(0, "failed", error=value))
+        elif item is not None:
+            value = replace(value, of=item.of)
+            following = board.take(item, Outcome(0, "done", msgspec.to_builtins(value)))
+        else:
+            following = []
+        waiting |= {each.key: each for each in following}
+        yield key, value
 
 
 STEPS = ("merge", "check", "result")
@@ -194,17 +224,15 @@ def story() -> list[Happening]:
         removed_from="src/b.py", renamed_to="src.b.sum_of",
     )  # fmt: skip
     both = (conflict("tests/f", "src/a"), conflict("tests/g", "src/a", "src/b"))
-    in_first = ["src/a", "src/b", "tests/h", first, second, "costly"]
-    in_all = ["src/a", "src/b", "tests/f", "tests/h", first, second, "costly"]
     failed = SubPlanFailed(
         "src/c", "src/c", (tried("work", "exit code 1"), tried()), kept="src-c.patch"
     )
     given_up = SubPlanFailed("tests/g", "tests/g", (tried("edits", "no edits"),))
-    left = (
-        FileNote("tests/g", "its conflict could not be settled"),
-        FileNote("tests/h", "the check fails with it"),
-    )
-    return [
+    again = {
+        "again:tests/f": ended("tests/f", tries=(tried("merge", "shared.txt: conflict"),)),
+        "again:tests/g": given_up,
+    }
+    leaves = [
         ("leaf:src/a", ended("src/a")),
         ("leaf:src/b", ended("src/b", tries=(tried(),))),
         ("leaf:src/c", failed),
@@ -214,18 +242,57 @@ def story() -> list[Happening]:
         ("leaf:costly", ended("costly")),
         (f"leaf:{first}", ended(first)),
         (f"leaf:{second}", ended(second, verified="no tests")),
-        ("merge:0", merged(in_first, *both, broken=(broken,))),
-        ("again:tests/f", ended("tests/f", tries=(tried("merge", "shared.txt: conflict"),))),
-        ("merge:1", merged(in_all, broken=(broken,))),
-        ("again:tests/g", given_up),
-        ("check:0", CheckResult(passed=False, said="3 failed", seconds=4.0)),
-        ("merge:2", merged([each for each in in_all if each != "tests/h"])),
-        ("check:1", CheckResult(passed=True, said="all passed", seconds=3.0, without=("tests/h",))),
-        (
-            "result",
-            PublishedResult(
-                commit="d" * 40, branch="fanwise/plan-abc", leaves=tuple(in_all[:3] + in_all[4:]),
-                left_out=left,
-            ),
+    ]
+
+    def value(item: PlanItem) -> Any:
+        if item.kind == "again":
+            return again[item.key]
+        if item.kind == "merge":
+            aside = () if item.on_top or item.without else both
+            names = [each.leaf for each in (*item.changes, *item.on_top)]
+            names = [name for name in names if name not in {each.leaf for each in aside}]
+            step = merged(names, *aside, broken=() if item.without else (broken,))
+            return replace(step, commit=item.key[-1] * 40)
+        if item.kind == "check":
+            passed = "tests/h" in item.without
+            return CheckResult(
+                passed=passed, said="all passed" if passed else "3 failed", seconds=4.0,
+                without=item.without,
+            )  # fmt: skip
+        assert item.step is not None
+        return PublishedResult(
+            commit=item.at, branch="fanwise/plan-abc", leaves=item.step.merged.leaves,
+            left_out=item.left_out,
+        )  # fmt: skip
+
+    return [*leaves, *_rest(leaves, value)]
+
+
+def _rest(leaves: Sequence[Happening], value: Callable[[PlanItem], Any]) -> Iterator[Happening]:
+    """What comes after the leaves, as a board asks for it."""
+    paths = [path for each in STORY.leaves for path in each.files]
+    board = board_of(
+        PlanSpec.model_validate(
+            {"goal": "Replace the assertions", "each": {"command": "true"}, "check": "pytest -q"}
         ),
-    ]  # fmt: skip
+        PlanBase(
+            commit="b" * 40, split=split_of(STORY), digests=dict.fromkeys(paths, "d"),
+            tokens=dict.fromkeys(paths, 100),
+        ),
+        "w",
+        bisect=True,
+    )  # fmt: skip
+    given = dict(leaves)
+    waiting = [*board.begin()]
+    while waiting:
+        item = waiting.pop(0)
+        found = given[item.key] if item.kind == "leaf" else value(item)
+        if item.kind != "leaf":
+            yield item.key, found
+        failed = isinstance(found, BaseException)
+        outcome: Outcome[Any] = (
+            Outcome(0, "failed", error=found)
+            if failed
+            else Outcome(0, "done", msgspec.to_builtins(found))
+        )
+        waiting += board.take(item, outcome)

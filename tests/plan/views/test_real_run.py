@@ -10,7 +10,7 @@ import pytest
 
 from fanwise.journal.open import open_journal
 from fanwise.plan import PlanResult, SubPlan, Work, run_plan_sync
-from fanwise.plan.state.recorded import Recorded, read_run
+from fanwise.plan.state.read_run import RecordedPlan, read_run
 from fanwise.plan.system import SYSTEM
 from tests.workspaces.support import git, write
 
@@ -39,7 +39,7 @@ NOTES = "both\n"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlanResult, Recorded, Path]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlanResult, RecordedPlan, Path]:
     place = tmp_path_factory.mktemp("real")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FANWISE_CACHE", str(place / "cache"))
@@ -66,10 +66,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlanResult, Recorded,
     return result, found, journal
 
 
-def test_what_is_read_is_what_the_run_said(run: tuple[PlanResult, Recorded, Path]) -> None:
+def test_what_is_read_is_what_the_run_said(run: tuple[PlanResult, RecordedPlan, Path]) -> None:
     result, found, _ = run
     said = [(each.id, each.title, each.state, len(each.tries)) for each in result.leaves]
-    read = [(e.node.id, e.node.title, e.state, len(e.tries)) for e in found.leaves.values()]
+    read = [(e.node.id, e.node.title, e.state, len(e.tries)) for e in found.state.leaves]
     assert read == said
     states = {title: state for _, title, state, _ in read}
     assert states == {
@@ -77,12 +77,12 @@ def test_what_is_read_is_what_the_run_said(run: tuple[PlanResult, Recorded, Path
         "src/parts": "split", "src/parts/a.py": "done", "src/parts/b.py": "done",
         "src/repaired": "done", "src/same": "unchanged", "src/wish": "done",
     }  # fmt: skip
-    assert found.joined.result == result.summary.result
-    assert found.joined.conflicts == result.summary.conflicts
-    assert found.base == result.base
+    assert found.state.result == result.state.result
+    assert found.state.conflicts == result.state.conflicts
+    assert found.base.commit == result.base
 
 
-def test_the_parts_of_the_story_are_told(run: tuple[PlanResult, Recorded, Path]) -> None:
+def test_the_parts_of_the_story_are_told(run: tuple[PlanResult, RecordedPlan, Path]) -> None:
     _, found, journal = run
     with closing(open_journal(journal, read_only=True)) as opened:
         record = opened.run("real")
@@ -104,8 +104,8 @@ def test_the_parts_of_the_story_are_told(run: tuple[PlanResult, Recorded, Path])
         {"goal": "only src/parts/a.py", "files": ["src/parts/a.py"]},
         {"goal": "only src/parts/b.py", "files": ["src/parts/b.py"]},
     ]
-    assert found.leaves[rows["src/parts"]["id"]].ended is not None
+    assert found.state.by_id[rows["src/parts"]["id"]].result is not None
     assert found.calls.attempts == 0  # no model was asked
     assert SubPlan(goal="only src/parts/a.py", files=("src/parts/a.py",)) in (
-        found.leaves[rows["src/parts"]["id"]].ended.subplans  # type: ignore[union-attr]
+        found.state.by_id[rows["src/parts"]["id"]].result.subplans  # type: ignore[union-attr]
     )

@@ -17,7 +17,7 @@ from fanwise.plan.model.merge_result import (
     PublishedResult,
 )
 from fanwise.plan.model.node import FileNote, Hub
-from fanwise.plan.state.recorded import Recorded
+from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.plan.views.page import report
 from tests.plan.views.made import (
     STORY,
@@ -37,11 +37,11 @@ EVIL = "</pre></script><script>alert(1)</script><img src=x onerror=alert(2)>\"' 
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RecordedPlan:
     return recorded(tmp_path_factory.mktemp("run"), split_of(STORY), story())
 
 
-def test_all_that_became_of_the_plan_is_on_the_page(whole: Recorded) -> None:
+def test_all_that_became_of_the_plan_is_on_the_page(whole: RecordedPlan) -> None:
     seen = Seen(report(whole).html)
     for part in (
         "Replace the assertions", "fanwise/plan-abc", "✗ failed", "○ left out", "/ skipped",
@@ -57,14 +57,14 @@ def test_all_that_became_of_the_plan_is_on_the_page(whole: Recorded) -> None:
     assert seen.active == []
 
 
-def test_every_link_leads_somewhere_on_the_page(whole: Recorded) -> None:
+def test_every_link_leads_somewhere_on_the_page(whole: RecordedPlan) -> None:
     seen = Seen(report(whole).html)
     ids = seen.values("id")
     assert {link.removeprefix("#") for link in seen.values("href")} <= set(ids)
     assert len(ids) == len(set(ids))
 
 
-def test_the_lines_and_the_document_say_the_same(whole: Recorded) -> None:
+def test_the_lines_and_the_document_say_the_same(whole: RecordedPlan) -> None:
     made = report(whole)
     assert made.lines[0].startswith("11 sub-plans: 1 failed")
     assert made.document["counts"]["failed"] == 1
@@ -82,7 +82,7 @@ def test_a_run_that_has_just_begun_and_one_that_goes_on_have_a_page(tmp_path: Pa
         assert "fanwise/plan-abc" not in seen.words
 
 
-def hostile(place: Path) -> Recorded:
+def hostile(place: Path) -> RecordedPlan:
     """All that somebody else can have written."""
     nodes = [
         replace(leaf("a"), title=EVIL, files=(EVIL,), irreducible=EVIL),
@@ -111,7 +111,8 @@ def hostile(place: Path) -> Recorded:
         ("leaf:b", ended("b")),
         ("leaf:c", SubPlanFailed("c", EVIL, (tried("verify", EVIL),), kept=EVIL)),
         ("merge:0", step),
-        ("check:0", CheckResult(passed=False, said=EVIL)),
+        ("again:b", SubPlanFailed("b", EVIL, (tried("merge", EVIL),), kept=EVIL)),
+        ("check:0", CheckResult(passed=True, said=EVIL)),
         (
             "result",
             PublishedResult(commit=EVIL, branch=EVIL, patch=EVIL, left_out=(FileNote("b", EVIL),)),

@@ -7,24 +7,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fanwise.plan.state.recorded import Recorded
+from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.plan.views.page import report
-from fanwise.plan.views.rows import COLUMNS, document_of, leaf_table
+from fanwise.plan.views.rows import COLUMNS, leaf_table, recorded_document
 from fanwise.plan.views.text import told_lines
 from tests.plan.views.made import STORY, ended, leaf, recorded, split_of, story, tree, tried
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RecordedPlan:
     return recorded(tmp_path_factory.mktemp("run"), split_of(STORY), story())
 
 
-def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: Recorded) -> None:
+def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: RecordedPlan) -> None:
     assert told_lines(whole, fully=False) == [
         "11 sub-plans: 1 failed, 1 given up, 1 skipped, 1 left out, 6 done, 1 unchanged; 1 "
         "returned sub-plans",
         "✗ src/c: failed: verify failed (try 2): 2 tests failed",
-        "/ src/d: skipped: src/c, which it comes after, failed",
+        "/ src/d: skipped: not begun: src/c failed",
         "✗ tests/g: given up: edits failed: no edits",
         "○ tests/h: left out: the check fails with it",
         "conflicts:",
@@ -32,10 +32,10 @@ def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: Reco
         "  shared.txt (content): tests/g with src/a, src/b: given up: edits failed: no edits",
         "requests:",
         "  src/a.py (of src/a): wanted by tests/e",
-        "  setup.cfg (nobody's): wanted by tests/e",
+        "  setup.cfg (no sub-plan has it): wanted by tests/e",
         "check: failed (4.0 s)",
-        "bisect: 1 more; it passes without tests/h",
-        "result: the branch fanwise/plan-abc (dddddddddddd), with the changes of 6 sub-plans",
+        "bisect: 5 more; it passes without tests/h",
+        "result: the branch fanwise/plan-abc (666666666666), with the changes of 6 sub-plans",
     ]
 
 
@@ -47,21 +47,22 @@ def test_one_that_tried_and_is_unchanged_is_not_told_as_one_with_nothing_to_do(
         ("leaf:src/b", ended("src/b", "unchanged")),
     ]
     found = recorded(tmp_path, split_of(tree({"src": ["src/a", "src/b"]})), happened)
-    why = "after 2 tries that did not do (work failed: exit code 1)"
+    why = "2 tries failed; the last: work: exit code 1"
     line = f"= src/a: unchanged: {why}"
     assert told_lines(found, fully=False) == ["2 sub-plans: 2 unchanged", line]
     told = told_lines(found, fully=True)
     assert {line, "= src/b: unchanged"} <= set(told)
     assert why in report(found).html
-    assert [row.get("why") for row in document_of(found)["leaves"]] == [why, None]
+    assert [row.get("reason") for row in recorded_document(found)["leaves"]] == [why, None]
 
 
-def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: Recorded) -> None:
+def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: RecordedPlan) -> None:
     lines = told_lines(whole, fully=True)
     text = "\n".join(lines)
     for part in (
         "try 1: work failed: exit code 1 (1.5 s)", "      | exit code 1: the output",
-        "its last edits are in src-c.patch", "request: setup.cfg (nobody's): wanted by tests/e",
+        "its last edits are in src-c.patch",
+        "request: setup.cfg (no sub-plan has it): wanted by tests/e",
         "      | +lost", "goal: Rename first", "verification: no tests", "after src/c",
         "1 call, 700 tokens, 0.02 dollars", "      | src/a is done",
     ):  # fmt: skip
@@ -72,8 +73,8 @@ def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: Re
 def test_names_that_are_broken_and_files_that_were_decided_are_told(tmp_path: Path) -> None:
     found = recorded(tmp_path, split_of(STORY), story()[:12])
     assert (
-        "  src.b.total: src/b took it out of src/b.py, now src.b.sum_of; tests/f uses it in "
-        "tests/f.py, line 7"
+        "  src.b.total: src/b removed it from src/b.py, now src.b.sum_of; tests/f uses it in "
+        "tests/f.py:7"
     ) in told_lines(found, fully=False)
 
 
@@ -88,10 +89,10 @@ def test_of_many_failures_the_first_are_named_and_the_others_counted(tmp_path: P
     assert "n13: failed" in "\n".join(told_lines(found, fully=True))
 
 
-def test_there_is_a_row_for_each_leaf_and_a_column_for_all_that_it_has(whole: Recorded) -> None:
+def test_there_is_a_row_for_each_leaf_and_a_column_for_all_that_it_has(whole: RecordedPlan) -> None:
     table = leaf_table(whole)
     rows = {row["title"]: row for row in table.rows}
-    assert list(rows) == [whole.title(name) for name in whole.leaves]
+    assert list(rows) == [each.title for each in whole.state.leaves]
     assert all(set(row) <= set(COLUMNS) for row in rows.values())
     assert rows["src/c"]["state"] == "failed"
     assert [each["stage"] for each in rows["src/c"]["tries"]] == ["work", "verify"]
@@ -109,4 +110,4 @@ def test_a_name_that_is_not_unicode_can_be_written(tmp_path: Path) -> None:
     found = recorded(tmp_path, split_of(tree({"g": [node]})), [("leaf:odd", ended("odd"))])
     for row in leaf_table(found).rows:
         assert rb"caf\\udce9" in msgspec.json.encode(row)
-    assert document_of(found)["leaves"][0]["files"] == ["caf\\udce9.py"]
+    assert recorded_document(found)["leaves"][0]["files"] == ["caf\\udce9.py"]

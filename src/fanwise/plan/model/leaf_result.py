@@ -52,9 +52,9 @@ class LeafResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def in_vain(self) -> str:
-        """Of one that is unchanged since none of its tries did: that it tried. Else empty."""
+        """What went wrong, if it is unchanged because its tries failed; else empty."""
         if self.status != "unchanged" or not self.tries:
             return ""
         last = self.tries[-1]
         times = "1 try" if len(self.tries) == 1 else f"{len(self.tries):,} tries"
-        return f"after {times} that did not do ({last.stage} failed: {last.reason})"
+        return f"{times} failed; the last: {last.stage}: {last.reason}"

@@ -17,8 +17,8 @@ from fanwise.kernel.run import Run
 from fanwise.plan.model.node import Tree
 from fanwise.plan.split.scorecard import urgency
 from fanwise.plan.state.board import PlanBoard
-from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
-from fanwise.plan.state.replay import counts
+from fanwise.plan.state.plan_item import FAN_OUT, PlanItem
+from fanwise.plan.state.replay import reusable
 
 WORKSPACES = "workspaces"
 
@@ -55,7 +55,7 @@ async def drive(
             grew(tree)
 
     def reuse(item: PlanItem, recorded: Outcome[Any]) -> bool:
-        return item.key not in lost and counts(item, recorded, item.kind in SUB_PLANS)
+        return item.key not in lost and reusable(item, recorded)
 
     await Driver(
         board,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from fanwise.kernel.in_thread import in_thread
@@ -10,20 +10,17 @@ from fanwise.kernel.kept_files import files_of, kept_files
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current, path_here, with_own_caps
 from fanwise.kernel.workspaces import open_workspaces
-from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.model.node import Tree
 from fanwise.plan.run.drive import drive
 from fanwise.plan.run.earlier_items import earlier
 from fanwise.plan.run.item_work import ItemWork
 from fanwise.plan.run.keep_changes import keep_changes
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
-from fanwise.plan.split.grow import grow
-from fanwise.plan.split.patterns import Patterns
-from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.board import board_of
 from fanwise.plan.state.plan_item import FAN_OUT
-from fanwise.plan.state.policy import PlanPolicy
-from fanwise.plan.state.replay import replay
-from fanwise.plan.state.summary import Summary, summary_of
+from fanwise.plan.state.plan_state import PlanState, plan_state
+from fanwise.plan.state.policy import grower
+from fanwise.plan.state.replay import replay, reusable, reusable_success
 from fanwise.plan.work.sparse_folders import NOTHING
 from fanwise.workspaces import WorkspacePool
 
@@ -34,32 +31,29 @@ async def execute(
     *,
     bisect: bool = False,
     grew: Callable[[Tree], None] = lambda tree: None,
-) -> Summary:
+) -> PlanState:
     """Do all sub-plans, and bring together what they changed."""
+    spec, base = resolved.spec, resolved.base
     before = await in_thread(earlier, run, resolved.git, path_here(FAN_OUT, run))
-    policy = policy_of(resolved, bisect=bisect)
-    board = PlanBoard(resolved.tree, policy, grower(resolved), failed=before.failed)
+    known = board_of(spec, base, resolved.work, bisect=bisect)
+    counts = reusable_success if _retries(run) else reusable
+    board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed)
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files_of(run))
         pool = None
-        if replay(
-            PlanBoard(resolved.tree, policy, grower(resolved)), before.records, _retries(run)
-        ):
+        if replay(known, before.records, counts).left:
             pool = await stack.enter_async_context(_workspaces(resolved))
         work = await in_thread(
-            ItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(resolved)
+            ItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(spec, base)
         )
         caps = with_own_caps(resolved.caps(len(pool or ()) or resolved.slots), run)
-        await drive(
-            board, work.perform, resolved.spec.max_parallel, caps, run, lost=before.lost, grew=grew
-        )
+        await drive(board, work.perform, spec.max_parallel, caps, run, lost=before.lost, grew=grew)
         kept: Mapping[str, str] = {}
         if board.over and kept_files(run) is not None:
-            base = resolved.base.commit
-            kept = await in_thread(keep_changes, resolved.git, base, board.entries, folder)
+            kept = await in_thread(keep_changes, resolved.git, base.commit, board.entries, folder)
     if board.fatal is not None:
         raise board.fatal
-    return summary_of(board, kept, complete=board.over)
+    return plan_state(board, kept, complete=board.over)
 
 
 def _retries(run: Run) -> bool:
@@ -76,36 +70,3 @@ def _workspaces(resolved: ResolvedPlan) -> AbstractAsyncContextManager[Workspace
         sparse=NOTHING,  # who takes one says what it needs
         base=resolved.base.commit,
     )
-
-
-def policy_of(resolved: ResolvedPlan, *, bisect: bool) -> PlanPolicy:
-    """As the board takes it."""
-    spec = resolved.spec
-    shared = Patterns(resolved.shared)
-    return PlanPolicy(
-        base=resolved.base.commit,
-        work=resolved.work,
-        strategy=spec.merge,
-        check=spec.check_,
-        bisect=bisect,
-        fail_fast=spec.fail_fast,
-        result=spec.result,
-        shared=lambda path: bool(resolved.shared) and shared.match(path),
-    )
-
-
-def grower(resolved: ResolvedPlan) -> Callable[[Tree, str, Sequence[SubPlan]], Tree]:
-    """Puts sub-plans below a leaf, by the rules of the plan."""
-
-    def grown(tree: Tree, leaf: str, subplans: Sequence[SubPlan]) -> Tree:
-        return grow(
-            tree,
-            leaf,
-            subplans,
-            rules=resolved.rules,
-            digests=resolved.base.digests,
-            tokens=resolved.base.tokens,
-            goal=resolved.spec.goal,
-        )
-
-    return grown

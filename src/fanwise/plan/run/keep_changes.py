@@ -26,9 +26,8 @@ def keep_changes(
 
 
 def _not_in(entries: Mapping[str, LeafEntry]) -> Iterator[tuple[str, Change]]:
-    """The change of a leaf that was done once more lies on others; its first one does not."""
+    """The change of a second run lies on top of others; that of the first does not."""
     for leaf, entry in entries.items():
-        aside = bool(entry.conflicts) and (entry.again is None or entry.given_up is not None)
         first = None if entry.result is None else entry.result.change
-        if first is not None and (aside or entry.left_out):
+        if first is not None and entry.is_kept:
             yield leaf, first

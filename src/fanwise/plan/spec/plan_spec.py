@@ -23,6 +23,8 @@ from fanwise.specs import (
 )
 from fanwise.specs.lines import Line, Patterns
 
+KEY = "plan"
+"""The top-level key of a file."""
 RESERVED = "workspaces"
 """The cap that a run has by itself."""
 MOST_PARALLEL = 256
@@ -47,6 +49,11 @@ class SplitSpec(SpecModel):
     """Files that were changed together in the past belong together."""
     stretch: float = Field(default=Rules().stretch, ge=1)
     """Of `dependency`: how much longer than the shortest the longest chain may become."""
+
+    @property
+    def rules(self) -> Rules:
+        """As the split takes them."""
+        return Rules(**self.model_dump())
 
 
 class EachSpec(SpecModel):

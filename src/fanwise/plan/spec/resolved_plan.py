@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import msgspec
 
 from fanwise.core.caps import Caps
 from fanwise.plan.merge.publish import check_result
 from fanwise.plan.model.digest import digest
-from fanwise.plan.model.node import Node, Split, Tree
+from fanwise.plan.model.node import Node, Tree
+from fanwise.plan.spec.plan_base import PlanBase
 from fanwise.plan.spec.plan_spec import RESERVED, PlanSpec
 from fanwise.plan.spec.workers import check_words, worker_of, workflow_of
-from fanwise.plan.split import Rules, files_at, split
+from fanwise.plan.split import files_at, split
 from fanwise.plan.split.history import past_commits
-from fanwise.plan.work.names import Names
 from fanwise.plan.work.port import LeafWorker
 from fanwise.specs import Where
 from fanwise.workspaces.copies import matching
@@ -26,24 +25,6 @@ from fanwise.workspaces.sparse import FILES_ONLY
 
 SPARE = 10
 """So many workspaces there may be, although there are fewer leaves: these may return sub-plans."""
-
-
-class PlanBase(msgspec.Struct, frozen=True, kw_only=True):
-    """What all starts from, and how it was split: as it was when the run began."""
-
-    commit: str = msgspec.field(name="base")
-    split: Split
-    digests: Mapping[str, str]
-    """Of the content of each file that is in the plan."""
-    tokens: Mapping[str, int]
-    files: int
-    """How many there are in the commit, in the plan or not."""
-    uncommitted: int = 0
-    """Files of the work tree that are not as in HEAD, and were left out."""
-    unmatched: tuple[str, ...] = ()
-    """Patterns that match no file."""
-    workflow: dict[str, Any] | None = None
-    """Of `each`: the file, as it was."""
 
 
 class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,11 +42,6 @@ class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
         return self.base.split.tree
 
     @property
-    def rules(self) -> Rules:
-        """As the split takes them."""
-        return rules_of(self.spec)
-
-    @property
     def git(self) -> Git:
         """The user's repository."""
         return Git(self.place.top, git_dir=self.place.git_dir)
@@ -76,11 +52,6 @@ class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
         leaves = self.tree.leaves
         most = max(len(leaves), min(SPARE, sum(map(self._most, leaves))))
         return min(self.spec.max_parallel, most)
-
-    @property
-    def shared(self) -> tuple[str, ...]:
-        """Patterns of files that all may change, from the top of the repository on."""
-        return Names(self.place.inside).patterns(self.spec.shared)
 
     @property
     def work(self) -> str:
@@ -116,6 +87,8 @@ def resolve_plan(spec: PlanSpec, where: Where, base: PlanBase | None = None) -> 
         if spec.result == "branch":
             root = base.split.tree.root.id
             where.at("repo").making(lambda: check_result(repo, root))
+    elif base.inside != place.inside:  # a run of an older version
+        base = msgspec.structs.replace(base, inside=place.inside)
     worker = where.at("each").making(lambda: worker_of(spec, where, base.workflow))
     return ResolvedPlan(spec=spec, repo=repo, place=place, base=base, worker=worker)
 
@@ -133,7 +106,7 @@ def find_base(spec: PlanSpec, where: Where, repo: Path, place: Place) -> PlanBas
     made = where.at("split").making(
         lambda: split(
             listing.files,
-            rules_of(spec),
+            spec.split.rules,
             goal=spec.goal,
             max_parallel=spec.max_parallel,
             commits=commits,
@@ -142,6 +115,7 @@ def find_base(spec: PlanSpec, where: Where, repo: Path, place: Place) -> PlanBas
     )
     return PlanBase(
         commit=start.commit,
+        inside=place.inside,
         split=made,
         digests={file.path: file.digest for file in listing.files},
         tokens={file.path: file.tokens for file in listing.files},
@@ -160,11 +134,6 @@ def _check_folders(
         path = str(PurePosixPath(inside, folder.removesuffix(FILES_ONLY)))
         if git.run("cat-file", "-e", f"{commit}:{path}")[0] != 0:
             raise where.at(number).bad(f"there is no {folder!r} in the commit that all starts from")
-
-
-def rules_of(spec: PlanSpec) -> Rules:
-    """As the split takes them."""
-    return Rules(**spec.split.model_dump())
 
 
 def _no_files(spec: PlanSpec, left_out: Sequence[str]) -> str:

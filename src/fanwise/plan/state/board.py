@@ -25,11 +25,13 @@ from fanwise.plan.model.digest import digest
 from fanwise.plan.model.leaf_result import LeafResult
 from fanwise.plan.model.merge_result import CheckResult, MergeStep, PublishedResult
 from fanwise.plan.model.node import Node, Tree
+from fanwise.plan.spec.plan_base import PlanBase
+from fanwise.plan.spec.plan_spec import PlanSpec
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.leaf_queue import LeafQueue
 from fanwise.plan.state.merge_phase import MergePhase
 from fanwise.plan.state.plan_item import SUB_PLANS, PlanItem
-from fanwise.plan.state.policy import Grow, PlanPolicy
+from fanwise.plan.state.policy import Grow, PlanPolicy, grower, policy_of
 
 
 class PlanBoard:
@@ -222,5 +224,14 @@ def reason_of(error: BaseException) -> str:
     tries = fields_of(error).get("tries")
     if tries:
         last = msgspec.to_builtins(tries[-1])
-        return f"{last['stage']} failed: {last['reason']}"
+        times = f" (try {len(tries)})" if len(tries) > 1 else ""
+        return f"{last['stage']} failed{times}: {last['reason']}"
     return one_line(error)
+
+
+def board_of(
+    spec: PlanSpec, base: PlanBase, work: str, *, bisect: bool, failed: Collection[str] = ()
+) -> PlanBoard:
+    """The board of a plan as it begins. `work`: the digest of how leaves are done."""
+    policy = policy_of(spec, base, work, bisect=bisect)
+    return PlanBoard(base.split.tree, policy, grower(spec, base), failed=failed)

@@ -8,6 +8,7 @@ from fanwise.plan.model.change import Change
 from fanwise.plan.model.leaf_result import LeafResult
 from fanwise.plan.model.merge_result import Conflict
 from fanwise.plan.model.node import Node
+from fanwise.plan.model.states import State
 
 
 class LeafEntry:
@@ -54,10 +55,32 @@ class LeafEntry:
         return None if last is None else last.change
 
     @property
+    def state(self) -> State:
+        """In one word; that it is being worked on right now is not known here."""
+        if self.error is not None:
+            return "failed"
+        if self.skipped_by is not None:
+            return "skipped"
+        if self.given_up is not None:
+            return "given up"
+        if self.left_out:
+            return "left out"
+        if self.conflicts and self.again is None:
+            return "conflict"
+        if self.result is None:
+            return "queued"
+        return "done" if self.result.status == "changed" else self.result.status
+
+    @property
     def is_in(self) -> bool:
         """Whether what it changed is among what was merged."""
         settled = not self.conflicts or self.again is not None
         return self.change is not None and settled and self.given_up is None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its change is in no result, and is kept as a patch."""
+        return self.state in ("conflict", "given up", "left out")
 
     def why_not_in(self, entries: Mapping[str, LeafEntry]) -> str | None:
         """Why the result is without it; None: it is in, or has nothing that could be."""

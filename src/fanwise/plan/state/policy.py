@@ -9,6 +9,11 @@ import msgspec
 from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.model.merge_result import Strategy
 from fanwise.plan.model.node import Tree
+from fanwise.plan.spec.plan_base import PlanBase
+from fanwise.plan.spec.plan_spec import PlanSpec
+from fanwise.plan.split.grow import grow
+from fanwise.plan.split.patterns import Patterns
+from fanwise.plan.work.names import Names
 
 Grow = Callable[[Tree, str, Sequence[SubPlan]], Tree]
 """Puts the sub-plans that a leaf returned below it. A `FanwiseError`: they cannot be."""
@@ -29,3 +34,32 @@ class PlanPolicy(msgspec.Struct, frozen=True, kw_only=True):
     result: str = "branch"
     shared: Callable[[str], bool] = lambda path: False
     """Whether a file is one that all may change: nobody begins with the changes to it."""
+
+
+def policy_of(spec: PlanSpec, base: PlanBase, work: str, *, bisect: bool) -> PlanPolicy:
+    """What the file says."""
+    shared = Names(base.inside).patterns(spec.shared)
+    patterns = Patterns(shared)
+    return PlanPolicy(
+        base=base.commit,
+        work=work,
+        strategy=spec.merge,
+        check=spec.check_,
+        bisect=bisect,
+        fail_fast=spec.fail_fast,
+        result=spec.result,
+        shared=lambda path: bool(shared) and patterns.match(path),
+    )
+
+
+def grower(spec: PlanSpec, base: PlanBase) -> Grow:
+    """Adds sub-plans below a leaf, by the rules of the plan."""
+    return lambda tree, leaf, subplans: grow(
+        tree,
+        leaf,
+        subplans,
+        rules=spec.split.rules,
+        digests=base.digests,
+        tokens=base.tokens,
+        goal=spec.goal,
+    )

@@ -1,10 +1,10 @@
-"""What a run would still have to do, by what is recorded of it. Nothing is started."""
+"""Replays the records of a journal through a board. Nothing is started."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from fanwise.core.outcome import Outcome
 from fanwise.errors import fields_of
@@ -13,35 +13,46 @@ from fanwise.journal.port import ItemRecord, Journal
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 
+Counts = Callable[[PlanItem, Outcome[Any]], bool]
 
-def replay(board: PlanBoard, records: Iterable[ItemRecord], retry_failed: bool) -> list[PlanItem]:
-    """Tell a board all that counts of what is recorded; return what it would have done next."""
-    known = {each.key: each for each in records if each.status in ("done", "failed")}
-    waiting, left = deque(board.begin()), []
+
+class Replay(NamedTuple):
+    """The items of a board, in the order in which it gave them."""
+
+    known: list[PlanItem]
+    """Their outcomes are on record, and the board has taken them."""
+    left: list[PlanItem]
+    """They are still to be done."""
+
+
+def replay(board: PlanBoard, records: Iterable[ItemRecord], counts: Counts) -> Replay:
+    """Let a board take every recorded outcome that `counts`."""
+    recorded = {each.key: each for each in records if each.status in ("done", "failed")}
+    waiting = deque(board.begin())
+    found = Replay([], [])
     while waiting:
         item = waiting.popleft()
-        record = known.get(item.key)
+        record = recorded.get(item.key)
         outcome = None if record is None else _outcome(record)
-        failures_count = item.kind in SUB_PLANS and not retry_failed
-        if outcome is not None and counts(item, outcome, failures_count):
+        if outcome is not None and counts(item, outcome):
+            found.known.append(item)
             waiting.extend(board.take(item, outcome))
         else:
-            left.append(item)
-    return left
+            found.left.append(item)
+    return found
 
 
-def _outcome(record: ItemRecord) -> Outcome[Any]:
-    value = None if record.value is None else JSON.decode(record.value)
-    error = None if record.error is None else decode_error(record.error)
-    return Outcome(0, "done" if record.status == "done" else "failed", value, error)
-
-
-def counts(item: PlanItem, recorded: Outcome[Any], failures_count: bool) -> bool:
-    """Whether an outcome of the past is of this very item."""
+def reusable(item: PlanItem, recorded: Outcome[Any]) -> bool:
+    """Whether a resume may use an outcome: it is of this very item, and can be relied on."""
     if recorded.ok:
         return isinstance(recorded.value, dict) and recorded.value.get("of") == item.of
     error = recorded.error
-    return failures_count and error is not None and fields_of(error).get("of") == item.of
+    return item.kind in SUB_PLANS and error is not None and fields_of(error).get("of") == item.of
+
+
+def reusable_success(item: PlanItem, recorded: Outcome[Any]) -> bool:
+    """The same, where what failed is tried again."""
+    return recorded.ok and reusable(item, recorded)
 
 
 def items_of(journal: Journal, run_id: str, path: str = FAN_OUT) -> Iterable[ItemRecord]:
@@ -50,3 +61,9 @@ def items_of(journal: Journal, run_id: str, path: str = FAN_OUT) -> Iterable[Ite
         if fan_out.path == path:
             return journal.items(fan_out.id)
     return []
+
+
+def _outcome(record: ItemRecord) -> Outcome[Any]:
+    value = None if record.value is None else JSON.decode(record.value)
+    error = None if record.error is None else decode_error(record.error)
+    return Outcome(0, "done" if record.status == "done" else "failed", value, error)

@@ -11,6 +11,7 @@ from fanwise.models.port import Tokens
 from fanwise.models.prices import dollars
 from fanwise.plan.model.node import Node
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
+from fanwise.plan.views.text import plural
 from fanwise.plan.work.sparse_folders import is_sparse
 from fanwise.processes.sandbox import unusable
 
@@ -65,11 +66,6 @@ def _usd(name: str, tokens: Tokens, price: Any) -> float | None:
     return dollars(provider, model, tokens, price)
 
 
-def number(count: int, what: str) -> str:
-    """`1 file`, `2,000 files`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def facts_of(resolved: ResolvedPlan, estimate: PlanEstimate) -> dict[str, Any]:
     """The same for programs."""
     base = resolved.base
@@ -114,8 +110,8 @@ def _scored(resolved: ResolvedPlan) -> Iterator[str]:
     card, split = resolved.base.split.scorecard, resolved.base.split
     uneven = f"; the biggest is {card.balance:.2g} times the mean" if card.balance >= 1.1 else ""
     yield (
-        f"{number(card.leaves, 'sub-plan')} of {number(card.files, 'file')} "
-        f"({number(card.tokens, 'token')}), {card.depth} deep, by {split.mode}{uneven}"
+        f"{plural(card.leaves, 'sub-plan')} of {plural(card.files, 'file')} "
+        f"({plural(card.tokens, 'token')}), {card.depth} deep, by {split.mode}{uneven}"
     )
     if card.edges and card.cut is not None:
         hubs = (
@@ -135,11 +131,11 @@ def _spent(resolved: ResolvedPlan, estimate: PlanEstimate) -> Iterator[str]:
     known = f"; {kept} of {len(resolved.tree.leaves)} are known from before" if kept else ""
     if resolved.spec.each.model is None:
         what = "command" if resolved.spec.each.command is not None else "call"
-        yield f"{number(estimate.leaves, what)} to run{known}; what they spend is theirs"
+        yield f"{plural(estimate.leaves, what)} to run{known}; what they spend is theirs"
     else:
         usd = "a price that is unknown" if estimate.usd is None else f"${estimate.usd:.4g}"
         yield (
-            f"{number(estimate.requests, 'request')}, about {estimate.input_tokens:,} tokens "
+            f"{plural(estimate.requests, 'request')}, about {estimate.input_tokens:,} tokens "
             f"in and {estimate.output_tokens:,} out, {usd}, if none is tried again{known}"
         )
     limits = {} if (budget := resolved.spec.make_budget()) is None else budget.limits
@@ -150,7 +146,7 @@ def _spent(resolved: ResolvedPlan, estimate: PlanEstimate) -> Iterator[str]:
 def _around(resolved: ResolvedPlan) -> Iterator[str]:
     spec, base = resolved.spec, resolved.base
     start = "the dirty state" if spec.dirty else "HEAD"
-    yield f"{number(resolved.slots, 'workspace')}, from {start} ({base.commit[:12]})"
+    yield f"{plural(resolved.slots, 'workspace')}, from {start} ({base.commit[:12]})"
     if is_sparse(spec.sparse, base.files):
         yield f"sparse: each has the folders that its sub-plan needs, of {base.files:,} files"
     if spec.verify is not None or spec.check_ is not None:

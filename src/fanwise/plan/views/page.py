@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from fanwise.plan.model.node import FileNote
 from fanwise.plan.model.states import MARKS, ORDER, WRONG, State
-from fanwise.plan.state.recorded import Leaf, Recorded
-from fanwise.plan.views.rows import document_of
+from fanwise.plan.state.plan_state import LeafState
+from fanwise.plan.state.read_run import RecordedPlan
+from fanwise.plan.views.rows import recorded_document
 from fanwise.plan.views.split_page import scorecard_tiles
 from fanwise.plan.views.split_pictures import graph_picture, tree_picture
 from fanwise.plan.views.text import (
@@ -43,41 +44,41 @@ COLOURS: Mapping[State, str] = {
 SETTINGS = ("files", "verify", "check", "merge", "max_parallel", "retry", "shared", "fail_fast")
 
 
-def report(found: Recorded) -> Report:
+def report(found: RecordedPlan) -> Report:
     """As the journal has it now; the run may still be going on."""
     templates = Templates(
-        "fanwise.plan.views", found=found, joined=found.joined, plural=plural, one_line=one_line,
+        "fanwise.plan.views", found=found, plan=found.state, plural=plural, one_line=one_line,
         MARKS=MARKS, ORDER=ORDER, CHIPS=CHIPS,
     )  # fmt: skip
     html = templates.report(found.run, _tiles(found), _sections(templates, found), lead=found.goal)
-    return Report(html, summary_lines(found), document_of(found))
+    return Report(html, summary_lines(found), recorded_document(found))
 
 
-def _tiles(found: Recorded) -> Iterator[Tile]:
-    counts, joined = count_leaves(found)[found.tree.root.id], found.joined
+def _tiles(found: RecordedPlan) -> Iterator[Tile]:
+    counts, state = count_leaves(found.state)[found.state.tree.root.id], found.state
     yield Tile("sub-plans", f"{counts.total():,}", f"{found.split.scorecard.files:,} files")
     others = [f"{counts[s]:,} {s}" for s in ORDER if counts[s] and s != "done"]
     yield Tile("done", f"{counts['done'] + counts['unchanged']:,}", ", ".join(others))
-    wrong = sum(counts[state] for state in WRONG)
+    wrong = sum(counts[each] for each in WRONG)
     if wrong:
         about = "failed, skipped, given up, left out"
         yield Tile("not in the result", f"{wrong:,}", about, bad=True)
-    if joined.conflicts or joined.taken:
-        yield Tile("conflicts", f"{len(joined.conflicts) + len(joined.taken):,}")
-    wanted = requests(found)
+    if state.conflicts or state.taken:
+        yield Tile("conflicts", f"{len(state.conflicts) + len(state.taken):,}")
+    wanted = requests(found.state)
     if wanted:
         yield Tile("requests", f"{len(wanted):,}", "edits in files of others")
-    if joined.broken:
-        yield Tile("broken names", f"{len(joined.broken):,}", bad=True)
-    if joined.checks:
-        last, count = joined.checks[-1], len(joined.checks)
+    if state.broken:
+        yield Tile("broken names", f"{len(state.broken):,}", bad=True)
+    if state.checks:
+        last, count = state.checks[-1], len(state.checks)
         about = plural(count, "check") if count > 1 else duration_text(last.seconds)
         yield Tile("check", "passed" if last.passed else "failed", about, bad=not last.passed)
     yield from _cost_tiles(found)
 
 
-def _cost_tiles(found: Recorded) -> Iterator[Tile]:
-    worked = sum(leaf.ran_s for leaf in found.leaves.values())
+def _cost_tiles(found: RecordedPlan) -> Iterator[Tile]:
+    worked = sum(leaf.ran_s for leaf in found.state.leaves)
     if worked:
         yield Tile("work of all", duration_text(worked), "one after another")
     calls = found.calls
@@ -88,52 +89,50 @@ def _cost_tiles(found: Recorded) -> Iterator[Tile]:
         yield Tile("dollars", "unknown" if usd is None else dollars(usd), about)
 
 
-def _sections(templates: Templates, found: Recorded) -> Iterator[Section]:
-    section, joined = templates.section, found.joined
-    if joined.result is not None:
-        yield section("result", "Result", result=joined.result)
-    yield section("tree", "Tree", root=tree_rows(found))
+def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
+    section, state = templates.section, found.state
+    if state.result is not None:
+        yield section("result", "Result", result=state.result)
+    yield section("tree", "Tree", root=tree_rows(found.state))
     drawn = timeline(found)
     if drawn is not None:
         yield section("timeline", "Timeline", timeline=drawn)
-    if joined.conflicts or joined.taken or joined.moved:
-        moved = [moved_line(each, found) for each in joined.moved]
-        outcomes = [settled(each.leaf, found) for each in joined.conflicts]
-        conflicts = list(zip(joined.conflicts, outcomes, strict=True))
+    if state.conflicts or state.taken or state.moved:
+        moved = [moved_line(each, found.state) for each in state.moved]
+        outcomes = [settled(each.leaf, found.state) for each in state.conflicts]
+        conflicts = list(zip(state.conflicts, outcomes, strict=True))
         yield section("conflicts", "Conflicts", conflicts=conflicts, moved=moved)
-    if joined.broken:
+    if state.broken:
         yield section("broken", "Broken names")
-    if joined.checks or joined.failures:
+    if state.checks or found.failures:
         yield section("check", "Check")
-    wanted = requests(found)
+    wanted = requests(found.state)
     if wanted:
         yield section("requests", "Requests", requests=wanted)
     if found.calls.attempts:
         yield section("cost", "Cost", leaves=_costly(found))
     # The tree as it is now, with what leaves returned.
-    split = replace(found.split, tree=found.tree)
-    classes = {leaf: COLOURS.get(each.state, "c0") for leaf, each in found.leaves.items()}
+    split = replace(found.split, tree=found.state.tree)
+    classes = {each.id: COLOURS.get(each.state, "c0") for each in found.state.leaves}
     yield section(
         "split", "Split", mode=split.mode, tiles=scorecard_tiles(split.scorecard),
         picture=tree_picture(split, classes), notes=list(_notes(found)),
     )  # fmt: skip
     if split.imports:
         yield section("graph", "Imports between them", picture=graph_picture(split))
-    leaves = [
-        (leaf, leaf_about(leaf), _origin(leaf), _files(leaf)) for leaf in found.leaves.values()
-    ]
+    leaves = [(leaf, leaf_about(leaf), _origin(leaf), _files(leaf)) for leaf in found.state.leaves]
     yield section("sub-plans", "Sub-plans", leaves=leaves)
     settings = [(name, _shown(found.plan[name])) for name in SETTINGS if name in found.plan]
     yield section("run", "Run", settings=settings)
 
 
-def _costly(found: Recorded) -> list[Leaf]:
+def _costly(found: RecordedPlan) -> list[LeafState]:
     """Leaves that asked a model, the most expensive first."""
-    asked = [each for each in found.leaves.values() if each.calls.attempts]
+    asked = [each for each in found.state.leaves if each.calls.attempts]
     return sorted(asked, key=lambda each: (-each.calls.usd.known, -each.calls.tokens.known))
 
 
-def _notes(found: Recorded) -> Iterator[tuple[str, str]]:
+def _notes(found: RecordedPlan) -> Iterator[tuple[str, str]]:
     """What is to be said of files: how many and of which kind, and a line for each."""
     split = found.split
     beyond = [
@@ -158,7 +157,7 @@ def _said(said: Iterable[FileNote]) -> list[str]:
 # -- a leaf ---------------------------------------------------------------------------------------
 
 
-def _origin(leaf: Leaf) -> str:
+def _origin(leaf: LeafState) -> str:
     about = [leaf.node.id, f"{leaf.node.tokens:,} tokens"]
     if leaf.spans:
         about.append(f"ran {duration_text(leaf.ran_s)}, waited {duration_text(leaf.queued_s)}")
@@ -167,12 +166,12 @@ def _origin(leaf: Leaf) -> str:
     return "; ".join(filter(None, [*about, cost_text(leaf)]))
 
 
-def _files(leaf: Leaf) -> str:
-    changed = set() if leaf.change is None else set(leaf.change.files)
-    own = [f"{'*' if path in changed else ' '} {path}" for path in leaf.node.files[:MOST_FILES]]
-    more = len(leaf.node.files) - MOST_FILES
+def _files(leaf: LeafState) -> str:
+    changed = set(leaf.changed)
+    own = [f"{'*' if path in changed else ' '} {path}" for path in leaf.files[:MOST_FILES]]
+    more = len(leaf.files) - MOST_FILES
     rest = [f"… and {more:,} more"] if more > 0 else []
-    return "\n".join([*own, *rest, *(f"+ {p}" for p in sorted(changed - set(leaf.node.files)))])
+    return "\n".join([*own, *rest, *(f"+ {p}" for p in sorted(changed - set(leaf.files)))])
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A run in words, for a terminal: how many leaves are where, what is wrong, what is left behind."""
+"""A run in words: the lines that `fanwise show`, the end of a run and the report have in common."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fanwise.plan.model.merge_result import (
     OverwrittenFile,
 )
 from fanwise.plan.model.states import MARKS, WRONG, State, counts_text
-from fanwise.plan.state.recorded import Leaf, Recorded
+from fanwise.plan.state.plan_state import LeafState, PlanState
+from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.plan.views.tree_text import tree_lines
 from fanwise.view.calls import dollars
 from fanwise.view.run_summary import duration
@@ -26,116 +27,108 @@ MOST_FILES = 5
 FOR_ALL = "all of them: fanwise show RUN --items"
 
 
-def told_lines(found: Recorded, *, fully: bool) -> list[str]:
-    """A run for `fanwise show`: a few lines, or all that there is."""
+def told_lines(found: RecordedPlan, *, fully: bool) -> list[str]:
+    """A run for `fanwise show`: a few lines, or everything."""
     lines = summary_lines(found, most=None if fully else MOST_NAMED)
     if not fully:
         return lines
-    states = {name: each.state for name, each in found.leaves.items()}
-    tree = tree_lines(found.tree, states=states)
-    return [
-        *lines,
-        *tree,
-        *(line for leaf in found.leaves.values() for line in _all_of(leaf, found)),
-    ]
+    states = {each.id: each.state for each in found.state.leaves}
+    tree = tree_lines(found.state.tree, states=states)
+    return [*lines, *tree, *(line for leaf in found.state.leaves for line in _all_of(leaf, found))]
 
 
-def summary_lines(found: Recorded, most: int | None = MOST_NAMED) -> list[str]:
-    """What it comes to; of long lists `most` at most."""
+def summary_lines(found: RecordedPlan, most: int | None = MOST_NAMED) -> list[str]:
+    """What became of it; of long lists at most so many."""
+    state = found.state
     return [
-        counted(found),
-        *_few((_why_line(each) for each in found.leaves.values() if _is_told(each)), most),
-        *_titled(
-            "conflicts", [conflict_line(each, found) for each in found.joined.conflicts], most
-        ),
-        *_titled("decided", [taken_line(each, found) for each in found.joined.taken], most),
-        *_titled("moved", [moved_line(each, found) for each in found.joined.moved], most),
-        *_titled("broken names", [broken_line(each, found) for each in found.joined.broken], most),
-        *_titled("requests", [request_line(each, found) for each in requests(found)], most),
-        *(f"{step.kind} failed: {one_line(step.error)}" for step in found.joined.failures),
-        *check_lines(found.joined.checks, found),
+        counted(state),
+        *_few((_why_line(each) for each in state.leaves if _is_told(each)), most),
+        *_titled("conflicts", [conflict_line(each, state) for each in state.conflicts], most),
+        *_titled("decided", [taken_line(each, state) for each in state.taken], most),
+        *_titled("moved", [moved_line(each, state) for each in state.moved], most),
+        *_titled("broken names", [broken_line(each, state) for each in state.broken], most),
+        *_titled("requests", [request_line(each, state) for each in requests(state)], most),
+        *(f"{step.kind} failed: {one_line(step.error)}" for step in found.failures),
+        *check_lines(state.checks, state),
         *result_lines(found),
     ]
 
 
-def counted(found: Recorded) -> str:
+def counted(state: PlanState) -> str:
     """`130 sub-plans: 2 running, 1 failed, 57 done, 70 queued`."""
-    counts: Counter[State] = Counter(each.state for each in found.leaves.values())
+    counts: Counter[State] = Counter(state.by_state)
     returned = counts.pop("split", 0)
     told = f"{plural(counts.total(), 'sub-plan')}: {counts_text(counts)}"
     return f"{told}; {returned:,} returned sub-plans" if returned else told
 
 
-def requests(found: Recorded) -> list[EditRequest]:
-    """Of all leaves, in order."""
-    return [each for leaf in found.leaves.values() for each in leaf.requests]
+def requests(state: PlanState) -> list[EditRequest]:
+    """The requests of all leaves, in order."""
+    return [each for leaf in state.leaves for each in leaf.requests]
 
 
-def conflict_line(conflict: Conflict, found: Recorded) -> str:
+def conflict_line(conflict: Conflict, state: PlanState) -> str:
     """Where, between whom, and what became of it."""
-    others = ", ".join(map(found.title, conflict.others))
-    paths = ", ".join(conflict.paths)
-    who = found.title(conflict.leaf)
-    return f"{paths} ({conflict.kind}): {who} with {others}: {settled(conflict.leaf, found)}"
+    paths, who = ", ".join(conflict.paths), state.title(conflict.leaf)
+    outcome = settled(conflict.leaf, state)
+    return f"{paths} ({conflict.kind}): {who} with {titles(conflict.others, state)}: {outcome}"
 
 
-def settled(leaf: str, found: Recorded) -> str:
+def settled(leaf: str, state: PlanState) -> str:
     """What became of a leaf that was in conflict."""
-    told = found.leaves.get(leaf)
-    if told is None or told.state == "conflict":
+    found = state.by_id.get(leaf)
+    if found is None or found.state == "conflict":
         return "not settled"
-    if told.state == "merging":
+    if found.state == "merging":
         return "it is being run again"
-    if told.state == "done":
-        return "settled: it was run again on what was merged" if told.again else "settled"
-    return f"{told.state}: {one_line(told.why)}"
+    if found.state == "done":
+        return "settled: it was run again on what was merged" if found.again else "settled"
+    return f"{found.state}: {one_line(found.reason)}"
 
 
-def taken_line(taken: OverwrittenFile, found: Recorded) -> str:
+def taken_line(taken: OverwrittenFile, state: PlanState) -> str:
     """Whose version replaced whose changes."""
-    lost = ", ".join(map(found.title, taken.others))
-    return f"{taken.path}: {found.title(taken.leaf)} replaced what {lost} changed there"
+    lost = titles(taken.others, state)
+    return f"{taken.path}: {state.title(taken.leaf)} replaced what {lost} changed there"
 
 
-def moved_line(moved: MovedFile, found: Recorded) -> str:
+def moved_line(moved: MovedFile, state: PlanState) -> str:
     """A file that one renamed and others changed."""
-    others = ", ".join(map(found.title, moved.others))
-    return f"{moved.path} is {moved.to} now: {found.title(moved.leaf)} with {others}"
+    others = titles(moved.others, state)
+    return f"{moved.path} is {moved.to} now: {state.title(moved.leaf)} with {others}"
 
 
-def broken_line(broken: BrokenName, found: Recorded) -> str:
+def broken_line(broken: BrokenName, state: PlanState) -> str:
     """Which name is gone, and who uses it."""
     now = f", now {broken.renamed_to}" if broken.renamed_to else ""
     return (
-        f"{broken.name}: {found.title(broken.removed_by)} took it out of {broken.removed_from}"
-        f"{now}; {found.title(broken.used_by)} uses it in {broken.path}, line {broken.line}"
+        f"{broken.name}: {state.title(broken.removed_by)} removed it from {broken.removed_from}"
+        f"{now}; {state.title(broken.used_by)} uses it in {broken.path}:{broken.line}"
     )
 
 
-def request_line(request: EditRequest, found: Recorded) -> str:
-    """Who wants what of whom."""
-    owner = "nobody's" if request.owner is None else f"of {found.title(request.owner)}"
+def request_line(request: EditRequest, state: PlanState) -> str:
+    """Who wants to change what, and whose it is."""
+    owner = "no sub-plan has it" if request.owner is None else f"of {state.title(request.owner)}"
     more = f" and {plural(request.more, 'other file')}" if request.more else ""
-    return f"{request.path}{more} ({owner}): wanted by {found.title(request.leaf)}"
+    return f"{request.path}{more} ({owner}): wanted by {state.title(request.leaf)}"
 
 
-def check_lines(checks: Sequence[CheckResult], found: Recorded) -> Iterator[str]:
+def check_lines(checks: Sequence[CheckResult], state: PlanState) -> Iterator[str]:
     """What the check said first, and what a bisection found."""
     if not checks:
         return
     first, *others = checks
-    verdict = "passed" if first.passed else "failed"
-    yield f"check: {verdict} ({duration(first.seconds)})"
+    yield f"check: {'passed' if first.passed else 'failed'} ({duration(first.seconds)})"
     if others:
-        last = others[-1]
-        without = ", ".join(map(found.title, last.without)) or "nothing"
-        how = "passes" if last.passed else "fails also"
+        without = titles(others[-1].without, state) or "nothing"
+        how = "passes" if others[-1].passed else "also fails"
         yield f"bisect: {len(others)} more; it {how} without {without}"
 
 
-def result_lines(found: Recorded) -> Iterator[str]:
-    """What is left behind."""
-    result = found.joined.result
+def result_lines(found: RecordedPlan) -> Iterator[str]:
+    """Where the result is."""
+    result = found.state.result
     if result is None:
         return
     of = f"of {plural(len(result.leaves), 'sub-plan')}"
@@ -144,6 +137,11 @@ def result_lines(found: Recorded) -> Iterator[str]:
     if found.patch is not None:
         lead = "  as a patch:" if result.branch is not None else f"result: the changes {of}:"
         yield f"{lead} {found.patch}"
+
+
+def titles(leaves: Iterable[str], state: PlanState) -> str:
+    """Their titles, with commas."""
+    return ", ".join(map(state.title, leaves))
 
 
 def plural(number: int, one: str, many: str = "") -> str:
@@ -157,8 +155,8 @@ def one_line(text: str) -> str:
     return joined if len(joined) <= MOST_LINE else f"{joined[: MOST_LINE - 1]}…"
 
 
-def cost_text(leaf: Leaf) -> str:
-    """Tokens and dollars; empty where no model was asked. What is unknown is said."""
+def cost_text(leaf: LeafState) -> str:
+    """Calls, tokens and dollars; empty if no model was asked."""
     calls = leaf.calls
     if not calls.attempts:
         return ""
@@ -167,12 +165,12 @@ def cost_text(leaf: Leaf) -> str:
     return f"{plural(calls.attempts, 'call')}, {tokens} tokens, {cost} dollars"
 
 
-def _is_told(leaf: Leaf) -> bool:
-    return leaf.state in WRONG or (leaf.state in ("queued", "unchanged") and bool(leaf.why))
+def _is_told(leaf: LeafState) -> bool:
+    return leaf.state in WRONG or (leaf.state in ("queued", "unchanged") and bool(leaf.reason))
 
 
-def _why_line(leaf: Leaf) -> str:
-    return f"{MARKS[leaf.state]} {leaf.node.title}: {leaf.state}: {one_line(leaf.why)}"
+def _why_line(leaf: LeafState) -> str:
+    return f"{MARKS[leaf.state]} {leaf.title}: {leaf.state}: {one_line(leaf.reason)}"
 
 
 def _titled(title: str, lines: Sequence[str], most: int | None) -> list[str]:
@@ -189,28 +187,28 @@ def _few(lines: Iterable[str], most: int | None) -> list[str]:
 # -- all of a leaf --------------------------------------------------------------------------------
 
 
-def _all_of(leaf: Leaf, found: Recorded) -> Iterator[str]:
-    why = f": {one_line(leaf.why)}" if leaf.why else ""
-    yield f"{MARKS[leaf.state]} {leaf.node.title}: {leaf.state}{why}"
-    yield f"    {leaf.node.id}"
+def _all_of(leaf: LeafState, found: RecordedPlan) -> Iterator[str]:
+    reason = f": {one_line(leaf.reason)}" if leaf.reason else ""
+    yield f"{MARKS[leaf.state]} {leaf.title}: {leaf.state}{reason}"
+    yield f"    {leaf.id}"
     if leaf.node.goal:
         yield f"    goal: {one_line(leaf.node.goal)}"
-    if leaf.node.files:
-        yield f"    {_files_text(leaf.node.files)}"
+    if leaf.files:
+        yield f"    {_files_text(leaf.files)}"
     if leaf.node.after:
-        yield f"    after {', '.join(map(found.title, leaf.node.after))}"
+        yield f"    after {titles(leaf.node.after, found.state)}"
     if leaf.spans:
         yield f"    {_times(leaf)}"
     for number, each in enumerate(leaf.tries, 1):
         yield from _try_lines(number, each)
-    for ended in (leaf.ended, leaf.again):
-        if ended is not None:
-            yield f"    {ended.status}, verification: {ended.verified}"
-            yield from _quoted(ended.said)
+    for result in (leaf.result, leaf.again):
+        if result is not None:
+            yield f"    {result.status}, verification: {result.verified}"
+            yield from _quoted(result.said)
     if leaf.kept:
         yield f"    its last edits are in {leaf.kept}"
     for request in leaf.requests:
-        yield f"    request: {request_line(request, found)}"
+        yield f"    request: {request_line(request, found.state)}"
         yield from _quoted(request.patch)
 
 
@@ -219,7 +217,7 @@ def _files_text(files: Sequence[str]) -> str:
     return f"{plural(len(files), 'file')}: {', '.join(files[:MOST_FILES])}{more}"
 
 
-def _times(leaf: Leaf) -> str:
+def _times(leaf: LeafState) -> str:
     told = f"ran {duration(leaf.ran_s)}, waited {duration(leaf.queued_s)}"
     if leaf.starts > 1:
         told += f", started {leaf.starts} times"

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fanwise.plan.model.states import ACTIVE
-from fanwise.plan.state.recorded import Leaf, Recorded
+from fanwise.plan.state.plan_state import LeafState
+from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.view.formats import duration_text
 from fanwise.view.geometry import Lane, lane, pauses_text, time_axis
 from fanwise.view.in_flight import BusyClock, Span, busy_clock, in_flight
@@ -65,7 +66,7 @@ class Timeline(NamedTuple):
             yield start, max(end - start, THINNEST), f"bar {bar.class_}", bar.about
 
 
-def timeline(found: Recorded) -> Timeline | None:
+def timeline(found: RecordedPlan) -> Timeline | None:
     """None: nothing has begun."""
     latest = _latest(found)
     rows = [*_leaf_rows(found, latest), *_step_rows(found, latest)]
@@ -77,21 +78,21 @@ def timeline(found: Recorded) -> Timeline | None:
     return Timeline(rows, _lane(found, clock, latest), clock, ticks, unit, pauses_text(clock))
 
 
-def _latest(found: Recorded) -> float:
+def _latest(found: RecordedPlan) -> float:
     """The last moment in the journal: what has no end goes on until then."""
-    spans = [span for leaf in found.leaves.values() for span in leaf.spans]
+    spans = [span for leaf in found.state.leaves for span in leaf.spans]
     known = [moment for span in spans for moment in (span.start, span.end) if moment is not None]
-    steps = [m for step in found.joined.steps for m in (step.start, step.end) if m is not None]
+    steps = [m for step in found.steps for m in (step.span.start, step.span.end) if m is not None]
     return max([*known, *steps, found.run.ended_at or 0.0, found.run.created_at])
 
 
-def _leaf_rows(found: Recorded, latest: float) -> Iterator[TimelineRow]:
-    for leaf in found.leaves.values():
+def _leaf_rows(found: RecordedPlan, latest: float) -> Iterator[TimelineRow]:
+    for leaf in found.state.leaves:
         if leaf.spans:
             yield TimelineRow(leaf.node.title, leaf.node.id, list(_bars(leaf, found, latest)))
 
 
-def _bars(leaf: Leaf, found: Recorded, latest: float) -> Iterator[Bar]:
+def _bars(leaf: LeafState, found: RecordedPlan, latest: float) -> Iterator[Bar]:
     began = leaf.spans[0].start
     could = _could_begin(leaf, found)
     if could is not None and could < began:
@@ -106,29 +107,27 @@ def _bars(leaf: Leaf, found: Recorded, latest: float) -> Iterator[Bar]:
         yield Bar(span.start, end, class_, f"{duration_text(end - span.start)}{goes_on}")
 
 
-def _could_begin(leaf: Leaf, found: Recorded) -> float | None:
+def _could_begin(leaf: LeafState, found: RecordedPlan) -> float | None:
     """When the last of those before it had ended, or the run had begun."""
     ends = [
         before.spans[0].end
-        for before in map(found.leaves.get, leaf.node.after)
+        for before in map(found.state.by_id.get, leaf.node.after)
         if before is not None and before.spans
     ]
     return max((end for end in ends if end is not None), default=found.opened_at)
 
 
-def _step_rows(found: Recorded, latest: float) -> Iterator[TimelineRow]:
-    for step in found.joined.steps:
-        if step.start is not None:
-            end = latest if step.end is None else step.end
-            class_ = "wrong" if step.error else "step"
-            bar = Bar(step.start, end, class_, duration_text(end - step.start))
-            yield TimelineRow(step.key.replace(":", " "), None, [bar])
+def _step_rows(found: RecordedPlan, latest: float) -> Iterator[TimelineRow]:
+    for step in found.steps:
+        start, end = step.span.start, latest if step.span.end is None else step.span.end
+        bar = Bar(start, end, "wrong" if step.error else "step", duration_text(end - start))
+        yield TimelineRow(step.span.key.replace(":", " "), None, [bar])
 
 
-def _lane(found: Recorded, clock: BusyClock, latest: float) -> Lane:
+def _lane(found: RecordedPlan, clock: BusyClock, latest: float) -> Lane:
     spans = [
         Span(span.start, latest if span.end is None else span.end, leaf.state in ("failed",))
-        for leaf in found.leaves.values()
+        for leaf in found.state.leaves
         for span in leaf.spans
     ]
     flight, cap = in_flight(spans, clock, PARTS), found.split.scorecard.max_parallel

@@ -8,7 +8,7 @@ from typing import NamedTuple, Union
 
 from fanwise.plan.model.node import Node
 from fanwise.plan.model.states import ACTIVE, WRONG, State
-from fanwise.plan.state.recorded import Leaf, Recorded
+from fanwise.plan.state.plan_state import LeafState, PlanState
 from fanwise.plan.views.text import plural
 from fanwise.view.formats import duration_text
 
@@ -21,7 +21,7 @@ Counts = Mapping[str, Counter[State]]
 class LeafRow(NamedTuple):
     """A leaf, and what is known about it in a few words."""
 
-    leaf: Leaf
+    leaf: LeafState
     about: str
 
 
@@ -41,34 +41,33 @@ class TreeBranch(NamedTuple):
         return sum(self.counts.values())
 
 
-def tree_rows(found: Recorded) -> TreeBranch | LeafRow:
+def tree_rows(state: PlanState) -> TreeBranch | LeafRow:
     """From the root down."""
-    return _row(found.tree.root, found, count_leaves(found))
+    return _row(state.tree.root, state, count_leaves(state))
 
 
-def count_leaves(found: Recorded) -> Counts:
+def count_leaves(state: PlanState) -> Counts:
     """For each node, how many of the leaves below it are in which state."""
     counts: dict[str, Counter[State]] = {}
-    for leaf in found.tree.leaves:
-        state = found.leaves[leaf.id].state
-        for node in (leaf, *found.tree.above(leaf)):
-            counts.setdefault(node.id, Counter())[state] += 1
+    for leaf in state.tree.leaves:
+        for node in (leaf, *state.tree.above(leaf)):
+            counts.setdefault(node.id, Counter())[state.by_id[leaf.id].state] += 1
     return counts
 
 
-def _row(node: Node, found: Recorded, counts: Counts) -> TreeBranch | LeafRow:
+def _row(node: Node, state: PlanState, counts: Counts) -> TreeBranch | LeafRow:
     if not node.children:
-        return LeafRow(found.leaves[node.id], leaf_about(found.leaves[node.id]))
-    few = counts[found.tree.root.id].total() <= FEW
-    below = [found.tree.by_id[child] for child in node.children]
+        return LeafRow(state.by_id[node.id], leaf_about(state.by_id[node.id]))
+    few = counts[state.tree.root.id].total() <= FEW
+    below = [state.tree.by_id[child] for child in node.children]
     rows: list[TreeBranch | LeafRow] = []
     calm: list[TreeBranch | LeafRow] = []
     together: Counter[State] = Counter()
     for each in below:
         if few or each.children or _calls(counts, each):
-            rows.append(_row(each, found, counts))
+            rows.append(_row(each, state, counts))
         else:
-            calm.append(_row(each, found, counts))
+            calm.append(_row(each, state, counts))
             together += counts[each.id]
     if rows and calm:
         rows.append(TreeBranch(f"{len(calm):,} others", together, calm, others=True))
@@ -81,7 +80,7 @@ def _calls(counts: Counts, node: Node) -> bool:
     return any(state in WRONG or state in ACTIVE for state in counts[node.id])
 
 
-def leaf_about(leaf: Leaf) -> str:
+def leaf_about(leaf: LeafState) -> str:
     """Its size, its time and its tries."""
     about = [plural(len(leaf.node.files), "file")]
     if leaf.node.spine:
