@@ -9,18 +9,15 @@ name of its own: only files that have a word which somebody took away are parsed
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from fanwise.plan.merge.symbols.javascript.gate import in_javascript
 from fanwise.plan.merge.symbols.rename_detection import new_name, new_path
 from fanwise.plan.merge.symbols.resolve import ExternalName, MissingName, NameOrigin, PythonFiles
 from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.symbols.uses import NameUse, uses_in
-from fanwise.plan.merge.symbols.who import first_leaf
 from fanwise.plan.merge.trees import Files, blobs_at
 from fanwise.plan.model.change import Blob, Change
 from fanwise.plan.model.merge_result import BrokenName
-from fanwise.plan.split.imports.javascript import SUFFIXES
 from fanwise.workspaces.git import Git
 
 _REGULAR = ("100644", "100755")
@@ -28,25 +25,11 @@ _REGULAR = ("100644", "100755")
 
 def broken(git: Git, base: str, tree: str, changes: Sequence[Change]) -> tuple[BrokenName, ...]:
     """Return the names that one leaf took away and another began to use, by file and line."""
-    changed = {path for change in changes for path in change.files}
-    if not any(path.endswith((".py", *SUFFIXES)) for path in changed):
-        return ()
-    before, after = _regular(blobs_at(git, base)), _regular(blobs_at(git, tree))
-    texts = Texts(git)
-    found = (
-        *_in_python(texts, before, after, changes),
-        *in_javascript(texts, before, after, changes),
-    )
-    return tuple(sorted(found, key=lambda each: (each.path, each.line)))
-
-
-def _in_python(
-    texts: Texts, old: Mapping[str, Blob], new: Mapping[str, Blob], changes: Sequence[Change]
-) -> Sequence[BrokenName]:
     touched = {path for change in changes for path in change.files if path.endswith(".py")}
     if not touched:
         return ()
-    before, after = _python(old), _python(new)
+    before, after = _python(blobs_at(git, base)), _python(blobs_at(git, tree))
+    texts = Texts(git)
     texts.read(files[path] for files in (before, after) for path in touched if path in files)
     words = _lost_words(texts, before, after, touched)
     if not words:
@@ -56,7 +39,7 @@ def _in_python(
     for path in sorted(touched & after.keys()):
         if not words.isdisjoint(texts.new_words(before.get(path), after[path])):
             found += gate.look(path)
-    return found
+    return tuple(sorted(found, key=lambda each: (each.path, each.line)))
 
 
 class _Gate:
@@ -161,14 +144,21 @@ class _Gate:
         return tuple(parts[at:])
 
 
-def _regular(files: Files) -> dict[str, Blob]:
+def first_leaf(
+    changes: Sequence[Change], path: str, fits: Callable[[Blob | None], bool]
+) -> Change | None:
+    """The first change that left a file so that it fits."""
+    some = (change for change in changes if path in change.files)
+    return next((change for change in some if fits(change.files[path])), None)
+
+
+def _python(files: Files) -> dict[str, Blob]:
+    """Python files that are neither links nor submodules."""
     return {
-        path: blob for path, blob in files.items() if blob is not None and blob.mode in _REGULAR
+        path: blob
+        for path, blob in files.items()
+        if path.endswith(".py") and blob is not None and blob.mode in _REGULAR
     }
-
-
-def _python(files: Mapping[str, Blob]) -> dict[str, Blob]:
-    return {path: blob for path, blob in files.items() if path.endswith(".py")}
 
 
 def _lost_words(
