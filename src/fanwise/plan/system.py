@@ -145,7 +145,7 @@ class RunnablePlan:
             return await self._roll_back(run)
         run.note("environment", await in_thread(environment, self.folder))
         resolved, options = self.resolved, self._options
-        found = await execute(resolved, run, bisect=options.bisect, grew=self.drawing.grew)
+        found = await execute(resolved, run, bisect=options.bisect, took=self.drawing.took)
         delivery = await deliver(resolved, found.result, run, to_work_tree=options.apply)
         ok = found.ok and not delivery.problem
         document = {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,13 @@ from fanwise.core.outcome import Outcome
 from fanwise.kernel import events
 from fanwise.kernel.run import open_run
 from fanwise.kernel.stages import begin_stage
+from fanwise.plan.model.leaf_result import SubPlan
+from fanwise.plan.model.node import Tree
+from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import LEAF_FAN_OUT
+from fanwise.plan.state.policy import PlanPolicy
 from fanwise.plan.views.live_tree import LiveTree
+from tests.plan.views import made
 from tests.plan.views.made import leaf, tree
 from tests.profiles import examples
 
@@ -28,21 +35,42 @@ def stage(key: str, name: str, number: int, at: float = 0.0) -> events.Event:
     return events.StageBegan(at=at, path="plan", index=0, key=key, stage=name, number=number)
 
 
-def ended(key: str, status: Any = "done", value: Any = None, at: float = 0.0) -> events.Event:
-    outcome: Outcome[Any] = Outcome(0, status, value, given_key=key)
+def ended(key: str, status: Any = "done", value: Any = None, at: float = 0.0) -> events.ItemEnded:
+    error = ValueError("too hard") if status == "failed" else None
+    outcome: Outcome[Any] = Outcome(0, status, msgspec.to_builtins(value), error, given_key=key)
     return events.ItemEnded(at=at, path="plan", outcome=outcome)
 
 
-def changed(key: str, status: str = "changed") -> events.Event:
-    return ended(key, value={"leaf": key.partition(":")[2], "status": status})
+def changed(key: str, status: str = "changed", **more: Any) -> events.ItemEnded:
+    return ended(key, value=made.ended(key.partition(":")[2], status, **more))
+
+
+class Live(LiveTree):
+    """With a board that takes what has ended, as the driver lets it."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree)
+        self.board = PlanBoard(tree, PlanPolicy(base="b", check="true"), grow)
+        self.items = {item.key: item for item in self.board.begin()}
+
+    def __call__(self, event: events.Event) -> None:
+        super().__call__(event)
+        if isinstance(event, events.ItemEnded) and event.outcome.status in ("done", "failed"):
+            item = self.items.pop(event.outcome.key)
+            self.items |= {each.key: each for each in self.board.take(item, event.outcome)}
+            self.took(self.board, item)
+
+
+def grow(grown: Tree, leaf: str, subplans: Sequence[SubPlan]) -> Tree:
+    return tree({"g": ["b"], "a": ["a/1", "a/2", "a/3"]})
 
 
 def seen(live: LiveTree, now: float = 0.0, rows: int = 20, width: int = 100) -> list[str]:
     return ["".join(text for text, _ in line).rstrip() for line in live.lines(now, rows, width)]
 
 
-def small() -> LiveTree:
-    return LiveTree(tree({"src": ["src/a", "src/b", "src/c"], "tests": ["tests/a", "tests/b"]}))
+def small() -> Live:
+    return Live(tree({"src": ["src/a", "src/b", "src/c"], "tests": ["tests/a", "tests/b"]}))
 
 
 def test_before_anything_runs_all_are_queued() -> None:
@@ -80,10 +108,10 @@ def test_each_way_in_which_a_leaf_ends_has_its_word() -> None:
     live = small()
     live(changed("leaf:src/a"))
     live(changed("leaf:src/b", "unchanged"))
-    live(changed("leaf:src/c", "split"))
     live(ended("leaf:tests/a", "failed"))
+    live(started("leaf:tests/b"))
     live(ended("leaf:tests/b", "cancelled"))
-    assert seen(live)[0] == "the goal  1 failed, 1 done, 1 unchanged, 1 split, 1 queued"
+    assert seen(live)[0] == "the goal  1 failed, 1 done, 1 unchanged, 2 queued"
 
 
 def test_a_conflict_is_shown_until_the_leaf_was_run_again() -> None:
@@ -92,13 +120,14 @@ def test_a_conflict_is_shown_until_the_leaf_was_run_again() -> None:
         live(changed(f"leaf:{name}"))
     live(started("merge:0", 1.0))
     assert seen(live, 4.0)[-1] == "▸ merging, 3 s"
-    conflicts = [{"leaf": "src/b"}, {"leaf": "src/c"}]
-    live(ended("merge:0", value={"merged": {"conflicts": conflicts}}))
+    conflicts = [made.conflict("src/b", "src/a"), made.conflict("src/c", "src/a")]
+    live(ended("merge:0", value=made.merged(["src/a", "tests/a", "tests/b"], *conflicts)))
     assert seen(live)[0] == "the goal  2 conflict, 3 done"
     live(started("again:src/b"))
     live(stage("again:src/b", "verify", 1))
     assert seen(live)[0] == "the goal  1 merging, 1 conflict, 3 done"
     live(changed("again:src/b"))
+    live(ended("merge:1", value=made.merged(["src/a", "tests/a", "tests/b", "src/b"])))
     live(started("again:src/c"))
     live(ended("again:src/c", "failed"))
     assert seen(live)[0] == "the goal  1 given up, 4 done"
@@ -108,23 +137,15 @@ def test_a_conflict_is_shown_until_the_leaf_was_run_again() -> None:
 
 def test_followers_of_a_failure_are_skipped_and_only_those() -> None:
     after_a, after_b = leaf("b", after=("a",)), leaf("c", after=("b",))
-    live = LiveTree(tree({"g": ["a", after_a, after_b, leaf("d"), leaf("e", after=("d",))]}))
+    live = Live(tree({"g": ["a", after_a, after_b, leaf("d"), leaf("e", after=("d",))]}))
     live(started("leaf:a"))
     live(ended("leaf:a", "failed"))
     assert seen(live)[0] == "the goal  1 failed, 2 skipped, 2 queued"
 
 
-def test_a_follower_that_was_done_before_stays_done() -> None:
-    live = LiveTree(tree({"g": ["a", leaf("b", after=("a",)), leaf("c", after=("b",))]}))
-    live(changed("leaf:b"))
-    live(ended("leaf:a", "failed"))
-    assert seen(live)[0] == "the goal  1 failed, 1 done, 1 queued"
-
-
 def test_returned_sub_plans_grow_the_tree() -> None:
-    live = LiveTree(tree({"g": ["a", "b"]}))
+    live = Live(tree({"g": ["a", "b"]}))
     live(changed("leaf:a", "split"))
-    live.grew(tree({"g": ["b"], "a": ["a/1", "a/2", "a/3"]}))
     live(started("leaf:a/2"))
     assert seen(live, 1.0) == [
         "the goal  1 running, 3 queued",
@@ -135,7 +156,7 @@ def test_returned_sub_plans_grow_the_tree() -> None:
 
 
 def test_a_plan_of_one_leaf_says_what_that_does() -> None:
-    live = LiveTree(tree({}))
+    live = Live(tree({}))
     live(started("leaf:root"))
     assert seen(live, 3.0) == ["the goal  running, 3 s"]
     live(changed("leaf:root"))
@@ -148,14 +169,14 @@ def test_what_other_fan_outs_do_is_not_the_tree_s() -> None:
     assert seen(live) == ["the goal  5 queued"]
 
 
-def big(leaves: int, groups: int) -> LiveTree:
+def big(leaves: int, groups: int) -> Live:
     found: dict[str, list[str]] = {f"group {n}": [] for n in range(groups)}
     for number in range(leaves):
         found[f"group {number % groups}"].append(f"leaf {number}")
-    return LiveTree(tree({name: tuple(members) for name, members in found.items()}))
+    return Live(tree({name: tuple(members) for name, members in found.items()}))
 
 
-KINDS = st.sampled_from(["start", "verify", "done", "unchanged", "fail", "cancel", "merge"])
+KINDS = st.sampled_from(["start", "verify", "done", "unchanged", "fail", "cancel"])
 
 
 @examples(0.5)
@@ -175,13 +196,12 @@ def test_there_are_never_more_lines_than_rows_and_every_leaf_is_counted_once(
             live(started(key))
         elif kind == "verify":
             live(stage(key, "verify", 1))
-        elif kind == "merge":
-            conflicts = [{"leaf": f"leaf {number}"}]
-            live(ended("merge:0", value={"merged": {"conflicts": conflicts}}))
-        elif kind in ("done", "unchanged"):
+        elif kind == "cancel":
+            live(ended(key, "cancelled"))
+        elif key in live.items and kind in ("done", "unchanged"):
             live(changed(key, {"done": "changed"}.get(kind, kind)))
-        else:
-            live(ended(key, {"fail": "failed", "cancel": "cancelled"}[kind]))
+        elif key in live.items:
+            live(ended(key, "failed"))
     lines = seen(live, rows=rows, width=width)
     assert len(lines) <= rows
     if lines:
@@ -201,7 +221,7 @@ def test_those_at_work_are_shown_rather_than_what_stands_above_them() -> None:
 
 
 def test_a_long_title_keeps_its_end_and_what_the_leaf_does() -> None:
-    live = LiveTree(tree({"g": [f"{'very/' * 30}long"]}))
+    live = Live(tree({"g": [f"{'very/' * 30}long"]}))
     live(started(f"leaf:{'very/' * 30}long"))
     line = seen(live, width=60)[-1]
     assert line.endswith("very/long  running, 0 s")
@@ -235,17 +255,17 @@ def test_drawing_does_not_grow_with_the_tree(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_item_says_which_stage_it_begins_and_nobody_needs_to_listen(
     budget: Budget | None,
 ) -> None:
-    live = LiveTree(tree({"g": ["a"]}))
+    live = Live(tree({"g": ["a"]}))
     told: list[str] = []
 
-    async def work(key: str) -> dict[str, str]:
+    async def work(key: str) -> Any:
         begin_stage("work", 2)
         told.extend(seen(live)[-1:])
         begin_stage("verify", 2)
         told.extend(seen(live)[-1:])
-        return {"status": "changed"}
+        return msgspec.to_builtins(made.ended("a"))
 
-    async def within(key: str) -> dict[str, str]:
+    async def within(key: str) -> Any:
         found = await fan_out(work, ["x"], cap=1, key=str, name=LEAF_FAN_OUT, budget=budget)
         return found[0].unwrap()
 

@@ -21,6 +21,7 @@ from fanwise.plan.state.plan_item import FAN_OUT, PlanItem
 from fanwise.plan.state.replay import reusable
 
 WORKSPACES = "workspaces"
+Took = Callable[[PlanBoard, PlanItem], None]
 
 
 async def drive(
@@ -31,15 +32,14 @@ async def drive(
     run: Run | None,
     *,
     lost: Collection[str] = (),
-    grew: Callable[[Tree], None] = lambda tree: None,
+    took: Took = lambda board, item: None,
 ) -> None:
     """Until the board is over; it then knows what came of every sub-plan.
 
     `perform` returns plain data, for the journal. `lost`: keys of records whose objects are not in
-    the repository any more. `grew` is called when the tree has changed.
+    the repository any more. `took` is called when the board has taken an outcome.
     """
     priority = _Priority(board, cap)
-    tree = board.tree
 
     async def work(item: PlanItem) -> Any:
         try:
@@ -49,10 +49,7 @@ async def drive(
             raise
 
     async def after(item: PlanItem, outcome: Outcome[Any]) -> None:
-        nonlocal tree
-        if board.tree is not tree:
-            tree = board.tree
-            grew(tree)
+        took(board, item)
 
     def reuse(item: PlanItem, recorded: Outcome[Any]) -> bool:
         return item.key not in lost and reusable(item, recorded)

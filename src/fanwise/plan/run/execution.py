@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from fanwise.kernel.in_thread import in_thread
@@ -10,8 +10,7 @@ from fanwise.kernel.kept_files import files_of, kept_files
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current, path_here, with_own_caps
 from fanwise.kernel.workspaces import open_workspaces
-from fanwise.plan.model.node import Tree
-from fanwise.plan.run.drive import drive
+from fanwise.plan.run.drive import Took, drive
 from fanwise.plan.run.earlier_items import earlier
 from fanwise.plan.run.item_work import ItemWork
 from fanwise.plan.run.keep_changes import keep_changes
@@ -30,7 +29,7 @@ async def execute(
     run: Run,
     *,
     bisect: bool = False,
-    grew: Callable[[Tree], None] = lambda tree: None,
+    took: Took = lambda board, item: None,
 ) -> PlanState:
     """Do all sub-plans, and bring together what they changed."""
     spec, base = resolved.spec, resolved.base
@@ -47,7 +46,7 @@ async def execute(
             ItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(spec, base)
         )
         caps = with_own_caps(resolved.caps(len(pool or ()) or resolved.slots), run)
-        await drive(board, work.perform, spec.max_parallel, caps, run, lost=before.lost, grew=grew)
+        await drive(board, work.perform, spec.max_parallel, caps, run, lost=before.lost, took=took)
         kept: Mapping[str, str] = {}
         if board.over and kept_files(run) is not None:
             kept = await in_thread(keep_changes, resolved.git, base.commit, board.entries, folder)

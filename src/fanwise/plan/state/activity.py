@@ -1,4 +1,7 @@
-"""Where each leaf stands, told by the events of the run. Quick: it is called for each of them."""
+"""Who is at work right now, for the live tree: the states of the board, and events for the rest.
+
+Quick: it is called for each event, and what it does for one does not grow with the tree.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ import msgspec
 from fanwise.core.outcome import Outcome
 from fanwise.kernel import events
 from fanwise.plan.model.node import Node, Tree
-from fanwise.plan.model.states import State
-from fanwise.plan.state.plan_item import FAN_OUT, LEAF_FAN_OUT
+from fanwise.plan.model.states import WRONG, State
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.plan_item import FAN_OUT, LEAF_FAN_OUT, SUB_PLANS, PlanItem
 
 RECENT = 100
 """Leaves that ended last: more than a terminal has rows for."""
 STEPS = {"merge": "merging", "check": "checking the merged tree", "result": "writing the result"}
-STATUS: Mapping[Any, State] = {"changed": "done", "unchanged": "unchanged", "split": "split"}
 
 
-class Doing(msgspec.Struct, frozen=True):
-    """What a leaf, or the plan as a whole, does."""
+class CurrentStage(msgspec.Struct, frozen=True):
+    """What is being done, for a leaf or for the plan as a whole."""
 
     what: str
     since: float
@@ -29,25 +32,26 @@ class Doing(msgspec.Struct, frozen=True):
     """Which try this is."""
 
 
-class Following:
-    """A subscriber that knows the state of every leaf, and how many there are below each node."""
+class Activity:
+    """Knows the state of every leaf, and how many there are below each node."""
 
     def __init__(self, tree: Tree) -> None:
-        self.active: dict[str, Doing] = {}
-        """Leaves that somebody works on, in the order in which they began."""
+        self.active: dict[str, CurrentStage] = {}
+        """Leaves that are being worked on, in the order in which they began."""
         self.recent: deque[str] = deque(maxlen=RECENT)
         """Leaves that ended, the last one at the end."""
-        self.steps: dict[str, Doing] = {}
-        """What is done for the plan as a whole, by the key of its item."""
-        self._states: dict[str, State] = {}
+        self.steps: dict[str, CurrentStage] = {}
+        """What is being done for the plan as a whole, by the key of its item."""
         self.tree = tree
+        self._states: dict[str, State] = {}
         self._counted: Tree | None = None
         self._counts: dict[str, Counter[State]] = {}
-        self._followers: dict[str, list[str]] = {}
         self._places: dict[str, int] = {}
+        self._ordered = False
+        """Whether leaves come after others: then a failure changes more than one."""
 
     def __call__(self, event: events.Event) -> None:
-        """Take note of it."""
+        """Take note of an event of the run."""
         if isinstance(event, events.StageBegan):
             self._stage(event)
         elif getattr(event, "path", None) != FAN_OUT:
@@ -57,12 +61,26 @@ class Following:
         elif isinstance(event, events.ItemEnded):
             self._ended(event.outcome)
 
-    def grew(self, tree: Tree) -> None:
-        """A leaf has returned sub-plans, and this is the tree now."""
-        self.tree = tree
+    def took(self, board: PlanBoard, item: PlanItem) -> None:
+        """Called when the board has taken the outcome of an item."""
+        if item.leaf is not None:
+            self.recent.append(item.leaf.id)
+        self._count()
+        if item.kind == "leaf" and item.leaf is not None and board.tree is self.tree:
+            now = board.entries[item.leaf.id].state
+            if now != "failed" or not self._ordered:  # no other leaf has changed
+                self._put(item.leaf.id, now)
+                return
+        self.tree = board.tree
+        for leaf, entry in board.entries.items():
+            now = entry.state
+            if leaf not in self.active and now != self.state(leaf):
+                self._put(leaf, now)
+                if now in WRONG:
+                    self.recent.append(leaf)
 
     def state(self, leaf: str) -> State:
-        """Of a leaf."""
+        """The state of a leaf."""
         return self._states.get(leaf, "queued")
 
     def counts(self, node: Node) -> Mapping[State, int]:
@@ -71,7 +89,7 @@ class Following:
         return self._counts.get(node.id, {})
 
     def place(self, node: str) -> int:
-        """Where it stands in the tree, from the root down."""
+        """Its place in the tree, from the root down."""
         self._count()
         return self._places[node]
 
@@ -80,49 +98,26 @@ class Following:
     def _started(self, key: str, at: float) -> None:
         kind, _, leaf = key.partition(":")
         if kind in STEPS:
-            self.steps[key] = Doing(STEPS[kind], at)
-        elif kind in ("leaf", "again"):
-            self.active[leaf] = Doing("work", at)
+            self.steps[key] = CurrentStage(STEPS[kind], at)
+        elif kind in SUB_PLANS:
+            self.active[leaf] = CurrentStage("work", at)
             self._put(leaf, "running" if kind == "leaf" else "merging")
 
     def _stage(self, event: events.StageBegan) -> None:
         key = event.key if event.path == FAN_OUT else _inside(event.path)
         leaf = key.partition(":")[2]
-        doing = self.active.get(leaf)
-        if doing is None:
+        stage = self.active.get(leaf)
+        if stage is None:
             return
-        self.active[leaf] = Doing(event.stage, doing.since, event.number)
+        self.active[leaf] = CurrentStage(event.stage, stage.since, event.number)
         if self.state(leaf) != "merging":
             self._put(leaf, "verifying" if event.stage == "verify" else "running")
 
     def _ended(self, outcome: Outcome[Any]) -> None:
-        key = outcome.key
-        kind, _, leaf = key.partition(":")
-        self.steps.pop(key, None)
-        if kind == "merge" and outcome.ok:
-            self._merged(outcome.value)
-        if kind not in ("leaf", "again"):
-            return
-        self.active.pop(leaf, None)
-        self._put(leaf, _state(kind, outcome))
-        if outcome.status in ("done", "failed"):
-            self.recent.append(leaf)
-        if self.state(leaf) == "failed":
-            self._skip_after(leaf)
-
-    def _merged(self, value: Any) -> None:
-        for conflict in value["merged"].get("conflicts", ()):
-            self._put(conflict["leaf"], "conflict")
-            self.recent.append(conflict["leaf"])
-
-    def _skip_after(self, leaf: str) -> None:
-        self._count()
-        waiting = list(self._followers.get(leaf, ()))
-        while waiting:
-            follower = waiting.pop()
-            if self.state(follower) == "queued":
-                self._put(follower, "skipped")
-                waiting += self._followers.get(follower, ())
+        kind, _, leaf = outcome.key.partition(":")
+        self.steps.pop(outcome.key, None)
+        if self.active.pop(leaf, None) is not None and outcome.status not in ("done", "failed"):
+            self._put(leaf, "queued" if kind == "leaf" else "conflict")
 
     # -- counts -----------------------------------------------------------------------------------
 
@@ -141,13 +136,12 @@ class Following:
         if self._counted is self.tree:
             return
         self._counted = self.tree
-        self._counts, self._followers = {}, {}
+        self._counts = {}
         self._places = {node: place for place, node in enumerate(_walk(self.tree))}
+        self._ordered = any(leaf.after for leaf in self.tree.leaves)
         for leaf in self.tree.leaves:
             for node in self._with_above(leaf):
                 self._counts.setdefault(node.id, Counter())[self.state(leaf.id)] += 1
-            for before in leaf.after:
-                self._followers.setdefault(before, []).append(leaf.id)
 
     def _with_above(self, leaf: Node) -> Iterator[Node]:
         if leaf.parent is None:
@@ -168,14 +162,3 @@ def _walk(tree: Tree) -> Iterator[str]:
         node = waiting.pop()
         yield node
         waiting += reversed(tree.by_id[node].children)
-
-
-def _state(kind: str, outcome: Outcome[Any]) -> State:
-    if outcome.status == "failed":
-        return "failed" if kind == "leaf" else "given up"
-    if outcome.status != "done":
-        return "queued"  # the run is being ended, and nothing is known
-    if kind == "again":
-        return "done"
-    found = outcome.value["status"] if isinstance(outcome.value, Mapping) else None
-    return STATUS.get(found, "done")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from fanwise.plan.model.node import Node
 from fanwise.plan.model.states import WRONG
-from fanwise.plan.state.activity import Following
+from fanwise.plan.state.activity import Activity
 
 
 class ShownNode(NamedTuple):
@@ -22,7 +22,7 @@ class ShownNode(NamedTuple):
     """What stands before its name, from the root on."""
 
 
-def choose(now: Following, room: int) -> tuple[list[ShownNode], bool]:
+def choose(now: Activity, room: int) -> tuple[list[ShownNode], bool]:
     """At most `room` nodes below the root, in the order of the tree; and whether some are not."""
     by_id = now.tree.by_id
     found = (by_id[leaf] for leaf in dict.fromkeys(_wanted(now)) if leaf in by_id)
@@ -36,14 +36,14 @@ def choose(now: Following, room: int) -> tuple[list[ShownNode], bool]:
     return _twigs(now, chosen, more=hides), hides
 
 
-def _wanted(now: Following) -> Iterator[str]:
+def _wanted(now: Activity) -> Iterator[str]:
     yield from now.active
     last = list(reversed(now.recent))
     yield from (leaf for leaf in last if now.state(leaf) in WRONG)
     yield from last
 
 
-def _fitting(now: Following, leaves: Sequence[Node], room: int) -> set[str]:
+def _fitting(now: Activity, leaves: Sequence[Node], room: int) -> set[str]:
     """As many as there is room for, together with all that stands above them."""
     chosen: set[str] = set()
     for leaf in leaves:
@@ -54,7 +54,7 @@ def _fitting(now: Following, leaves: Sequence[Node], room: int) -> set[str]:
     return chosen
 
 
-def _twigs(now: Following, chosen: set[str], *, more: bool) -> list[ShownNode]:
+def _twigs(now: Activity, chosen: set[str], *, more: bool) -> list[ShownNode]:
     """In order, each below the nearest node above it that is shown."""
     tree = now.tree
     below: dict[str, list[str]] = {}

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fanwise.kernel import events
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.model.states import ACTIVE, MARKS, ORDER, State
-from fanwise.plan.state.activity import Doing, Following
+from fanwise.plan.state.activity import Activity, CurrentStage
+from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.plan_item import PlanItem
 from fanwise.plan.views.live_choice import ShownNode, choose
 
 Line = list[tuple[str, str]]
@@ -31,15 +33,15 @@ class LiveTree:
     """The drawing of a plan: see `Drawing` in `fanwise.specs.system`."""
 
     def __init__(self, tree: Tree) -> None:
-        self._now = Following(tree)
+        self._now = Activity(tree)
 
     def __call__(self, event: events.Event) -> None:
         """Take note of it."""
         self._now(event)
 
-    def grew(self, tree: Tree) -> None:
-        """A leaf has returned sub-plans, and this is the tree now."""
-        self._now.grew(tree)
+    def took(self, board: PlanBoard, item: PlanItem) -> None:
+        """Called when the board has taken the outcome of an item."""
+        self._now.took(board, item)
 
     def lines(self, now: float, rows: int, width: int) -> Sequence[Line]:
         """As it is at this time."""
@@ -85,12 +87,12 @@ def _pieces(counts: Mapping[State, int]) -> Line:
     return [piece for each in told for piece in ((", ", "dim"), each)][1:]
 
 
-def _doing_text(doing: Doing, now: float) -> str:
+def _doing_text(doing: CurrentStage, now: float) -> str:
     tried = f", try {doing.number}" if doing.number > 1 else ""
     return f"{tried}, {_seconds(now - doing.since)}"
 
 
-def _step_line(doing: Doing, now: float) -> Line:
+def _step_line(doing: CurrentStage, now: float) -> Line:
     return [("▸ ", "cyan"), (doing.what, "cyan"), (f", {_seconds(now - doing.since)}", "")]
 
 
