@@ -17,7 +17,7 @@ BAD = [
     (["map", "--retry", "-1", "--", "echo"], "--retry is -1"),
     (["map", "--timeout", "0", "--", "echo"], "--timeout is 0"),
     (["map", "--timeout", "nan", "--", "echo"], "--timeout is nan"),
-    (["map", "--halt", "sometimes", "--", "echo"], "'--halt'"),
+    (["map", "--halt", "sometimes", "--", "echo"], "--halt 'sometimes'"),
     (["map", "--run", "../x", "--", "echo"], "'../x' is not a run id"),
     (["map", "--run", "", "--", "echo"], "'' is not a run id"),
     (["map", "--journal", "postgres://x", "--", "echo"], "'postgres://x'"),

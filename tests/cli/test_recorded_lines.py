@@ -40,7 +40,7 @@ def test_no_snapshot_is_held_while_known_lines_come_again(tmp_path: Path, came: 
             recorded = RecordedLines(run, out)
             given = recorded.given()
             os.write(into, numbers(came))
-            got = [await anext(given) for _ in range(came)]
+            got = [(await anext(given)).data for _ in range(came)]
             assert not is_held(path)
             os.close(into)
             await recorded.finish()

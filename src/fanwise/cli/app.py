@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fanwise import __version__
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
+from fanwise.cli.meanings import meaning
 from fanwise.cli.plain_values import take_plain_values_as_they_are
 from fanwise.cli.say import report_error
 from fanwise.cli.streams import give_up_stdout, prepare_streams
@@ -71,18 +72,18 @@ def fanwise(
 
 def command_line(arguments: list[str]) -> typer.Typer:
     """All commands, or the one whose name comes first in the arguments."""
+    asked = arguments[:1] if arguments and arguments[0] in COMMANDS else ()
     app = typer.Typer(
         name="fanwise",
         help=HELP,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=not asked,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(fanwise)
-    asked = arguments[0] if arguments else ""
-    for name in (asked,) if asked in COMMANDS else COMMANDS:
+    for name in asked or COMMANDS:
         import_module(f"fanwise.cli.{name}").register(app)
     return app
 
@@ -112,7 +113,7 @@ def run(arguments: list[str]) -> int:
     command = typer.main.get_command(command_line(arguments))
     take_plain_values_as_they_are(command)
     try:
-        code = command(arguments, standalone_mode=False)
+        code = _invoke(command, arguments)
     except FanwiseError as error:
         if os.environ.get("FANWISE_DEBUG"):
             raise
@@ -128,14 +129,32 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else DONE
 
 
+def _invoke(command: Any, arguments: list[str]) -> Any:
+    """What the command returns. The parser's own `main` would swallow a Ctrl-C."""
+    if "_FANWISE_COMPLETE" in os.environ:  # the shell asks for completions
+        return command(arguments, prog_name="fanwise", standalone_mode=False)
+    try:
+        with command.make_context("fanwise", [*arguments]) as context:
+            return command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+
+
 def _report_usage(error: Exception, message: str, *, as_json: bool) -> None:
     context = getattr(error, "ctx", None)
     if "\n" in message and not as_json:  # no command at all: the message is the help
         typer.echo(message, err=True)
         return
-    path = "fanwise" if context is None else context.command_path
+    command = context.info_name if context is not None and context.parent is not None else ""
+    path = f"fanwise {command}".strip()
     first = message.partition("\n")[0].rstrip(".")
-    report_error(UsageError(first, f"See: {path} --help"), as_json=as_json)
+    step = f"See: {path} --help"
+    option = getattr(error, "option_name", None)
+    if option is not None and context is not None and hasattr(error, "possibilities"):
+        first = f"{path} has no option {option}"
+        known = (name for each in context.command.params for name in each.opts)
+        step = meaning(command, option, known) or step
+    report_error(UsageError(first, step), as_json=as_json)
 
 
 def _wants_json(arguments: list[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -16,13 +16,16 @@ HELP = """Run CMD once for each line of stdin, at most --cap at once.
 
 {} stands for the line; without {} the line is the last argument. The line is
 one argument, whatever is in it: no shell sees it. Every line counts, also an
-empty one.
+empty one. As in GNU parallel, {.} is the line without its extension, {/}
+without its folder, {//} its folder, {/.} without both, {#} the number of the
+command and {%} a number from 1 to --cap that no other command has meanwhile.
 
 \b
   seq 100 | fanwise map --cap 4 -- ./evaluate --seed {}
   find . -name '*.py' -print0 | fanwise map -0 -- ruff check {}
   cat urls | fanwise map --retry 3 --timeout 30 -- curl -fsS {} > pages
   cat names | fanwise map --shell -- 'grep -c {} words.txt | tr -d "\\n"'
+  ls *.wav | fanwise map -j 4 --tag --halt soon,fail=1 -- flac {} -o {.}.flac
 
 Outputs come in the order of the lines, each whole, as soon as the order
 allows. Everything is recorded: after Ctrl-C, a crash or kill -9, `fanwise
@@ -48,10 +51,21 @@ def map_lines(
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[--] CMD [ARG]...", show_default=False)
     ] = None,
-    cap: Annotated[int, typer.Option("--cap", "-c", help="Most lines in flight at once.")] = 10,
+    cap: Annotated[
+        int,
+        typer.Option("--cap", "-c", "-j", "-P", metavar="N", help="Most commands at once."),
+    ] = 10,
+    lines: Annotated[
+        int, typer.Option("-n", metavar="N", help="Lines that each command is given.")
+    ] = 1,
     halt: Annotated[
-        Literal["never", "failure"],
-        typer.Option(help="`failure`: end with the first line that fails, as a loop would."),
+        str,
+        typer.Option(
+            metavar="WHEN",
+            help="never; failure: end with the first line that fails, as a loop would; soon,fail=N:"
+            " start nothing more after N failures; now,fail=N: and end what is in flight. Also"
+            " success=N and done=N.",
+        ),
     ] = "never",
     retry: Annotated[int, typer.Option(help="Attempts more, for a line that fails.")] = 0,
     timeout: Annotated[
@@ -71,6 +85,22 @@ def map_lines(
     shell: Annotated[
         bool, typer.Option("--shell", help="CMD is a line for /bin/sh; {} is one word in it.")
     ] = False,
+    tag: Annotated[
+        bool, typer.Option("--tag", help="Begin each line of output with its line of input.")
+    ] = False,
+    joblog: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write a row for each command, in GNU parallel's columns."
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="No line of progress, and no list of what failed."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the commands, and run nothing.")
+    ] = False,
     run_id: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
     ] = None,
@@ -81,6 +111,7 @@ def map_lines(
     import asyncio
 
     from fanwise.cli.input_file import open_input
+    from fanwise.cli.map_dry_run import print_commands
     from fanwise.cli.map_end import exit_code, tell
     from fanwise.cli.map_run import MapPlan, execute
     from fanwise.cli.map_spec import MapSpec
@@ -88,15 +119,28 @@ def map_lines(
     if not command:
         raise UsageError("there is no command", "Write: fanwise map -- CMD {}")
     spec = MapSpec(
-        command, os.getcwd(), shell, cap, halt, retry, timeout, key, null  # noqa: PTH109
-    )  # fmt: skip
+        argv=command,
+        cwd=os.getcwd(),  # noqa: PTH109
+        shell=shell,
+        cap=cap,
+        halt=halt,
+        retry=retry,
+        timeout=timeout,
+        key=key,
+        null=null,
+        lines=lines,
+        tag=tag,
+        joblog=None if joblog is None else os.path.abspath(joblog),  # noqa: PTH100
+    )
     spec.check()
     if run_id is not None:
         check_run_id(run_id)
-    lines = open_input()
-    if os.isatty(lines):
+    stdin = open_input()
+    if os.isatty(stdin):
         say("reading lines from the terminal; Ctrl-D ends them")
-    plan = MapPlan(spec, run_id, journal, fd=lines, quiet=as_json)
+    if dry_run:
+        return print_commands(spec, stdin, as_json=as_json)
+    plan = MapPlan(spec, run_id, journal, fd=stdin, as_json=as_json, quiet=quiet)
     end = asyncio.run(execute(plan))
     tell(end, journal, as_json=as_json)
     return exit_code(end)

@@ -7,15 +7,21 @@ stdin -> RecordedLines -> fan_out_stream -> OrderedOutput -> stdout
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 
 from fanwise.cli.fd_writer import FdWriter
 from fanwise.cli.interrupts import Interrupts
+from fanwise.cli.map_counts import MapState, counts_of
+from fanwise.cli.map_halt import HaltAfter
+from fanwise.cli.map_joblog import JobLog
 from fanwise.cli.map_spec import MapSpec, line_key
+from fanwise.cli.map_work import LineWork
 from fanwise.cli.ordered_output import OrderedOutput
 from fanwise.cli.position import Position
 from fanwise.cli.progress_line import ProgressLine
@@ -23,7 +29,6 @@ from fanwise.cli.recorded_lines import RecordedLines
 from fanwise.cli.resume_hint import how_to_go_on, resume_command, say_how_to_go_on
 from fanwise.cli.spill_files import SpillFiles
 from fanwise.cli.tally import Tally
-from fanwise.core.counts import Counts, many
 from fanwise.core.outcome import Outcome
 from fanwise.errors import (
     DuplicateKey,
@@ -33,10 +38,12 @@ from fanwise.errors import (
     UsageError,
 )
 from fanwise.journal.open import journal_path
+from fanwise.journal.take_first import take
 from fanwise.kernel.run import Run, open_run
 from fanwise.kernel.stream import Stream, fan_out_stream
 from fanwise.processes import CommandResult
 from fanwise.view.progress import Progress
+from fanwise.view.terminal_text import terminal_line
 
 KIND = "map"
 
@@ -54,17 +61,15 @@ class MapPlan(msgspec.Struct, frozen=True):
     take_over: bool = False
     new_input: bool = False
     """The input is given again."""
-    quiet: bool = False
+    as_json: bool = False
     """Outputs do not go to stdout."""
+    quiet: bool = False
+    """No line of progress, and no list of failures."""
 
     @property
     def from_the_start(self) -> bool:
         """Whether all output is written again: that of before had gaps, or other lines."""
         return self.retry_failed or self.edited
-
-    def resume_command(self, run_id: str, *more: str) -> str:
-        """What the person types to go on with it."""
-        return resume_command(run_id, self.journal, more)
 
     @property
     def edited(self) -> bool:
@@ -114,7 +119,7 @@ async def execute(plan: MapPlan) -> MapEnd:
         subscribers=[progress],
     )
     files = files_of(plan.journal, run.id)
-    screen = ProgressLine(progress, run.id)
+    screen = ProgressLine(progress, run.id, wanted=not plan.quiet)
     try:
         # Signals first: from the moment at which there is a run, a Ctrl-C halts it and tells how
         # to go on with it.
@@ -139,22 +144,58 @@ class _Execution:
         self.plan = plan
         self.run = run
         self.progress = progress
-        self.tally = Tally()
+        self.tally = Tally(plan.spec.lines)
         self.files = files
         self.spilled = SpillFiles(files)
         self.broken_pipe = False
+        self.halt_after = HaltAfter(plan.spec.halting, run)
         self.halted_by: int | None = None
-        """The index of the line whose failure halted it."""
+        """The item whose failure halted it."""
 
     async def go(self) -> MapEnd:
         lines = self._lines()
         try:
-            await self._fan_out(lines)
+            with self._listeners():
+                await self._fan_out(lines)
         finally:
             await lines.finish()
         assert self.run.journal is not None
         self.spilled.remove_forgotten(self.run.journal, self.run.id)
         return self._end(lines)
+
+    @contextmanager
+    def _listeners(self) -> Iterator[None]:
+        """What is told of each event, while lines are worked on."""
+        self.run.subscribers.append(self.halt_after)
+        spec, loop = self.plan.spec, asyncio.get_running_loop()
+        if spec.joblog is None:
+            yield
+            return
+        log = JobLog(
+            spec,
+            Path(spec.joblog),
+            self._line,
+            lambda at: self.run.wall() - (loop.time() - at),
+            resumed=self.run.resumed,
+        )
+        self.run.subscribers.append(log)
+        with closing(log):
+            yield
+        if log.problem is not None:
+            raise log.problem
+
+    def _line(self, index: int) -> bytes:
+        """The input of an item."""
+        assert self.run.journal is not None
+        (record,) = take(self.run.journal.inputs(self.run.id, index), 1)
+        return record.data
+
+    def _tag(self, index: int) -> bytes:
+        """What `--tag` puts before each line; nothing of it breaks lines or steers a terminal."""
+        words = [
+            each.decode("utf-8", "replace") for each in self.plan.spec.split(self._line(index))
+        ]
+        return f"{terminal_line(' '.join(words))}\t".encode()
 
     def _lines(self) -> RecordedLines:
         def complete(lines: int) -> None:
@@ -164,6 +205,7 @@ class _Execution:
             self.run,
             self.plan.fd,
             separator=self.plan.spec.separator,
+            together=self.plan.spec.lines,
             edited=self.plan.edited,
             on_complete=complete,
         )
@@ -172,13 +214,12 @@ class _Execution:
         spec = self.plan.spec
         output = self._output()
         stream: Stream[CommandResult] = fan_out_stream(
-            spec.command(str(self.files)),
+            LineWork(spec, str(self.files)),
             lines.given(),
             cap=spec.cap,
-            halt=spec.halting,
+            halt=spec.halting.kernel,
             retry=spec.retrying,
-            timeout=spec.timeout,
-            key=line_key if spec.key else None,
+            key=(lambda line: line_key(line.data)) if spec.key else None,
             run=self.run,
             name="lines",
         )
@@ -186,7 +227,7 @@ class _Execution:
             async with stream:
                 async for outcome in stream:
                     self.tally.add(outcome)
-                    if outcome.status == "failed" and spec.halt == "failure":
+                    if outcome.status == "failed" and spec.halting.in_order:
                         self.halted_by = outcome.index
                     self.spilled.add(outcome)
                     if output is not None and not self.broken_pipe:
@@ -207,63 +248,41 @@ class _Execution:
             self.run.cancel("stdout was closed")
 
     def _output(self) -> OrderedOutput | None:
-        if self.plan.quiet:
+        if self.plan.as_json:
             return None
         assert self.run.record is not None
         position = Position(self.files / "position", self.run.record)
         if self.plan.from_the_start or not self.run.resumed:
             position.move(0, 0)
-        to_failure = self.plan.spec.halt == "failure"
         return OrderedOutput(
             FdWriter(1, "stdout"),
             FdWriter(2, "stderr"),
             position,
             self.screen,
-            to_failure=to_failure,
+            to_failure=self.plan.spec.halting.in_order,
+            tag=self._tag if self.plan.spec.tag else None,
         )
 
     def _end(self, lines: RecordedLines) -> MapEnd:
-        assert self.run.journal is not None
-        counts = self._counts(lines)
-        self.run.conclude(counts)
-        status, why = self.run.ending
-        told = self.tally.lines(self.run.journal, self.run.id)
-        if status != "done":
-            command = self.plan.resume_command(self.run.id)
-            told += how_to_go_on(status, why, counts, command)
-        elif not told and not self.plan.quiet and os.isatty(2):
-            self.screen.say(f"run {self.run.id}: {self.tally.counts['done']} done")
-        return MapEnd(self.run.id, status, why, self.tally.counts, told, self.broken_pipe)
-
-    def _counts(self, lines: RecordedLines) -> Counts:
-        """How many lines are done, and why not all of them."""
-        total = lines.count if lines.complete else None
-        halted = go_on = ""
-        if self.halted_by is not None and self.halted_by + 1 != total:
-            halted = f"at line {self.halted_by + 1}: {self._rest(lines)}"
-            again = self.plan.resume_command(self.run.id, "--retry-failed")
-            go_on = f"{again} (runs line {self.halted_by + 1} again, then the rest)"
-        elif total is None and self.run.halting is None:
-            halted = f"the input was not read to its end; known: {many(lines.count, 'line')}"
-            go_on = f"{self.plan.resume_command(self.run.id)} --input FILE"
-        done, failed = self.tally.counts["done"], self.tally.counts["failed"]
-        return Counts("line", done, failed, total, halted, go_on)
-
-    def _rest(self, lines: RecordedLines) -> str:
-        """What became of the lines after the one that halted it."""
-        journal = self.run.journal
+        run, plan, journal = self.run, self.plan, self.run.journal
         assert journal is not None
-        (fan_out,) = journal.fan_outs(self.run.id)
-        counts = Counter(journal.counts(fan_out.id))
-        ended, told = counts["done"] + counts["failed"], self.tally.counts
-        waiting = lines.count - ended - counts["cancelled"] - counts["started"]
-        parts = {
-            "not started": waiting,
-            "cancelled": counts["cancelled"],
-            "finished too, not printed": ended - told["done"] - told["failed"],
-        }
-        text = ", ".join(f"{many(n, 'line')} {what}" for what, n in parts.items() if n > 0)
-        return text if lines.complete else f"{text}, and the input was not read to its end"
+        state = MapState(
+            known=lines.count,
+            complete=lines.complete,
+            told=self.tally.counts,
+            halted_by=self.halted_by,
+            halted_after=self.halt_after.came,
+            from_outside=run.halting is not None,
+        )
+        counts = counts_of(plan.spec, state, journal, run.id, plan.journal)
+        run.conclude(counts)
+        status, why = run.ending
+        told = [] if plan.quiet else self.tally.lines(journal, run.id)
+        if status != "done":
+            told += how_to_go_on(status, why, counts, resume_command(run.id, plan.journal))
+        elif not told and not plan.quiet and not plan.as_json and os.isatty(2):
+            self.screen.say(f"run {run.id}: {self.tally.counts['done']} done")
+        return MapEnd(run.id, status, why, self.tally.counts, told, self.broken_pipe)
 
 
 def _same_line(error: DuplicateKey, run: Run) -> UsageError:

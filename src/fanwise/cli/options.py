@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Annotated, Any
 
 import typer
@@ -18,8 +19,29 @@ JournalOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")
 ]
+
+
+def _run_ids(incomplete: str) -> list[str]:
+    """For the shell's completion, which is better silent than wrong."""
+    from fanwise.errors import FanwiseError
+    from fanwise.journal.open import journal_path, open_journal
+
+    try:
+        if not journal_path(None).exists():
+            return []
+        with closing(open_journal(None, read_only=True)) as journal:
+            return [run.id for run in journal.runs() if run.id.startswith(incomplete)]
+    except FanwiseError:
+        return []
+
+
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="The run's id; `fanwise runs` lists them.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The run's id; `fanwise runs` lists them.",
+        autocompletion=_run_ids,
+    ),
 ]
 InputOption = Annotated[
     list[str] | None,

@@ -7,7 +7,7 @@ so that what the first execution and the resume write together is everything onc
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from fanwise.cli.fd_writer import FdWriter
@@ -34,13 +34,22 @@ class OrderedOutput:
     """Writes what outcomes bring; `position` says where an earlier execution got to."""
 
     def __init__(
-        self, out: FdWriter, err: FdWriter, position: Position, screen: Screen, *, to_failure: bool
+        self,
+        out: FdWriter,
+        err: FdWriter,
+        position: Position,
+        screen: Screen,
+        *,
+        to_failure: bool,
+        tag: Callable[[int], bytes] | None = None,
     ) -> None:
         self._out = out
         self._err: FdWriter | None = err
         self._position = position
         self._screen = screen
         self._to_failure = to_failure
+        self._tag = tag
+        """What each line of an item's output begins with."""
         self._waiting = Pieces()
         self._ended = False
 
@@ -59,27 +68,25 @@ class OrderedOutput:
 
     async def _write(self, piece: Piece) -> None:
         item, skip = self._position.item, self._position.offset
+        tag = b"" if self._tag is None else self._tag(item)
         if not skip:
-            await self._write_stderr(piece.stderr)
-        await self._copy(self._out, piece.stdout, skip, self._position)
+            await self._write_stderr(piece.stderr, tag)
+        await self._copy(self._out, piece.stdout, tag, skip, self._position)
         self._position.move(item + 1, 0)
         # With "halt on failure" a sequential run would have ended here.
         self._ended = piece.failed and self._to_failure
 
-    async def _write_stderr(self, content: bytes | str) -> None:
+    async def _write_stderr(self, content: bytes | str, tag: bytes) -> None:
         if self._err is not None:
             try:
-                await self._copy(self._err, content, 0, None)
+                await self._copy(self._err, content, tag, 0, None)
             except (OSError, OutputNotWritable):  # nobody reads it; the journal has it
                 self._err = None
 
     async def _copy(
-        self, to: FdWriter, content: bytes | str, skip: int, position: Position | None
+        self, to: FdWriter, content: bytes | str, tag: bytes, skip: int, position: Position | None
     ) -> None:
-        if isinstance(content, bytes):
-            await self._put(to, content[skip:], position)
-            return
-        for chunk in _chunks(content, skip):
+        for chunk in _tagged(_chunks(content, 0), tag, skip) if tag else _chunks(content, skip):
             await self._put(to, chunk, position)
 
     async def _put(self, to: FdWriter, data: bytes, position: Position | None) -> None:
@@ -89,8 +96,22 @@ class OrderedOutput:
             self._screen.wrote(to.fd, data)
 
 
-def _chunks(path: str, skip: int) -> Iterator[bytes]:
-    """The file of an output that was too long for the journal."""
+def _tagged(chunks: Iterator[bytes], tag: bytes, skip: int) -> Iterator[bytes]:
+    """Each line with the tag before it, from the byte on that was not written yet."""
+    begins = True
+    for chunk in filter(None, chunks):
+        text = chunk[:-1].replace(b"\n", b"\n" + tag) + chunk[-1:]
+        text = tag + text if begins else text
+        begins = chunk.endswith(b"\n")
+        yield text[skip:]
+        skip = max(0, skip - len(text))
+
+
+def _chunks(path: str | bytes, skip: int) -> Iterator[bytes]:
+    """An output, or the file of one that was too long for the journal."""
+    if isinstance(path, bytes):
+        yield path[skip:]
+        return
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:

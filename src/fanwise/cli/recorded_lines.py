@@ -16,6 +16,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
+from fanwise.cli.map_spec import Line
 from fanwise.errors import UsageError
 from fanwise.journal.port import InputRecord, Journal
 from fanwise.journal.take_first import take
@@ -34,6 +35,7 @@ IN_MEMORY = 10_000
 class RecordedLines:
     """Lines from a descriptor (None: only those that the journal has), recorded, then given.
 
+    `together`: how many lines are one item; they are recorded as one, with their separator.
     `edited`: the descriptor gives the input anew, perhaps changed; else the lines that are known
     must come again as they were.
     """
@@ -44,6 +46,7 @@ class RecordedLines:
         fd: int | None,
         *,
         separator: bytes = b"\n",
+        together: int = 1,
         edited: bool = False,
         on_complete: Callable[[int], None] = lambda _: None,
     ) -> None:
@@ -51,6 +54,10 @@ class RecordedLines:
         self._run = run
         self._journal: Journal = run.journal
         self._landing = Landing(asyncio.get_running_loop())
+        self._separator = separator
+        self._together = together
+        self._rest: list[bytes] = []
+        """Lines that are too few for an item."""
         self._edited = edited
         self._on_complete = on_complete
         self._memory: deque[bytes] = deque()
@@ -75,15 +82,15 @@ class RecordedLines:
             self._reader = LineReader(fd, self._take, self._unreadable, separator=separator)
             self._reader.more()
 
-    async def given(self) -> AsyncIterator[bytes]:
+    async def given(self) -> AsyncIterator[Line]:
         """Each line in its turn; ends with the input."""
         while True:
             if not self._memory and self._pulled < self._on_disk:
                 self._load()
             if self._memory:
-                line = self._memory.popleft()
+                line = Line(self._pulled, self._memory.popleft())
                 self._pulled += 1
-                self._ahead -= len(line) + A_LINE
+                self._ahead -= len(line.data) + A_LINE
                 self._go_on()
                 yield line
             elif self._error is not None:
@@ -108,8 +115,9 @@ class RecordedLines:
 
     def _take(self, lines: list[bytes], ended: bool) -> None:
         try:
-            for number, line in enumerate(lines, 1):
-                self._one(line, last=number == len(lines))
+            items = lines if self._together == 1 else self._grouped(lines, ended)
+            for number, item in enumerate(items, 1):
+                self._one(item, last=number == len(items))
             if ended:
                 self._complete()
         except UsageError as error:
@@ -118,6 +126,13 @@ class RecordedLines:
             self._on_disk = self.count
         self._news.set()
         self._go_on()
+
+    def _grouped(self, lines: list[bytes], ended: bool) -> list[bytes]:
+        every = [*self._rest, *lines]
+        whole = len(every) if ended else len(every) // self._together * self._together
+        self._rest = every[whole:]
+        starts = range(0, whole, self._together)
+        return [self._separator.join(every[at : at + self._together]) for at in starts]
 
     def _unreadable(self, error: OSError) -> None:
         self._error = UsageError(

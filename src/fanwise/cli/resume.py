@@ -176,7 +176,7 @@ def resume_map(run: RunRecord, asked: Resume) -> int:
         retry_failed=asked.retry_failed,
         take_over=asked.take_over,
         new_input=lines is not None,
-        quiet=asked.as_json,
+        as_json=asked.as_json,
     )
     end = asyncio.run(execute(plan))
     tell(end, asked.journal, as_json=asked.as_json)

@@ -32,8 +32,8 @@ def cannot_write(what: str, error: OSError) -> OutputNotWritable:
 class _Raw(io.FileIO):
     """A descriptor or a file. A reader that has gone away stays a `BrokenPipeError`."""
 
-    def __init__(self, file: int | Path, what: str) -> None:
-        super().__init__(file, "w", closefd=not isinstance(file, int))
+    def __init__(self, file: int | Path, what: str, *, append: bool = False) -> None:
+        super().__init__(file, "a" if append else "w", closefd=not isinstance(file, int))
         self._what = what
 
     def write(self, data: object) -> int:
@@ -53,9 +53,11 @@ class _TerminalText(io.TextIOWrapper):
         return len(text)
 
 
-def text_file(file: int | Path, what: str, *, newline: str | None = None) -> IO[str]:
-    """UTF-8 to a descriptor or a new file; what cannot be written is an `OutputNotWritable`."""
-    raw = _Raw(file, what)
+def text_file(
+    file: int | Path, what: str, *, newline: str | None = None, append: bool = False
+) -> IO[str]:
+    """UTF-8 to a descriptor or a file; what cannot be written is an `OutputNotWritable`."""
+    raw = _Raw(file, what, append=append)
     kind = _TerminalText if raw.isatty() else io.TextIOWrapper
     return kind(
         io.BufferedWriter(raw),

@@ -11,6 +11,7 @@ from fanwise.errors import RecordedError
 from fanwise.journal.port import Journal
 from fanwise.journal.take_first import take
 from fanwise.processes import CommandResult
+from fanwise.view.inputs import line_name
 from fanwise.view.terminal_text import terminal_line
 
 MOST = 10
@@ -27,7 +28,9 @@ class Failure(msgspec.Struct, frozen=True, order=True):
 class Tally:
     """Counts outcomes as they come, in bounded memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, together: int = 1) -> None:
+        self._together = together
+        """Lines that are one item."""
         self.counts = {"done": 0, "failed": 0, "cancelled": 0}
         self.twice: list[int] = []
         self.ran_twice = 0
@@ -54,7 +57,7 @@ class Tally:
         if not number:
             return []
         told = [
-            f"  {_line(journal, run_id, failure.index)}: {failure.why}"
+            f"  {self._line(journal, run_id, failure.index)}: {failure.why}"
             for failure in self._failures
         ]
         return [f"{number} failed:", *told, *_rest(number, run_id)]
@@ -67,8 +70,15 @@ class Tally:
             if self.ran_twice == 1
             else "had been started before and not finished; they may have run twice:"
         )
-        told = [f"  {_line(journal, run_id, index)}" for index in self.twice]
+        told = [f"  {self._line(journal, run_id, index)}" for index in self.twice]
         return [f"{self.ran_twice} {head}", *told, *_rest(self.ran_twice, run_id)]
+
+    def _line(self, journal: Journal, run_id: str, index: int, most: int = 60) -> str:
+        name = line_name(index, self._together)
+        for record in take(journal.inputs(run_id, index), 1):
+            text = terminal_line(record.data.decode("utf-8", "backslashreplace"))
+            return f"{name} ({text if len(text) <= most else text[: most - 1] + '…'})"
+        return name
 
 
 def why(outcome: Outcome[CommandResult]) -> str:
@@ -76,13 +86,6 @@ def why(outcome: Outcome[CommandResult]) -> str:
     error = outcome.error
     text = error.text if isinstance(error, RecordedError) else str(error)
     return text.splitlines()[0] if text else type(error).__name__
-
-
-def _line(journal: Journal, run_id: str, index: int, most: int = 60) -> str:
-    for record in take(journal.inputs(run_id, index), 1):
-        text = terminal_line(record.data.decode("utf-8", "backslashreplace"))
-        return f"line {index + 1} ({text if len(text) <= most else text[: most - 1] + '…'})"
-    return f"line {index + 1}"
 
 
 def _rest(number: int, run_id: str) -> list[str]:

@@ -26,6 +26,8 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why the rest was not done, where something in the run itself stopped it."""
     go_on: str = ""
     """What to do to get the rest; empty: resume the run."""
+    enough: bool = False
+    """The rest was not wanted any more."""
 
     @property
     def missing(self) -> int | None:
@@ -35,7 +37,7 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def short(self) -> str:
         """Why the run did less than it was asked; empty: it did not."""
-        if self.halted:
+        if self.halted or self.enough:
             return self.halted
         missing = self.missing
         return "" if not missing else f"{missing:,} of {many(self.total or 0, self.unit)} not done"

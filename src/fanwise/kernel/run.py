@@ -212,6 +212,8 @@ class Run:
         """How far it came. A run that did less than it was asked ends as halted."""
         self.note(COUNTED, msgspec.to_builtins(counts))
         self._cut_short = counts.short or None
+        if counts.enough:
+            self.halting = None  # what halted it is what it was asked for
 
     @property
     def ending(self) -> tuple[port.RunStatus, str | None]:

@@ -113,21 +113,24 @@ class _Insistence:
 
 
 def _command(command: Command, timeout: float | None) -> Attempter:
-    spill = None if command.spill is None else Path(command.spill)
-
     async def attempt(item: Any) -> CommandResult:
-        loop = asyncio.get_running_loop()
-        outside(loop, +1)
-        try:
-            one = command.for_item(_text(item))
-            result = await run_command(one, timeout=timeout, spill=spill)
-        finally:
-            outside(loop, -1)
-        if result.timed_out and timeout is not None:
-            raise AttemptTimeout(timeout, result)
-        return require_success(result) if command.check else result
+        return await perform_command(command.for_item(_text(item)), timeout)
 
     return attempt
+
+
+async def perform_command(command: Command, timeout: float | None) -> CommandResult:
+    """One attempt with a command that is filled in: what a `Command` as work does."""
+    loop = asyncio.get_running_loop()
+    spill = None if command.spill is None else Path(command.spill)
+    outside(loop, +1)
+    try:
+        result = await run_command(command, timeout=timeout, spill=spill)
+    finally:
+        outside(loop, -1)
+    if result.timed_out and timeout is not None:
+        raise AttemptTimeout(timeout, result)
+    return require_success(result) if command.check else result
 
 
 def _text(item: Any) -> str | bytes:
@@ -148,8 +151,9 @@ class CommandCodec:
 
 
 def codec_for(work: Any, codec: Codec) -> Codec:
-    """The run's codec; a command's result has one of its own."""
-    return CommandCodec() if isinstance(work, Command) else codec
+    """The run's codec; a command's result has one of its own, and so may other work."""
+    own: Codec | None = getattr(work, "journal_codec", None)
+    return CommandCodec() if isinstance(work, Command) else own or codec
 
 
 def _check_timeout(timeout: float | None) -> None:

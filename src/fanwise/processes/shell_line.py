@@ -18,7 +18,7 @@ and in bash `let` and `declare -i`, parse what they are given.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
@@ -48,17 +48,22 @@ def place_parameter(line: str) -> str:
     return _Placing(line, PLACEHOLDER, repeat("1")).placed()
 
 
-def place_values(line: str) -> str:
+def place_values(line: str, rest: Sequence[bool] = ()) -> str:
     """Replace the first `MARK` by the first parameter, and so on, each quoted.
 
-    The parameters get names first: inside a function `$1` is another.
+    The parameters get names first: inside a function `$1` is another. Where `rest` is true, for a
+    mark, all parameters stand there that are left behind those of the other marks.
     """
     number = line.count(MARK)
     if not number:
         return line
-    names = [f"fanwise_{n}" for n in range(1, number + 1)]
+    places = [f"fanwise_{n}" for n in range(1, number + 1)]
+    for n, is_rest in enumerate(rest):
+        places[n] = "@" if is_rest else places[n]
+    names = [name for name in places if name != "@"]
     given = " ".join(f"{name}=${{{n}}}" for n, name in enumerate(names, 1))
-    return f"{given}; shift {number}; {_Placing(line, MARK, iter(names)).placed()}"
+    placed = _Placing(line, MARK, iter(places)).placed()
+    return f"{given}; shift {len(names)}; {placed}" if names else placed
 
 
 class _HereDocument(NamedTuple):

@@ -19,6 +19,11 @@ class Inputs(msgspec.Struct, frozen=True):
     complete: bool
 
 
+def line_name(index: int, together: int = 1) -> str:
+    """What people call an item of a map: a line, or a command that is given several."""
+    return f"{'line' if together == 1 else 'command'} {index + 1}"
+
+
 def known_inputs(journal: Journal, run_id: str) -> Inputs:
     """What the journal knows of the run's input."""
     for event in journal.events(run_id):

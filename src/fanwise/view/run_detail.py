@@ -13,7 +13,7 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
 from fanwise.view.calls import call_detail, call_lines, item_calls
-from fanwise.view.inputs import PLANNED
+from fanwise.view.inputs import PLANNED, line_name
 from fanwise.view.run_summary import duration, local_time, run_summary, status_text
 from fanwise.view.table import Row
 from fanwise.view.terminal_text import terminal_line
@@ -147,6 +147,7 @@ def _which(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: ItemRe
     which: Detail = {"path": fan_out.path, "index": item.index, "key": item.key}
     which["starts"] = item.starts
     if run.kind == "map":
+        which["name"] = line_name(item.index, JSON.decode(run.spec).get("lines", 1))
         for line in take(journal.inputs(run.id, item.index), 1):
             which["input"] = line.data.decode("utf-8", "backslashreplace")
     return which
@@ -162,7 +163,7 @@ def _failure(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: Item
 
 def _name(which: Detail) -> str:
     if "input" in which:
-        return f"line {which['index'] + 1} ({terminal_line(which['input'])})"
+        return f"{which['name']} ({terminal_line(which['input'])})"
     return terminal_line(f"{which['path']} item {which['index']} (key {which['key']})")
 
 

@@ -59,7 +59,7 @@ def status_text(status: str, why: str | None) -> str:
     """`halted at line 2: 98 lines not started`, `failed: ValueError`."""
     if not why:
         return status
-    return f"{status} {why}" if why.startswith("at ") else f"{status}: {why}"
+    return f"{status} {why}" if why.startswith(("at ", "after ")) else f"{status}: {why}"
 
 
 def table_row(summary: Summary) -> tuple[str, ...]:

@@ -1,0 +1,105 @@
+"""A row for each command that has ended, in the columns of GNU parallel's `--joblog`.
+
+Written as a subscriber, when the outcome is on disk. A kill may come between the two: a resume
+adds the rows that are missing.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from fanwise.cli.map_spec import Line, MapSpec
+from fanwise.cli.streams import text_file
+from fanwise.core.outcome import Outcome
+from fanwise.errors import OutputNotWritable, UsageError
+from fanwise.kernel import events
+from fanwise.processes import CommandResult
+from fanwise.view.terminal_text import terminal_line
+
+HEAD = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
+HERE = ":"
+"""The host, as GNU parallel writes the one that it runs on."""
+
+
+class JobLog:
+    """A subscriber; `line` gives the input of an item, `wall` the time of day for a loop's time."""
+
+    def __init__(
+        self,
+        spec: MapSpec,
+        path: Path,
+        line: Callable[[int], bytes],
+        wall: Callable[[float], float],
+        *,
+        resumed: bool,
+    ) -> None:
+        self._command = spec.commands()
+        self._line = line
+        self._wall = wall
+        self._known = _sequence_numbers(path) if resumed else set()
+        self._starts: dict[int, float] = {}
+        self._file = _open(path, resumed=resumed)
+        self.problem: OutputNotWritable | None = None
+        """Why rows are missing."""
+        if not resumed or path.stat().st_size == 0:
+            self._write(HEAD)
+
+    def __call__(self, event: events.Event) -> None:
+        """Note when an attempt began, and write the row when the item has ended."""
+        if isinstance(event, events.AttemptEnded):
+            self._starts[event.index] = self._wall(event.at) - event.attempt.ran_s
+        elif isinstance(event, events.ItemEnded):
+            outcome = event.outcome
+            start = self._starts.pop(outcome.index, None)
+            if outcome.status not in ("done", "failed"):
+                return
+            if not outcome.recorded or outcome.index + 1 not in self._known:
+                self._write(self._row(outcome, start))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with suppress(OutputNotWritable):  # told already
+            self._file.close()
+
+    def _write(self, text: str) -> None:
+        try:
+            self._file.write(text)
+            self._file.flush()
+        except OutputNotWritable as error:  # a subscriber ends no run; its owner tells it
+            self.problem = error
+
+    def _row(self, outcome: Outcome[CommandResult], start: float | None) -> str:
+        result = outcome.value or CommandResult(None)
+        lost = -1 if result.signal is None else 0
+        argv = self._command(Line(outcome.index, self._line(outcome.index)), 1).argv
+        cells = (
+            str(outcome.index + 1),
+            HERE,
+            f"{start or 0.0:.3f}",
+            f"{outcome.attempts[-1].ran_s if outcome.attempts else 0.0:.3f}",
+            "0",
+            str(result.stdout.size),
+            str(lost if result.exit_code is None else result.exit_code),
+            str(result.signal or 0),
+            terminal_line(shlex.join(map(str, argv))),
+        )
+        return "\t".join(cells) + "\n"
+
+
+def _open(path: Path, *, resumed: bool) -> IO[str]:
+    try:
+        return text_file(path, str(path), append=resumed)
+    except OSError as error:
+        raise UsageError(f"cannot write the job log {path}: {error.strerror}") from error
+
+
+def _sequence_numbers(path: Path) -> set[int]:
+    """Those of the rows that are there."""
+    with suppress(OSError):
+        rows = path.read_text("utf-8", "replace").splitlines()[1:]
+        return {int(row.partition("\t")[0]) for row in rows if row[:1].isdigit()}
+    return set()
