@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import fanwise
 import fanwise.specs
 import fanwise.testing
@@ -15,10 +17,11 @@ from fanwise import errors
 
 EXPORTS = [
     "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "Exclusive",
-    "FanwiseError", "Feed", "Halt", "Limits",
-    "Outcome", "Outcomes", "Rate", "RateLimited", "Retry", "Run", "Sandbox", "Stats", "Usage",
-    "call",
-    "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",
+    "FanwiseError", "Feed", "Halt", "Limits", "Matrix",
+    "Outcome", "Outcomes", "Rate", "RateLimited", "Retry", "Run", "RunResult", "Sandbox", "Stats",
+    "Usage", "call", "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",
+    "optimize", "optimize_sync", "run_file", "run_file_sync", "run_matrix", "run_matrix_sync",
+    "run_plan", "run_plan_sync", "run_workflow", "run_workflow_sync", "sample", "sample_sync",
 ]  # fmt: skip
 
 
@@ -61,7 +64,7 @@ def test_type_checkers_see_the_names_where_they_are_imported_from() -> None:
 
 USER = """
 import fanwise
-from fanwise import Outcomes, Usage, fan_out
+from fanwise import Outcomes, RunResult, Usage, fan_out, fan_out_sync, optimize_sync, sample_sync
 
 async def work(n: int) -> str:
     return str(n)
@@ -71,17 +74,32 @@ async def main() -> None:
     reveal_type(outcomes[0].value)
     Usage(tokens="many")
     fanwise.misspelt
+
+reveal_type(fan_out_sync(work, [1], budget={"usd": 5})[0].value)
+reveal_type(sample_sync("sim:a", "?", retry=2).text)
+sample_sync("sim:a", "?", buget={"usd": 5})
+results: list[RunResult] = [fan_out_sync(work, [1]), sample_sync("sim:a", "?")]
+results += [optimize_sync(None, "*", "pytest"), fanwise.run_plan_sync("goal", {})]
+results += [fanwise.run_workflow_sync("w.yaml"), fanwise.run_file_sync("f.yaml", run="id")]
+results += [fanwise.run_matrix_sync(fanwise.Matrix(axes={}, strategies={}), caps={"openai": 4})]
 """
 
 
 def test_a_program_that_uses_the_names_is_checked_as_strictly_as_ever(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(USER)
-    argv = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "user.py"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    # With the settings of this project, so that what `make types` knows is not found out again.
+    root = Path(__file__).parents[1]
+    argv = [sys.executable, "-m", "mypy", str(tmp_path / "user.py")]
+    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=300)
     told = [line.partition(": ")[2] for line in done.stdout.splitlines()]
-    assert told[0].startswith('note: Revealed type is "') and "str | None" in told[0]
+    revealed = 'note: Revealed type is "'
+    assert told[0].startswith(revealed) and "str | None" in told[0]
     assert told[1].startswith('error: Argument "tokens" to "Usage" has incompatible type "str"')
     assert told[2].startswith('error: Module has no attribute "misspelt"')
+    assert told[3].startswith(revealed) and "str | None" in told[3]
+    assert told[4] == f'{revealed}str"'
+    assert told[5].startswith('error: Unexpected keyword argument "buget"')
+    assert len(told) == 7, f"each of them is a RunResult: {told}"
 
 
 def test_names_are_there_for_everyone_and_others_are_not() -> None:
@@ -149,7 +167,9 @@ def test_importing_fanwise_imports_nothing_heavy() -> None:
              "pydantic_ai", "openai", "genai_prices", "jsonschema", "pydantic", "yaml", "jinja2",
              "fanwise.models", "fanwise.specs"]  # fmt: skip
     code = (
-        "import fanwise, sys; [getattr(fanwise, name) for name in fanwise.__all__]; "
+        "import fanwise, sys; own = ('core', 'kernel', 'errors', 'processes'); "
+        "names = [n for n, home in fanwise._HOMES.items() if home.split('.')[1] in own]; "
+        "assert len(names) > 25; [getattr(fanwise, name) for name in names]; "
         f"print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run(
@@ -189,3 +209,33 @@ def test_the_plan_package_exports_exactly_this_and_a_split_loads_none_of_the_res
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.splitlines() == ["False", str(sorted(PLAN))]
+
+
+ENTRY_POINTS = [
+    "fan_out", "sample", "run_matrix", "run_workflow", "run_plan", "optimize", "run_file",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_every_entry_point_is_async_and_has_a_twin_that_is_not(name: str) -> None:
+    function = getattr(fanwise, name)
+    if inspect.ismodule(function):
+        function = function.optimize
+    twin = getattr(fanwise, f"{name}_sync")
+    assert inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(twin)
+    assert inspect.signature(twin).parameters == inspect.signature(function).parameters
+    assert twin.__name__ == f"{name}_sync" and f"`{name}`" in (twin.__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["from fanwise import optimize", "import fanwise.optimize", "from fanwise.optimize import api"],
+)
+def test_optimize_can_be_called_and_is_a_package_whatever_was_imported_before(first: str) -> None:
+    code = (
+        f"{first}\nimport fanwise, inspect\nfrom fanwise import optimize\n"
+        "import fanwise.optimize as package\nfrom fanwise.optimize import Candidate\n"
+        "assert package.Candidate is Candidate is fanwise.optimize.Candidate\n"
+        "call = optimize('t', 'c', 'test')\nassert inspect.iscoroutine(call)\ncall.close()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

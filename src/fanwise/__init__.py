@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fanwise.core.caps import Adaptive, Caps, Exclusive, Rate
     from fanwise.core.halt import Halt
     from fanwise.core.outcome import Attempt, Outcome, Outcomes, Usage
+    from fanwise.core.result import RunResult
     from fanwise.core.retry import Retry
     from fanwise.core.stats import Stats
     from fanwise.errors import FanwiseError, RateLimited
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
     from fanwise.kernel.run import Run, open_run
     from fanwise.kernel.stream import fan_out_stream
     from fanwise.kernel.threads import cancelled
+    from fanwise.matrix import Matrix, run_matrix, run_matrix_sync
+    from fanwise.optimize import optimize, optimize_sync
+    from fanwise.plan import run_plan, run_plan_sync
     from fanwise.processes import Command, CommandResult, Limits, Sandbox
+    from fanwise.sampling import sample, sample_sync
+    from fanwise.specs.run_file import run_file, run_file_sync
+    from fanwise.workflow import run_workflow, run_workflow_sync
 
 __version__ = "0.1.0"
 
@@ -37,12 +44,14 @@ __all__ = [
     "Feed",
     "Halt",
     "Limits",
+    "Matrix",
     "Outcome",
     "Outcomes",
     "Rate",
     "RateLimited",
     "Retry",
     "Run",
+    "RunResult",
     "Sandbox",
     "Stats",
     "Usage",
@@ -52,6 +61,18 @@ __all__ = [
     "fan_out_stream",
     "fan_out_sync",
     "open_run",
+    "optimize",
+    "optimize_sync",
+    "run_file",
+    "run_file_sync",
+    "run_matrix",
+    "run_matrix_sync",
+    "run_plan",
+    "run_plan_sync",
+    "run_workflow",
+    "run_workflow_sync",
+    "sample",
+    "sample_sync",
 ]
 
 _HOMES = {
@@ -66,12 +87,14 @@ _HOMES = {
     "Feed": "fanwise.kernel.feed",
     "Halt": "fanwise.core.halt",
     "Limits": "fanwise.processes",
+    "Matrix": "fanwise.matrix",
     "Outcome": "fanwise.core.outcome",
     "Outcomes": "fanwise.core.outcome",
     "Rate": "fanwise.core.caps",
     "RateLimited": "fanwise.errors",
     "Retry": "fanwise.core.retry",
     "Run": "fanwise.kernel.run",
+    "RunResult": "fanwise.core.result",
     "Sandbox": "fanwise.processes",
     "Stats": "fanwise.core.stats",
     "Usage": "fanwise.core.outcome",
@@ -81,6 +104,18 @@ _HOMES = {
     "fan_out_stream": "fanwise.kernel.stream",
     "fan_out_sync": "fanwise.kernel.fan_out",
     "open_run": "fanwise.kernel.run",
+    "optimize": "fanwise.optimize",
+    "optimize_sync": "fanwise.optimize",
+    "run_file": "fanwise.specs.run_file",
+    "run_file_sync": "fanwise.specs.run_file",
+    "run_matrix": "fanwise.matrix",
+    "run_matrix_sync": "fanwise.matrix",
+    "run_plan": "fanwise.plan",
+    "run_plan_sync": "fanwise.plan",
+    "run_workflow": "fanwise.workflow",
+    "run_workflow_sync": "fanwise.workflow",
+    "sample": "fanwise.sampling",
+    "sample_sync": "fanwise.sampling",
 }
 
 
@@ -92,7 +127,9 @@ if not TYPE_CHECKING:  # else every name that is misspelt would be an `object` t
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        value: object = getattr(import_module(_HOMES[name]), name)
+        home = import_module(_HOMES[name])
+        # `fanwise.optimize` is a package too, and can be called: see there.
+        value: object = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
         globals()[name] = value
         return value
 

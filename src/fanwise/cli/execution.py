@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from fanwise.cli.exit_codes import DONE, INTERRUPTED, PAUSED
+from fanwise.cli.exit_codes import DONE, INTERRUPTED
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.progress_line import ProgressLine, is_shown
 from fanwise.cli.resume_hint import how_to_go_on, resume_command, say_how_to_go_on
 from fanwise.cli.say import print_json, say_lines
 from fanwise.errors import FanwiseError
 from fanwise.kernel.run import Run, open_run
+from fanwise.specs.run_file import execute_plan
 from fanwise.specs.system import Drawing, Opening
-from fanwise.view.inputs import PLANNED
 from fanwise.view.progress import Progress
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def execute(asked: Execution) -> Ended:
             Interrupts(run, lambda: progress.in_flight, screen.say),
         ):
             async with run:
-                return _ended(run, await _go(plan, run))
+                return _ended(run, await execute_plan(plan, run))
     except FanwiseError as error:
         say_how_to_go_on(error, run, asked.journal)
         raise
@@ -118,17 +118,6 @@ def _warnings_told(say: Callable[[str], None]) -> Iterator[None]:
 
         warnings.showwarning = show
         yield
-
-
-async def _go(plan: Runnable, run: Run) -> End:
-    if plan.total is not None and not run.resumed:
-        run.note(PLANNED, {"items": plan.total})
-    end = await plan.execute(run)
-    if end.counts is not None:
-        run.conclude(end.counts)
-    if end.exit_code == PAUSED:
-        run.end_as("paused")
-    return end
 
 
 def _ended(run: Run, end: End) -> Ended:

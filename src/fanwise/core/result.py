@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Protocol, Self
+from typing import Protocol
 
 from fanwise.core.stats import Stats
 
@@ -21,12 +21,12 @@ class RunResult(Protocol):
         """The durable run that has it; None: it was in memory."""
 
     @property
-    def failures(self) -> Collection[Any]:
+    def failures(self) -> Collection[object]:
         """What failed, in the terms of the system: outcomes, samples, cells, steps …"""
 
     @property
     def stats(self) -> Stats:
         """Peak by cap, makespan and efficiency."""
 
-    def require(self) -> Self:
+    def require(self) -> RunResult:
         """The result itself; `NotOk` if it is not ok."""

@@ -33,7 +33,7 @@ InRun = tuple[T, str | None, Stats]
 """What came of it, the durable run that has it (None: it was in memory), and the stats."""
 
 
-class RunOptions(TypedDict, total=False):
+class RunArguments(TypedDict, total=False):
     """The keyword arguments of every entry point that say where it runs.
 
     `run`: an open `Run`, or the id of a run, which goes on if it exists; default: the run of the
@@ -57,8 +57,8 @@ class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     title: str
     spec: Any
-    folder: Path
-    """Whose commit is noted in the run."""
+    folder: Path | None = None
+    """Whose commit is noted in the run; None: the system sees to that."""
     run_id: str | None = None
     """For a run that is durable and was given no id."""
     caps: Caps | None = None
@@ -121,7 +121,7 @@ async def _in_its_own(
         subscribers=subscribers,
     )
     async with opened as found:
-        if found.durable_id is not None:
+        if found.durable_id is not None and wanted.folder is not None:
             found.note("environment", await in_thread(environment, wanted.folder))
         value = await body(found)
         if (counted := counts(value)) is not None:

@@ -164,7 +164,6 @@ class FanOut(Generic[I, T]):
         stats = self.engine.schedule.stats(self.loop.time(), self.scope.work_s)
         if self.around is not None:
             self._tell_around(self.around.fan_out, stats)
-        if self.around is not None and not self.top:
             self.around.inside.add(stats, self.loop.time())
         if self.run is not None and self.top:
             self.run.left(self.engine, stats, self.loop.time(), self._cut_short())

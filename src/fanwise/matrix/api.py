@@ -11,7 +11,7 @@ import msgspec
 
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
-from fanwise.kernel.in_run import RunOptions, SystemRun, in_run
+from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
 from fanwise.kernel.run import Run
 from fanwise.kernel.sync import sync_twin
 from fanwise.kernel.user_call import name_of
@@ -167,13 +167,13 @@ async def run_matrix(
     rerun: str | None = None,
     stop_when_decided: bool = False,
     shuffle: int = 0,
-    **where: Unpack[RunOptions],
+    **where: Unpack[RunArguments],
 ) -> MatrixResult:
     """Run the cells, each recorded once.
 
     `only`: "axis=value", as on the command line. `rerun`: "failed", "all", or a cell's id.
     `stop_when_decided`: no repeats of what is settled. `shuffle`: another order of dispatch, which
-    changes no result. `where`: the `RunOptions`. A durable run goes on if it exists, also with a
+    changes no result. `where`: the `RunArguments`. A durable run goes on if it exists, also with a
     matrix that was changed: cells that are as they were are kept.
     """
     asked = CellChoice(tuple(only), rerun, stop_when_decided)

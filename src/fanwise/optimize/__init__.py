@@ -1,5 +1,9 @@
 """Candidates for a faster program: checked in parallel, measured alone; a proven one wins."""
 
+import sys
+from types import ModuleType
+from typing import Any
+
 from fanwise.optimize.api import OptimizeResult, optimize, optimize_sync
 from fanwise.optimize.benchmark.speed import Speed
 from fanwise.optimize.candidates.candidate import Candidate
@@ -17,3 +21,16 @@ __all__ = [
     "optimize",
     "optimize_sync",
 ]
+
+
+class _Optimize(ModuleType):
+    """Lets `from fanwise import optimize` be called, whether it finds the function or this package.
+
+    Whoever imports a module of this package makes it the attribute `optimize` of `fanwise`.
+    """
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return optimize(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Optimize

@@ -10,7 +10,7 @@ import msgspec
 
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
-from fanwise.kernel.in_run import RunOptions, SystemRun, in_run
+from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.sync import sync_twin
@@ -95,7 +95,7 @@ async def optimize(
     fields: Mapping[str, Any] | None = None,
     apply: bool = False,
     branch: str | None = None,
-    **where: Unpack[RunOptions],
+    **where: Unpack[RunArguments],
 ) -> OptimizeResult:
     """Judge candidates for a faster program, and find the one that is proven fastest.
 
@@ -104,7 +104,7 @@ async def optimize(
     they have to pass. `cap`: how many are judged at once (`slots` in a file). `bench`, `rounds`,
     `accept`, `dirty`, `copy`: as in a file, and whatever else a file may have in `fields`.
     `folder`: what paths are relative to. `apply`: write the winner to the work tree; `branch`:
-    commit it on a new branch. `where`: the `RunOptions`. A durable run goes on if it exists. What
+    commit it on a new branch. `where`: the `RunArguments`. A durable run goes on if it exists. What
     is wrong is a `BadSpec`, before anything is run.
     """
     objects: dict[str, Any] = {}

@@ -11,7 +11,7 @@ import msgspec
 from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk, UsageError
-from fanwise.kernel.in_run import RunOptions, SystemRun, in_run
+from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.sync import sync_twin
@@ -52,9 +52,9 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.state.ok and not self.delivery.problem
 
     @property
-    def failures(self) -> list[LeafState]:
+    def failures(self) -> Sequence[LeafState]:
         """The sub-plans that are not done, or are not in the result."""
-        return [each for each in self.leaves if each.state not in ("done", "unchanged", "split")]
+        return self.state.failures
 
     def require(self) -> Self:
         """The result itself; `NotOk` if it is not `ok`."""
@@ -106,7 +106,7 @@ async def run_plan(
     apply: bool = False,
     bisect: bool = False,
     retry_failed: bool = False,
-    **where: Unpack[RunOptions],
+    **where: Unpack[RunArguments],
 ) -> PlanResult:
     """Split the files of a repository into sub-plans, do them side by side, merge the changes.
 
@@ -115,7 +115,7 @@ async def run_plan(
     tries of a sub-plan that failed, each told why. `files`, `split`, `verify`, `check`, `merge`,
     `fail_fast`, `dirty`: as in a file, and whatever else a file may have in `fields`. `folder`:
     what paths are relative to. `apply`: write the result to the work tree. `bisect`: if the check
-    fails, find the sub-plans to leave out. `where`: the `RunOptions`. A durable run goes on if it
+    fails, find the sub-plans to leave out. `where`: the `RunArguments`. A durable run goes on if it
     exists: sub-plans that are as they were are kept, and with `retry_failed` those that had failed
     run again. What is wrong is a `BadSpec`, before anything is run.
     """

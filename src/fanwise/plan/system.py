@@ -161,7 +161,15 @@ class RunnablePlan:
         if not self._shown and not run.resumed:
             notes += start_notes(resolved)
         again = ["--retry-failed"] if found.halted is not None else []
-        return End(document, output, notes, 0 if ok else 1, found.counts, resume_with=again)
+        return End(
+            document,
+            output,
+            notes,
+            0 if ok else 1,
+            found.counts,
+            resume_with=again,
+            failures=[f"{each.title}: {each.reason or each.state}" for each in found.failures],
+        )
 
     async def _roll_back(self, run: Run) -> End:
         try:

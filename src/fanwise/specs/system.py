@@ -61,6 +61,8 @@ class End(msgspec.Struct, frozen=True):
     """Further keys of what `--json` prints, beside `result`."""
     resume_with: Sequence[str] = ()
     """Arguments for `fanwise resume` without which it would come no further: an answer."""
+    failures: Sequence[str] = ()
+    """A line for each part that failed."""
 
 
 class Opening(msgspec.Struct, frozen=True):

@@ -14,6 +14,8 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.errors import BadSpec, Problem
 from fanwise.kernel.run import Run
+from fanwise.kernel.run_inside import RunInside
+from fanwise.kernel.scope import item_of
 from fanwise.specs import Document, End
 from fanwise.specs.nearest import did_you_mean
 from fanwise.view.progress import TERMINAL
@@ -118,6 +120,24 @@ class RunnableWorkflow:
 
     async def execute(self, run: Run) -> End:
         """All steps, or those that are left."""
+        ending = await self.ended(run)
+        end = ending.end(self.notes)
+        # Trust is not kept: who resumes gives it anew.
+        trust = ["--trust-project"] if self._asked.trust_project else []
+        return msgspec.structs.replace(end, resume_with=[*end.resume_with, *trust])
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about its files and inputs."""
+        return [*self.workflow.warnings, *self._unknown(), *self._changed()]
+
+    async def ended(self, run: Run) -> Ending:
+        """Execute it, and let the run say what it came to.
+
+        As a part of another run it begins anew each time: what it would note there is not its own.
+        """
+        if item_of(run) is not None:
+            return await self.ending(RunInside())
         ending = await self.ending(run)
         stop = ending.stop
         if ending.interrupted:
@@ -129,10 +149,7 @@ class RunnableWorkflow:
         else:
             aborted = "aborted, " if stop.status == "aborted" else ""
             run.end_as("failed", f"{aborted}{stop.at}: {stop.error}")
-        end = ending.end([*self.workflow.warnings, *self._unknown(), *self._changed()])
-        # Trust is not kept: who resumes gives it anew.
-        trust = ["--trust-project"] if self._asked.trust_project else []
-        return msgspec.structs.replace(end, resume_with=[*end.resume_with, *trust])
+        return ending
 
     async def ending(self, run: Run) -> Ending:
         """Execute it; how it ended."""
@@ -225,13 +242,14 @@ def _not_taken(paths: Collection[str], states: Mapping[str, Mapping[str, Any]]) 
             yield f"no gate took the answer to {path}: none asked there"
 
 
-def plan(document: Document, asked: RunOptions) -> RunnableWorkflow:
-    """A file, checked completely."""
+def plan(document: Document, asked: RunOptions, *, asks: bool = True) -> RunnableWorkflow:
+    """A file, checked completely. `asks`: at a gate, whoever sits at the terminal is asked."""
     project = Path.cwd() if asked.project is None else Path(asked.project)
     types = of_project(project) if asked.trust_project else {}
     untrusted = names_of_project(project)
     workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted)
-    return RunnableWorkflow(workflow, _setting(project, asked, types), asked, ask=_ask())
+    ask = _ask() if asks else None
+    return RunnableWorkflow(workflow, _setting(project, asked, types), asked, ask=ask)
 
 
 def again(spec: Mapping[str, Any], asked: RunOptions) -> RunnableWorkflow:

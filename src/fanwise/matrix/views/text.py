@@ -24,7 +24,9 @@ def end_of(done: CellsExecution) -> End:
         "left_out": [cell.key for cell in done.left_out],
     }
     code = 1 if done.failed or done.badly_scored or done.counts.short else 0
-    return End(document, summary_lines(found), _notes(done), code, done.counts)
+    failures = [f"{name_of(each)}: {each.error}" for each in done.failed]
+    lines, notes = summary_lines(found), _notes(done)
+    return End(document, lines, notes, code, done.counts, failures=failures)
 
 
 def _notes(done: CellsExecution) -> list[str]:

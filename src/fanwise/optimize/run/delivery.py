@@ -66,7 +66,9 @@ async def end_of(case: ResolvedSpec, done: JudgedRun, options: DeliveryOptions, 
     }
     bad = delivery.winner is None or bool(delivery.problem or done.failures or done.unproposed)
     output = [*table_lines(done.verdicts), *_winner_lines(delivery, options)]
-    return End(document, output, _notes(done, delivery), 1 if bad else 0, done.counts)
+    notes = _notes(done, delivery)
+    failed = [f"{name}: {why}" for name, why in {**done.failures, **done.unproposed}.items()]
+    return End(document, output, notes, 1 if bad else 0, done.counts, failures=failed)
 
 
 async def deliver(

@@ -155,9 +155,15 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.result is not None or self.checks[-1].passed
 
     @property
+    def failures(self) -> tuple[LeafState, ...]:
+        """The leaves that are not done, or are not in the result."""
+        fine = ("done", "unchanged", "split")
+        return tuple(each for each in self.leaves if each.state not in fine)
+
+    @property
     def ok(self) -> bool:
         """Whether all leaves are done, merged and checked, and nothing is in doubt."""
-        done = self.count("done", "unchanged", "split") == len(self.leaves)
+        done = not self.failures
         doubtful = bool(self.broken) and not self.checks
         published = self.result is not None or self.count("done") == 0
         return done and published and self.complete and self.halted is None and not doubtful

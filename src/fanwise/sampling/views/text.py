@@ -27,6 +27,10 @@ def end_of(outcomes: Sequence[Outcome[Any]], total: int, *, alone: bool) -> End:
         notes=_notes(outcomes, done, total - len(outcomes), alone=alone),
         exit_code=0 if len(valid) == total else 1,
         counts=_counts(outcomes, done, total),
+        failures=[
+            *(f"{key}: {_why(result)}" for key, result in done if not result.ok),
+            *(f"{o.key}: {one_line(o.error)}" for o in outcomes if o.error is not None),
+        ],
     )
 
 

@@ -11,6 +11,7 @@ from fanwise.specs import End
 from fanwise.workflow.state.step_result import StepResult
 
 FAILED, PAUSED = 1, 3
+FAILURES = ("failed", "aborted")
 MOST = 10
 """Paths that are listed at most."""
 
@@ -44,6 +45,17 @@ class Ending(msgspec.Struct, frozen=True):
         return "completed" if self.stop is None else self.stop.status
 
     @property
+    def failures(self) -> dict[str, str]:
+        """The steps that failed, by path, and why."""
+        failed = {path: s for path, s in self.states.items() if s["status"] in FAILURES}
+        return {path: str(state.get("error") or state["status"]) for path, state in failed.items()}
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran to its end, or as far as was asked."""
+        return not self.interrupted and self._exit_code() == 0
+
+    @property
     def facts(self) -> dict[str, Any]:
         """With spec-kit's keys."""
         stop = self.stop
@@ -71,6 +83,7 @@ class Ending(msgspec.Struct, frozen=True):
             facts=self.facts,
             status=None if stop is None else stop.status,
             resume_with=() if self.gate is None else _answer(self.gate),
+            failures=[f"{path}: {why}" for path, why in self.failures.items()],
         )
 
     def _exit_code(self) -> int:

@@ -1,0 +1,147 @@
+"""`run_file`: any file from Python, by the system that it is for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import msgspec
+
+from fanwise.core.budget import BudgetLike
+from fanwise.core.caps import CapsLike
+from fanwise.core.stats import Stats
+from fanwise.errors import NotOk
+from fanwise.kernel.events import Subscriber
+from fanwise.kernel.in_run import JournalLike, SystemRun, in_run
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.run import Run, RunLike
+from fanwise.kernel.scope import item_of
+from fanwise.kernel.sync import sync_twin
+from fanwise.specs.read import read
+from fanwise.specs.registry import system_of
+from fanwise.specs.system import End, Opening, Runnable, runnable_of
+from fanwise.view.inputs import PLANNED
+
+PAUSED = 3
+"""The exit code of a plan that waits for somebody."""
+
+
+class FileResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a file: what `fanwise run --json` prints of it."""
+
+    kind: str
+    """The system that the file is for."""
+    run_id: str | None
+    """The durable run that has it; None: it was in memory."""
+    status: str
+    """done, failed, paused, halted or cancelled, or the system's own word."""
+    exit_code: int
+    """0 done, 1 some failed, 3 paused at a gate."""
+    result: Any = None
+    """JSON-able."""
+    output: Sequence[str] = ()
+    """For stdout: what the person asked for."""
+    notes: Sequence[str] = ()
+    """For stderr: what the person should know."""
+    failures: Sequence[str] = ()
+    """A line for each part that failed."""
+    facts: Mapping[str, Any] = {}
+    """What else the system says, such as the gate at which a workflow waits."""
+    stats: Stats = Stats()
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that the file asks for succeeded."""
+        return self.exit_code == 0 and self.status not in ("halted", "cancelled")
+
+    def require(self) -> Self:
+        """The result itself; `NotOk` if it is not `ok`."""
+        if self.ok:
+            return self
+        told = [self.status, *self.notes[:1], *self.failures[:1]]
+        raise NotOk(f"{self.kind}: {'; '.join(dict.fromkeys(told))}", self)
+
+
+async def run_file(
+    path: str | os.PathLike[str],
+    *,
+    run: RunLike | None = None,
+    journal: JournalLike | None = None,
+    caps: CapsLike | None = None,
+    budget: BudgetLike | None = None,
+    name: str | None = None,
+    subscribers: Iterable[Subscriber] = (),
+    **options: Any,
+) -> FileResult:
+    """Run a file by the system that its top-level key names, checked completely before.
+
+    `run`, `journal`, `caps`, `budget`, `name`, `subscribers`: as in the other entry points (see
+    `RunArguments`). `options`: those of the system, as `fanwise run` has them: `only`, `rerun`,
+    `input`, `apply` …; those that it does not know are a `UsageError`.
+    """
+    kind, plan = await in_thread(_planned, path, options)
+    opening: Opening = getattr(plan, "opening", Opening())
+    wanted = SystemRun(
+        kind=kind,
+        title=plan.title,
+        spec=plan.spec,
+        run_id=opening.run_id,
+        caps=plan.caps,
+        budget=plan.budget,
+        may_change=opening.may_change,
+        retry_failed=opening.retry_failed,
+    )
+
+    async def body(here: Run) -> tuple[End, str]:
+        if item_of(here) is None:
+            return await execute_plan(plan, here), here.ending[0]
+        end = await plan.execute(here)
+        return end, _status(end, here)
+
+    (end, status), run_id, stats = await in_run(
+        body, wanted, lambda _: None, run=run, journal=journal, caps=caps, budget=budget,
+        name=name, subscribers=subscribers,
+    )  # fmt: skip
+    return FileResult(
+        kind=kind,
+        run_id=run_id,
+        status=status if status in ("halted", "cancelled") else end.status or status,
+        exit_code=end.exit_code,
+        result=end.document,
+        output=end.output,
+        notes=end.notes,
+        failures=end.failures,
+        facts=end.facts,
+        stats=stats,
+    )
+
+
+run_file_sync = sync_twin(run_file)
+
+
+async def execute_plan(plan: Runnable, run: Run) -> End:
+    """Execute it in a run of its own, which then says how far it came."""
+    if plan.total is not None and not run.resumed:
+        run.note(PLANNED, {"items": plan.total})
+    end = await plan.execute(run)
+    if end.counts is not None:
+        run.conclude(end.counts)
+    if end.exit_code == PAUSED:
+        run.end_as("paused")
+    return end
+
+
+def _planned(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[str, Runnable]:
+    document = read(path)
+    system = system_of(document)
+    return system.name, runnable_of(system, document, options)
+
+
+def _status(end: End, run: Run) -> str:
+    """Of a part of a run, which itself may come to something else."""
+    if run.halting is not None:
+        return run.halting
+    if end.counts is not None and end.counts.short:
+        return "halted"
+    return {0: "done", PAUSED: "paused"}.get(end.exit_code, "failed")

@@ -1,0 +1,131 @@
+"""`run_workflow`: a workflow from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, Unpack
+
+import msgspec
+
+from fanwise.core.stats import Stats
+from fanwise.errors import NotOk
+from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
+from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.run import Run
+from fanwise.kernel.sync import sync_twin
+from fanwise.specs import Document, read
+from fanwise.specs.plain import plain
+from fanwise.workflow.run.options import RunOptions
+from fanwise.workflow.runnable import RunnableWorkflow, plan
+from fanwise.workflow.views.end_text import Ending
+
+KEY = "workflow"
+
+
+class WorkflowResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a workflow."""
+
+    run_id: str | None
+    """The durable run that has it; None: it was in memory."""
+    status: str
+    """completed, failed, aborted, or paused at a gate or where it was told to stop."""
+    ok: bool
+    """Whether it ran to its end, or as far as was asked."""
+    steps: Mapping[str, Mapping[str, Any]]
+    """What came of each step, by its path: its `status`, `output` and `error`."""
+    failures: Mapping[str, str] = {}
+    """The steps that failed, by path, and why. Some may be allowed to."""
+    gate: Mapping[str, Any] | None = None
+    """The gate that waits for an answer: its `step_id`, `message` and `options`."""
+    may_have_run_twice: Sequence[str] = ()
+    """Steps that ran when an earlier execution was killed, and ran again."""
+    notes: Sequence[str] = ()
+    """For people."""
+    stats: Stats = Stats()
+
+    def require(self) -> Self:
+        """The result itself; `NotOk` if it is not `ok`."""
+        if self.ok:
+            return self
+        told = [f"{path}: {why}" for path, why in self.failures.items()]
+        if self.gate is not None:
+            told.append(f"{self.gate['step_id']} waits for an answer: {self.gate['message']}")
+        raise NotOk("; ".join([self.status, *told[-1:]]), self)
+
+
+async def run_workflow(
+    workflow: str | os.PathLike[str] | Mapping[str, Any],
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    answers: Mapping[str, str] | None = None,
+    start: str | None = None,
+    stop_after: str | None = None,
+    lenient: bool = False,
+    compat: str | None = None,
+    trust_project: bool = False,
+    project: str | os.PathLike[str] | None = None,
+    folder: str | os.PathLike[str] = ".",
+    **where: Unpack[RunArguments],
+) -> WorkflowResult:
+    """Run the steps of a workflow, up to its end or to a gate that waits for an answer.
+
+    `workflow`: the path of a file, or what would stand in it; then paths are relative to `folder`.
+    `inputs`: by name. `answers`: of gates, by their ids or paths. `start`: the step from which on
+    everything runs again. `stop_after`: the last step to run. `lenient`, `compat`,
+    `trust_project`: as on the command line. `project`: where its commands run; default: the
+    working directory. `where`: the `RunArguments`. To answer a gate at which a durable run is
+    paused, run the same workflow with the same `run` and `answers`; what is done does not run
+    again. As a part of another run it always begins anew.
+    """
+    asked = RunOptions(
+        input=dict(inputs or {}),
+        answer=tuple(f"{gate}={choice}" for gate, choice in (answers or {}).items()),
+        start=start,
+        stop_after=stop_after,
+        lenient=lenient,
+        compat=compat,
+        trust_project=trust_project,
+        project=None if project is None else os.fspath(project),
+    )
+    made = await in_thread(_made, workflow, folder, asked)
+    wanted = SystemRun(
+        kind=KEY,
+        title=made.title,
+        spec=made.spec,
+        caps=made.caps,
+        budget=made.budget,
+    )
+
+    async def body(run: Run) -> Ending:
+        return await made.ended(run)
+
+    ending, run_id, stats = await in_run(body, wanted, lambda _: None, **where)
+    return WorkflowResult(
+        run_id=run_id,
+        status=ending.status,
+        ok=ending.ok,
+        steps=ending.states,
+        failures=ending.failures,
+        gate=ending.gate,
+        may_have_run_twice=ending.twice,
+        notes=[*made.notes, *ending.notes],
+        stats=stats,
+    )
+
+
+run_workflow_sync = sync_twin(run_workflow)
+
+
+def _made(
+    workflow: str | os.PathLike[str] | Mapping[str, Any],
+    folder: str | os.PathLike[str],
+    asked: RunOptions,
+) -> RunnableWorkflow:
+    if isinstance(workflow, Mapping):
+        document = Document.of_program("run_workflow(…)", folder, plain(workflow))
+    else:
+        document = read(workflow)
+    made = plan(document, asked, asks=False)
+    _ = made.spec  # what is wrong with its inputs is said before anything begins
+    return made

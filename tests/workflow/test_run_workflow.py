@@ -1,0 +1,103 @@
+"""A workflow from Python: from its inputs to its end, or to a gate and on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanwise import fan_out, open_run, run_workflow, run_workflow_sync
+from fanwise.errors import BadSpec, NotOk, UsageError
+
+GREET: dict[str, Any] = {
+    "schema_version": "1.0",
+    "workflow": {"id": "greet", "name": "Greet", "version": "1.0.0"},
+    "inputs": {"name": {"type": "string", "required": True}},
+    "steps": [
+        {"id": "hello", "type": "shell", "run": "echo hello {{ inputs.name }} | tee -a log"},
+    ],
+}
+GATE = {"id": "ok", "type": "gate", "message": "Go on?"}
+AFTER = {"id": "after", "type": "shell", "run": "echo after | tee -a log"}
+GATED = {**GREET, "steps": [*GREET["steps"], GATE, AFTER]}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_mapping_runs_as_a_file_does(here: Path) -> None:
+    result = run_workflow_sync(GREET, {"name": "world"}).require()
+    assert (result.ok, result.status, result.run_id) == (True, "completed", None)
+    assert result.steps["hello"]["output"]["stdout"] == "hello world\n"
+    assert result.stats.peak["total"] == 1
+
+
+def test_a_file_runs_and_another_folder_can_be_the_project(here: Path) -> None:
+    (here / "project").mkdir()
+    lines = [
+        "workflow: {id: w, name: W, version: 1.0.0}",
+        "steps: [{id: where, type: shell, run: pwd}]",
+    ]
+    (here / "w.yaml").write_text("\n".join(lines))
+    result = run_workflow_sync(here / "w.yaml", project=here / "project")
+    assert result.steps["where"]["output"]["stdout"] == f"{here / 'project'}\n"
+
+
+def test_a_gate_pauses_it_and_the_same_run_goes_on_with_an_answer(here: Path) -> None:
+    given: dict[str, Any] = {"inputs": {"name": "world"}, "run": "greeting"}
+    paused = run_workflow_sync(GATED, **given)
+    assert (paused.ok, paused.status, paused.run_id) == (False, "paused", "greeting")
+    assert paused.gate is not None and paused.gate["step_id"] == "ok"
+    with pytest.raises(NotOk, match="paused; ok waits for an answer: Go on"):
+        paused.require()
+
+    result = run_workflow_sync(GATED, answers={"ok": "approve"}, **given).require()
+    assert (result.status, result.gate) == ("completed", None)
+    assert (here / "log").read_text() == "hello world\nafter\n", "what was done ran again"
+
+
+def test_a_step_that_fails_is_a_failure_with_its_reason(here: Path) -> None:
+    broken = {**GREET, "steps": [{"id": "no", "type": "shell", "run": "echo why >&2; exit 3"}]}
+    result = run_workflow_sync(broken, {"name": "x"})
+    assert (result.ok, result.status, list(result.failures)) == (False, "failed", ["no"])
+    with pytest.raises(NotOk, match=r"failed; no: .*3"):
+        result.require()
+
+
+def test_where_it_was_told_to_stop_is_as_far_as_was_asked(here: Path) -> None:
+    result = run_workflow_sync(GATED, {"name": "x"}, stop_after="hello").require()
+    assert (result.status, list(result.steps)) == ("paused", ["hello"])
+
+
+def test_what_is_wrong_is_said_before_anything_runs(here: Path) -> None:
+    with pytest.raises(UsageError, match="name"):
+        run_workflow_sync(GREET)
+    with pytest.raises(BadSpec, match="stepz"):
+        run_workflow_sync({**GREET, "stepz": []}, {"name": "x"})
+    assert not (here / "log").exists()
+
+
+def test_in_an_item_of_a_durable_run_it_leaves_that_run_alone(here: Path) -> None:
+    async def main() -> None:
+        async with open_run("all") as run:
+
+            async def item(name: str) -> str:
+                result = await run_workflow(GATED, {"name": name}, answers={"ok": "approve"})
+                assert result.run_id == "all"
+                assert result.stats.peak["total"] == 1
+                return str(result.require().steps["hello"]["output"]["stdout"])
+
+            done = await fan_out(item, ["a", "b"], run=run, name="each", key=str)
+            assert done.values() == ["hello a\n", "hello b\n"]
+            paused = await run_workflow(GATED, {"name": "c"}, run=run, name="alone")
+            assert (paused.status, paused.run_id) == ("paused", "all")
+
+    asyncio.run(main())
+    with open_run("all", resume=True) as run:
+        assert run.journal is not None
+        assert [event.kind for event in run.journal.events("all")] == []
