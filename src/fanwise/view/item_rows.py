@@ -58,7 +58,8 @@ def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[Row]:
         for attempt in journal.attempts(fan_out.id, [item.key for item in page]):
             made.setdefault(attempt.key, []).append(attempt)
         for item in page:
-            calls = call_columns(total(made.get(item.key, ())))
+            attempts = made.get(item.key)
+            calls = {} if attempts is None else call_columns(total(attempts))
             yield {"path": fan_out.path, **_row(item), **calls, **_value(item)}
 
 
@@ -76,10 +77,12 @@ def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> 
 
 
 def _row(item: ItemRecord, given: Row | None = None) -> Row:
-    row: Row = {"index": item.index, "key": item.key, **(given or {}), "status": item.status}
-    row |= {"starts": item.starts}
-    row |= {"queued_s": item.queued_s, "ran_s": item.ran_s, "backoff_s": item.backoff_s}
-    row |= {"started_at": moment(item.started_at), "ended_at": moment(item.ended_at)}
+    row: Row = {
+        "index": item.index, "key": item.key, **(given or {}), "status": item.status,
+        "starts": item.starts, "queued_s": item.queued_s, "ran_s": item.ran_s,
+        "backoff_s": item.backoff_s, "started_at": moment(item.started_at),
+        "ended_at": moment(item.ended_at),
+    }  # fmt: skip
     if item.error is not None:
         row["error"] = str(decode_error(item.error))
     return row

@@ -90,8 +90,10 @@ def item_lines(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         times = ""
         if row.get("ended_at"):
-            names = ("queued_s", "ran_s", "backoff_s")
-            times = "  ".join(f"{name[:-2]} {row[name]:.3f} s" for name in names)
+            times = (
+                f"queued {row['queued_s']:.3f} s  ran {row['ran_s']:.3f} s  "
+                f"backoff {row['backoff_s']:.3f} s"
+            )
         told = f"{_shown_input(row)}  {times}  {item_calls(row)}"
         yield f"  {row['index']:>6}  {row['status']:<9}  {told}".rstrip()
 
