@@ -138,9 +138,13 @@ def _write_jsonl(file: IO[str], table: Table) -> int:
 def _write_csv(file: IO[str], table: Table) -> int:
     writer = csv.writer(file)
     writer.writerow(table.columns)
+    data = [place for place, kind in enumerate(table.columns.values()) if kind == "json"]
     number = 0
     for number, row in enumerate(table.rows, 1):  # noqa: B007
-        writer.writerow([_cell(row.get(column)) for column in table.columns])
+        cells = [*map(row.get, table.columns)]
+        for place in data:
+            cells[place] = _cell(cells[place])
+        writer.writerow(cells)
     return number
 
 

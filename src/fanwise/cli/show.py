@@ -52,23 +52,31 @@ def show(
     """Show one run."""
     from fanwise.cli.json_stream import print_document
     from fanwise.cli.system_text import describe_values, replaces_default_view
-    from fanwise.view.run_detail import detail_lines, item_lines, run_detail
+    from fanwise.view.run_detail import detail_lines, run_detail
 
     with reading(journal, run_id) as (found, run):
         detail = run_detail(found, run)
-        rows = _item_rows(found, run_id) if items else ()
         if as_json:
-            print_document(detail, "items", rows)
+            print_document(detail, "items", _item_rows(found, run_id) if items else ())
             return
         shown = {**detail, "fan_outs": [], "events": []} if replaces_default_view(run) else detail
         for line in detail_lines(shown, list(describe_values(found, run, fully=items))):
             print_line(line)
         if items:
-            for line in item_lines(rows):
+            for line in _item_lines(found, run_id):
                 print_line(line)
+
+
+# Imported only for `--items`, for they know what commands give, and with that all of asyncio.
 
 
 def _item_rows(journal: Journal, run_id: str) -> Iterator[Row]:
     from fanwise.view.item_rows import item_rows
 
     return item_rows(journal, run_id)
+
+
+def _item_lines(journal: Journal, run_id: str) -> Iterator[str]:
+    from fanwise.view.item_lines import item_lines
+
+    return item_lines(journal, run_id)

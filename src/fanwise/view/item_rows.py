@@ -8,20 +8,16 @@ has what they came to, over all its attempts and executions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
-from fanwise.journal.port import AttemptRecord, FanOutRecord, InputRecord, ItemRecord, Journal
-from fanwise.processes import CommandResult
-from fanwise.processes.result import bytes_to_json
+from fanwise.journal.port import ItemRecord, Journal
+from fanwise.processes.result import Capture, bytes_to_json
 from fanwise.view.calls import COLUMNS as CALL_COLUMNS
 from fanwise.view.calls import call_columns
+from fanwise.view.items import Entry, entries
 from fanwise.view.table import Kind, Row, Table
 from fanwise.view.times import moment
-
-PAGE = 500
-"""Items whose attempts are read at once."""
 
 COLUMNS: dict[str, Kind] = {
     "path": "text", "index": "integer", "key": "text", "input": "text", "input_base64": "text",
@@ -41,42 +37,23 @@ def item_table(journal: Journal, run_id: str) -> Table:
 
 def item_rows(journal: Journal, run_id: str) -> Iterator[Row]:
     """The rows of all fan-outs, one after the other."""
-    is_map = journal.run(run_id).kind == "map"
-    fan_outs = journal.fan_outs(run_id)
-    if is_map:
-        items = journal.items(fan_outs[0].id) if fan_outs else iter(())
-        yield from _with_inputs(items, journal.inputs(run_id))
-        return
-    for fan_out in fan_outs:
-        yield from _of_fan_out(journal, fan_out)
+    return map(_row, entries(journal, run_id))
 
 
-def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[Row]:
-    items = journal.items(fan_out.id)
-    while page := list(islice(items, PAGE)):
-        made: dict[str, list[AttemptRecord]] = {}
-        for attempt in journal.attempts(fan_out.id, [item.key for item in page]):
-            made.setdefault(attempt.key, []).append(attempt)
-        for item in page:
-            attempts = made.get(item.key)
-            calls = {} if attempts is None else call_columns(total(attempts))
-            yield {"path": fan_out.path, **_row(item), **calls, **_value(item)}
+def _row(entry: Entry) -> Row:
+    item, line = entry.item, entry.line
+    if line is None:
+        assert item is not None
+        calls = call_columns(total(entry.attempts)) if entry.attempts else {}
+        value = {} if item.value is None else {"value": JSON.decode(item.value)}
+        return {"path": entry.path} | _item(item) | calls | value
+    given = bytes_to_json("input", line.data)
+    if item is None:
+        return {"index": line.index, "key": str(line.index), **given, "status": "waiting"}
+    return _item(item, given) | command_columns(item)
 
 
-def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[Row]:
-    """Both are in item order; an item without a line belongs to an earlier, edited input."""
-    item = next(items, None)
-    for line in inputs:
-        while item is not None and item.index < line.index:
-            item = next(items, None)
-        given = bytes_to_json("input", line.data)
-        if item is None or item.index > line.index:
-            yield {"index": line.index, "key": str(line.index), **given, "status": "waiting"}
-        else:
-            yield {**_row(item, given), **command_columns(item)}
-
-
-def _row(item: ItemRecord, given: Row | None = None) -> Row:
+def _item(item: ItemRecord, given: Row | None = None) -> Row:
     row: Row = {
         "index": item.index, "key": item.key, **(given or {}), "status": item.status,
         "starts": item.starts, "queued_s": item.queued_s, "ran_s": item.ran_s,
@@ -88,18 +65,18 @@ def _row(item: ItemRecord, given: Row | None = None) -> Row:
     return row
 
 
-def _value(item: ItemRecord) -> Row:
-    return {} if item.value is None else {"value": JSON.decode(item.value)}
-
-
 def command_columns(item: ItemRecord) -> Row:
     """What a command gave, as columns."""
     if item.value is None:
         return {}
-    result = CommandResult.from_json(JSON.decode(item.value))
-    row: Row = {"exit_code": result.exit_code, "signal": result.signal}
-    for name, capture in (("stdout", result.stdout), ("stderr", result.stderr)):
-        row |= bytes_to_json(name, capture.data)
-        if capture.path is not None:
-            row[f"{name}_path"] = capture.path
+    result = JSON.decode(item.value)
+    row: Row = {"exit_code": result["exit_code"], "signal": result["signal"]}
+    for name in ("stdout", "stderr"):
+        capture = result[name]
+        if "data" in capture:
+            row[name] = capture["data"]
+        else:
+            row[f"{name}_base64"] = capture["data_base64"]
+        if "path" in capture or "path_base64" in capture:
+            row[f"{name}_path"] = Capture.from_json(capture).path
     return row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -12,10 +12,9 @@ from fanwise.core.stats import Stats
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
-from fanwise.view.calls import call_detail, call_lines, item_calls
+from fanwise.view.calls import call_detail, call_lines
 from fanwise.view.inputs import PLANNED, line_name
 from fanwise.view.run_summary import duration, local_time, run_summary, status_text
-from fanwise.view.table import Row
 from fanwise.view.terminal_text import terminal_line
 from fanwise.view.times import moment
 
@@ -82,20 +81,6 @@ def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     yield from _section("events", [_event_line(event) for event in detail["events"]])
     if detail["status"] in ("interrupted", "paused", "halted", "cancelled", "failed"):
         yield f"to go on: fanwise resume {detail['id']}"
-
-
-def item_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Each item with its times, a line each."""
-    yield "items"
-    for row in rows:
-        times = ""
-        if row.get("ended_at"):
-            times = (
-                f"queued {row['queued_s']:.3f} s  ran {row['ran_s']:.3f} s  "
-                f"backoff {row['backoff_s']:.3f} s"
-            )
-        told = f"{_shown_input(row)}  {times}  {item_calls(row)}"
-        yield f"  {row['index']:>6}  {row['status']:<9}  {told}".rstrip()
 
 
 def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:
@@ -200,12 +185,6 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
         yield title
         for line in lines:
             yield f"  {line}"
-
-
-def _shown_input(row: Row) -> str:
-    if "input" in row:
-        return terminal_line(row["input"])
-    return terminal_line(str(row.get("input_base64", row["key"])))
 
 
 def _safe(value: Any) -> Any:

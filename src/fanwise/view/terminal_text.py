@@ -21,12 +21,13 @@ _BREAKS = re.compile(r"\r?\n|[\t\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 def terminal_safe(text: str) -> str:
     """The text with what a terminal would obey shown as escapes. Tabs and line ends stay."""
-    return _UNSAFE.sub(_escape, text)
+    # Most text is printable, which nothing unsafe is, and that is seen at once.
+    return text if text.isprintable() else _UNSAFE.sub(_escape, text)
 
 
 def terminal_line(text: str) -> str:
     """The same in one line: what breaks lines or columns is an escape, too."""
-    return terminal_safe(_BREAKS.sub(_escape, text))
+    return text if text.isprintable() else terminal_safe(_BREAKS.sub(_escape, text))
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -1,0 +1,40 @@
+"""One line for each item of a run: where it stands, how long it took, what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fanwise.journal.call_totals import total
+from fanwise.journal.port import ItemRecord, Journal
+from fanwise.processes.result import bytes_to_json
+from fanwise.view.calls import call_columns, item_calls
+from fanwise.view.items import Entry, entries
+from fanwise.view.terminal_text import terminal_line
+
+
+def item_lines(journal: Journal, run_id: str) -> Iterator[str]:
+    """The lines, under their title."""
+    yield "items"
+    for entry in entries(journal, run_id):
+        yield _line(entry)
+
+
+def _line(entry: Entry) -> str:
+    item, line = entry.item, entry.line
+    if line is not None:
+        [name] = bytes_to_json("input", line.data).values()
+    else:
+        assert item is not None
+        name = item.key
+    if item is None:
+        assert line is not None
+        return f"  {line.index:>6}  waiting    {terminal_line(name)}"
+    calls = item_calls(call_columns(total(entry.attempts))) if entry.attempts else ""
+    told = f"{terminal_line(name)}  {_times(item)}  {calls}"
+    return f"  {item.index:>6}  {item.status:<9}  {told}".rstrip()
+
+
+def _times(item: ItemRecord) -> str:
+    if item.ended_at is None:
+        return ""
+    return f"queued {item.queued_s:.3f} s  ran {item.ran_s:.3f} s  backoff {item.backoff_s:.3f} s"

@@ -1,0 +1,58 @@
+"""The items of a run in item order, each with what the journal has beside it.
+
+For a map that is its line of the input, and lines that no item has started on are entries too;
+for all other runs it is the attempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from fanwise.journal.port import AttemptRecord, FanOutRecord, InputRecord, ItemRecord, Journal
+
+PAGE = 500
+"""Items whose attempts are read at once."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """An item, or a line that waits for one."""
+
+    item: ItemRecord | None
+    line: InputRecord | None = None
+    path: str | None = None
+    """Of the fan-out; a map has only one."""
+    attempts: Sequence[AttemptRecord] = ()
+
+
+def entries(journal: Journal, run_id: str) -> Iterator[Entry]:
+    """Those of all fan-outs, one after the other."""
+    is_map = journal.run(run_id).kind == "map"
+    fan_outs = journal.fan_outs(run_id)
+    if is_map:
+        items = journal.items(fan_outs[0].id) if fan_outs else iter(())
+        yield from _with_inputs(items, journal.inputs(run_id))
+        return
+    for fan_out in fan_outs:
+        yield from _of_fan_out(journal, fan_out)
+
+
+def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[Entry]:
+    items = journal.items(fan_out.id)
+    while page := list(islice(items, PAGE)):
+        made: dict[str, list[AttemptRecord]] = {}
+        for attempt in journal.attempts(fan_out.id, [item.key for item in page]):
+            made.setdefault(attempt.key, []).append(attempt)
+        for item in page:
+            yield Entry(item, path=fan_out.path, attempts=made.get(item.key, ()))
+
+
+def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[Entry]:
+    """Both are in item order; an item without a line belongs to an earlier, edited input."""
+    item = next(items, None)
+    for line in inputs:
+        while item is not None and item.index < line.index:
+            item = next(items, None)
+        yield Entry(item if item is not None and item.index == line.index else None, line)
