@@ -111,7 +111,7 @@ def test_two_caps_nested_in_both_orders_are_an_error_before_they_can_deadlock() 
     ledger.check_nesting(["b"], [ledger.resources["a"]])
     other.check_nesting(["b"], [ledger.resources["b"]])
     other.check_nesting(["a"], [ledger.resources["a"]])  # of the same name, and another cap
-    with pytest.raises(NestedCap, match="the other way round"):
+    with pytest.raises(NestedCap, match="in the opposite order"):
         ledger.check_nesting(["a"], [other.resources["b"]])
 
 

@@ -107,7 +107,7 @@ def test_a_run_of_a_dead_process_can_be_claimed(journal: Journal) -> None:
 
 def test_a_run_of_another_host_can_be_claimed_only_by_force(journal: Journal) -> None:
     journal.create_run(a_run(owner=FAR_AWAY))
-    with pytest.raises(RunIsLive, match="cannot be seen from here"):
+    with pytest.raises(RunIsLive, match="cannot be checked from here"):
         journal.claim_run("r", current_owner())
     assert journal.claim_run("r", current_owner(), force=True).owner == current_owner()
 

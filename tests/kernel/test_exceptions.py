@@ -76,7 +76,7 @@ async def test_an_items_iterator_that_raises_loses_nothing_that_was_pulled() -> 
         await asyncio.sleep(5)
         return item
 
-    with pytest.raises(ItemsError, match="after 2 had been pulled") as caught:
+    with pytest.raises(ItemsError, match="raised after 2 items") as caught:
         await fan_out(work, items())
     assert isinstance(caught.value.__cause__, Boom)
     assert [o.value for o in caught.value.outcomes] == [0, 1]

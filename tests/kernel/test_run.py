@@ -297,7 +297,7 @@ async def test_two_fan_outs_of_one_name_are_an_error_and_unnamed_ones_have_place
 
 @virtual_time
 async def test_duplicate_keys_are_an_error_that_names_the_item() -> None:
-    with pytest.raises(DuplicateKey, match="item 2 has the key 'a'"):
+    with pytest.raises(DuplicateKey, match="item 2 has the same key as an earlier item: 'a'"):
         await fan_out(Work(), [1, 2, 3], key=lambda n: "aba"[n - 1])
 
 

@@ -3,67 +3,67 @@
 ::
 
     FanwiseError
-    ├── UsageError (ValueError)        what the caller gave cannot work; nothing more is started
+    ├── UsageError (ValueError)        a wrong argument; nothing more is started
     │   ├── BadCap                     a cap, rate or budget that is not a positive number
-    │   ├── UnknownCap                 needs name a cap that nobody declared
-    │   ├── ImpossibleNeeds            an item needs more of a cap than there is
-    │   ├── NestedCap                  an item that holds a cap fans out into the same cap
+    │   ├── UnknownCap                 `needs` names a cap that was not declared
+    │   ├── ImpossibleNeeds            an item needs more of a cap than exists
+    │   ├── NestedCap                  an item waits for a cap that it already holds
     │   ├── DuplicateKey               two items of one fan-out have the same key
     │   ├── DuplicateName              two fan-outs of one run have the same name
-    │   ├── BadPredicate               a predicate raised, or did not answer with a bool
-    │   ├── BadVerdict                 a requirement answered with something that is no verdict
-    │   ├── NotStorable                a value that the codec cannot write
+    │   ├── BadPredicate               a predicate raised, or did not return a bool
+    │   ├── BadVerdict                 a requirement did not return a verdict
+    │   ├── NotStorable                a value that the codec cannot store
     │   ├── BadRunId                   a run id that is not a plain name
     │   ├── BadSpec                    a file with problems, each with its line, column and field
     │   ├── BadExpression              `{{ … }}` that does not parse, or cannot be computed
-    │   ├── UnknownModel               a model's name that says no known provider
-    │   ├── ModelNotReady              a model whose key, extra or weights are missing; names them
-    │   ├── NoFreeWorkspace            more work in workspaces at once than there are
-    │   ├── UnknownCost                a budget of dollars, and a call whose price nobody knows
-    │   ├── BadTarget                  a target of `optimize` that is no function of a Python file
+    │   ├── UnknownModel               a model name without a known provider
+    │   ├── ModelNotReady              a model whose key, extra or weights are missing
+    │   ├── NoFreeWorkspace            more work at once than there are workspaces
+    │   ├── UnknownCost                a budget in dollars, but the price of a call is unknown
+    │   ├── BadTarget                  a target of `optimize` that is not a Python function
     │   ├── NoCandidates               there is nothing for `optimize` to judge
-    │   └── NotRecorded                a replay was asked for what it did not record
+    │   └── NotRecorded                a replay got a request that was not recorded
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
-    ├── NotOk                          `require()` of a result that is not ok; `.result`
+    ├── NotOk                          `require()` on a result that is not ok; `.result`
     ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
-    ├── DeadlinePassed (TimeoutError)  the whole took longer than it was given
-    ├── RateLimited                    the other side said "too many"; `.retry_after` in seconds
-    ├── ModelError                     a language model gave no reply that can be used
-    │   ├── ModelRateLimited           (also a RateLimited) worth a retry, after `.retry_after`
-    │   ├── ModelOverloaded            it cannot serve now (5xx); worth a retry
-    │   ├── ModelUnreachable           no connection, or it broke; worth a retry
-    │   ├── ModelQuota                 the account is used up; no retry helps
-    │   ├── ModelRejected              a bad request, a wrong key, no such model; no retry helps
-    │   ├── ModelRefused               a content filter, or the model would not
-    │   ├── ModelNotStarted            a local model's server did not come up; `.log` says why
+    ├── DeadlinePassed (TimeoutError)  the deadline passed before everything was done
+    ├── RateLimited                    the server said "too many"; `.retry_after` in seconds
+    ├── ModelError                     a language model gave no usable reply
+    │   ├── ModelRateLimited           (also a RateLimited) retry after `.retry_after`
+    │   ├── ModelOverloaded            it cannot serve now (5xx); worth retrying
+    │   ├── ModelUnreachable           no connection, or it broke; worth retrying
+    │   ├── ModelQuota                 credit or quota is used up; retrying does not help
+    │   ├── ModelRejected              a bad request, wrong key or unknown model
+    │   ├── ModelRefused               a content filter, or the model refused
+    │   ├── ModelNotStarted            a local model's server did not start; `.log` says why
     │   └── BadOutput                  the reply does not parse or does not match the schema
-    ├── PullFailed                     weights did not come from the package index
-    │   └── WrongDigest                they are not those that they should be; nothing is kept
-    ├── BudgetExceeded                 the budget has no room for what was about to be spent
+    ├── PullFailed                     weights could not be pulled
+    │   └── WrongDigest                the file is not the expected one; nothing is kept
+    ├── BudgetExceeded                 the budget does not allow the next call
     ├── CommandFailed                  a child process did not exit with code 0
-    ├── WorkspaceError                 a workspace could not be made, reset or used
-    │   ├── GitFailed                  git said no; `.said` has its words
-    │   ├── NoWorkspaces               not one of the slots of a pool could be made
+    ├── WorkspaceError                 a workspace could not be created, reset or used
+    │   ├── GitFailed                  a git command failed; `.said` has its output
+    │   ├── NoWorkspaces               not a single slot of a pool could be created
     │   └── PatchFailed                a patch does not apply to the workspace
     ├── BenchFailed                    the original of a program cannot be timed
-    ├── CandidateUnfit                 a candidate that cannot be put into a workspace; `.reason`
-    ├── NotComparable                  what the target does cannot be compared, and why
-    ├── UntestedOriginal               the tests do not judge the original, so they judge nothing
-    ├── BadSubPlans                    a sub-plan returned what cannot be sub-plans of it
-    ├── NotApplied                     what a run made was not written to the tree, or to a branch
-    ├── WorkFailed                     a try at a sub-plan of a plan came to nothing; `.reason`
-    ├── SubPlanFailed                  a sub-plan was given up; `.tries` says why, each time
+    ├── CandidateUnfit                 a candidate cannot be put into a workspace; `.reason`
+    ├── NotComparable                  the target's behaviour cannot be compared; `.problem`
+    ├── UntestedOriginal               the tests fail on the original
+    ├── BadSubPlans                    a sub-plan returned invalid sub-plans
+    ├── NotApplied                     a result was not written to the tree or a branch
+    ├── WorkFailed                     an attempt at a sub-plan failed; `.reason`
+    ├── SubPlanFailed                  a sub-plan was given up; `.tries` says why
     ├── StepFailed                     a step of a workflow failed; `.result` is its output
-    ├── RecordedError                  one of an unknown class, read back from the journal
-    └── JournalError                   what is on disk cannot be read or written
+    ├── RecordedError                  an error of an unknown class, read from a journal
+    └── JournalError                   a file of a run cannot be read or written
         ├── JournalUnreadable          not a journal, or damaged
         ├── JournalTooNew              written by a newer fanwise
         ├── JournalNotWritable         read-only, full, or locked by another program
-        ├── OutputNotWritable          a file or stdout that output goes to takes no more
+        ├── OutputNotWritable          stdout or an output file takes no more
         ├── RunNotFound (LookupError)  no run with that id
-        ├── RunExists                  a new run was asked for under an id that is taken
+        ├── RunExists                  a new run was requested with an id that is taken
         ├── RunIsLive                  another process is executing the run
-        └── SpecChanged                the run was started with another spec
+        └── SpecChanged                the run was started with a different spec
 
 Errors carry fields, so that a program can act on them, and a `next_step`, so that a person can.
 """

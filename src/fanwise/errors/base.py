@@ -1,4 +1,4 @@
-"""The root of the tree, and how an error is told in a line."""
+"""The root of the tree, and errors as one line of text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 
 class FanwiseError(Exception):
-    """The root of the tree."""
+    """The base class of every error that fanwise raises.
+
+    `next_step` says what to do about it, and is part of the text.
+    """
 
     def __init__(self, message: str, next_step: str = "") -> None:
         self.message = message
@@ -29,20 +32,19 @@ def _rebuild(
 
 
 class UsageError(FanwiseError, ValueError):
-    """What the caller gave cannot work.
+    """The caller passed something that cannot work.
 
-    Arguments are checked before anything is run or written; what `key`, `needs` or a predicate
-    says of an item, when that item comes: then everything in flight is ended first.
+    Arguments are checked before anything runs or is written. The results of `key`, `needs` and
+    predicates are checked item by item; if one is wrong, everything in flight is cancelled first.
     """
 
 
 class RecordedError(FanwiseError):
-    """An error read back from the journal whose class is not known there: yours, or a library's.
+    """An error read back from the journal whose class is yours or a library's.
 
-    `type_name` names the class; `text` and `fields` remain, the latter as attributes too, where
-    the names are free. It is an instance of the built-in
-    exceptions and errors of fanwise that its class derived from. Errors of those classes
-    themselves come back as what they were.
+    `type_name` names the class; `text` and `fields` are kept, and fields are attributes too
+    unless a name is taken. It is an instance of the built-in exceptions and fanwise errors that
+    its class derived from. Errors of those classes themselves come back unchanged.
     """
 
     def __init__(self, type_name: str, text: str, fields: dict[str, Any] | None = None) -> None:
@@ -53,20 +55,20 @@ class RecordedError(FanwiseError):
 
 
 def fields_of(error: BaseException) -> Mapping[str, Any]:
-    """The fields of an error that was just raised, or of one that was read back."""
+    """The fields of an error, whether just raised or read back from a journal."""
     return error.fields if isinstance(error, RecordedError) else vars(error)
 
 
 def full_name(cls: type) -> str:
-    """The name by which a class can be imported; of ours, not the file that it is written in."""
+    """The name to import a class by; for our errors that is `fanwise.errors.NAME`."""
     ours = cls.__module__.startswith("fanwise.errors.")
     return f"{'fanwise.errors' if ours else cls.__module__}.{cls.__qualname__}"
 
 
 def one_line(error: BaseException) -> str:
-    """Kind and text, the same for an error that was just raised as for one that was read back.
+    """Class and text in one line, the same whether just raised or read back from a journal.
 
-    Of a group, what is in it, each once.
+    A group becomes its distinct members.
     """
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(dict.fromkeys(one_line(each) for each in error.exceptions))

@@ -1,4 +1,4 @@
-"""What can be wrong with items, their caps and their time."""
+"""Errors about items, caps, budgets and time-outs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BadCap(UsageError):
 
 
 class UnknownCap(UsageError):
-    """Needs name a cap that nobody declared."""
+    """`needs` names a cap that was not declared."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         self.name = name
@@ -35,7 +35,7 @@ class UnknownCap(UsageError):
 
 
 class ImpossibleNeeds(UsageError):
-    """An item needs more of a cap than there is, so it would wait for ever."""
+    """An item needs more of a cap than exists, so it would wait forever."""
 
     def __init__(self, name: str, units: int, limit: int) -> None:
         self.name = name
@@ -48,7 +48,7 @@ class ImpossibleNeeds(UsageError):
 
 
 class NestedCap(UsageError):
-    """An item that holds a cap waits inside for the same cap, or in the opposite order."""
+    """An item waits for a cap that it already holds, or takes two caps in opposite orders."""
 
     def __init__(self, name: str, held: Iterable[str]) -> None:
         self.name = name
@@ -58,11 +58,11 @@ class NestedCap(UsageError):
         else:
             message = (
                 f"cap {name!r} is needed while holding {', '.join(map(repr, self.held))}, "
-                "and elsewhere the other way round"
+                "and elsewhere they are taken in the opposite order"
             )
         super().__init__(
             f"{message}: this can deadlock",
-            "Let only the innermost work need the cap, or give the two levels caps of their own",
+            "Let only the innermost work need the cap, or use a separate cap for each level",
         )
 
 
@@ -73,8 +73,8 @@ class DuplicateKey(UsageError):
         self.key = key
         self.index = index
         super().__init__(
-            f"item {index} has the key {key!r} of an earlier item",
-            "Give key= a function whose result differs for each item",
+            f"item {index} has the same key as an earlier item: {key!r}",
+            "Pass a key= function that returns a different key for each item",
         )
 
 
@@ -84,69 +84,69 @@ class DuplicateName(UsageError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"this run already has a fan-out at {path!r}", "Give each fan-out a name of its own"
+            f"this run already has a fan-out at {path!r}", "Give each fan-out its own name"
         )
 
 
 class BadPredicate(UsageError):
-    """A predicate or another function of the caller's raised, or did not answer as it must."""
+    """A predicate or another function of the caller raised, or returned the wrong type."""
 
     def __init__(self, what: str, index: int, problem: str, of: str = "item") -> None:
         self.what = what
         self.index = index
         super().__init__(
-            f"{what} {problem} at {of} {index}", "Mend the function; the cause is below"
+            f"{what} {problem} at {of} {index}",
+            "Fix the function; its error is the cause of this one",
         )
 
 
 class BadVerdict(UsageError):
-    """A requirement answered with something that is no verdict: nothing is taken for a yes."""
+    """A requirement did not return a verdict, so it cannot count as passed."""
 
     def __init__(self, requirement: str, answer: object, wanted: str) -> None:
         self.requirement = requirement
         self.answer = answer
-        super().__init__(f"the requirement {requirement!r} gave {answer!r}", f"Return {wanted}")
+        super().__init__(f"the requirement {requirement!r} returned {answer!r}", f"Return {wanted}")
 
 
 class NotStorable(UsageError):
-    """A value that the codec cannot write."""
+    """A value that the codec cannot store."""
 
     def __init__(self, what: str, type_name: str, problem: str = "") -> None:
         self.what = what
         self.type_name = type_name
         detail = f" ({problem})" if problem else ""
         super().__init__(
-            f"{what} is a {type_name}, which JSON cannot hold{detail}",
-            "Return plain data, or give open_run a codec",
+            f"{what} is a {type_name}, which cannot be stored as JSON{detail}",
+            "Return plain data, or pass a codec to open_run",
         )
 
 
 class ItemsError(FanwiseError):
-    """The iterable of items raised. What had been pulled before was run to its end."""
+    """The iterable of items raised. Items pulled before that ran to their end."""
 
     def __init__(self, pulled: int, outcomes: Any) -> None:
         self.pulled = pulled
         self.outcomes = outcomes
         super().__init__(
-            f"the items raised after {pulled} had been pulled",
-            "The cause is below; the outcomes of the items before it are in .outcomes",
+            f"the iterable of items raised after {pulled} items",
+            "Its error is the cause of this one; .outcomes has the outcomes of the items before",
         )
 
 
 class NotOk(FanwiseError):
-    """`require()` of a result that is not ok; `result` is that result."""
+    """`require()` was called on a result that is not ok. `result` is that result."""
 
     def __init__(self, message: str, result: Any) -> None:
         self.run_id: str | None = result.run_id
         self._result = result  # no field for the journal: it may be large
-        step = "Its `failures` say why"
+        step = "See `failures`"
         if self.run_id is not None:
-            step += f", and so does: fanwise show {self.run_id}"
+            step += f", or run: fanwise show {self.run_id}"
         super().__init__(message, step)
 
     @property
     def result(self) -> Any:
-        """What was not ok."""
         return self._result
 
 
@@ -156,20 +156,20 @@ class AttemptTimeout(FanwiseError, TimeoutError):
     def __init__(self, seconds: float, result: Any = None) -> None:
         self.seconds = seconds
         self.result = result
-        """What a command had given until then."""
+        """What a command had printed until then."""
         super().__init__(f"timed out after {seconds:g} s")
 
 
 class DeadlinePassed(FanwiseError, TimeoutError):
-    """The whole took longer than it was given; what was in flight was cancelled."""
+    """The deadline passed before everything was done; what was in flight was cancelled."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
-        super().__init__(f"the deadline of {deadline:g} s has passed", "Give it more time")
+        super().__init__(f"the deadline of {deadline:g} s has passed", "Allow more time")
 
 
 class RateLimited(FanwiseError):
-    """The other side said "too many requests". Adaptive caps shrink on it."""
+    """The server said "too many requests". Adaptive caps shrink on it."""
 
     def __init__(self, message: str = "rate limited", retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -178,7 +178,7 @@ class RateLimited(FanwiseError):
 
 
 class BudgetExceeded(FanwiseError):
-    """The budget has no room for what was about to be spent; it was not spent."""
+    """The budget does not allow the next call, so it was not made."""
 
     def __init__(self, what: str, limit: float, spent: float, wanted: float) -> None:
         self.what = what
@@ -192,7 +192,7 @@ class BudgetExceeded(FanwiseError):
 
 
 def refused_by_budget(error: BaseException | None) -> bool:
-    """Whether a budget had no room for it: the error, or one in a group; recorded or not."""
+    """Whether this is a `BudgetExceeded`, on its own, in a group or read from a journal."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(refused_by_budget, error.exceptions))
     if isinstance(error, RecordedError):

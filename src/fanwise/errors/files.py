@@ -1,4 +1,4 @@
-"""What can be wrong with a file that people write, and with its steps."""
+"""Errors about files that people write, and about their steps."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from fanwise.errors.base import FanwiseError, UsageError
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong in a file, and where; `line` and `column` count from 1."""
+    """One problem in a file, and its position; `line` and `column` count from 1."""
 
     line: int | None
     column: int | None
     field: str
-    """As in `sample.requirements[2].check`; empty: the file as a whole."""
+    """Like `sample.requirements[2].check`; empty if it is about the whole file."""
     message: str
 
     def at(self, file: str) -> str:
-        """In a line, as compilers write it: editors know this form."""
+        """As `file:line:column: field: message`, which editors can follow."""
         places = [str(number) for number in (self.line, self.column) if number is not None]
         where = ":".join([file, *places])
         return ": ".join(part for part in (where, self.field, self.message) if part)
 
 
 class BadSpec(UsageError):
-    """A file that somebody wrote cannot be used as it is. All its problems are in `problems`."""
+    """A file cannot be used as it is. `problems` lists everything that is wrong with it."""
 
     MOST = 10
-    """Problems that are told of."""
+    """How many problems the text lists."""
 
     def __init__(self, file: str, problems: Iterable[Problem]) -> None:
         self.file = file
@@ -42,7 +42,7 @@ class BadSpec(UsageError):
 
 
 class BadExpression(UsageError):
-    """What stands in `{{ }}` does not parse, or cannot be computed with the values that it got."""
+    """An expression in `{{ }}` does not parse, or fails with the values it got."""
 
     def __init__(
         self, text: str, problem: str, position: int | None = None, next_step: str = ""
@@ -50,16 +50,16 @@ class BadExpression(UsageError):
         self.text = text
         self.problem = problem
         self.position = position
-        """Where in the text, counted from 0; None: the whole."""
+        """Offset in the text, from 0; None if the whole text is meant."""
         super().__init__(f"{self._place()}: {problem}", next_step)
 
     def inside(self, text: str, offset: int) -> BadExpression:
-        """The same error, of a longer text in which this one begins at `offset`."""
+        """The same error, seen from a longer text that contains this one at `offset`."""
         at = None if self.position is None else self.position + offset
         return BadExpression(text, self.problem, at, self.next_step)
 
     def _place(self) -> str:
-        """The line of the text that is meant, and where in it, if it has more than a few words."""
+        """The line that is meant, with its position in a longer text."""
         at = self.position or 0
         begin = self.text.rfind("\n", 0, at) + 1
         line = self.text[begin:].partition("\n")[0]
@@ -71,7 +71,7 @@ class BadExpression(UsageError):
 
 
 class StepFailed(FanwiseError):
-    """A step of a workflow failed; what it gave all the same is its `result`."""
+    """A step of a workflow failed. `result` is the output it had until then."""
 
     _result: Any = None  # recorded as the item's value, so not once more with the error
 
@@ -81,7 +81,7 @@ class StepFailed(FanwiseError):
 
     @property
     def result(self) -> Any:
-        """JSON-able: the output that it had until then."""
+        """The step's output until it failed, as JSON-able data."""
         return self._result
 
     @result.setter

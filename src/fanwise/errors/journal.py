@@ -1,4 +1,4 @@
-"""What can go wrong with what is on disk."""
+"""Errors about the journal and its runs."""
 
 from __future__ import annotations
 
@@ -20,61 +20,61 @@ class BadRunId(UsageError):
 
 
 class JournalError(FanwiseError):
-    """What is on disk cannot be read or written."""
+    """The journal, or another file of a run, cannot be read or written."""
 
 
 class JournalUnreadable(JournalError):
-    """Not a journal, or damaged."""
+    """The file is not a journal, or it is damaged."""
 
     def __init__(self, path: str, problem: str) -> None:
         self.path = path
         super().__init__(
             f"{path} is not a readable journal: {problem}",
-            "Nothing was changed; move the file away, or name another with --journal",
+            "Nothing was changed. Move the file away, or use another journal with --journal",
         )
 
 
 class JournalTooNew(JournalError):
-    """Written by a newer fanwise."""
+    """The journal was written by a newer version of fanwise."""
 
     def __init__(self, path: str, found: str, known: str) -> None:
         self.path = path
         self.found = found
         self.known = known
         super().__init__(
-            f"{path} has schema version {found}; this fanwise knows up to {known}",
-            "Upgrade fanwise, or name another journal with --journal",
+            f"{path} has schema version {found}, this fanwise supports up to {known}",
+            "Upgrade fanwise, or use another journal with --journal",
         )
 
 
 class JournalNotWritable(JournalError):
-    """Read-only, full, or locked by another program. What was recorded before is safe.
+    """The journal is read-only, full or locked. What was recorded before is safe.
 
-    `opening`: nothing has been written since it was opened, so there is nothing to resume.
+    `opening`: nothing has been written yet, so there is nothing to resume.
     """
 
     def __init__(self, path: str, problem: str, *, opening: bool = False) -> None:
         self.path = path
         super().__init__(
             f"cannot write to {path}: {problem}",
-            "Nothing was started; free space or permissions, or name another with --journal"
+            "Nothing was started. Check free space and permissions, or use another with --journal"
             if opening
-            else "What was recorded is safe; free space or permissions, then resume",
+            else "What was recorded is safe. Check free space and permissions, then resume",
         )
 
 
 class OutputNotWritable(JournalError):
-    """A file that a command's output goes to, or stdout, takes no more.
+    """Output could not be written to stdout or to a file.
 
-    It says nothing of the item whose output it was: the run ends without an outcome for it, and a
-    resume runs it again.
+    That is not the item's fault: the run ends without an outcome for it, and a resume runs it
+    again.
     """
 
     def __init__(self, what: str, problem: str, next_step: str = "") -> None:
         self.what = what
         super().__init__(
             f"cannot write to {what}: {problem}",
-            next_step or "What was recorded is safe; free space or permissions, then resume",
+            next_step or "What was recorded is safe. Check free space and permissions, then resume",
         )
 
 
@@ -84,17 +84,17 @@ class RunNotFound(JournalError, LookupError):
     def __init__(self, run_id: str, known: Iterable[str] = ()) -> None:
         self.run_id = run_id
         close = get_close_matches(run_id, list(known), n=1)
-        step = f"Did you mean {close[0]!r}?" if close else "`fanwise runs` lists them"
+        step = f"Did you mean {close[0]!r}?" if close else "List the runs with: fanwise runs"
         super().__init__(f"there is no run {run_id!r}", step)
 
 
 class RunExists(JournalError):
-    """A new run was asked for under an id that is taken."""
+    """A new run was requested with an id that is already taken."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
         super().__init__(
-            f"run {run_id!r} exists already", f"Choose another id, or: fanwise resume {run_id}"
+            f"run {run_id!r} already exists", f"Choose another id, or run: fanwise resume {run_id}"
         )
 
 
@@ -108,17 +108,17 @@ class RunIsLive(JournalError):
             message = f"run {run_id!r} is being executed by {owner}"
             step = f"Wait for it, or end it with: fanwise cancel {run_id}"
         else:
-            message = f"run {run_id!r} belongs to {owner}, which cannot be seen from here"
-            step = f"If you know that it is dead: fanwise resume {run_id} --take-over"
+            message = f"run {run_id!r} belongs to {owner}, which cannot be checked from here"
+            step = f"If it is no longer running: fanwise resume {run_id} --take-over"
         super().__init__(message, step)
 
 
 class SpecChanged(JournalError):
-    """The run was started with another spec, so its outcomes do not belong to this one."""
+    """The run was started with a different spec, so its outcomes do not fit this one."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
         super().__init__(
             f"run {run_id!r} was started with a different spec",
-            "Start a new run, or resume with the spec that it has",
+            "Start a new run, or resume with the original spec",
         )

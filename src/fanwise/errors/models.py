@@ -1,4 +1,4 @@
-"""What can go wrong with a language model."""
+"""Errors about language models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fanwise.errors.fanning import RateLimited
 
 
 class UnknownModel(UsageError):
-    """A model's name that says no known provider."""
+    """A model name without a known provider."""
 
     def __init__(self, name: str, problem: str, next_step: str) -> None:
         self.name = name
@@ -19,8 +19,8 @@ class UnknownModel(UsageError):
 class ModelNotReady(UsageError):
     """A model whose key, extra or weights are missing.
 
-    It names the variable and the extra, never a key. `step`: all that is missing, where it is
-    neither of the two.
+    The text names the variable and the extra, never a key. `step` replaces the extra if something
+    else is missing.
     """
 
     def __init__(
@@ -37,38 +37,38 @@ class ModelNotReady(UsageError):
 
 
 class UnknownCost(UsageError):
-    """A budget counts dollars, and nobody knows what the call may cost: 0 would be a lie."""
+    """A budget in dollars cannot be enforced, because the price of the call is unknown."""
 
     def __init__(self, kind: str, limit: float) -> None:
         self.kind = kind
         self.limit = limit
         super().__init__(
-            f"a budget of {limit:g} {kind} cannot be kept: the price of this call is unknown",
-            "Say the model's price, or give a budget of tokens",
+            f"a budget of {limit:g} {kind} cannot be enforced: the price of this call is unknown",
+            "State the model's price, or set a budget in tokens",
         )
 
 
 class NotRecorded(UsageError):
-    """A replay was asked for what it did not record, or more often than it recorded it."""
+    """A replay got a request that was not recorded, or got it more often than recorded."""
 
     def __init__(self, path: str, difference: str) -> None:
         self.path = path
         self.difference = difference
         super().__init__(
-            f"{path} has no such request: {difference}", "Record it anew, or ask what was recorded"
+            f"{path} does not contain this request: {difference}",
+            "Record again, or send a request that was recorded",
         )
 
 
 class ModelError(FanwiseError):
-    """A language model gave no reply that can be used.
+    """A language model gave no usable reply.
 
-    `input_tokens` (of these, `cached_tokens` from the provider's cache), `output_tokens` and `usd`
-    are what the attempt cost all the same: 0 where the provider served nothing, None where nobody
-    can know.
+    `input_tokens` (including `cached_tokens`), `output_tokens` and `usd` are what the attempt
+    still cost: 0 if the provider served nothing, None if that is unknown.
     """
 
     cached_tokens: int = 0
-    """Also of an error in a recording that was made before there was this field."""
+    """A class attribute, because older recordings lack the field."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class ModelError(FanwiseError):
 
 
 class ModelRateLimited(ModelError, RateLimited):
-    """The provider said "too many requests": wait `retry_after` seconds, if it said so."""
+    """The provider said "too many requests". Retry after `retry_after` seconds, if given."""
 
     def __init__(self, message: str, *, retry_after: float | None = None, **fields: Any) -> None:
         self.retry_after = retry_after
@@ -104,7 +104,7 @@ class ModelRateLimited(ModelError, RateLimited):
 
 
 class ModelOverloaded(ModelError):
-    """The provider cannot serve the request now (5xx, 529). Worth a retry."""
+    """The provider cannot serve the request now (5xx, 529). Worth retrying."""
 
     def __init__(self, message: str, *, retry_after: float | None = None, **fields: Any) -> None:
         self.retry_after = retry_after
@@ -112,28 +112,28 @@ class ModelOverloaded(ModelError):
 
 
 class ModelUnreachable(ModelError):
-    """There was no connection, or it broke before the reply was complete. Worth a retry."""
+    """No connection, or it broke before the reply was complete. Worth retrying."""
 
 
 class ModelQuota(ModelError):
-    """The account's credit or quota is used up. No retry helps."""
+    """The account's credit or quota is used up. Retrying does not help."""
 
 
 class ModelRejected(ModelError):
-    """The provider rejects the request itself: malformed, wrong key, no such model."""
+    """The provider rejected the request: malformed, wrong key, or no such model."""
 
 
 class ModelRefused(ModelError):
-    """A content filter cut in, or the model would not answer."""
+    """A content filter stopped the answer, or the model refused."""
 
 
 class ModelNotStarted(ModelError):
-    """The server of a local model did not come up. `log` is the last that it said."""
+    """The server of a local model did not start. `log` is the end of its output."""
 
     def __init__(self, name: str, problem: str, file: str, log: str) -> None:
         self.file = file
         self.log = log
-        said = " and said: " + " | ".join(log.split("\n")) if log else ""
+        said = "; its output: " + " | ".join(log.split("\n")) if log else ""
         super().__init__(
             f"{name} cannot be used: its server {problem}{said}",
             provider="local",
@@ -141,14 +141,14 @@ class ModelNotStarted(ModelError):
             input_tokens=0,
             output_tokens=0,
             usd=0.0,
-            next_step=f"See that llama.cpp can load {file}, and that there is memory for it",
+            next_step=f"Check that llama.cpp can load {file} and that there is enough memory",
         )
 
 
 class BadOutput(ModelError):
-    """The reply does not parse, or does not match the schema. `text` is what the model said.
+    """The reply does not parse or does not match the schema. `text` is what the model said.
 
-    The rest is as in a reply: it came, and was paid for, and may be worth a repair.
+    The other fields are those of a reply: it arrived, was paid for, and may be worth repairing.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class BadOutput(ModelError):
 
 
 class PullFailed(FanwiseError):
-    """Weights could not be pulled. What was there before is as it was."""
+    """Weights could not be pulled. Files that were there before are unchanged."""
 
     def __init__(self, name: str, problem: str, next_step: str) -> None:
         self.name = name
@@ -178,7 +178,7 @@ class PullFailed(FanwiseError):
 
 
 class WrongDigest(PullFailed):
-    """What came is not what was asked for; it was not kept."""
+    """The downloaded file is not the expected one; it was not kept."""
 
     def __init__(self, name: str, source: str, wanted: str, found: str) -> None:
         self.source = source
@@ -186,6 +186,6 @@ class WrongDigest(PullFailed):
         self.found = found
         super().__init__(
             name,
-            f"what {source} has for it has the SHA-256 {found} and not {wanted}",
-            "It was not kept. See where that file comes from",
+            f"the file from {source} has the SHA-256 {found}, expected {wanted}",
+            "It was not kept. Check where that file comes from",
         )

@@ -1,4 +1,4 @@
-"""What can go wrong with candidates for a faster program."""
+"""Errors of `optimize`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fanwise.errors.base import FanwiseError, UsageError
 
 
 class BenchFailed(FanwiseError):
-    """The original cannot be measured: its benchmark fails, or gives no figures."""
+    """The original cannot be measured: its benchmark fails or prints no numbers."""
 
     def __init__(self, what: str, why: str) -> None:
         self.what = what
@@ -18,7 +18,7 @@ class BenchFailed(FanwiseError):
 
 
 class BadTarget(UsageError):
-    """A target of `optimize` that is no function of a Python file."""
+    """The target of `optimize` is not a function in a Python file."""
 
     def __init__(self, target: str, problem: str, next_step: str) -> None:
         self.target = target
@@ -26,7 +26,7 @@ class BadTarget(UsageError):
 
 
 class NoCandidates(UsageError):
-    """There is nothing to judge; `looked_for` says what was looked for."""
+    """There is nothing to judge. `looked_for` says what was searched for."""
 
     def __init__(self, looked_for: str, next_step: str) -> None:
         self.looked_for = looked_for
@@ -34,7 +34,7 @@ class NoCandidates(UsageError):
 
 
 class CandidateUnfit(FanwiseError):
-    """A candidate cannot be put into a workspace as it is: it does not apply, or may not."""
+    """A candidate cannot be put into a workspace: it does not apply, or is not allowed to."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -42,9 +42,9 @@ class CandidateUnfit(FanwiseError):
 
 
 class UntestedOriginal(FanwiseError):
-    """The tests do not even judge the original, so they judge nothing.
+    """The tests fail on the original, so they cannot judge candidates.
 
-    `output` is the end of what they wrote.
+    `output` is the end of what they printed.
     """
 
     def __init__(self, command: str, why: str, output: str = "") -> None:
@@ -53,14 +53,14 @@ class UntestedOriginal(FanwiseError):
         self.output = output
         last = output.strip().rpartition("\n")[2][:200]
         super().__init__(
-            f"`{command}` cannot judge candidates, for on the original {why}"
+            f"`{command}` cannot judge candidates: on the original {why}"
             + (f" ({last})" if last else ""),
-            "Run it in a clean checkout; files that git ignores need `copy`, variables `env`",
+            "Run it in a clean checkout; list ignored files in `copy` and variables in `env`",
         )
 
 
 class NotComparable(FanwiseError):
-    """Nothing that the target does can be compared; `problem` says why and what to do."""
+    """The target's behaviour cannot be compared. `problem` says why, and what to do."""
 
     def __init__(self, target: str, problem: str) -> None:
         self.target = target

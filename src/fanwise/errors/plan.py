@@ -1,4 +1,4 @@
-"""What can go wrong with sub-plans."""
+"""Errors of `plan`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fanwise.errors.base import FanwiseError
 
 
 class WorkFailed(FanwiseError):
-    """A try at a sub-plan came to nothing. `said` is the end of what was written.
+    """An attempt at a sub-plan failed. `said` is the end of its output.
 
-    `cut_off`: it was ended because its time was over. `final`: another try would end the same way.
+    `cut_off`: it ran out of time. `final`: another attempt would fail in the same way.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class WorkFailed(FanwiseError):
 
 
 class SubPlanFailed(FanwiseError):
-    """A sub-plan was given up. `tries` are all that were made; `kept` is where its edits are."""
+    """A sub-plan was given up. `tries` are its attempts; `kept` is where its edits are."""
 
     def __init__(
         self, leaf: str, title: str, tries: Sequence[Any], *, kept: str | None = None
@@ -39,12 +39,12 @@ class SubPlanFailed(FanwiseError):
         edits = f"Its edits are in {kept}. " if kept else ""
         super().__init__(
             f"{title}: {last.stage} failed{times}: {last.reason}",
-            f"{edits}`fanwise show` has what it said",
+            f"{edits}`fanwise show` has its output",
         )
 
 
 class BadSubPlans(FanwiseError):
-    """What a sub-plan returned cannot be sub-plans of it; `reason` says why, for the next try."""
+    """A sub-plan returned invalid sub-plans. `reason` says why, for the next attempt."""
 
     def __init__(self, leaf: str, title: str, reason: str) -> None:
         self.leaf = leaf

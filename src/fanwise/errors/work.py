@@ -1,4 +1,4 @@
-"""What can go wrong with a command, and in a workspace."""
+"""Errors about commands and workspaces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fanwise.errors.base import FanwiseError, UsageError
 
 
 class CommandFailed(FanwiseError):
-    """A child process exited with a code other than 0, or by a signal."""
+    """A command exited with a code other than 0, or was ended by a signal."""
 
     def __init__(self, result: Any, summary: str) -> None:
         self.result = result
@@ -17,7 +17,7 @@ class CommandFailed(FanwiseError):
 
 
 class NoFreeWorkspace(UsageError):
-    """Somebody took a workspace while all were in use: nothing bounds those who take them."""
+    """A workspace was requested while all were in use, because no cap limits the requests."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -29,28 +29,28 @@ class NoFreeWorkspace(UsageError):
 
 
 class WorkspaceError(FanwiseError):
-    """A workspace could not be made, reset or used."""
+    """A workspace could not be created, reset or used."""
 
 
 class GitFailed(WorkspaceError):
-    """A git command failed. `said` is what it wrote to stderr."""
+    """A git command failed. `said` is its stderr."""
 
     def __init__(self, command: str, said: str) -> None:
         self.command = command
         self.said = said
-        super().__init__(f"{command} failed: {said or 'it said nothing'}")
+        super().__init__(f"{command} failed: {said or 'no output'}")
 
 
 class NoWorkspaces(WorkspaceError):
-    """Not one of the slots of a pool could be made; `reasons` says why, for each."""
+    """Not a single slot of a pool could be created; `reasons` has one reason for each."""
 
     def __init__(self, repo: str, reasons: Iterable[str]) -> None:
         self.repo = repo
         self.reasons = list(reasons)
         why = "; ".join(dict.fromkeys(self.reasons))
         super().__init__(
-            f"no workspace of {repo} could be made: {why}",
-            "See that `git worktree add` works there",
+            f"no workspace of {repo} could be created: {why}",
+            "Check that `git worktree add` works there",
         )
 
 
@@ -66,11 +66,13 @@ class PatchFailed(WorkspaceError):
 
 
 class NotApplied(FanwiseError):
-    """What a run made was not written to the tree, or to a branch; nothing was changed.
+    """A result was not written to the tree or to a branch; nothing was changed.
 
-    `files` are those that are in its way.
+    `files` are in the way.
     """
 
     def __init__(self, message: str, next_step: str = "", files: Iterable[str] = ()) -> None:
         self.files = list(files)
-        super().__init__(message, next_step or "The patch file has it: see `git apply --3way`")
+        super().__init__(
+            message, next_step or "The patch file has the result: try `git apply --3way`"
+        )
