@@ -70,11 +70,11 @@ def test_a_small_file_has_sensible_defaults(repo: Path) -> None:
         ("max_parallel: 257", "plan.max_parallel", "at most 256"),
         ("merge: threeway", "plan.merge", "`three_way`, `sequential`"),
         ("verify: pytest {test}", "plan.verify", "did you mean {tests}?"),
-        ("check: pytest {tests}", "plan.check", "{tests} is nothing here"),
+        ("check: pytest {tests}", "plan.check", "{tests} has no meaning here"),
         ("retry: -1", "plan.retry", "at least 0"),
-        ("caps: {workspaces: 3}", "plan.caps.workspaces", "see `max_parallel`"),
+        ("caps: {workspaces: 3}", "plan.caps.workspaces", "set `max_parallel`"),
         ("fail_fats: true", "plan.fail_fats", "did you mean `fail_fast`?"),
-        ("goal: '  '", "plan.goal", "must say something"),
+        ("goal: '  '", "plan.goal", "must not be empty"),
         ("timeout: soon", "plan.timeout", "no duration"),
         ("copy: [no/such/*.bin]", "plan.copy", "nothing matches copy"),
         ("repo: ..", "plan.repo", "is not in a git repository"),
@@ -102,11 +102,11 @@ def test_what_is_wrong_is_said_with_its_place(repo: Path, line: str, field: str,
 @pytest.mark.parametrize(
     ("each", "says"),
     [
-        ("{}", "has one of `command`, `model`, `call`, `workflow`"),
+        ("{}", "needs exactly one of `command`, `model`, `call`, `workflow`"),
         ("{command: a, call: 'b:c'}", "it has `command` and `call`"),
         ("{command: 'agent {promt}'}", "did you mean {prompt}?"),
-        ("{command: 'agent --file={path} x'}", "{path} is nothing here; known: {prompt}"),
-        ("{command: a, options: {temperature: 0}}", "are those of a `model`"),
+        ("{command: 'agent --file={path} x'}", "{path} has no meaning here; known: {prompt}"),
+        ("{command: a, options: {temperature: 0}}", "need a `model`"),
         ("{call: 'no_such_module:f'}", "there is no module `no_such_module`"),
         ("{call: no_function}", "write `module:function`"),
         ("{model: nobody:x}", "nobody"),
@@ -171,9 +171,9 @@ def test_what_only_the_preview_can_say(repo: Path) -> None:
 
 
 def test_options_that_mean_nothing(repo: Path) -> None:
-    with pytest.raises(UsageError, match="--rerun all means nothing"):
+    with pytest.raises(UsageError, match="--rerun all is not an option"):
         planned(repo, GOOD, rerun="all")
-    with pytest.raises(UsageError, match="--rollback is for a run"):
+    with pytest.raises(UsageError, match="--rollback needs a run"):
         planned(repo, GOOD, rollback=True)
     with pytest.raises(UsageError, match="--branch means nothing to `plan`"):
         planned(repo, GOOD, branch="x")

@@ -71,16 +71,16 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def commit(self) -> str | None:
-        """The result; None: there is none."""
+        """The commit of the result; None if there is no result."""
         return None if self.state.result is None else self.state.result.commit
 
     @property
     def branch(self) -> str | None:
-        """The branch that it is on."""
+        """The branch of the result; None if there is none."""
         return None if self.state.result is None else self.state.result.branch
 
     def leaf(self, title: str) -> LeafState:
-        """That with this title; `LookupError`."""
+        """The leaf with this title. `LookupError` if there is none."""
         for each in self.leaves:
             if each.title == title:
                 return each

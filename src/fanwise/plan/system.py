@@ -84,12 +84,10 @@ class RunnablePlan:
 
     @cached_property
     def caps(self) -> Caps | None:
-        """Those of the file."""
         return self.resolved.spec.make_caps()
 
     @cached_property
     def budget(self) -> Budget | None:
-        """That of the file."""
         return self.resolved.spec.make_budget()
 
     @property
@@ -98,7 +96,6 @@ class RunnablePlan:
         return None
 
     def describe(self) -> Sequence[str]:
-        """What would run."""
         return self.preview().describe
 
     def preview(self) -> Preview:
@@ -186,7 +183,7 @@ class RunnablePlan:
 
 
 class PlanSystem:
-    """`plan:` in a file."""
+    """The system for files with `plan:`."""
 
     name = KEY
     options = frozenset({"yes", "dirty", "bisect", "apply", "rollback", "rerun"})
@@ -196,7 +193,7 @@ class PlanSystem:
         """A file, checked completely."""
         chosen = PlanRunOptions.of(**options)
         if chosen.rollback:
-            raise UsageError("--rollback is for a run", "fanwise resume RUN --rollback")
+            raise UsageError("--rollback needs a run", "Use `fanwise resume RUN --rollback`")
         return RunnablePlan(document, options=chosen)
 
     def preview(self, document: Document) -> Preview:
@@ -211,9 +208,9 @@ class PlanSystem:
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree with the state of each leaf; fully: all that is known of each."""
         from fanwise.plan.state.read_run import read_run
-        from fanwise.plan.views.text import told_lines
+        from fanwise.plan.views.text import show_lines
 
-        return told_lines(read_run(journal, run), fully=fully)
+        return show_lines(read_run(journal, run), fully=fully)
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""

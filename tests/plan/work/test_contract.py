@@ -223,10 +223,10 @@ def test_bad_parts_are_a_failure_that_says_why(kind: Kind, pool: WorkspacePool) 
 @pytest.mark.parametrize(
     ("parts", "depth_left", "why"),
     [
-        (PARTS, 0, "may return none"),
+        (PARTS, 0, "may not return sub-plans"),
         ([{"goal": "", "files": ["pkg/a.py"]}], 1, "goal"),
-        ([{"goal": "a", "files": ["pkg/a.py"], "more": 1}], 1, "nothing else"),
-        ([{"goal": "a", "files": ["../../etc/passwd"]}], 1, "no file of the repository"),
+        ([{"goal": "a", "files": ["pkg/a.py"], "more": 1}], 1, "exactly `goal` and `files`"),
+        ([{"goal": "a", "files": ["../../etc/passwd"]}], 1, "not a file of the repository"),
         ([{"goal": "a", "files": [1]}], 1, "a file of number 1 is 1"),
         ({"goal": "a"}, 1, "list"),
         ("x", 1, "list"),

@@ -56,7 +56,7 @@ def test_more_searches_than_anybody_means_are_refused(form: str) -> None:
         return f"EDIT: a.py\n```\n{part * count}```\n"
 
     assert sum(len(each.pairs) for each in read_answer(answer(1_000)).edits) == 1_000
-    with pytest.raises(BadAnswer, match="1,001 searches, and 1,000 is the most: write whole files"):
+    with pytest.raises(BadAnswer, match="1,001 searches; the limit is 1,000: write whole files"):
         read_answer(answer(1_001))
 
 
@@ -97,28 +97,28 @@ def test_sub_plans() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no edit in it"),
+        ("", "it has no edits"),
         ("I cannot.", "must say NOTHING"),
         ("```python\nx = 1\n```", "no line `FILE: path`"),
         (f"{FILE}\nFor example:\n```\nx\n```", "at line 7 has no line"),
         ("FILE: a.py\nx = 1\n", "no block between"),
         ("FILE: a.py\n```\nx = 1\n", "cut off"),
         ("FILE:\n```\nx\n```", "has no path"),
-        ('FILE: "a\n```\nx\n```', "no JSON"),
+        ('FILE: "a\n```\nx\n```', "not valid JSON"),
         ("EDIT: a.py\n```\nx\n```", "must be made of"),
         ("EDIT: a.py\n```\n<<<<<<< SEARCH\na\n>>>>>>> REPLACE\n```", "must be made of"),
         (EDIT.replace("=======", "=======\n======="), "must be made of"),
         (EDIT.replace("<<<<<<<", "text\n<<<<<<<"), "text before"),
         (EDIT.replace("REPLACE", "REPLACE\ntext"), "text after"),
-        ("SUBPLANS:\n```\n[\n```", "no JSON"),
-        (f"SUBPLANS:\n```\n[1]\n```\n{FILE}", "one or the other"),
-        (f"NOTHING\n{FILE}", "and has edits"),
-        ('{"files": {"a": 1}}', "not as asked"),
-        ('{"file": {}}', "not as asked"),
-        ("{", "no JSON"),
+        ("SUBPLANS:\n```\n[\n```", "not valid JSON"),
+        (f"SUBPLANS:\n```\n[1]\n```\n{FILE}", "only one of them"),
+        (f"NOTHING\n{FILE}", "but has edits"),
+        ('{"files": {"a": 1}}', "requested form"),
+        ('{"file": {}}', "requested form"),
+        ("{", "not valid JSON"),
         ("a\0b", "NUL"),
-        (f"```{' ' * 400_000}`", "no edit in it"),
-        (f"{'~' * 400_000}`", "no edit in it"),
+        (f"```{' ' * 400_000}`", "it has no edits"),
+        (f"{'~' * 400_000}`", "it has no edits"),
     ],
 )
 def test_what_is_malformed_is_refused_with_a_reason(text: str, why: str) -> None:
@@ -205,17 +205,17 @@ def test_a_last_line_without_an_end() -> None:
 @pytest.mark.parametrize(
     ("edits", "why"),
     [
-        ([replace("a.py", "three\n", "3\n")], "is not there"),
-        ([replace("a.py", "two\n", "2\n")], "is there 2 times"),
+        ([replace("a.py", "three\n", "3\n")], "it matches nowhere"),
+        ([replace("a.py", "two\n", "2\n")], "it matches 2 times"),
         ([replace("a.py", "\n", "2\n")], "is empty"),
         ([replace("none.py", "x", "y")], "write a new file"),
-        ([Edit("DELETE", "none.py")], "is not there"),
+        ([Edit("DELETE", "none.py")], "does not exist"),
         ([Edit("FILE", "a.py", "x"), Edit("DELETE", "a.py")], "twice"),
         ([Edit("FILE", "a.py", "x"), replace("a.py", "x", "y")], "twice"),
         ([Edit("FILE", "./a.py", "x"), Edit("FILE", "b/../a.py", "y")], "twice"),
         ([Edit("FILE", "n", "x"), Edit("FILE", "n/m/o", "y")], "a file and a folder"),
-        ([Edit("FILE", "../a.py", "x")], "no file of the repository"),
-        ([Edit("FILE", "sub/.GIT/config", "x")], "no file of the repository"),
+        ([Edit("FILE", "../a.py", "x")], "not a file of the repository"),
+        ([Edit("FILE", "sub/.GIT/config", "x")], "not a file of the repository"),
     ],
 )
 def test_edits_that_do_not_fit_are_refused(edits: list[Edit], why: str) -> None:

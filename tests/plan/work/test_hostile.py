@@ -221,7 +221,7 @@ def test_names_that_are_not_text_are_told_and_not_kept(repo: Path, tmp_path: Pat
     first, then = one_after_the_other(repo, line, how(tmp_path))
 
     assert isinstance(first, SubPlanFailed)
-    assert "no text: 'pkg/\\udcff.py'" in first.tries[0].reason
+    assert "not valid text: 'pkg/\\udcff.py'" in first.tries[0].reason
     assert names(then) == ["pkg/a.py"]
 
 
@@ -230,5 +230,5 @@ def test_a_repository_inside_is_told_and_not_lost_in_silence(repo: Path, tmp_pat
     first, then = one_after_the_other(repo, line, how(tmp_path))
 
     assert isinstance(first, SubPlanFailed)
-    assert first.tries[0].reason.endswith("which cannot be: in/")
+    assert first.tries[0].reason.endswith("inside this one: in/")
     assert names(then) == ["pkg/a.py"]

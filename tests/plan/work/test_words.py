@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fanwise.errors import UsageError
 from fanwise.plan.work.captured_output import masked
-from fanwise.plan.work.words import VERIFY, WORK, check_line, filled, named
+from fanwise.plan.work.words import VERIFY, WORK, check_line, fill, named
 from tests.profiles import examples
 
 ODD = st.text(st.sampled_from(list("ab $\"'`\\;|&(){}*\n-é")), min_size=1, max_size=8)
@@ -17,7 +17,7 @@ ODD = st.text(st.sampled_from(list("ab $\"'`\\;|&(){}*\n-é")), min_size=1, max_
 
 def words(line: str, **values: str | list[str]) -> list[str]:
     """What a program sees of the line, by a real shell."""
-    text, given_values = filled(line, values)
+    text, given_values = fill(line, values)
     done = subprocess.run(
         ["/bin/sh", "-c", text, "sh", *given_values], capture_output=True, check=True
     )

@@ -21,14 +21,14 @@ Known = Mapping[frozenset[str], bool]
 
 
 class NextCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Check this next."""
+    """The leaves to check next."""
 
     leaves: tuple[str, ...]
     without: tuple[str, ...]
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaf that is not to be in."""
+    """A leaf to leave out."""
 
     leaf: str
     after: str | None = None
@@ -36,7 +36,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Culprits(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of the search."""
+    """What the search has found."""
 
     leaves: tuple[str, ...]
     """With these the check passes, and that was seen."""
@@ -102,7 +102,7 @@ class _Leaves:
         self._after = after
 
     def of(self, some: set[str]) -> tuple[str, ...]:
-        """Some of them, in order."""
+        """Some of them, in the order of the tree."""
         return tuple(leaf for leaf in self.all if leaf in some)
 
     def with_followers(self, leaf: str, others: Sequence[str]) -> set[str]:
@@ -139,7 +139,7 @@ class _Leaves:
         return list(done)
 
     def left_out(self, good: set[str], culprits: Sequence[str]) -> tuple[LeftOut, ...]:
-        """Those that are not in, and why."""
+        """The leaves that are not in `good`, and why."""
         found = []
         for leaf in self.all:
             if leaf not in good:

@@ -53,7 +53,6 @@ class LeafMerger:
         self._has_attributes = False
 
     def outcome(self, change: Change) -> LeafMerge:
-        """Find what becomes of a leaf."""
         ways = self._so_far.in_the_way(change.files)
         clashes = [self._clash(change, path, each) for path, each in ways.items()]
         if clashes and self._strategy != "ours_last":

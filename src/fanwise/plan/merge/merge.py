@@ -48,11 +48,10 @@ def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) ->
     found = lay(git, base, changes, strategy)
     files = {path: blob for each in found.laid for path, blob in each.files.items()}
     commit = chain(git, base, [ChainCommit(files, "merged")])[-1] if files else base
-    return merged_of(found, tree_of(git, commit))
+    return merge_result(found, tree_of(git, commit))
 
 
-def merged_of(found: UnwrittenMerge, tree: str) -> MergeResult:
-    """What is to be told of a merge."""
+def merge_result(found: UnwrittenMerge, tree: str) -> MergeResult:
     return MergeResult(
         tree=tree,
         leaves=tuple(each.leaf for each in found.laid),

@@ -129,9 +129,7 @@ def _branch(git: Git, name: str, commit: str) -> str:
                     raise
             else:
                 return wanted
-    raise NotApplied(
-        f"there are {_MOST} branches {name} already", f"Remove some: git branch -D {name}"
-    )
+    raise NotApplied(f"there are {_MOST} branches {name} ", f"Remove some: git branch -D {name}")
 
 
 def _remove(git: Git, name: str, commit: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fanwise.plan.merge.merge import LeafEdits, lay, merged_of
+from fanwise.plan.merge.merge import LeafEdits, lay, merge_result
 from fanwise.plan.merge.symbols import broken
 from fanwise.plan.merge.trees import NOBODY, ChainCommit, chain, tree_of
 from fanwise.plan.model.change import Change
@@ -49,7 +49,7 @@ def merge_step(
     ]
     commits = chain(git, base, steps, author=signed.author, when=signed.when)
     commit = commits[-1] if commits else base
-    merged = merged_of(found._replace(laid=tuple(laid)), tree_of(git, commit))
+    merged = merge_result(found._replace(laid=tuple(laid)), tree_of(git, commit))
     inside = [by_leaf[leaf] for leaf in merged.leaves]
     return MergeStep(merged=merged, commit=commit, broken=broken(git, base, merged.tree, inside))
 

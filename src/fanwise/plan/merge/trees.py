@@ -100,7 +100,6 @@ def blobs_at(git: Git, commit: str) -> dict[str, Blob]:
 
 
 def tree_of(git: Git, commit: str) -> str:
-    """Return the name of a commit's tree."""
     return git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}")
 
 

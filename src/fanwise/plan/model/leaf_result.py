@@ -32,7 +32,7 @@ class SubPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeafResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaf that is done."""
+    """The result of a leaf that is done."""
 
     leaf: str
     status: Literal["changed", "unchanged", "split"]

@@ -58,7 +58,7 @@ class MovedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The tree with all that goes together."""
+    """A merged tree, and what did not fit into it."""
 
     tree: str
     leaves: tuple[str, ...]
@@ -114,7 +114,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan leaves behind."""
+    """The branch and the patch that a plan leaves behind."""
 
     commit: str
     branch: str | None = None

@@ -36,14 +36,14 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileNote(NamedTuple):
-    """A file, and what is to be said of it."""
+    """A remark about a file or a leaf."""
 
     path: str
     why: str
 
 
 class Hub(NamedTuple):
-    """A file that so many others import."""
+    """A file that many others import."""
 
     path: str
     importers: int
@@ -56,7 +56,6 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def by_id(self) -> Mapping[str, Node]:
-        """Every node."""
         return {node.id: node for node in self.nodes}
 
     @property
@@ -71,7 +70,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def owners(self) -> Mapping[str, str]:
-        """The leaf of each file."""
+        """The id of the leaf that has each file."""
         return {path: leaf.id for leaf in self.leaves for path in leaf.files}
 
     def above(self, node: Node) -> Iterator[Node]:

@@ -100,5 +100,4 @@ class _Priority:
 
 
 def needs_of(item: PlanItem) -> Mapping[str, int]:
-    """Which permits an item takes."""
     return {} if item.kind in ("merge", "result") else {WORKSPACES: 1}

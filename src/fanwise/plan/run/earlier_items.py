@@ -28,7 +28,7 @@ class EarlierItems(msgspec.Struct, frozen=True, kw_only=True):
     """All others."""
 
 
-def earlier(run: Run, git: Git, path: str) -> EarlierItems:
+def read_earlier_items(run: Run, git: Git, path: str) -> EarlierItems:
     """Look into the journal, and whether git still has what it speaks of: nothing else names it.
 
     `path` is that of the plan's fan-out in the run.

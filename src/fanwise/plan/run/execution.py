@@ -11,7 +11,7 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current, path_here, with_own_caps
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.run.drive import Took, drive
-from fanwise.plan.run.earlier_items import earlier
+from fanwise.plan.run.earlier_items import read_earlier_items
 from fanwise.plan.run.item_work import ItemWork
 from fanwise.plan.run.keep_changes import keep_changes
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
@@ -33,7 +33,7 @@ async def execute(
 ) -> PlanState:
     """Do all sub-plans, and bring together what they changed."""
     spec, base = resolved.spec, resolved.base
-    before = await in_thread(earlier, run, resolved.git, path_here(FAN_OUT, run))
+    before = await in_thread(read_earlier_items, run, resolved.git, path_here(FAN_OUT, run))
     known = board_of(spec, base, resolved.work, bisect=bisect)
     counts = reusable_success if _retries(run) else reusable
     board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed)

@@ -78,7 +78,7 @@ class ItemWork:
         return self._workspaces
 
     async def perform(self, item: PlanItem) -> Any:
-        """Any of them."""
+        """Perform an item, and return its value as plain data."""
         return msgspec.to_builtins(replace(await self._perform(item), of=item.of))
 
     async def _perform(self, item: PlanItem) -> Any:
@@ -159,7 +159,7 @@ class ItemWork:
         return self._cones.of(leaf.files, judging_tests(leaf.files, self._how.imports, patterns))
 
     def _try_of(self, conflict: Conflict) -> Try:
-        """Why a leaf is done again, as it is told."""
+        """Describe a conflict as a failed try, for the second run of a leaf."""
         titles = [self._tree().by_id[each].title for each in conflict.others]
         return Try(
             stage="merge",
@@ -170,7 +170,7 @@ class ItemWork:
         )
 
     async def _check(self, item: PlanItem) -> CheckResult:
-        """The whole of it, at the merged commit."""
+        """Run the check on the merged commit, in a full checkout."""
         spec = self._case.spec
         assert spec.check_ is not None
         settings = settings_for(None, spec.env, sandbox=spec.sandbox)
@@ -193,7 +193,6 @@ class ItemWork:
 
 
 def sparse_folders_of(resolved: ResolvedPlan) -> SparseFolders:
-    """Which folders each sub-plan has."""
     spec, inside = resolved.spec, resolved.place.inside
     asked = spec.sparse if isinstance(spec.sparse, tuple) else ()
     further = {f"{inside}/{each}" if inside else each for each in asked}

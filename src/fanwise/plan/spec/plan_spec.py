@@ -52,7 +52,6 @@ class SplitSpec(SpecModel):
 
     @property
     def rules(self) -> Rules:
-        """As the split takes them."""
         return Rules(**self.model_dump())
 
 
@@ -72,7 +71,7 @@ class EachSpec(SpecModel):
 
     @property
     def kind(self) -> str:
-        """Which of the four it is."""
+        """The one of `command`, `model`, `call` and `workflow` that is given."""
         return next(name for name in KINDS if getattr(self, name) is not None)
 
     @model_validator(mode="after")
@@ -80,9 +79,11 @@ class EachSpec(SpecModel):
         given = [name for name in KINDS if getattr(self, name) is not None]
         if len(given) != 1:
             there = f"; it has {' and '.join(f'`{name}`' for name in given)}" if given else ""
-            raise ValueError(f"`each` has one of `command`, `model`, `call`, `workflow`{there}")
+            raise ValueError(
+                f"`each` needs exactly one of `command`, `model`, `call`, `workflow`{there}"
+            )
         if self.model is None and (self.retry is not None or self.options != OptionsSpec()):
-            raise ValueError("`options` and `retry` of `each` are those of a `model`")
+            raise ValueError("`options` and `retry` of `each` need a `model`")
         return self
 
 
@@ -124,7 +125,7 @@ class PlanSpec(LimitsSpec):
     def check_together(self, where: Where) -> None:
         """What fields must say of one another. `BadSpec`."""
         if not self.goal.strip():
-            raise where.at("goal").bad("must say something")
+            raise where.at("goal").bad("must not be empty")
         if self.split.min_files > self.split.max_files:
             least, most = self.split.min_files, self.split.max_files
             named = "min_files" if "min_files" in self.split.model_fields_set else "max_files"
@@ -135,7 +136,9 @@ class PlanSpec(LimitsSpec):
             _inside(self.sparse, where.at("sparse"))
         for field in ("caps", "rates"):
             if RESERVED in getattr(self, field):
-                raise where.at(field, RESERVED).bad("is the run's own; see `max_parallel`")
+                raise where.at(field, RESERVED).bad(
+                    "is reserved for the run; set `max_parallel` instead"
+                )
 
 
 def _inside(patterns: tuple[str, ...], where: Where) -> None:

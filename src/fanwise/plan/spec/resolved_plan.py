@@ -38,7 +38,7 @@ class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tree(self) -> Tree:
-        """The sub-plans, as they were made."""
+        """The sub-plans as they were split."""
         return self.base.split.tree
 
     @property
@@ -66,7 +66,7 @@ class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
         return Caps({RESERVED: slots})
 
     def _most(self, leaf: Node) -> int:
-        """How many leaves it may come to."""
+        """The most leaves that it may be split into."""
         return max(1, len(leaf.files)) if leaf.depth < self.spec.split.max_depth else 1
 
 
@@ -133,7 +133,9 @@ def _check_folders(
     for number, folder in enumerate(folders):
         path = str(PurePosixPath(inside, folder.removesuffix(FILES_ONLY)))
         if git.run("cat-file", "-e", f"{commit}:{path}")[0] != 0:
-            raise where.at(number).bad(f"there is no {folder!r} in the commit that all starts from")
+            raise where.at(number).bad(
+                f"there is no {folder!r} in the commit that the plan starts from"
+            )
 
 
 def _no_files(spec: PlanSpec, left_out: Sequence[str]) -> str:

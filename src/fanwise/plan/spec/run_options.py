@@ -8,7 +8,7 @@ from fanwise.errors import UsageError
 
 
 class PlanRunOptions(msgspec.Struct, frozen=True):
-    """What somebody wants of a plan, this time."""
+    """The options of `fanwise run` and `resume` for a plan."""
 
     bisect: bool = False
     """If the check fails, find the sub-plans to leave out."""
@@ -24,13 +24,13 @@ class PlanRunOptions(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(rerun: str | None = None, **options: bool) -> PlanRunOptions:
-        """From the options. `UsageError`."""
+        """Check the options. `UsageError`."""
         if rerun not in (None, "failed"):
             raise UsageError(
-                f"--rerun {rerun} means nothing to `plan`",
-                "Give failed; what has changed runs anew by itself",
+                f"--rerun {rerun} is not an option of `plan`",
+                "Use `--rerun failed`; sub-plans that have changed run again by themselves",
             )
         asked = PlanRunOptions(retry_failed=rerun == "failed", **options)
         if asked.apply and asked.rollback:
-            raise UsageError("--apply and --rollback are both given", "Leave one out")
+            raise UsageError("--apply and --rollback exclude each other", "Leave one out")
         return asked

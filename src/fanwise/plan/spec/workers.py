@@ -28,7 +28,7 @@ def workflow_of(spec: PlanSpec, where: Where) -> dict[str, Any] | None:
 
 
 def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) -> LeafWorker:
-    """Whoever it is, ready to work. `FanwiseError`."""
+    """The worker that the file asks for. `FanwiseError`."""
     each = spec.each
     if each.command is not None:
         return CommandWorker(each.command)
@@ -74,7 +74,7 @@ def _check(line: str, names: Sequence[str], where: Where) -> None:
         # Lines are full of braces, of awk and of the shell's own: only what is meant for us.
         meant = found.start() in alone or get_close_matches(name, names, n=1)
         if name not in names and meant:
-            raise where.bad(f"{{{name}}} is nothing here{_instead(name, names)}")
+            raise where.bad(f"{{{name}}} has no meaning here{_instead(name, names)}")
     try:
         if names:
             check_line(line, names)

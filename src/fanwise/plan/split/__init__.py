@@ -78,11 +78,11 @@ def _known(files: Iterable[PlanFile]) -> dict[str, PlanFile]:
     for file in files:
         if file.path.startswith("/") or ".." in file.path.split("/"):
             raise UsageError(
-                f"{file.path} is not a path from the top of the code base on",
-                "Read files by files_of(paths, root), which takes absolute paths too",
+                f"{file.path} is not a path relative to the top of the code base",
+                "Read files with files_of(paths, root): it accepts absolute paths too",
             )
         if known.setdefault(file.path, file) != file:
-            raise UsageError(f"{file.path} is there twice", "Give each file once")
+            raise UsageError(f"{file.path} is given twice", "Give each file once")
     if not known:
         raise UsageError("there are no files to split", "See which files match the patterns")
     return known

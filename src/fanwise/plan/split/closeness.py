@@ -55,7 +55,6 @@ def beside(paths: Iterable[str]) -> Edges:
 
 
 def weights_of(paths: Sequence[str], *edges: Edges) -> list[dict[int, float]]:
-    """All of it by the numbers of the files."""
     number = {path: place for place, path in enumerate(paths)}
     near: list[dict[int, float]] = [{} for _ in paths]
     for each in edges:

@@ -110,10 +110,12 @@ def files_of(paths: Iterable[str | Path], root: Path) -> Listing:
         if not path.is_relative_to(top):
             path = path.parent.resolve() / path.name  # the same folder by another name
         if not path.is_relative_to(top):
-            raise UsageError(f"{given} is outside of {root}", "Name files below one folder")
+            raise UsageError(f"{given} is not below {root}", "Name files below one folder")
         kind = _kind(path)
         if kind is None:
-            raise UsageError(f"there is no file {given}", f"Paths are absolute, or from {root} on")
+            raise UsageError(
+                f"there is no file {given}", f"Give absolute paths, or paths relative to {root}"
+            )
         kinds[path.relative_to(top).as_posix()] = kind
     return _listing(kinds, "", (), lambda wanted: _contents(top, wanted))
 

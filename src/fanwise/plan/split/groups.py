@@ -41,5 +41,4 @@ class Groups:
         self.tokens[other] = 0
 
     def alive(self) -> list[int]:
-        """Those that are still groups."""
         return [place for place, members in enumerate(self.members) if members]

@@ -29,7 +29,6 @@ class Patterns:
                        for each in self._given]  # fmt: skip
 
     def match(self, path: str) -> bool:
-        """Whether a file is chosen."""
         chosen = self._all
         for expression, adds, _ in self._rules:
             if chosen != adds and expression.match(path):

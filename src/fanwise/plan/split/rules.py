@@ -41,10 +41,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         if self.min_files > self.max_files:
             raise UsageError(
                 f"min_files ({self.min_files}) is more than max_files ({self.max_files})",
-                "No leaf could be right: lower one or raise the other",
+                "Lower min_files or raise max_files",
             )
         if not 1 <= self.stretch < float("inf"):
-            raise UsageError(f"stretch is {self.stretch:g}", "Give stretch a number from 1 on")
+            raise UsageError(f"stretch is {self.stretch:g}", "Give stretch a number of at least 1")
         return self
 
     def fits(self, files: int, tokens: int) -> bool:

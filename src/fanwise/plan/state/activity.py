@@ -51,7 +51,6 @@ class Activity:
         """Whether leaves come after others: then a failure changes more than one."""
 
     def __call__(self, event: events.Event) -> None:
-        """Take note of an event of the run."""
         if isinstance(event, events.StageBegan):
             self._stage(event)
         elif getattr(event, "path", None) != FAN_OUT:
@@ -80,7 +79,6 @@ class Activity:
                     self.recent.append(leaf)
 
     def state(self, leaf: str) -> State:
-        """The state of a leaf."""
         return self._states.get(leaf, "queued")
 
     def counts(self, node: Node) -> Mapping[State, int]:

@@ -63,7 +63,6 @@ class PlanBoard:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is to be done any more."""
         joined = self.merge_phase is not None and self.merge_phase.over
         return joined or self.fatal is not None or self._halted_by is not None
 
@@ -73,7 +72,7 @@ class PlanBoard:
         return self._halted_by or (None if self.merge_phase is None else self.merge_phase.halted)
 
     def begin(self) -> list[PlanItem]:
-        """What can be done at once."""
+        """The items that can start at once."""
         return self._go_on()
 
     def take(self, item: PlanItem, outcome: Outcome[Any]) -> list[PlanItem]:
@@ -165,7 +164,7 @@ class PlanBoard:
         self._queue.failed(leaf)
 
     def _limit(self) -> int:
-        """How many leaves would be done one at a time."""
+        """How many leaves a run with one at a time would start."""
         order, failures = self._queue.order, self._failures
         while failures and not self._fails(order[failures[0]].id):
             heappop(failures)

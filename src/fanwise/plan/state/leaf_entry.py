@@ -12,7 +12,7 @@ from fanwise.plan.model.states import State
 
 
 class LeafEntry:
-    """One leaf."""
+    """What the board knows of one leaf."""
 
     def __init__(self, node: Node) -> None:
         self.node = node

@@ -34,7 +34,7 @@ class LeafQueue:
             self._join(leaf)
 
     def done(self, leaf: str) -> None:
-        """Those that waited for it only are free."""
+        """Free the leaves that waited only for this one."""
         for follower in self._followers.get(leaf, ()):
             self._missing[follower] -= 1
             self._free_if_ready(follower)

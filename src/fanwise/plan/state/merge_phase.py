@@ -52,13 +52,13 @@ class MergePhase:
         return () if self.step is None else self.step.broken
 
     def begin(self) -> list[PlanItem]:
-        """Merge all, if something was changed."""
+        """Merge all changes, if there are any."""
         return [self._merge()] if self._in() else self._end()
 
     # -- what comes back ------------------------------------------------------------------------
 
     def merged(self, item: PlanItem, step: MergeStep) -> list[PlanItem]:
-        """So much goes together."""
+        """Take the result of a merge."""
         self.steps.append(step)
         if item.without:
             return [self._check(step, item.without)]
@@ -91,7 +91,7 @@ class MergePhase:
         return self._after_merge(self.step)
 
     def checked(self, item: PlanItem, found: CheckResult) -> list[PlanItem]:
-        """The merged tree is right, or not."""
+        """Take the result of a check."""
         step = self.steps[-1]
         self.checks.append(found)
         if found.passed:
@@ -105,7 +105,7 @@ class MergePhase:
         return self._blame()
 
     def left(self, result: PublishedResult) -> list[PlanItem]:
-        """The branch or the patch is there."""
+        """Take the published result."""
         self.result = result
         return self._end()
 

@@ -70,7 +70,6 @@ class LeafState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The id of its node."""
         return self.node.id
 
     @property
@@ -80,7 +79,7 @@ class LeafState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last(self) -> LeafResult | None:
-        """Its last result."""
+        """The result of its last run."""
         return self.again or self.result
 
     @property
@@ -135,16 +134,14 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def by_id(self) -> Mapping[str, LeafState]:
-        """The leaves."""
+        """The leaves by their ids."""
         return {each.id: each for each in self.leaves}
 
     @cached_property
     def by_state(self) -> Mapping[State, int]:
-        """How many leaves are in which state."""
         return Counter(each.state for each in self.leaves)
 
     def count(self, *states: State) -> int:
-        """How many leaves are in one of these states."""
         return sum(self.by_state.get(state, 0) for state in states)
 
     @property
@@ -266,7 +263,7 @@ def _reason(entry: LeafEntry, entries: Mapping[str, LeafEntry], tree: Tree) -> s
 
 
 def tries_of(fields: Mapping[str, Any]) -> tuple[Try, ...]:
-    """Those that an error tells of."""
+    """The failed tries in the fields of an error."""
     try:
         return msgspec.convert(msgspec.to_builtins(fields.get("tries") or ()), tuple[Try, ...])
     except (msgspec.ValidationError, TypeError):  # cut by the journal, or an error of another kind

@@ -37,7 +37,7 @@ class PlanPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def policy_of(spec: PlanSpec, base: PlanBase, work: str, *, bisect: bool) -> PlanPolicy:
-    """What the file says."""
+    """The policy that a file asks for."""
     shared = Names(base.inside).patterns(spec.shared)
     patterns = Patterns(shared)
     return PlanPolicy(

@@ -49,7 +49,6 @@ class RecordedStep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """merge, check or result."""
         return self.span.key.partition(":")[0]
 
 
@@ -81,7 +80,6 @@ class RecordedPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def goal(self) -> str:
-        """The goal of the plan."""
         return str(self.plan.get("goal", ""))
 
     @property
@@ -99,7 +97,7 @@ class RecordedPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
-    """Replay its records."""
+    """Replay the records of a run."""
     stored = JSON.decode(run.spec)
     base = msgspec.convert(stored, PlanBase)
     records = {each.key: each for each in items_of(journal, run.id)}
@@ -178,7 +176,6 @@ class _Reader:
         )
 
     def steps(self) -> Iterator[RecordedStep]:
-        """Merges, checks and the result."""
         for key, record in self._records.items():
             if key.partition(":")[0] not in LIVE and record.started_at is not None:
                 error = "" if record.error is None else one_line(decode_error(record.error))

@@ -12,7 +12,7 @@ from fanwise.plan.views.next_commands import Commands
 from fanwise.plan.views.text import (
     broken_line,
     conflict_line,
-    counted,
+    counts_line,
     moved_line,
     plural,
     request_line,
@@ -28,8 +28,8 @@ MOST = 10
 def output_lines(
     resolved: ResolvedPlan, state: PlanState, delivery: Delivery, commands: Commands
 ) -> list[str]:
-    """What the person asked for."""
-    lines = [counted(state)]
+    """The lines for stdout: what became of the plan, and where the result is."""
+    lines = [counts_line(state)]
     result = state.result
     if result is None:
         return lines
@@ -54,7 +54,7 @@ def output_lines(
 
 
 def note_lines(state: PlanState, delivery: Delivery, commands: Commands) -> list[str]:
-    """What the person should know."""
+    """The lines for stderr: what needs attention, and what to do about it."""
     parts = (
         _halted(state),
         _leaves(state, "failed", "failed"),

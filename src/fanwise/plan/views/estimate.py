@@ -67,7 +67,7 @@ def _usd(name: str, tokens: Tokens, price: Any) -> float | None:
 
 
 def facts_of(resolved: ResolvedPlan, estimate: PlanEstimate) -> dict[str, Any]:
-    """The same for programs."""
+    """The same as plain data."""
     base = resolved.base
     return {
         "base": base.commit,
@@ -131,9 +131,9 @@ def _spent(resolved: ResolvedPlan, estimate: PlanEstimate) -> Iterator[str]:
     known = f"; {kept} of {len(resolved.tree.leaves)} are known from before" if kept else ""
     if resolved.spec.each.model is None:
         what = "command" if resolved.spec.each.command is not None else "call"
-        yield f"{plural(estimate.leaves, what)} to run{known}; what they spend is theirs"
+        yield f"{plural(estimate.leaves, what)} to run{known}; what they spend is not known"
     else:
-        usd = "a price that is unknown" if estimate.usd is None else f"${estimate.usd:.4g}"
+        usd = "an unknown price" if estimate.usd is None else f"${estimate.usd:.4g}"
         yield (
             f"{plural(estimate.requests, 'request')}, about {estimate.input_tokens:,} tokens "
             f"in and {estimate.output_tokens:,} out, {usd}, if none is tried again{known}"
@@ -150,10 +150,10 @@ def _around(resolved: ResolvedPlan) -> Iterator[str]:
     if is_sparse(spec.sparse, base.files):
         yield f"sparse: each has the folders that its sub-plan needs, of {base.files:,} files"
     if spec.verify is not None or spec.check_ is not None:
-        problem = "" if spec.sandbox else "the file says so"
+        problem = "" if spec.sandbox else "the file turns it off"
         problem = problem or unusable() or ""
         if problem:
-            yield f"verify and check run without a sandbox, for {problem}"
+            yield f"verify and check run without a sandbox: {problem}"
 
 
 def _odd(resolved: ResolvedPlan) -> Iterator[str]:

@@ -15,8 +15,6 @@ from fanwise.plan.state.activity import Activity
 
 
 class ShownNode(NamedTuple):
-    """A node that is shown."""
-
     node: Node
     twig: str
     """What stands before its name, from the root on."""

@@ -36,7 +36,6 @@ class LiveTree:
         self._now = Activity(tree)
 
     def __call__(self, event: events.Event) -> None:
-        """Take note of it."""
         self._now(event)
 
     def took(self, board: PlanBoard, item: PlanItem) -> None:
@@ -44,7 +43,7 @@ class LiveTree:
         self._now.took(board, item)
 
     def lines(self, now: float, rows: int, width: int) -> Sequence[Line]:
-        """As it is at this time."""
+        """The drawing at this time: at most so many lines."""
         root = self._now.tree.root
         steps = [_step_line(doing, now) for doing in self._now.steps.values()][-1:]
         top: Line = [(root.title or "plan", "bold"), *self._states_of(root, now)[1:]]

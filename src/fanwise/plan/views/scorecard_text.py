@@ -30,7 +30,6 @@ def share(value: float | None) -> str:
 
 
 def scorecard_lines(split: Split) -> list[str]:
-    """The scorecard as lines."""
     rows = list(figures(split.scorecard))
     wide, wider = (max(len(row[n]) for row in rows) for n in (0, 1))
     return [f"{name:<{wide}}  {value:>{wider}}  {about}" for name, value, about in rows]

@@ -11,7 +11,6 @@ from fanwise.view.html import Section, Templates, Tile
 
 
 def split_page(split: Split, name: str) -> str:
-    """The whole document."""
     templates = Templates("fanwise.plan.views")
     return templates.page(
         "split_page.html",
@@ -24,7 +23,6 @@ def split_page(split: Split, name: str) -> str:
 
 
 def scorecard_tiles(card: Scorecard) -> list[Tile]:
-    """The scorecard."""
     return [Tile(*each) for each in figures(card)]
 
 

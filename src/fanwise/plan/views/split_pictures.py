@@ -24,8 +24,6 @@ NAMED = 48
 
 
 class Box(NamedTuple):
-    """A rectangle."""
-
     x: float
     y: float
     width: float

@@ -27,7 +27,7 @@ MOST_FILES = 5
 FOR_ALL = "all of them: fanwise show RUN --items"
 
 
-def told_lines(found: RecordedPlan, *, fully: bool) -> list[str]:
+def show_lines(found: RecordedPlan, *, fully: bool) -> list[str]:
     """A run for `fanwise show`: a few lines, or everything."""
     lines = summary_lines(found, most=None if fully else MOST_NAMED)
     if not fully:
@@ -41,7 +41,7 @@ def summary_lines(found: RecordedPlan, most: int | None = MOST_NAMED) -> list[st
     """What became of it; of long lists at most so many."""
     state = found.state
     return [
-        counted(state),
+        counts_line(state),
         *_few((_why_line(each) for each in state.leaves if _is_told(each)), most),
         *_titled("conflicts", [conflict_line(each, state) for each in state.conflicts], most),
         *_titled("decided", [taken_line(each, state) for each in state.taken], most),
@@ -54,7 +54,7 @@ def summary_lines(found: RecordedPlan, most: int | None = MOST_NAMED) -> list[st
     ]
 
 
-def counted(state: PlanState) -> str:
+def counts_line(state: PlanState) -> str:
     """`130 sub-plans: 2 running, 1 failed, 57 done, 70 queued`."""
     counts: Counter[State] = Counter(state.by_state)
     returned = counts.pop("split", 0)

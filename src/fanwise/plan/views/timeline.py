@@ -39,7 +39,6 @@ class TimelineRow(NamedTuple):
 
     @property
     def about(self) -> str:
-        """In words."""
         return ", ".join(bar.about for bar in self.bars if bar.class_ != WAITING)
 
 
@@ -55,7 +54,7 @@ class Timeline(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether the rows are shown at once."""
+        """Whether the rows are unfolded."""
         return len(self.rows) <= FEW
 
     def bars(self, row: TimelineRow) -> Iterator[tuple[float, float, str, str]]:

@@ -76,12 +76,12 @@ def _row(node: Node, state: PlanState, counts: Counts) -> TreeBranch | LeafRow:
 
 
 def _calls(counts: Counts, node: Node) -> bool:
-    """Whether somebody should look at it."""
+    """Whether it needs attention."""
     return any(state in WRONG or state in ACTIVE for state in counts[node.id])
 
 
 def leaf_about(leaf: LeafState) -> str:
-    """Its size, its time and its tries."""
+    """Its size, duration and failed tries."""
     about = [plural(len(leaf.node.files), "file")]
     if leaf.node.spine:
         about.append("spine")

@@ -87,7 +87,6 @@ def _told(tree: Tree, node: Node) -> str:
 
 
 def leaf_count(tree: Tree, node: Node) -> tuple[int, int]:
-    """How many leaves and files are below a node."""
     if not node.children:
         return 1, len(node.files)
     counts = [leaf_count(tree, tree.by_id[name]) for name in node.children]
@@ -95,5 +94,4 @@ def leaf_count(tree: Tree, node: Node) -> tuple[int, int]:
 
 
 def thousands(tokens: int) -> str:
-    """Tokens, shortly."""
     return f"{tokens} tok" if tokens < 1000 else f"{tokens / 1000:.0f}k tok"

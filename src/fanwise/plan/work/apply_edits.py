@@ -54,19 +54,19 @@ def _encodable(name: str, text: str | None) -> str | None:
     try:
         (text or "").encode()
     except UnicodeEncodeError:
-        raise BadAnswer(f"the text of `{name}` has characters that are none") from None
+        raise BadAnswer(f"the text of `{name}` has invalid characters") from None
     return text
 
 
 def _one(edit: Edit, now: str | None) -> str | None:
     if edit.kind == "DELETE":
         if now is None:
-            raise BadAnswer(f"`{edit.name}` is to be deleted, and is not there")
+            raise BadAnswer(f"`{edit.name}` is to be deleted, but does not exist")
         return None
     if edit.kind == "FILE":
         return _ended_as(now, edit.text)
     if now is None:
-        raise BadAnswer(f"`{edit.name}` is not there: write a new file with `FILE:`")
+        raise BadAnswer(f"`{edit.name}` does not exist: write a new file with `FILE:`")
     for search, replace in edit.pairs:
         now = _replaced(edit.name, now, _ended_as(now, search), _ended_as(now, replace))
     return now
@@ -86,8 +86,8 @@ def _replaced(name: str, text: str, search: str, replace: str) -> str:
         search, replace, times = search.rstrip("\r\n"), replace.rstrip("\r\n"), 1
     if times != 1:
         shown = search.strip().partition("\n")[0][:80]
-        where = "is not there" if times == 0 else f"is there {times} times"
-        raise BadAnswer(f"a search in `{name}` must be there exactly once, and {where}: {shown!r}")
+        where = "it matches nowhere" if times == 0 else f"it matches {times} times"
+        raise BadAnswer(f"a search in `{name}` must match exactly once, but {where}: {shown!r}")
     return text.replace(search, replace)
 
 
@@ -106,10 +106,10 @@ def read_text(workspace: Workspace, path: str) -> str | None:
     try:
         target = inside(workspace.root, path)
         if target.is_symlink() or (target.exists() and not target.is_file()):
-            raise BadAnswer(f"`{path}` is no plain file")
+            raise BadAnswer(f"`{path}` is not a regular file")
         return target.read_bytes().decode() if target.exists() else None
     except UnicodeDecodeError:
-        raise BadAnswer(f"`{path}` is no text in UTF-8") from None
+        raise BadAnswer(f"`{path}` is not UTF-8 text") from None
     except UsageError:
         raise BadAnswer(f"`{path}` leads out of the repository") from None
     except (OSError, RuntimeError) as error:  # the latter: links in a circle

@@ -46,16 +46,13 @@ class CallWorker(LeafWorker):
 
     @property
     def name(self) -> str:
-        """The function's."""
         return self._name
 
     @property
     def splitting(self) -> str:
-        """By what it returns."""
         return 'Instead of editing you may hand back parts of it: return {"subplans": [...]}.'
 
     async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
-        """Call it."""
         given = Work(
             root=workspace.path, files=ask.here, goal=ask.goal, prompt=ask.prompt,
             id=ask.leaf.id, title=ask.leaf.title, tries=ask.tries,
@@ -76,10 +73,10 @@ def _worked(returned: Any, ask: WorkRequest) -> WorkResult:
         return WorkResult(said=tail(returned or ""))
     if not isinstance(returned, dict) or not set(returned) <= {"said", "subplans"}:
         kind = type(returned).__name__
-        raise WorkFailed(f"it gave a {kind}, and not None, a text, or `said` and `subplans`")
+        raise WorkFailed(f"it returned a {kind} instead of None, a text, or `said` and `subplans`")
     said = returned.get("said") or ""
     if not isinstance(said, str):
-        raise WorkFailed(f"`said` is a {type(said).__name__}, and no text")
+        raise WorkFailed(f"`said` is a {type(said).__name__}, not a text")
     try:
         plain = msgspec.to_builtins(returned.get("subplans"))
         return WorkResult(said=tail(said), subplans=subplans_of(plain, ask))

@@ -25,7 +25,7 @@ from fanwise.kernel.virtual import outside
 from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, too_slow
 from fanwise.plan.work.subplans import read_subplans
-from fanwise.plan.work.words import WORK, check_line, filled
+from fanwise.plan.work.words import WORK, check_line, fill
 from fanwise.processes import Command, CommandResult, run_command
 from fanwise.processes.result import ending_in_words
 from fanwise.workspaces import Workspace, environment
@@ -46,19 +46,16 @@ class CommandWorker(LeafWorker):
 
     @property
     def name(self) -> str:
-        """The command, as one would type it."""
         return self._line
 
     @property
     def splitting(self) -> str:
-        """By a file."""
         return (
             "Instead of editing you may hand back parts of it. Write them as JSON to the file that "
             f"the environment variable {PREFIX}SUBPLANS names."
         )
 
     async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
-        """Run it to its end."""
         subplans = scratch / "subplans.json"
         command = self._command(ask, workspace, scratch, subplans)
         try:
@@ -85,7 +82,7 @@ class CommandWorker(LeafWorker):
             "goal": ask.goal,
             "subplans": str(subplans),
         }
-        line, values = filled(self._line, {**single, "files": ask.here})
+        line, values = fill(self._line, {**single, "files": ask.here})
         return Command(
             line,
             *values,

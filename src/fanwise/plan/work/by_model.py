@@ -73,16 +73,13 @@ class ModelWorker(LeafWorker):
 
     @property
     def name(self) -> str:
-        """The model's."""
         return self._model.name
 
     @property
     def splitting(self) -> str:
-        """By a block of the answer."""
         return _SPLITTING
 
     async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
-        """Ask, and apply the answer."""
         contents, hidden = await in_thread(files_shown, ask, workspace, self._file_tokens)
         said = f"{contents}\n\n{ask.prompt}"
         async with in_time(ask.timeout):

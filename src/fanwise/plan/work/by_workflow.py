@@ -44,18 +44,15 @@ class WorkflowWorker(LeafWorker):
 
     @property
     def name(self) -> str:
-        """The file."""
         return self._document.name
 
     @property
     def splitting(self) -> str:
-        """By a file, if it asks for its name."""
         if "subplans" not in self._declared:
             return ""
         return "Instead of editing you may hand back parts of it, as JSON in the file `subplans`."
 
     async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
-        """Execute all of its steps."""
         subplans = scratch / "subplans.json"
         prompt = scratch / "prompt.md"
         prompt.write_bytes(ask.prompt.encode("utf-8", "surrogateescape"))
@@ -73,7 +70,9 @@ class WorkflowWorker(LeafWorker):
             end = await self._end(given, workspace)
         said = tail("\n".join([*end.output, *end.notes]))
         if end.exit_code == PAUSED:
-            raise WorkFailed("it waits for somebody, and here nobody can answer", said, final=True)
+            raise WorkFailed(
+                "it waits for an answer, and nobody can give one here", said, final=True
+            )
         if end.exit_code != 0:
             raise WorkFailed(next(iter(end.notes), f"exit code {end.exit_code}"), said)
         return WorkResult(said=said, subplans=read_subplans(subplans, ask))

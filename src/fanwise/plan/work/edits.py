@@ -61,22 +61,22 @@ class ParsedAnswer(NamedTuple):
 
 
 def read_answer(text: str) -> ParsedAnswer:
-    """All of its edits. `BadAnswer`."""
+    """Parse the edits in an answer. `BadAnswer`."""
     if len(text) > MOST:
-        raise BadAnswer(f"it is {len(text):,} characters long, and {MOST:,} is the most")
+        raise BadAnswer(f"it is {len(text):,} characters long; the limit is {MOST:,}")
     if "\0" in text:
-        raise BadAnswer("it has a NUL character in it")
+        raise BadAnswer("it contains a NUL character")
     text = _THOUGHTS.sub("", text.replace("\r\n", "\n"))
     found = _as_json(text.strip())
     answer = _of_json(found) if found is not None else _Reading(text).answer()
     pairs = sum(len(each.pairs) for each in answer.edits)
     if pairs > MOST_PAIRS:
         raise BadAnswer(
-            f"it has {pairs:,} searches, and {MOST_PAIRS:,} is the most: write whole files with "
+            f"it has {pairs:,} searches; the limit is {MOST_PAIRS:,}: write whole files with "
             "`FILE:`"
         )
     if answer.subplans and answer.edits:
-        raise BadAnswer("it has edits and sub-plans: give one or the other")
+        raise BadAnswer("it has both edits and sub-plans: give only one of them")
     return answer
 
 
@@ -107,9 +107,9 @@ class _Reading:
             else:
                 self._at += 1
         if not self._edits and self._subplans is None and not self._nothing:
-            raise BadAnswer("it has no edit in it; if there is nothing to do, it must say NOTHING")
+            raise BadAnswer("it has no edits; if there is nothing to do, it must say NOTHING")
         if self._nothing and (self._edits or self._subplans):
-            raise BadAnswer("it says NOTHING, and has edits")
+            raise BadAnswer("it says NOTHING, but has edits")
         return ParsedAnswer(tuple(self._edits), self._subplans)
 
     def _announced(self, kind: str, rest: str) -> None:
@@ -225,7 +225,7 @@ def _of_json(found: dict[str, Any]) -> ParsedAnswer:
     try:
         given = msgspec.convert(found, _JsonAnswer)
     except msgspec.ValidationError as error:
-        raise BadAnswer(f"its JSON is not as asked: {error}") from None
+        raise BadAnswer(f"its JSON does not have the requested form: {error}") from None
     edits = [Edit("FILE", name, text) for name, text in given.files.items()]
     edits += [Edit("EDIT", each.path, pairs=((each.search, each.replace),)) for each in given.edits]
     edits += [Edit("DELETE", name) for name in given.deletes]
@@ -236,4 +236,4 @@ def _decoded(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadAnswer(f"{what} is no JSON: {error}") from None
+        raise BadAnswer(f"{what} is not valid JSON: {error}") from None

@@ -191,8 +191,7 @@ class _Doing:
         if settled.kept:
             raise _Failed(
                 "subplans",
-                f"it returned sub-plans, and changed {_named(settled.kept)} too: do one or the "
-                "other",
+                f"it returned sub-plans, but also changed {_named(settled.kept)}: do only one",
                 worked.said,
                 anew=True,
             )

@@ -26,7 +26,7 @@ class LeasedPaths(NamedTuple):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What it may have changed."""
+        """The paths that it may change."""
         return tuple(sorted((*self.own, *self.shared, *self.new)))
 
 

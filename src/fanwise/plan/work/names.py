@@ -33,15 +33,15 @@ class Names(msgspec.Struct, frozen=True):
     def top(self, name: str) -> str:
         """The path of what is called so in the folder. `NotInside`."""
         if not name or "\0" in name or name.startswith("/") or name.endswith("/"):
-            raise NotInside(f"{name!r} is no name of a file here")
+            raise NotInside(f"{name!r} is not the name of a file here")
         try:
             os.fsencode(name)
         except UnicodeEncodeError:
-            raise NotInside(f"{name!r} is no name of a file anywhere") from None
+            raise NotInside(f"{name!r} is not a valid file name") from None
         path = posixpath.normpath(posixpath.join(self.inside, name))
         parts = path.split("/")
         if parts[0] == ".." or path == "." or any(part.lower() == ".git" for part in parts):
-            raise NotInside(f"{name!r} is no file of the repository")
+            raise NotInside(f"{name!r} is not a file of the repository")
         return path
 
     def patterns(self, given: Sequence[str]) -> tuple[str, ...]:

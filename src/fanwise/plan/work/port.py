@@ -50,7 +50,6 @@ class WorkRequest(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(map(self.names.here, self.files))
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, for a command or a workflow."""
         return {
             "id": self.leaf.id,
             "title": self.leaf.title,
@@ -104,5 +103,4 @@ async def in_time(seconds: float | None) -> AsyncIterator[None]:
 
 
 def too_slow(seconds: float | None, said: str = "") -> WorkFailed:
-    """What is raised for work that was ended."""
     return WorkFailed(f"it took longer than {seconds or 0:g} s, and was ended", said, cut_off=True)

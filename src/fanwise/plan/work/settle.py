@@ -67,9 +67,7 @@ def _settled(
     workspace: Workspace, leaf: Node, shared: Sequence[str], owners: Mapping[str, str]
 ) -> KeptEdits:
     if nested := workspace.nested():
-        raise UnusableWorkspace(
-            f"it made a git repository inside of this one, which cannot be: {nested[0]}"
-        )
+        raise UnusableWorkspace(f"it created a git repository inside this one: {nested[0]}")
     before = workspace.files_at_base()
     found: dict[str, EditRequest] = {}
     whole: list[bytes] = []
@@ -83,7 +81,7 @@ def _settled(
         if cut:
             whole.append(workspace.diff(now.foreign))
         workspace.restore(now.foreign)
-    raise UnusableWorkspace(f"it goes on changing: {', '.join(now.foreign[:3])}")
+    raise UnusableWorkspace(f"it keeps changing: {', '.join(now.foreign[:3])}")
 
 
 def _requests(
@@ -113,7 +111,7 @@ def _check_names(kept: Sequence[str]) -> None:
     """Nothing that keeps what was changed could keep a name that is no text."""
     for path in kept:
         if _text(path) != path:
-            raise UnusableWorkspace(f"it made a file whose name is no text: {path!r}")
+            raise UnusableWorkspace(f"it created a file whose name is not valid text: {path!r}")
 
 
 def _text(text: str) -> str:

@@ -38,7 +38,7 @@ class SparseFolders:
         """Whether what is there is run, and not only read."""
 
     def of(self, files: Iterable[str], tests: Iterable[str]) -> tuple[str, ...]:
-        """For these files, judged by these tests."""
+        """The folders for these files and these tests."""
         own = dict.fromkeys((*files, *tests))
         if self._runs:
             needed = folders(self._all(own))

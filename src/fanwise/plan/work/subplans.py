@@ -23,7 +23,7 @@ MOST_GOAL = 20_000
 
 
 class BadForm(Exception):
-    """Why what was returned are no sub-plans."""
+    """Why what was returned is not a list of sub-plans."""
 
 
 def read_subplans(file: Path, ask: WorkRequest) -> tuple[SubPlan, ...]:
@@ -32,7 +32,7 @@ def read_subplans(file: Path, ask: WorkRequest) -> tuple[SubPlan, ...]:
         if not file.is_symlink() and not file.exists():
             return ()
         if file.is_symlink() or not file.is_file() or file.stat().st_size > MOST_BYTES:
-            raise BadForm(f"it is no plain file, or has more than {MOST_BYTES:,} bytes")
+            raise BadForm(f"it is not a regular file, or has more than {MOST_BYTES:,} bytes")
         return subplans_of(msgspec.json.decode(file.read_bytes()), ask)
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
         raise WorkFailed(f"the sub-plans that it returned cannot be read: {error}") from error
@@ -45,7 +45,7 @@ def subplans_of(given: Any, ask: WorkRequest) -> tuple[SubPlan, ...]:
     if given is None or given == []:
         return ()
     if ask.depth_left < 1:
-        raise BadForm("it may return none: it is as deep as the plan may go")
+        raise BadForm("it may not return sub-plans: the plan is as deep as it may be")
     if not isinstance(given, list) or len(given) > MOST:
         raise BadForm(f"write a list of at most {MOST} objects")
     return tuple(_subplan(each, number, ask) for number, each in enumerate(given, 1))
@@ -53,12 +53,12 @@ def subplans_of(given: Any, ask: WorkRequest) -> tuple[SubPlan, ...]:
 
 def _subplan(given: Any, number: int, ask: WorkRequest) -> SubPlan:
     if not isinstance(given, dict) or set(given) != {"goal", "files"}:
-        raise BadForm(f"number {number} is no object with `goal` and `files`, and nothing else")
+        raise BadForm(f"number {number} is not an object with exactly `goal` and `files`")
     goal, files = given["goal"], given["files"]
     if not isinstance(goal, str) or not goal.strip() or len(goal) > MOST_GOAL:
-        raise BadForm(f"the goal of number {number} is no text of 1 to {MOST_GOAL:,} characters")
+        raise BadForm(f"the goal of number {number} is not a text of 1 to {MOST_GOAL:,} characters")
     if not isinstance(files, list) or not files:
-        raise BadForm(f"the files of number {number} are no list of names")
+        raise BadForm(f"the files of number {number} are not a list of names")
     found = tuple(_file(each, number, ask) for each in files)
     return SubPlan(goal=goal.strip(), files=tuple(sorted(set(found))))
 
@@ -69,7 +69,7 @@ def _file(given: Any, number: int, ask: WorkRequest) -> str:
     try:
         path = ask.names.top(given)
     except NotInside as error:
-        raise BadForm(f"of number {number}, {error}") from None
+        raise BadForm(f"number {number}: {error}") from None
     if path not in ask.files:
         raise BadForm(f"{given!r} of number {number} is not one of the files of this sub-plan")
     return path

@@ -21,7 +21,7 @@ from fanwise.kernel.virtual import outside
 from fanwise.plan.split.patterns import Patterns
 from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.names import Names
-from fanwise.plan.work.words import VERIFY, Value, filled, named
+from fanwise.plan.work.words import VERIFY, Value, fill, named
 from fanwise.processes import PLAIN, Command, CommandResult, Limits, run_command
 from fanwise.workspaces import Workspace
 
@@ -39,8 +39,6 @@ Verified = Literal["passed", "no tests", "not asked"]
 
 
 class NotVerified(Exception):
-    """It did not pass."""
-
     def __init__(self, reason: str, said: str = "") -> None:
         self.reason = reason
         self.said = said
@@ -75,7 +73,7 @@ async def verify(
     }
     if any(not values[name] for name in named(line, VERIFY)):
         return "no tests"
-    filled_line, given = filled(line, values)
+    filled_line, given = fill(line, values)
     with scratch_folder(workspace) as scratch:
         command = command_in_workspace(
             workspace, filled_line, settings, scratch=scratch, values=given

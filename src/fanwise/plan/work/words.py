@@ -32,10 +32,10 @@ def named(line: str, names: Sequence[str]) -> set[str]:
 
 def check_line(line: str, names: Sequence[str]) -> None:
     """Refuse a line that could not be filled. `UsageError`."""
-    filled(line, {name: ["a"] if name in SEVERAL else "a" for name in names})
+    fill(line, {name: ["a"] if name in SEVERAL else "a" for name in names})
 
 
-def filled(line: str, values: Mapping[str, Value]) -> tuple[str, list[str]]:
+def fill(line: str, values: Mapping[str, Value]) -> tuple[str, list[str]]:
     """The line with parameters in place of the names, and these. `UsageError`."""
     if MARK in line:
         raise UsageError(f"the command {line!r} contains a NUL byte", "Leave it out")

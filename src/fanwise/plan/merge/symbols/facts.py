@@ -42,8 +42,6 @@ class TopLevelName(NamedTuple):
 
 
 class PythonModule(msgspec.Struct, frozen=True):
-    """The names of a module."""
-
     names: dict[str, TopLevelName]
     stars: tuple[Ref, ...]
     dynamic: bool

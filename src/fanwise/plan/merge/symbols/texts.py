@@ -43,7 +43,7 @@ class Texts:
             at = end + size + 2
 
     def raw(self, blob: Blob | None) -> bytes:
-        """Return a content; of no file, none."""
+        """Return the content of a blob; empty for no file."""
         if blob is None:
             return b""
         if blob.name not in self._texts:
@@ -51,11 +51,10 @@ class Texts:
         return self._texts[blob.name]
 
     def text(self, blob: Blob | None) -> str:
-        """Return a content as text."""
         return self.raw(blob).decode("utf-8", "replace")
 
     def module(self, blob: Blob | None) -> PythonModule:
-        """Return what a content defines."""
+        """Return what a blob defines."""
         if blob is None:
             return EMPTY
         if blob.name not in self._modules:

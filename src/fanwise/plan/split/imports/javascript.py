@@ -36,7 +36,6 @@ def javascript_imports(text: str) -> Iterator[str]:
 
 
 def imported_by(path: str, text: str, paths: Collection[str]) -> set[str]:
-    """The files that one imports."""
     found = set()
     for named in javascript_imports(text):
         if named.startswith("."):

@@ -10,7 +10,7 @@ import pytest
 from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.plan.views.page import report
 from fanwise.plan.views.rows import COLUMNS, leaf_table, recorded_document
-from fanwise.plan.views.text import told_lines
+from fanwise.plan.views.text import show_lines
 from tests.plan.views.made import STORY, ended, leaf, recorded, split_of, story, tree, tried
 
 
@@ -20,7 +20,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> RecordedPlan:
 
 
 def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: RecordedPlan) -> None:
-    assert told_lines(whole, fully=False) == [
+    assert show_lines(whole, fully=False) == [
         "11 sub-plans: 1 failed, 1 given up, 1 skipped, 1 left out, 6 done, 1 unchanged; 1 "
         "returned sub-plans",
         "✗ src/c: failed: verify failed (try 2): 2 tests failed",
@@ -49,15 +49,15 @@ def test_one_that_tried_and_is_unchanged_is_not_told_as_one_with_nothing_to_do(
     found = recorded(tmp_path, split_of(tree({"src": ["src/a", "src/b"]})), happened)
     why = "2 tries failed; the last: work: exit code 1"
     line = f"= src/a: unchanged: {why}"
-    assert told_lines(found, fully=False) == ["2 sub-plans: 2 unchanged", line]
-    told = told_lines(found, fully=True)
+    assert show_lines(found, fully=False) == ["2 sub-plans: 2 unchanged", line]
+    told = show_lines(found, fully=True)
     assert {line, "= src/b: unchanged"} <= set(told)
     assert why in report(found).html
     assert [row.get("reason") for row in recorded_document(found)["leaves"]] == [why, None]
 
 
 def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: RecordedPlan) -> None:
-    lines = told_lines(whole, fully=True)
+    lines = show_lines(whole, fully=True)
     text = "\n".join(lines)
     for part in (
         "try 1: work failed: exit code 1 (1.5 s)", "      | exit code 1: the output",
@@ -75,18 +75,18 @@ def test_names_that_are_broken_and_files_that_were_decided_are_told(tmp_path: Pa
     assert (
         "  src.b.total: src/b removed it from src/b.py, now src.b.sum_of; tests/f uses it in "
         "tests/f.py:7"
-    ) in told_lines(found, fully=False)
+    ) in show_lines(found, fully=False)
 
 
 def test_of_many_failures_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
     nodes = [f"n{number:02}" for number in range(14)]
     happened = [(f"leaf:{name}", ValueError("broken")) for name in nodes]
     found = recorded(tmp_path, split_of(tree({"g": nodes})), happened)
-    short = told_lines(found, fully=False)
+    short = show_lines(found, fully=False)
     assert short[0] == "14 sub-plans: 14 failed"
     assert len(short) == 12
     assert short[-1].startswith("… and 4 more")
-    assert "n13: failed" in "\n".join(told_lines(found, fully=True))
+    assert "n13: failed" in "\n".join(show_lines(found, fully=True))
 
 
 def test_there_is_a_row_for_each_leaf_and_a_column_for_all_that_it_has(whole: RecordedPlan) -> None:
