@@ -20,8 +20,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(slow)
 
 
-def pytest_collection_finish() -> None:
-    """Let the collector look only at what tests make: thousands of tests and modules stay."""
+@pytest.fixture(autouse=True, scope="module")
+def _what_stays_is_not_collected() -> None:
+    """Let the collector look only at what tests make, not at all modules and all other tests."""
     gc.collect()
     gc.freeze()
 

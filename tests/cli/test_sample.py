@@ -270,13 +270,17 @@ def test_ctrl_c_twice_closes_the_requests_and_says_how_to_go_on(
 def test_show_says_which_sample_won_and_what_was_wrong_with_the_others(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a cap of 1, the chains take turns."""
+    """With a cap of 1, the chains take turns; a third sample of chain 0 would come too late."""
     (place.path / "s.yaml").write_text(TAKING_TURNS)
+
+    def in_turn(body: dict[str, Any]) -> Answer | str:
+        late = PLACES[body["seed"]] == (0, 2)
+        return Answer(first_byte_s=HANG_S) if late else by_place(body)
 
     async def main(server: ScriptedServer) -> None:
         assert (await command(place, "run", "s.yaml", "--run", "r")).returncode == 0
 
-    serving(by_place, main, monkeypatch)
+    serving(in_turn, main, monkeypatch)
     lines = place.run("show", "r").stdout.decode().splitlines()
     start = lines.index("results")
     assert lines[start + 1] == "  0: valid (sample 5, of 4 that were made): 1 1"

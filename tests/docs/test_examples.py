@@ -45,7 +45,7 @@ LONG = [ROOT / "README.md"] + [
 ]
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "console", "text", "sql", "yaml"}
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 
 @dataclass(frozen=True)

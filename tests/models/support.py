@@ -10,7 +10,7 @@ from fanwise.models import Message, Model, Options, Request, connect
 from fanwise.testing import ScriptedServer
 
 T = TypeVar("T")
-HANG_S = 110.0
+HANG_S = 600.0
 
 
 def run(main: Coroutine[Any, Any, T], within_s: float = HANG_S) -> T:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.processes.sandbox import unusable
+from tests.marks import slow
 from tests.optimize.sleepy import judge, make_sleepy, variant
 from tests.optimize.support import code, unchanged
 from tests.processes.support import eventually_now, state
@@ -39,6 +40,7 @@ SAYS = {
 }
 
 
+@slow
 @needs_sandbox
 def test_the_run_goes_on_and_each_verdict_says_what_it_did(tmp_path: Path, cache: Path) -> None:
     repo = make_sleepy(tmp_path / "project")
@@ -52,7 +54,7 @@ def test_the_run_goes_on_and_each_verdict_says_what_it_did(tmp_path: Path, cache
             tmp_path,
             fields={
                 "sandbox": True,
-                "timeout": 10,
+                "timeout": 40,
                 "takes": {"memory": "512MB", "processes": 40},
             },
         )

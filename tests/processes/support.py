@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-DEADLINE_S = 60.0
+DEADLINE_S = 300.0
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
