@@ -21,19 +21,19 @@ from fanwise.cli.say import report_error
 from fanwise.cli.streams import give_up_stdout, prepare_streams
 from fanwise.errors import FanwiseError, JournalError, OutputNotWritable, UsageError
 
-HELP = """Fan work out, within limits, and bring every result back: in order, on disk.
+HELP = """Run work in parallel, within limits, and get every result back: in order and on disk.
 
 \b
   ls *.png | fanwise map --cap 8 -- convert {} -resize 50% small/{}
   fanwise sample PROMPT -m M   ask a model until its answer is valid
-  fanwise optimize TARGET      judge candidates for a faster function
-  fanwise split PATH           a code base as sub-plans to be worked on at once
-  fanwise run FILE             what the file says; fanwise check FILE only looks
-  fanwise simulate FILE        how long it would take, what it costs, what binds
-  fanwise pull smollm2         a small model for this machine, as local:smollm2
-  fanwise runs                 what ran here, and how it went
-  fanwise report RUN           a matrix as a page: scores, plots, every answer
-  fanwise resume RUN           go on with a run that was interrupted
+  fanwise optimize TARGET      find a version of a function that is proven faster
+  fanwise split PATH           split a code base into sub-plans
+  fanwise run FILE             run a file; fanwise check FILE only checks it
+  fanwise simulate FILE        estimate time, cost and bottlenecks
+  fanwise pull smollm2         download a small model, to use as local:smollm2
+  fanwise runs                 list the runs here
+  fanwise report RUN           write a run as an HTML page
+  fanwise resume RUN           continue an interrupted run
 """
 
 COMMANDS = (

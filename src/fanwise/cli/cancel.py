@@ -12,14 +12,15 @@ from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json, say
 from fanwise.errors import UsageError
 
-HELP = """Cancel a run that is being executed, from another terminal.
+HELP = """Cancel a run that another process is executing.
 
-Its commands are ended with all that they started; what was done stays recorded.
+Its commands are ended together with everything they started. Finished items
+stay recorded.
 
 \b
   fanwise cancel RUN
   fanwise cancel RUN --no-wait
-  fanwise resume RUN             to go on with it later
+  fanwise resume RUN             to continue it later
 """
 
 LOOK_EVERY_S = 0.05

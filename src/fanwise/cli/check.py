@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from fanwise.specs import Runnable
     from fanwise.specs.system import Preview
 
-HELP = """Check a file, and say what would run. Nothing is started, spent or written.
+HELP = """Check a file and print what would run. Nothing is started, spent or written.
 
 \b
   fanwise check reviews.yaml
 
-Of a matrix it counts the cells, by axis and provider, and estimates requests,
-tokens and dollars; the rules are said with them. A price that nobody knows is
-said, and is never 0. A missing key, file or extra is named, and the counts are
-printed all the same.
+For a matrix, it counts the cells by axis and provider and estimates requests,
+tokens and dollars, with the assumptions behind them. An unknown price is shown
+as unknown, never as 0. If a key, file or extra is missing, it is named and the
+counts are still printed.
 
-A file that names functions of yours (`call: module:function`) imports them, and
-calls none.
+Functions that a file names (`call: module:function`) are imported but not
+called.
 
-Exit codes: 0 it can run, 2 it cannot; then every problem is named with its
-line, column and field, also in `problems` of --json.
+Exit codes: 0 it can run, 2 it cannot. Every problem is listed with its line,
+column and field, and in `problems` of --json.
 """
 
 

@@ -31,29 +31,30 @@ HELP = """Write a run as a table: one row for each item, cell, candidate or sub-
   fanwise export RUN --format parquet -o run.parquet   needs fanwise[parquet]
   fanwise export RUN | jq -r 'select(.status == "failed") | .input'
 
-Items are in item order. Bytes that are not UTF-8 are in base64, under
-input_base64, stdout_base64 or stderr_base64. Of an output that is too long for
-the journal a row has the beginning, the end, and the file that has it all
+Items are in item order. Bytes that are not UTF-8 are in base64, as
+input_base64, stdout_base64 or stderr_base64. If an output is too long for the
+journal, its row has the beginning, the end, and the file with all of it
 (stdout_path, stderr_path).
 
 An item that made calls has their number (calls: all attempts), tokens and
-dollars (usd). A sum is empty if a part of it is unknown; usd_unknown says of
-how many attempts the price is.
+dollars (usd). A sum with an unknown part is empty; usd_unknown counts the
+attempts whose price is unknown.
 
-Cells are those of the matrix as it is now, in its order: their axes, status,
-text and value of the answer, score_NAME of each scorer (reason_NAME,
-scorer_error_NAME), error, times, tokens, dollars, prompt (messages) and the
-answers of their steps. Cells that were not run have the status waiting. With
---items a matrix is written as its items: steps and scores as the journal has
-them, those of an edited matrix too.
+Cells are those of the matrix as it is now, in its order: axes, status, text and
+value of the answer, score_NAME of each scorer (reason_NAME, scorer_error_NAME),
+error, times, tokens, dollars, prompt (messages) and the answers of the steps.
+Cells that have not run have the status waiting. With --items, a matrix is
+written as its items: steps and scores as recorded, including those from before
+an edit.
 
-Candidates of optimize stand below those that they were made from, with verdict,
-reason, ratio and its interval (low, high), time of each stage, the smallest call
-that differs with its test, and patch. Those not judged have the status waiting.
+Candidates of optimize are listed below those they were made from, with verdict,
+reason, ratio and its interval (low, high), the time of each stage, the smallest
+call that differs with its test, and the patch. Candidates that are not judged
+yet have the status waiting.
 
-Sub-plans of a plan are in the order of the tree: title, files, state and why,
-tries, changed files, requests and conflicts, whether they are in the result,
-times, tokens and dollars.
+Sub-plans of a plan are in tree order: title, files, state and reason, tries,
+changed files, requests and conflicts, whether they are in the result, times,
+tokens and dollars.
 """
 
 
@@ -65,13 +66,14 @@ def register(app: typer.Typer) -> None:
 def export(
     run_id: RunArgument,
     form: Annotated[
-        Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="Of the rows.")
+        Literal["jsonl", "csv", "parquet"], typer.Option("--format", help="The format of the rows.")
     ] = "jsonl",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: stdout.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file. Default: stdout."),
     ] = None,
     items: Annotated[
-        bool, typer.Option("--items", help="Its items, whatever it is a run of.")
+        bool, typer.Option("--items", help="Write plain items, whatever the system.")
     ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,

@@ -14,11 +14,11 @@ from fanwise.errors import UsageError
 
 HELP = """Run CMD once for each line of stdin, at most --cap at once.
 
-{} stands for the line; without {} the line is the last argument. The line is
-one argument, whatever is in it: no shell sees it. Every line counts, also an
-empty one. As in GNU parallel, {.} is the line without its extension, {/}
-without its folder, {//} its folder, {/.} without both, {#} the number of the
-command and {%} a number from 1 to --cap that no other command has meanwhile.
+{} stands for the line; without {}, the line is the last argument. The line is
+always one argument, and no shell interprets it. Empty lines count too. As in
+GNU parallel, {.} is the line without its extension, {/} without its folder,
+{//} only its folder, {/.} without both, {#} the number of the command, and {%}
+a slot number from 1 to --cap that no other running command has.
 
 \b
   seq 100 | fanwise map --cap 4 -- ./evaluate --seed {}
@@ -27,15 +27,15 @@ command and {%} a number from 1 to --cap that no other command has meanwhile.
   cat names | fanwise map --shell -- 'grep -c {} words.txt | tr -d "\\n"'
   ls *.wav | fanwise map -j 4 --tag --halt soon,fail=1 -- flac {} -o {.}.flac
 
-Outputs come in the order of the lines, each whole, as soon as the order
-allows. Everything is recorded: after Ctrl-C, a crash or kill -9, `fanwise
-resume RUN` goes on, and the two outputs together are each line's output once.
-A line that was being worked on runs again; it is named at the end.
+Outputs are printed in input order, each in one piece, as soon as possible.
+Everything is recorded: after Ctrl-C, a crash or kill -9, `fanwise resume RUN`
+continues, and both outputs together contain each line's output once. Lines that
+were in flight run again, and are named at the end.
 
-stdin is read ahead of the commands, up to 8 MB, into the journal: a producer
-that is killed with fanwise has lost none of the lines that it gave.
+stdin is read ahead into the journal, up to 8 MB: if the producer is killed
+together with fanwise, none of the lines it wrote are lost.
 
-Ctrl-C once finishes what is in flight, twice cancels it.
+Press Ctrl-C once to finish what is in flight, twice to cancel it.
 
 Exit codes: 0 all done, 1 some failed, 2 bad usage, 130 halted or cancelled.
 """
@@ -53,53 +53,51 @@ def map_lines(
     ] = None,
     cap: Annotated[
         int,
-        typer.Option("--cap", "-c", "-j", "-P", metavar="N", help="Most commands at once."),
+        typer.Option("--cap", "-c", "-j", "-P", metavar="N", help="How many commands run at once."),
     ] = 10,
     lines: Annotated[
-        int, typer.Option("-n", metavar="N", help="Lines that each command is given.")
+        int, typer.Option("-n", metavar="N", help="How many lines each command gets.")
     ] = 1,
     halt: Annotated[
         str,
         typer.Option(
             metavar="WHEN",
-            help="never; failure: end with the first line that fails, as a loop would; soon,fail=N:"
-            " start nothing more after N failures; now,fail=N: and end what is in flight. Also"
+            help="never; failure: stop at the first line that fails, like a loop; soon,fail=N:"
+            " start nothing more after N failures; now,fail=N: also end what is in flight. Also"
             " success=N and done=N.",
         ),
     ] = "never",
-    retry: Annotated[int, typer.Option(help="Attempts more, for a line that fails.")] = 0,
+    retry: Annotated[int, typer.Option(help="Extra attempts after a failure.")] = 0,
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For each attempt; then it is killed.")
+        float | None, typer.Option(metavar="SECONDS", help="Kill an attempt after this time.")
     ] = None,
     key: Annotated[
         bool,
         typer.Option(
             "--key",
-            help="The line itself identifies it, so that a resume with an edited input "
-            "knows it again. No line may come twice.",
+            help="Identify lines by content, so that a resume can use an edited input. "
+            "Every line must be different.",
         ),
     ] = False,
     null: Annotated[
-        bool, typer.Option("--null", "-0", help="Lines end with NUL, not with a newline.")
+        bool, typer.Option("--null", "-0", help="Input lines end with NUL instead of newline.")
     ] = False,
     shell: Annotated[
-        bool, typer.Option("--shell", help="CMD is a line for /bin/sh; {} is one word in it.")
+        bool, typer.Option("--shell", help="Run CMD with /bin/sh; {} is quoted as one word.")
     ] = False,
     tag: Annotated[
-        bool, typer.Option("--tag", help="Begin each line of output with its line of input.")
+        bool, typer.Option("--tag", help="Prefix each line of output with its input line.")
     ] = False,
     joblog: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Write a row for each command, in GNU parallel's columns."
-        ),
+        typer.Option(metavar="FILE", help="Write a job log in GNU parallel's format."),
     ] = None,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", help="No line of progress, and no list of what failed."),
+        typer.Option("--quiet", "-q", help="No progress line and no list of failures."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the commands, and run nothing.")
+        bool, typer.Option("--dry-run", help="Print the commands without running them.")
     ] = False,
     run_id: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")

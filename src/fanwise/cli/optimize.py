@@ -12,7 +12,7 @@ from fanwise.core.run_id import check_run_id
 from fanwise.errors import UsageError
 
 RECORDED = "recorded"
-HELP = """Judge candidates for a faster function, and name the one that is proven faster.
+HELP = """Judge candidates for a faster function, and find the one that is proven faster.
 
 \b
   fanwise optimize src/pkg/graph.py::find --candidates 'candidates/*' \\
@@ -22,18 +22,19 @@ HELP = """Judge candidates for a faster function, and name the one that is prove
   fanwise optimize --branches 'perf/*' --test 'pytest -q' \\
       --bench 'python bench.py' --branch faster
 
-Candidates are patches, whole files, functions, branches, or what a model or a
-command proposes. Each is checked in a workspace of its own, --slots at once: it
-applies, it compiles, the same tests come out as before, and calls of TARGET,
-recorded from the tests and varied, do the same as on the original. What passes
-is measured, alone and beside the original, until it is decided. The winner has
-the highest proven speed-up.
+Candidates are patches, whole files, functions, branches, or proposals of a
+model or a command. Each is checked in its own workspace, --slots at once: it
+must apply and compile, the tests must give the same results as before, and
+calls of TARGET (recorded from the tests, and variations of them) must behave as
+on the original. Candidates that pass are timed next to the original, with
+nothing else running, until the result is clear. The winner has the highest
+proven speed-up.
 
-Your files are not touched: the winner is a patch file, unless --apply or
---branch asks for more. Everything is recorded: `fanwise show RUN`, `fanwise
-report RUN`; after Ctrl-C or a crash, `fanwise resume RUN` goes on.
+Your files are not touched: the winner is written as a patch file, unless you
+pass --apply or --branch. Everything is recorded: see `fanwise show RUN` and
+`fanwise report RUN`; after Ctrl-C or a crash, continue with `fanwise resume RUN`.
 
-Exit codes: 0 there is a winner, 1 none was proven faster or some could not be
+Exit codes: 0 there is a winner, 1 none was proven faster or some were not
 judged, 2 bad usage, 130 halted or cancelled.
 """
 
@@ -45,7 +46,10 @@ def register(app: typer.Typer) -> None:
 
 def optimize(
     test: Annotated[
-        str, typer.Option("--test", "-t", metavar="LINE", help="The tests: `pytest -q tests`.")
+        str,
+        typer.Option(
+            "--test", "-t", metavar="LINE", help="The test command, like `pytest -q tests`."
+        ),
     ],
     target: Annotated[
         str | None,
@@ -53,58 +57,67 @@ def optimize(
     ] = None,
     candidates: Annotated[
         list[str] | None,
-        typer.Option("--candidates", "-c", metavar="GLOB", help="Files. Repeatable."),
+        typer.Option("--candidates", "-c", metavar="GLOB", help="Candidate files. Repeatable."),
     ] = None,
     branches: Annotated[
-        list[str] | None, typer.Option("--branches", metavar="GLOB", help="Branches. Repeatable.")
+        list[str] | None,
+        typer.Option("--branches", metavar="GLOB", help="Candidate branches. Repeatable."),
     ] = None,
     propose: Annotated[
-        str | None, typer.Option("--propose", metavar="PROVIDER:MODEL", help="Ask a model.")
+        str | None,
+        typer.Option("--propose", metavar="PROVIDER:MODEL", help="Ask a model for candidates."),
     ] = None,
     propose_command: Annotated[
-        str | None, typer.Option("--propose-command", metavar="LINE", help="Ask a program.")
+        str | None,
+        typer.Option("--propose-command", metavar="LINE", help="Ask a command for candidates."),
     ] = None,
-    n: Annotated[int | None, typer.Option("-n", help="First proposals. Default: 4.")] = None,
-    repair: Annotated[int, typer.Option(help="Rounds in which what failed is repaired.")] = 0,
-    refine: Annotated[int, typer.Option(help="Rounds in which what won is refined.")] = 0,
+    n: Annotated[
+        int | None, typer.Option("-n", help="Number of first proposals. Default: 4.")
+    ] = None,
+    repair: Annotated[int, typer.Option(help="Rounds of repairing failed candidates.")] = 0,
+    refine: Annotated[int, typer.Option(help="Rounds of refining the best candidates.")] = 0,
     bench: Annotated[
         str,
         typer.Option(
-            metavar="LINE", help="What is timed: a command, or the recorded calls of TARGET."
+            metavar="LINE", help="Time this command. Default: the recorded calls of TARGET."
         ),
     ] = RECORDED,
     bench_call: Annotated[
-        str | None, typer.Option(metavar="MODULE:FUNCTION", help="What is timed: a function.")
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="Time this function.")
     ] = None,
     bench_budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For each candidate. Default: 60.")
+        float | None,
+        typer.Option(metavar="SECONDS", help="Longest timing of a candidate. Default: 60."),
     ] = None,
     accept: Annotated[
-        float | None, typer.Option(metavar="RATIO", help="The least speed-up. Default: 1.05.")
+        float | None,
+        typer.Option(metavar="RATIO", help="The smallest speed-up that counts. Default: 1.05."),
     ] = None,
     slots: Annotated[int | None, typer.Option(help="Workspaces at once. Default: 4.")] = None,
     repo: Annotated[str, typer.Option(metavar="FOLDER", help="The repository.")] = ".",
     dirty: Annotated[
-        bool, typer.Option("--dirty", help="Start from what is in the work tree, not from HEAD.")
+        bool, typer.Option("--dirty", help="Start from the work tree instead of HEAD.")
     ] = False,
     copy: Annotated[
         list[str] | None,
-        typer.Option("--copy", metavar="GLOB", help="Files that git ignores and tests need."),
+        typer.Option("--copy", metavar="GLOB", help="Ignored files that the tests need."),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="For a command. Default: from the original's time."),
+        typer.Option(
+            metavar="SECONDS", help="Time-out of a command. Default: based on the original."
+        ),
     ] = None,
     no_sandbox: Annotated[
-        bool, typer.Option("--no-sandbox", help="Run candidates with your rights and network.")
+        bool, typer.Option("--no-sandbox", help="Run candidates with your permissions and network.")
     ] = False,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Profile the original and the winner by line.")
+        bool, typer.Option("--profile", help="Profile the original and the winner line by line.")
     ] = False,
     usd: Annotated[
         float | None, typer.Option("--usd", metavar="DOLLARS", help="Spend no more than this.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of varied calls and of the order.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed for varied calls and their order.")] = None,
     apply: ApplyOption = False,
     branch: BranchOption = None,
     run_id: Annotated[

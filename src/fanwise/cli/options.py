@@ -1,4 +1,4 @@
-"""Options that several commands have, spelt the same everywhere."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ JournalOption = Annotated[
     typer.Option(
         "--journal",
         metavar="URL",
-        help="Where runs are recorded: a path or sqlite:///PATH. "
-        "Default: $FANWISE_JOURNAL, or .fanwise/journal.db here.",
+        help="The journal to use: a path or sqlite:///PATH. "
+        "Default: $FANWISE_JOURNAL, or .fanwise/journal.db.",
     ),
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on stdout, and nothing else there.")
+    bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")
 ]
 
 
 def _run_ids(incomplete: str) -> list[str]:
-    """For the shell's completion, which is better silent than wrong."""
+    """For shell completion, which shows nothing rather than an error."""
     from fanwise.errors import FanwiseError
     from fanwise.journal.open import journal_path, open_journal
 
@@ -39,47 +39,41 @@ RunArgument = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="The run's id; `fanwise runs` lists them.",
+        help="The run's id, see `fanwise runs`.",
         autocompletion=_run_ids,
     ),
 ]
 InputOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--input", metavar="NAME=VALUE", help="Of a workflow: an input; NAME=@FILE reads a file."
+        "--input", metavar="NAME=VALUE", help="workflow: set an input; NAME=@FILE reads a file."
     ),
 ]
 StopAfterOption = Annotated[
     str | None,
-    typer.Option("--stop-after", metavar="STEP", help="Of a workflow: pause after this step."),
+    typer.Option("--stop-after", metavar="STEP", help="workflow: pause after this step."),
 ]
 TrustOption = Annotated[
     bool,
-    typer.Option(
-        "--trust-project", help="Of a workflow: import the types of steps in .fanwise/steps."
-    ),
+    typer.Option("--trust-project", help="workflow: import custom step types from .fanwise/steps."),
 ]
 ApplyOption = Annotated[
     bool,
-    typer.Option("--apply", help="Of optimize, plan: write what came of it to the work tree."),
+    typer.Option("--apply", help="optimize, plan: write the result to the work tree."),
 ]
 BranchOption = Annotated[
     str | None,
-    typer.Option(
-        "--branch", metavar="NAME", help="Of optimize: commit the winner on a new branch."
-    ),
+    typer.Option("--branch", metavar="NAME", help="optimize: commit the winner on a new branch."),
 ]
 BisectOption = Annotated[
     bool,
-    typer.Option(
-        "--bisect", help="Of a plan: if the check fails, find the sub-plans to leave out."
-    ),
+    typer.Option("--bisect", help="plan: if the check fails, find the sub-plans to leave out."),
 ]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A YAML or JSON file.")]
 
 
 def given(**options: Any) -> dict[str, Any]:
-    """Those of a system's options that were given, as it takes them: lists as tuples."""
+    """The options that were given, with lists as tuples."""
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in options.items()

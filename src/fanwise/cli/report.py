@@ -19,33 +19,33 @@ from fanwise.errors import UsageError
 if TYPE_CHECKING:
     from fanwise.specs.system import ReportingSystem
 
-HELP = """Write a run as one HTML file, and print what it comes to.
+HELP = """Write a run as one HTML file, and print a summary.
 
 \b
-  fanwise report RUN                     RUN.html here
+  fanwise report RUN                     writes RUN.html
   fanwise report RUN --output page.html
   fanwise report RUN --json              the numbers, for programs
 
-Of a matrix the page has: scores with intervals, heat maps of models, strategies
-and inputs, paired comparisons with corrected p-values, pass@k where there are
-repeats, latency, what a score costs, a timeline of what ran when by cap, and
-every cell with its prompt and answer, to be searched and filtered.
+For a matrix: scores with intervals, heat maps of models, strategies and inputs,
+paired comparisons with corrected p-values, pass@k if there are repeats, latency,
+cost per score, a timeline by cap, and every cell with its prompt and answer, to
+search and filter.
 
-Of optimize it has: every candidate with its lineage, its verdict and the reason,
-how many times as fast it is with the interval, the time of each stage, the
-smallest call that differs with a ready test, and the winner's patch. What is
-printed is a table in markdown, for a pull request.
+For optimize: every candidate with its lineage, verdict and reason, its speed-up
+with the interval, the time of each stage, the smallest call that differs with a
+ready-made test, and the winner's patch. The printed summary is a Markdown table
+for a pull request.
 
-Of a plan it has: the tree of sub-plans with their states, a timeline of who ran
-when and who waited, conflicts with both sides and what became of them, requests
-with their patches, names that broke, every try with what it was told, the check
-and its bisection, the result, and what each sub-plan cost.
+For a plan: the tree of sub-plans with their states, a timeline of who ran and
+who waited, conflicts with both sides and their resolution, requests with their
+patches, broken names, every attempt with its prompt, the check and its
+bisection, the result, and the cost of each sub-plan.
 
-The file is complete in itself: no network, no other file; it can be sent or
-kept. It holds prompts, answers and code: give it to nobody who may not see them.
-A run that is still going on is shown as far as it is.
+The file is self-contained and needs no network. It contains prompts, answers
+and code, so share it only with people who may see them. A run that is still
+going on is shown as it is now.
 
-An earlier report is replaced. A file that is none is not.
+An earlier report is overwritten; any other file is not.
 """
 BEGINNING = 1 << 12
 """How much of a file is looked at to see whether it is a report."""
@@ -59,7 +59,10 @@ def register(app: typer.Typer) -> None:
 def report(
     run_id: RunArgument,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: RUN.html.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this file. Default: RUN.html."
+        ),
     ] = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,

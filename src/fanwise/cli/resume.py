@@ -23,31 +23,29 @@ from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import RunRecord
 
-HELP = """Go on with a run that was paused, interrupted, halted, cancelled or killed.
+HELP = """Continue a run that was paused, interrupted, halted, cancelled or killed.
 
-What is done is not done again. Lines that were being worked on run again, and
-are named at the end. The output goes on where it had stopped.
+Finished items do not run again. Items that were in flight run again, and are
+named at the end. Output continues where it stopped.
 
 \b
   fanwise resume RUN
-  fanwise resume RUN --retry-failed > all.txt    what failed, once more
-  fanwise resume RUN --input lines.txt           when the input had not been read to its end
+  fanwise resume RUN --retry-failed > all.txt    run failed items again, too
+  fanwise resume RUN --input lines.txt           map: if the input was not fully read
+  fanwise resume RUN --answer review=approve     workflow: answer a gate
+  fanwise resume RUN --input name=value          workflow: change an input
+  fanwise resume RUN --from STEP                 workflow: run again from this step
+  fanwise resume RUN --apply                     optimize, plan: write to the work tree
+  fanwise resume RUN --bisect                    plan: find what makes the check fail
+  fanwise resume RUN --rollback                  plan: undo --apply, remove the branch
 
-\b
-  fanwise resume RUN --answer review=approve     of a workflow that waits at a gate
-  fanwise resume RUN --input name=value          of a workflow: what depends on it runs again
-  fanwise resume RUN --from STEP                 of a workflow: all from there on runs again
-  fanwise resume RUN --apply                     of optimize, plan: write it to the work tree
-  fanwise resume RUN --bisect                    of a plan: find whom the check fails with
-  fanwise resume RUN --rollback                  of a plan: undo --apply, remove the branch
+A run continues with its file as it was at the start; the file may have been
+edited or deleted since.
 
-A `fanwise run` goes on with the file as it was when the run began: it may have
-been edited since, or be gone.
-
-Of a `fanwise map`, with --retry-failed all outputs are written again from the
-first line on, for those of before had gaps. The same holds for --input (only of
-a map) with a run that was started with --key: there the input may have been
-edited, and lines are known by content.
+For `fanwise map` with --retry-failed, all output is written again from the
+first line, because the earlier output had gaps. The same holds for --input with
+a run that was started with --key: the input may have been edited, and lines are
+matched by content.
 """
 
 
@@ -71,27 +69,27 @@ def register(app: typer.Typer) -> None:
 def resume(
     run_id: RunArgument,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run what failed once more, too.")
+        bool, typer.Option("--retry-failed", help="Run failed items again, too.")
     ] = False,
     take_over: Annotated[
         bool,
-        typer.Option("--take-over", help="Also if its owner is on a host that cannot be seen."),
+        typer.Option("--take-over", help="Resume even if another machine may still own the run."),
     ] = False,
     input: Annotated[  # noqa: A002 - the name of the option
         list[str] | None,
         typer.Option(
             "--input",
             metavar="FILE|NAME=VALUE",
-            help="Of a map: the whole input again; - is stdin. Of a workflow: a changed input.",
+            help="map: the whole input again, - is stdin; workflow: a changed input.",
         ),
     ] = None,
     answer: Annotated[
         list[str] | None,
-        typer.Option("--answer", metavar="STEP=CHOICE", help="Of a workflow: to a gate."),
+        typer.Option("--answer", metavar="STEP=CHOICE", help="workflow: answer a gate."),
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="STEP", help="Of a workflow: run all from there on again."),
+        typer.Option("--from", metavar="STEP", help="workflow: run again from this step on."),
     ] = None,
     stop_after: StopAfterOption = None,
     trust_project: TrustOption = False,
@@ -100,7 +98,7 @@ def resume(
     bisect: BisectOption = False,
     rollback: Annotated[
         bool,
-        typer.Option("--rollback", help="Of a plan: undo --apply, and remove the branch."),
+        typer.Option("--rollback", help="plan: undo --apply and remove the branch."),
     ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,

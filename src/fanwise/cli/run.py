@@ -1,4 +1,4 @@
-"""`fanwise run`: what a file says, by the system that it is for."""
+"""`fanwise run`: run a file with the system it is for."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from fanwise.cli.options import (
 )
 from fanwise.core.run_id import check_run_id
 
-HELP = """Run a file: its top-level key says which system it is for.
+HELP = """Run a file. Its top-level key says which system it is for.
 
 \b
   fanwise run reviews.yaml
-  fanwise run reviews.yaml --run monday     with an id of your choice
+  fanwise run reviews.yaml --run monday     choose the run's id
   fanwise run matrix.yaml --only model=openai:* --only input=3 --only input=4
-  fanwise run matrix.yaml --rerun failed    what failed, once more
+  fanwise run matrix.yaml --rerun failed    run failed cells again
   fanwise run flow.yaml --input name=value --input text=@notes.md
-  fanwise run flow.yaml --input name=value --dry-run    what would run with that
-  fanwise run optimize.yaml --apply         and write the winner to the work tree
-  fanwise run plan.yaml --yes               a plan asks before it spends; this says yes
-  fanwise check reviews.yaml                what would run; nothing is spent
+  fanwise run flow.yaml --input name=value --dry-run    show what would run
+  fanwise run optimize.yaml --apply         write the winner to the work tree
+  fanwise run plan.yaml --yes               approve the plan without asking
+  fanwise check reviews.yaml                check the file without spending
 
-The file is checked completely before anything is started; an error names its
-line, column and field. Everything is recorded: after Ctrl-C, a crash or kill
--9, `fanwise resume RUN` goes on. With --run and an id that exists, the same
-file goes on with that run, and another file is refused.
+The whole file is checked before anything starts; an error names its line,
+column and field. Everything is recorded: after Ctrl-C, a crash or kill -9,
+continue with `fanwise resume RUN`. With --run and an existing id, the same file
+continues that run; a different file is refused.
 
-A matrix is its name: the next `fanwise run` goes on with it, also after the
-file was edited. Cells that are as they were are kept, the others are new.
+Running a matrix with the same `name` again continues that run, even if the file
+was edited. Unchanged cells are kept, the others run.
 
-A plan is its name, too: sub-plans whose files are as they were are kept. What
-it would run is shown, and asked about at the terminal; without one --yes says
-so. Nothing is recorded or spent before. The result is a branch; your work tree
-is written only with --apply.
+Running a plan with the same `name` again keeps sub-plans whose files have not
+changed. A plan first shows what it would run and asks for approval; without a
+terminal, pass --yes. Nothing is recorded or spent before that. The result is a
+branch; your work tree is written only with --apply.
 
-A workflow that comes to a gate asks at the terminal; without one it pauses with
-exit code 3, and `fanwise resume RUN --answer STEP=approve` goes on.
+A workflow asks at the terminal when it reaches a gate. Without a terminal it
+pauses with exit code 3; continue with `fanwise resume RUN --answer STEP=approve`.
 
-Ctrl-C once finishes what is in flight, twice cancels it.
+Press Ctrl-C once to finish what is in flight, twice to cancel it.
 
 Exit codes: 0 done, 1 some failed, 2 bad usage or file, 3 paused at a gate,
 130 halted or cancelled.
@@ -69,20 +69,22 @@ def run(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="AXIS=VALUE", help="Of a matrix: only these; * is any."),
+        typer.Option(
+            "--only", metavar="AXIS=VALUE", help="matrix: run only these cells; * matches anything."
+        ),
     ] = None,
     rerun: Annotated[
         str | None,
         typer.Option(
             "--rerun",
             metavar="WHICH",
-            help="Of a matrix: failed, all, or a cell's id. Of a plan: failed.",
+            help="matrix: run these again: failed, all, or a cell's id; plan: failed.",
         ),
     ] = None,
     settled: Annotated[
         bool,
         typer.Option(
-            "--stop-when-decided", help="Of a matrix: no repeats of what is settled already."
+            "--stop-when-decided", help="matrix: skip repeats once a comparison is settled."
         ),
     ] = False,
     inputs: InputOption = None,
@@ -90,7 +92,7 @@ def run(
     lenient: Annotated[
         bool,
         typer.Option(
-            "--lenient", help="Of a workflow: unknown keys and names are warnings, not errors."
+            "--lenient", help="workflow: unknown keys and names are warnings, not errors."
         ),
     ] = False,
     compat: Annotated[
@@ -98,8 +100,8 @@ def run(
         typer.Option(
             "--compat",
             metavar="spec-kit",
-            help="Of a workflow: values in shell lines are parts of the line, as spec-kit has it. "
-            "They can run anything.",
+            help="workflow: insert values into shell lines unquoted, as spec-kit does. "
+            "Values can then run anything.",
         ),
     ] = None,
     trust_project: TrustOption = False,
@@ -108,13 +110,13 @@ def run(
     bisect: BisectOption = False,
     dirty: Annotated[
         bool,
-        typer.Option("--dirty", help="Of a plan: start from the work tree as it is, not HEAD."),
+        typer.Option("--dirty", help="plan: start from the work tree instead of HEAD."),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Of a plan: it is approved; do not ask.")
+        bool, typer.Option("--yes", "-y", help="plan: approve it without asking.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")
+        bool, typer.Option("--dry-run", help="Print what would run, without running it.")
     ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,

@@ -7,14 +7,14 @@ import typer
 from fanwise.cli.options import JournalOption, JsonOption
 from fanwise.cli.say import print_json, say
 
-HELP = """List the runs of this journal, the newest first.
+HELP = """List the runs in the journal, newest first.
 
 \b
   fanwise runs
   fanwise runs --json | jq '.runs[] | select(.status == "interrupted") | .id'
 
-A run is `interrupted` when the process that executed it is gone: `fanwise
-resume RUN` goes on with it.
+A run is `interrupted` if the process that executed it is gone. Continue it with
+`fanwise resume RUN`.
 """
 
 

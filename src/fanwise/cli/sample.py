@@ -26,15 +26,17 @@ HELP = """Ask a model until its answer meets all requirements, and print it.
   fanwise sample 'Write a Python function f.' --model openai:gpt-5-mini \\
       --command 'python -m py_compile /dev/stdin'
 
---wide chains ask at once, each up to --loop times; after a failure a chain is
-told what was wrong (--strategy). The first valid answer wins, the other
-requests are closed. Everything is recorded: `fanwise show RUN` has all samples,
-`fanwise resume RUN` goes on after a crash without paying twice.
+--wide chains ask at the same time, each up to --loop times; after a failure, a
+chain tells the model what was wrong (--strategy). The first valid answer wins,
+and the other requests are closed. Everything is recorded: `fanwise show RUN`
+lists all samples, and `fanwise resume RUN` continues after a crash without
+paying twice.
 
-Without a valid answer the best one is printed, with what is wrong on stderr,
-and the exit code is 1.
+If no answer is valid, the best one is printed, its problems go to stderr, and
+the exit code is 1.
 
-Exit codes: 0 valid, 1 not valid or failed, 2 bad usage, 130 halted or cancelled.
+Exit codes: 0 valid, 1 not valid or failed, 2 bad usage, 130 halted or
+cancelled.
 """
 
 
@@ -46,30 +48,37 @@ def register(app: typer.Typer) -> None:
 def sample(
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt; - is stdin.")],
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="PROVIDER:MODEL", help="Who is asked.")
+        str, typer.Option("--model", "-m", metavar="PROVIDER:MODEL", help="The model to ask.")
     ],
     require: Annotated[
         list[str] | None,
         typer.Option(
-            "--require", "-r", metavar="TEXT", help="In words; the model judges it. Repeatable."
+            "--require",
+            "-r",
+            metavar="TEXT",
+            help="A requirement in words, judged by the model. Repeatable.",
         ),
     ] = None,
     regex: Annotated[
         list[str] | None,
-        typer.Option("--regex", metavar="PATTERN", help="Is found in the answer. Repeatable."),
+        typer.Option(
+            "--regex", metavar="PATTERN", help="A pattern the answer must contain. Repeatable."
+        ),
     ] = None,
     schema: Annotated[
         str | None,
-        typer.Option("--schema", metavar="FILE", help="A JSON schema that the answer matches."),
+        typer.Option("--schema", metavar="FILE", help="A JSON schema the answer must match."),
     ] = None,
     command: Annotated[
         list[str] | None,
         typer.Option(
-            "--command", metavar="CMD", help="Exits with 0, the answer on its stdin. Repeatable."
+            "--command",
+            metavar="CMD",
+            help="Must exit with 0, given the answer on stdin. Repeatable.",
         ),
     ] = None,
-    loop: Annotated[int, typer.Option("--loop", help="Samples that a chain makes at most.")] = 3,
-    wide: Annotated[int, typer.Option("--wide", help="Chains at once.")] = 4,
+    loop: Annotated[int, typer.Option("--loop", help="Most samples per chain.")] = 3,
+    wide: Annotated[int, typer.Option("--wide", help="How many chains run at once.")] = 4,
     strategy: Annotated[
         str,
         typer.Option(
@@ -79,22 +88,25 @@ def sample(
     ] = "repair",
     winner: Annotated[
         Literal["fastest", "first"],
-        typer.Option(help="`first`: by order and not by speed, so the same each time."),
+        typer.Option(help="`first` wins by order instead of speed: the same result every time."),
     ] = "fastest",
-    seed: Annotated[int, typer.Option(help="Another seed gives other samples.")] = 0,
+    seed: Annotated[int, typer.Option(help="A different seed gives different samples.")] = 0,
     temperature: Annotated[float | None, typer.Option(help="Default: the provider's.")] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(help="Of an answer. Give it where a budget counts.")
+        int | None, typer.Option(help="Longest answer. Set it if you have a budget.")
     ] = None,
     usd: Annotated[
         float | None, typer.Option("--usd", metavar="DOLLARS", help="Spend no more than this.")
     ] = None,
     deadline: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For all of it; then the best so far.")
+        float | None,
+        typer.Option(metavar="SECONDS", help="Stop after this time with the best sample so far."),
     ] = None,
     record: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write every call to FILE, for --model replay:FILE."),
+        typer.Option(
+            metavar="FILE", help="Record every call in FILE, to use as --model replay:FILE."
+        ),
     ] = None,
     run_id: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")

@@ -11,14 +11,16 @@ from fanwise.cli.reading import reading
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 
-HELP = """Score the answers of a matrix again. No answer is asked for; only judges are paid.
+HELP = """Score the answers of a matrix again, without asking for them again.
+
+Only judges cost money.
 
 \b
-  fanwise score RUN                     scores that failed, once more
-  fanwise score RUN --file matrix.yaml  with the scorers of the file as it is now
+  fanwise score RUN                     retry scores that failed
+  fanwise score RUN --file matrix.yaml  use the scorers in the file as it is now
 
-Scores that are there stay as they are. A scorer that was edited (its text, its
-function's code, its judge) is a new one, and scores all answers.
+Existing scores are kept. A scorer whose text, code or judge was edited counts
+as new and scores all answers.
 """
 
 
@@ -31,7 +33,7 @@ def score(
     run_id: RunArgument,
     file: Annotated[
         str | None,
-        typer.Option("--file", metavar="FILE", help="The file whose scorers are meant."),
+        typer.Option("--file", metavar="FILE", help="Use the scorers of this file."),
     ] = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,

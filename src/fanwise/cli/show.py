@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from fanwise.journal.port import Journal
     from fanwise.view.table import Row
 
-HELP = """Show one run: its status, its fan-outs, what failed and why, what its calls cost.
+HELP = """Show one run: status, fan-outs, failures with their reasons, and cost.
 
 \b
   fanwise show RUN
   fanwise show RUN --items       each item, with its times and calls
 
-Of a workflow it shows the tree of its steps, each with its status and its time;
-with --items all of them.
+For a workflow: the tree of steps with status and time; --items shows all of
+them.
 
-Of a run of `fanwise sample`, or of a file, it says what came of each input;
-with --items it has every sample, and what was wrong with it.
+For samples: the result of each input; --items shows every sample and what was
+wrong with it.
 
-Of a plan it says how many sub-plans are in which state, what failed and why,
-conflicts, requests, the check and the result; with --items it has the tree, and
-of each sub-plan every try with what it said, and the patches of its requests.
+For a plan: how many sub-plans are in which state, failures, conflicts, requests,
+the check and the result; --items shows the tree, every attempt with its output,
+and the patches of requests.
 
-A sum of tokens or dollars of which a part is unknown is unknown: it is told of
-how many attempts, and what the others came to.
+A sum of tokens or dollars with an unknown part is unknown: it says how many
+attempts are unknown, and what the others add up to.
 """
 
 
@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
 def show(
     run_id: RunArgument,
     items: Annotated[
-        bool, typer.Option("--items", help="Each item, with its times and calls.")
+        bool, typer.Option("--items", help="Show each item, with its times and calls.")
     ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,

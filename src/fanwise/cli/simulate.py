@@ -14,25 +14,26 @@ from fanwise.errors import BadSpec, UsageError
 if TYPE_CHECKING:
     from fanwise.journal.port import AttemptRecord
 
-HELP = """Run a file in virtual time: how long it takes, what it costs, what binds.
+HELP = """Run a file in virtual time: how long it takes, what it costs, what limits it.
 
 \b
   fanwise simulate reviews.yaml
   fanwise simulate reviews.yaml --latency openai=lognormal:2s:0.5 --latency local=8s
-  fanwise simulate reviews.yaml --learn monday      as in the run `monday`
+  fanwise simulate reviews.yaml --learn monday      with the latencies of that run
 
-The real scheduler on a clock that jumps: hours take seconds. No key is needed,
-nothing is asked, started, spent or written, and no function or command of
-yours is called.
+This uses the real scheduler with a virtual clock, so hours take seconds. No key
+is needed, nothing is asked, started, spent or written, and none of your
+functions or commands are called.
 
-How long a call takes is given (--latency), learned from the calls of an earlier
-run (--learn: times, lengths of answers, refusals and failures), or assumed; the
-last lines say which. --latency takes a model, a provider or `all`, and a
-duration or lognormal:MEDIAN:SIGMA. What is given comes before what is learned.
+Latencies are given (--latency), learned from an earlier run (--learn: times,
+lengths of answers, refusals and failures) or assumed; the last lines of the
+output say which. --latency takes a model, a provider or `all`, and a duration
+or lognormal:MEDIAN:SIGMA. Given latencies take precedence over learned ones.
 
-It prints the time with its range over several draws, the time of one call after
-another, the least time that any schedule needs, the cost, which cap or rate
-binds, how much of each is used, and the time with other caps.
+It prints the time with its range over several simulations, the time of a
+sequential run, the shortest time any schedule could reach, the cost, which cap
+or rate is the bottleneck, how much of each is used, and the time with other
+caps.
 
 Exit codes: 0 simulated, 2 bad usage or file.
 """
@@ -47,10 +48,12 @@ def simulate(
     file: FileArgument,
     latency: Annotated[
         list[str] | None,
-        typer.Option("--latency", metavar="NAME=LATENCY", help="How long its calls take."),
+        typer.Option(
+            "--latency", metavar="NAME=LATENCY", help="How long calls of this model take."
+        ),
     ] = None,
     learn: Annotated[
-        str | None, typer.Option("--learn", metavar="RUN", help="Learn from this run's calls.")
+        str | None, typer.Option("--learn", metavar="RUN", help="Learn latencies from this run.")
     ] = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,

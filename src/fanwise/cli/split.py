@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from fanwise.plan.model.node import FileNote, Mode, Split
     from fanwise.plan.split import Listing, Rules
 
-HELP = """Split a code base into sub-plans that can be worked on side by side.
+HELP = """Split a code base into sub-plans that can be worked on in parallel.
 
 \b
   fanwise split .                            few imports between sub-plans
-  fanwise split . --mode dependency          in the order of imports, no circles
-  fanwise split . --mode directory           by folders
+  fanwise split . --mode dependency          in import order, without cycles
+  fanwise split . --mode directory           by folder
   fanwise split . --files 'src/**/*.py' --files '!src/vendor'
   fanwise split . --max-files 30 --max-tokens 100000 --html plan.html
   git diff --name-only -z --diff-filter=d main | fanwise split . --files -
 
 It prints a scorecard and the tree; nothing is changed, run or spent. In a
-repository, what git ignores is left away; binary, generated, minified and lock
-files are left out, and said. Imports are read in Python, JavaScript, TypeScript
-and Go; other files follow their folder.
+repository, files that git ignores are skipped. Binary, generated, minified and
+lock files are skipped too, and listed. Imports are read in Python, JavaScript,
+TypeScript and Go; other files stay with their folder.
 
 Every file is in exactly one leaf. A leaf that cannot be made small enough is
-marked as irreducible, with the reason. The ids depend on the goal, the rules,
-the paths and the contents only: the same plan has the same ids anywhere.
+marked as irreducible, with the reason. The ids depend only on the goal, the
+rules, the paths and the contents: the same plan has the same ids everywhere.
 
 Exit codes: 0 done, 2 bad usage.
 """
@@ -50,39 +50,42 @@ def register(app: typer.Typer) -> None:
 
 
 def split(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The folder of a code base.")] = ".",
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The folder of the code base.")] = ".",
     mode: Annotated[
-        str, typer.Option("--mode", help="independent, dependency or directory.")
+        str, typer.Option("--mode", help="How to split: independent, dependency or directory.")
     ] = "independent",
-    max_files: Annotated[int, typer.Option("--max-files", help="Of a leaf.")] = 25,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Of a leaf, about.")] = 60_000,
+    max_files: Annotated[int, typer.Option("--max-files", help="Most files in a leaf.")] = 25,
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", help="Most tokens in a leaf, roughly.")
+    ] = 60_000,
     min_files: Annotated[
-        int, typer.Option("--min-files", help="Smaller leaves are joined with others.")
+        int, typer.Option("--min-files", help="Merge leaves that are smaller than this.")
     ] = 2,
-    max_depth: Annotated[int, typer.Option("--max-depth", help="Of the tree.")] = 4,
+    max_depth: Annotated[int, typer.Option("--max-depth", help="Most levels of the tree.")] = 4,
     files: Annotated[
         list[str] | None,
         typer.Option(
             "--files",
             metavar="GLOB",
-            help="Only these; may be repeated. !GLOB: not these; -: from stdin.",
+            help="Only these files. !GLOB excludes; - reads stdin. Repeatable.",
         ),
     ] = None,
     history: Annotated[
         bool,
-        typer.Option("--history", help="What past commits changed together belongs together."),
+        typer.Option("--history", help="Keep files together that past commits changed together."),
     ] = False,
     spine: Annotated[
-        bool, typer.Option("--spine", help="Hubs first; all other leaves come after them.")
+        bool, typer.Option("--spine", help="Work on widely imported files first.")
     ] = False,
     parallel: Annotated[
-        int, typer.Option("--parallel", metavar="N", help="Predict the speed-up of N at once.")
+        int, typer.Option("--parallel", metavar="N", help="Predict the speed-up with N at once.")
     ] = 10,
-    goal: Annotated[str, typer.Option("--goal", help="What shall be done: part of the ids.")] = "",
+    goal: Annotated[str, typer.Option("--goal", help="The goal, which is part of the ids.")] = "",
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with pictures.")
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write an HTML page with diagrams."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Print all of the tree.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print the whole tree.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Split a code base into sub-plans."""
