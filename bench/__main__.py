@@ -10,13 +10,14 @@ from pathlib import Path
 from bench.harness import Row, save, show
 
 CASES = {
-    "startup": "the command line and the import",
+    "startup": "the import, the help and a look at a small journal",
     "uneven": "long items among short ones",
     "total-cap": "a total cap that binds, over five providers",
     "providers": "five providers, each with its cap",
     "simulate": "a matrix predicted and then run, and how long a prediction takes",
     "memory": "100,000 trivial items in memory",
     "durable": "50,000 trivial items on disk, and a million",
+    "reading": "a million items shown and exported",
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",
     "sampling-overhead": "the sampling layer alone",

@@ -63,6 +63,23 @@ def environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
+def fanwise(*words: str) -> list[str]:
+    """A command line of the fanwise that is installed beside this Python."""
+    return [str(Path(sys.executable).with_name("fanwise")), *words]
+
+
+def command_cpu_s(command: Sequence[str], folder: str) -> float:
+    """The processor's time of a process, with that of all its threads and children."""
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(), stdout=subprocess.DEVNULL
+    ) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return used.ru_utime + used.ru_stime
+
+
 def interleaved(
     contenders: Mapping[str, Callable[[], Measured]], rounds: int
 ) -> dict[str, list[Measured]]:
