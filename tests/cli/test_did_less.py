@@ -85,7 +85,7 @@ def test_a_map_that_was_halted_says_where_and_how_many_lines_were_not_started(pl
         b"fanwise: 1 failed:\n"
         b"  line 2 (2): the command exited with code 1\n"
         b"fanwise: halted at line 2: 98 lines not started\n"
-        b"  to go on: fanwise resume r --retry-failed (runs line 2 again, then the rest)\n"
+        b"  to continue: fanwise resume r --retry-failed (runs line 2 again, then the rest)\n"
     )
     assert (halted.returncode, halted.stderr) == (130, told)
     (listed,) = json.loads(place.run("runs", "--json").stdout)["runs"]
@@ -123,7 +123,7 @@ def test_a_run_that_the_budget_cut_off_is_halted(
     code, said = here.run("run", "f.yaml", "--run", run_id)
     assert code == 130
     assert f"fanwise: halted: {why}" in said
-    assert "\n  to go on: raise the budget" in said
+    assert "\n  to continue: raise the budget" in said
     detail = here.json("show", run_id)
     assert detail["status"] == "halted"
     assert detail["error"].startswith(why)
@@ -155,7 +155,7 @@ def test_a_plan_that_failed_fast_is_halted_until_it_is_resumed(here: Seen, tmp_p
     why = "at p01/m0.py (fail_fast): 1 sub-plan not done, nothing was merged"
     assert code == 130
     assert said.count(f"fanwise: halted {why}\n") == 1
-    assert said.endswith("  to go on: fanwise resume plan --retry-failed\n")
+    assert said.endswith("  to continue: fanwise resume plan --retry-failed\n")
     detail = here.json("show", "plan")
     assert (detail["status"], detail["error"]) == ("halted", why)
     Path("mended").touch()

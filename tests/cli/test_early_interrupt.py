@@ -86,7 +86,7 @@ def test_while_the_run_is_made_its_resume_is_named_and_no_line_is_lost(
     done = run(place, code, "map", "--run", "r", "--", "echo")
     assert done.returncode == 130
     assert b"Traceback" not in done.stderr
-    assert b"to go on: fanwise resume r\n" in done.stderr
+    assert b"to continue: fanwise resume r\n" in done.stderr
     resumed = place.run("resume", "r")
     assert (resumed.returncode, done.stdout + resumed.stdout) == (0, numbers(3))
     assert json.loads(place.run("runs", "--json").stdout)["runs"][0]["total"] == 3
@@ -96,4 +96,4 @@ def test_sigterm_is_told_too(place: Place) -> None:
     code = AT_CALL.format(module="fanwise.journal.open", function="open_journal")
     done = run(place, code.replace("SIGINT", signal.SIGTERM.name), "map", "--run", "r", "echo")
     assert done.returncode == 130
-    assert b"to go on: fanwise resume r\n" in done.stderr
+    assert b"to continue: fanwise resume r\n" in done.stderr

@@ -48,7 +48,7 @@ def test_ctrl_c_once_finishes_what_is_in_flight_and_starts_nothing_more(place: P
     release(place.path / "gate-2")
     code, out, err = end(process)
     assert (code, out) == (130, b"1\n2\n")
-    assert err == b"fanwise: halted: 2 of 4 lines not done\n  to go on: fanwise resume r\n"
+    assert err == b"fanwise: halted: 2 of 4 lines not done\n  to continue: fanwise resume r\n"
     assert status(place) == "halted"
     assert len(place.lines("started")) == 2
     assert resume_all(place) == b"3\n4\n"
@@ -67,7 +67,7 @@ def test_ctrl_c_twice_or_sigterm_ends_the_commands_at_once(
     process.send_signal(last)
     code, out, err = end(process)
     assert (code, out) == (130, b"")
-    assert err == b"fanwise: cancelled: 4 of 4 lines not done\n  to go on: fanwise resume r\n"
+    assert err == b"fanwise: cancelled: 4 of 4 lines not done\n  to continue: fanwise resume r\n"
     assert status(place) == "cancelled"
     assert not any(alive(int(pid)) for pid in place.lines("started"))
     assert resume_all(place) == numbers(4)

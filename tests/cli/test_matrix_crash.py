@@ -143,7 +143,7 @@ def test_ctrl_c_loses_nothing_and_says_how_to_go_on(
         assert code == 130
         status = b"halted" if times == 1 else b"cancelled"
         assert re.search(
-            status + rb": [0-9]+ of 500 cells not done\n  to go on: fanwise resume r\n", err
+            status + rb": [0-9]+ of 500 cells not done\n  to continue: fanwise resume r\n", err
         )
         assert b"cells failed" not in err
         made = len(server.requests)

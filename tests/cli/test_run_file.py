@@ -127,7 +127,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_tells_how_to_go_on(counting: Plac
     release(counting.path / "gate-bb")
     code, out, err = end(process)
     assert (code, out) == (130, b"a 1\nbb 2\n")
-    assert err == b"fanwise: halted; to go on: fanwise resume r\n"
+    assert err == b"fanwise: halted; to continue: fanwise resume r\n"
     resumed = counting.run("resume", "r")
     assert (resumed.returncode, resumed.stdout) == (0, b"a 1\nbb 2\nccc 3\ndddd 4\n")
     assert sorted(counting.lines("started")) == ["a", "bb", "ccc", "dddd"]
@@ -140,7 +140,7 @@ def test_ctrl_c_twice_ends_what_is_in_flight(counting: Place) -> None:
     process.send_signal(signal.SIGINT)
     code, out, err = end(process)
     assert (code, out) == (130, b"")
-    assert b"to go on: fanwise resume r" in err
+    assert b"to continue: fanwise resume r" in err
     (counting.path / "open").touch()
     assert counting.run("resume", "r").returncode == 0
 
@@ -149,14 +149,14 @@ def test_a_pause_is_told_by_its_exit_code_and_how_to_go_on(counting: Place) -> N
     (counting.path / "f.yaml").write_text("count: {words: [a], pause: true}")
     done = counting.run("run", "f.yaml", "--run", "r", "--journal", "j.db")
     assert done.returncode == 3
-    assert done.stderr == b"fanwise: paused; to go on: fanwise resume r --journal j.db\n"
+    assert done.stderr == b"fanwise: paused; to continue: fanwise resume r --journal j.db\n"
 
 
 def test_an_error_of_the_system_names_the_run_to_go_on_with(counting: Place) -> None:
     (counting.path / "f.yaml").write_text("count: {words: [a], stumble: true}")
     done = counting.run("run", "f.yaml", "--run", "r")
     assert done.returncode == 2
-    wanted = b"fanwise: this system stumbles\n  Mend it\n  to go on: fanwise resume r\n"
+    wanted = b"fanwise: this system stumbles\n  Mend it\n  to continue: fanwise resume r\n"
     assert done.stderr == wanted
     assert run_of(counting)["status"] == "failed"
 

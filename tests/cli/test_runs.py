@@ -68,8 +68,8 @@ def test_show_tells_what_halted_a_run_apart_from_what_failed_behind_it(place: Pl
     assert [failure["input"] for failure in detail["failures"]] == ["2"]
     assert [failure["input"] for failure in detail["failures_after_the_halt"]] == ["3"]
     text = place.run("show", "r").stdout.decode()
-    assert "line 2 (2)" in text.partition("failed too, in flight behind")[0]
-    assert "line 3 (3)" in text.partition("failed too, in flight behind")[2]
+    assert "line 2 (2)" in text.partition("also failed, in flight after")[0]
+    assert "line 3 (3)" in text.partition("also failed, in flight after")[2]
 
 
 def counts(journal: Path) -> Counter[str]:
@@ -131,10 +131,10 @@ def asked(place: Place) -> Place:
 def test_show_tells_what_calls_cost_and_how_many_are_unknown(asked: Place) -> None:
     text = asked.run("show", "a", "--items").stdout.decode()
     assert "calls     6 attempts\n" in text
-    others = "unknown of 1 attempt, {} of the others"
+    others = "unknown for 1 attempt, {} for the others"
     assert f"tokens    {others.format(60)}; in: {others.format(50)}; out: " in text
-    assert "dollars   unknown of 2 attempts, 1 of the others\n" in text
-    assert "answers   began after 0.000 s (median), 0.000 s (p95)\n" in text
+    assert "dollars   unknown for 2 attempts, 1 for the others\n" in text
+    assert "answers   first token 0.000 s (median), 0.000 s (p95)\n" in text
     lines = text.partition("\nitems\n")[2].splitlines()
     assert lines[0].endswith("calls 2  tokens 20 in 4 out  dollars 0.5")
     assert lines[1].endswith("calls 2  tokens 20 in 4 out  dollars unknown")

@@ -255,7 +255,7 @@ def test_ctrl_c_twice_closes_the_requests_and_says_how_to_go_on(
         assert server.disconnects == 4
         out, err = await asyncio.to_thread(process.communicate)
         assert (process.returncode, out) == (130, b"")
-        told = b"fanwise: cancelled: 1 of 1 prompt not done\n  to go on: fanwise resume r\n"
+        told = b"fanwise: cancelled: 1 of 1 prompt not done\n  to continue: fanwise resume r\n"
         assert err.endswith(told)
         shown = await command(place, "show", "r", "--json")
         assert json.loads(shown.stdout)["status"] == "cancelled"

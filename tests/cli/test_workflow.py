@@ -82,11 +82,11 @@ def test_a_failure_is_exit_code_1_and_a_rejection_too(flow: Place) -> None:
     given = ("--input", "name=x", "--input", "fail=yes")
     paused = flow.run("run", "flow.yaml", "--run", "d", *given)
     command = b"fanwise resume d --answer review=approve"
-    assert paused.stderr.endswith(b"fanwise: paused; to go on: " + command + b"\n")
+    assert paused.stderr.endswith(b"fanwise: paused; to continue: " + command + b"\n")
     failed = flow.run(*command.decode().split()[1:])
     assert failed.returncode == 1
     assert b"publish:to:0: the command exited with code 1" in failed.stderr
-    assert b"failed; to go on: fanwise resume d" in failed.stderr
+    assert b"failed; to continue: fanwise resume d" in failed.stderr
     assert b"failed" in flow.run("runs").stdout
     mended = flow.run("resume", "d", "--input", "fail=no", "--json")
     assert (mended.returncode, told(mended)["status"]) == (0, "completed")

@@ -1,4 +1,4 @@
-"""How to go on with a run that did not come to its end: the same words everywhere."""
+"""The hint that says how to continue a run: the same words everywhere."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ NOTHING_STARTED = "Nothing was started; free space or permissions, or name anoth
 
 
 def resume_command(run_id: str, journal: str | None, more: Sequence[str] = ()) -> str:
-    """What the person types to go on with it."""
+    """The command that continues the run."""
     where = [] if journal is None else ["--journal", journal]
     return shlex.join(["fanwise", "resume", run_id, *where, *more])
 
 
 def how_to_go_on(status: str, why: str | None, counts: Counts | None, command: str) -> list[str]:
-    """What a run came to that is not done, and what to do about the rest."""
-    step = f"to go on: {(why and counts and counts.go_on) or command}"
+    """The status of an unfinished run, and how to continue it."""
+    step = f"to continue: {(why and counts and counts.go_on) or command}"
     return [status_text(status, why), f"  {step}"] if why else [f"{status}; {step}"]
 
 
 def say_how_to_go_on(error: FanwiseError, run: Run, journal: str | None) -> None:
-    """Give the error that ended a run the step that comes next."""
+    """Add the command that continues the run to the error that ended it."""
     command = resume_command(run.id, journal)
     if isinstance(error, JournalNotWritable | OutputNotWritable):
         error.next_step = (
             NOTHING_STARTED
             if run.record is None
-            else f"What was recorded is safe; free space or permissions, then: {command}"
+            else f"What was recorded is safe; check free space and permissions, then: {command}"
         )
     elif run.record is not None:
-        error.add_note(f"to go on: {command}")
+        error.add_note(f"to continue: {command}")

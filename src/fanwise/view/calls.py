@@ -1,7 +1,7 @@
-"""What the calls of a run, or of an item, came to, as people and programs see it.
+"""Tokens and dollars of a run's or an item's calls, as text and as data.
 
-A sum in which something is unknown is unknown: what is known of it is told beside it, with how
-many attempts it lacks. It is never printed as if it were all.
+A sum with an unknown part is unknown. The known part is shown next to the number of attempts that
+are missing from it, and never as if it were the whole.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ COLUMNS: dict[str, Kind] = {
     "calls": "integer", "input_tokens": "integer", "output_tokens": "integer",
     "cached_tokens": "integer", "usd": "number", "usd_unknown": "integer",
 }  # fmt: skip
-"""Of an item that made calls. `calls` counts attempts; a sum is empty if a part is unknown."""
+"""Columns of an item with calls. `calls` counts attempts; a sum is empty if part is unknown."""
 
 
 def call_detail(totals: CallTotals) -> dict[str, Any]:
-    """As data; `total` is None where `unknown` attempts are missing from what is `known`."""
+    """As data. `total` is None if `unknown` attempts are missing from the `known` sum."""
     detail: dict[str, Any] = {"attempts": totals.attempts, "failed": totals.failed}
     for name in ("tokens", "input_tokens", "output_tokens", "cached_tokens", "usd"):
         part: Sum = getattr(totals, name)
@@ -30,7 +30,7 @@ def call_detail(totals: CallTotals) -> dict[str, Any]:
 
 
 def call_columns(totals: CallTotals) -> dict[str, Any]:
-    """As columns of an item's row; none for an item that made no calls."""
+    """As columns of an item's row; empty if it made no calls."""
     if not totals.attempts:
         return {}
     return {
@@ -44,7 +44,7 @@ def call_columns(totals: CallTotals) -> dict[str, Any]:
 
 
 def call_lines(calls: dict[str, Any]) -> Iterator[str]:
-    """For a person; nothing where there were none."""
+    """Lines for `fanwise show`; empty if there were no calls."""
     if not calls["attempts"]:
         return
     failed = f", {calls['failed']} failed or cancelled" if calls["failed"] else ""
@@ -55,7 +55,7 @@ def call_lines(calls: dict[str, Any]) -> Iterator[str]:
     yield f"dollars   {_amount(calls['attempts'], calls['usd'], dollars)}"
     first = calls["first_token_s"]
     if first["p50"] is not None:
-        yield f"answers   began after {first['p50']:.3f} s (median), {first['p95']:.3f} s (p95)"
+        yield f"answers   first token {first['p50']:.3f} s (median), {first['p95']:.3f} s (p95)"
 
 
 def item_calls(row: dict[str, Any]) -> str:
@@ -69,7 +69,7 @@ def item_calls(row: dict[str, Any]) -> str:
 
 
 def dollars(usd: float) -> str:
-    """With as many digits as a cheap call needs."""
+    """With enough digits for a cheap call."""
     return f"{usd:,.6f}".rstrip("0").rstrip(".")
 
 
@@ -82,7 +82,7 @@ def _amount(attempts: int, part: dict[str, Any], shown: Callable[[float], str]) 
         return shown(part["known"])
     if part["unknown"] == attempts:
         return "unknown"
-    return f"unknown of {_attempts(part['unknown'])}, {shown(part['known'])} of the others"
+    return f"unknown for {_attempts(part['unknown'])}, {shown(part['known'])} for the others"
 
 
 def _attempts(number: int) -> str:

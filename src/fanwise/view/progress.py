@@ -1,7 +1,7 @@
-"""Where a run stands, counted from its events; drawing it is somebody else's business.
+"""The progress of a run, counted from its events. `cli/progress_line.py` draws it.
 
-Items inside items are not counted, for nobody knows in advance how many there will be. The permits
-that they hold are.
+Items of nested fan-outs are not counted, because their number is not known in advance. The permits
+they hold are counted.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from fanwise.core.paths import is_top
 from fanwise.kernel import events
 
 WINDOW = 500
-"""Ends that the rate is taken over: it follows a change of speed, and is not nervous."""
+"""How many recent ends the rate is computed from: enough to be steady, yet follow changes."""
 
 
 TERMINAL = "terminal"
-"""Whoever holds the cap of this name asks somebody at the terminal."""
+"""An item that holds this cap is asking the user at the terminal."""
 
 
 class Progress:
-    """A subscriber that counts."""
+    """A subscriber that counts items."""
 
     def __init__(self, total: int | None = None) -> None:
         self.total = total
         self.done = 0
         self.failed = 0
         self.recorded = 0
-        """Of those that ended: read from the journal, not run here."""
+        """How many of the ended items were read from the journal instead of run."""
         self.in_flight_by_cap: Counter[str] = Counter()
         self._caps: dict[str, int] = {}
         self._in_flight: dict[tuple[str, int], tuple[str, ...]] = {}
@@ -35,7 +35,6 @@ class Progress:
         self._ends: deque[float] = deque(maxlen=WINDOW)
 
     def __call__(self, event: events.Event) -> None:
-        """Count it."""
         if isinstance(event, events.FanOutStarted) and is_top(event.path):
             self._caps[event.path] = event.cap
             self._ends.append(event.at)
@@ -50,32 +49,32 @@ class Progress:
 
     @property
     def cap(self) -> int:
-        """Most in flight at once, of the fan-outs that go on now."""
+        """The cap of all top-level fan-outs that are running now."""
         return sum(self._caps.values())
 
     @property
     def in_flight(self) -> int:
-        """Items whose work has begun and not ended."""
+        """Top-level items that are running."""
         return self._top_in_flight
 
     @property
     def asks(self) -> bool:
-        """Whether somebody is being asked: what is drawn now would stand in the question."""
+        """Whether a question is on the terminal, so that nothing may be drawn over it."""
         return self.in_flight_by_cap[TERMINAL] > 0
 
     @property
     def ended(self) -> int:
-        """Items that are done or failed."""
+        """Items that are done or have failed."""
         return self.done + self.failed
 
     def rate(self, now: float) -> float | None:
-        """Items a second, of late; None before there is anything to say."""
+        """Recent items per second; None until there is enough data."""
         if len(self._ends) < 2 or now <= self._ends[0]:
             return None
         return (len(self._ends) - 1) / (now - self._ends[0])
 
     def seconds_left(self, now: float) -> float | None:
-        """How long it will take at this rate, if the total is known."""
+        """Estimated time left, if the total is known."""
         rate = self.rate(now)
         if rate is None or self.total is None:
             return None

@@ -1,4 +1,4 @@
-"""All about one run, as data and as lines of text."""
+"""Everything about one run, as data and as lines of text."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from fanwise.view.times import moment
 Detail = dict[str, Any]
 
 MOST_TOLD = 200
-"""Characters of a spec that are shown: it may hold a whole file."""
+"""How many characters of a spec are shown: it may hold a whole file."""
 
 BOOKKEEPING = ("reserve", "settle", "step", PLANNED)
-"""Events that are kept for a crash; nobody wants to read them."""
+"""Events that only a resume needs; they are not shown."""
 
 
 def run_detail(journal: Journal, run: RunRecord) -> Detail:
@@ -60,7 +60,7 @@ def run_detail(journal: Journal, run: RunRecord) -> Detail:
 
 
 def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
-    """For a person. `results`: what came of it, in the words of whoever made the run."""
+    """The text of `fanwise show`. `results`: what the system says about the run."""
     yield f"run       {detail['id']}  ({terminal_line(detail['kind'])})"
     yield f"status    {terminal_line(status_text(detail['status'], detail['error']))}"
     if detail["name"]:
@@ -76,11 +76,11 @@ def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     yield from _section("results", results)
     yield from _section("failed", [_failure_line(f) for f in detail["failures"]])
     after = [_failure_line(f) for f in detail["failures_after_the_halt"]]
-    yield from _section("failed too, in flight behind the failure that halted the run", after)
+    yield from _section("also failed, in flight after the failure that halted the run", after)
     yield from _section("may have run twice", [_name(i) for i in detail["may_have_run_twice"]])
     yield from _section("events", [_event_line(event) for event in detail["events"]])
     if detail["status"] in ("interrupted", "paused", "halted", "cancelled", "failed"):
-        yield f"to go on: fanwise resume {detail['id']}"
+        yield f"to continue: fanwise resume {detail['id']}"
 
 
 def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:
@@ -98,7 +98,7 @@ def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:
 
 
 def _fan_out_lines(fan_outs: list[Detail]) -> Iterator[str]:
-    """Those inside items in a line for each kind: there may be thousands, and all are alike."""
+    """Fan-outs inside items share a line, since there may be thousands of them."""
     alike: dict[str, list[Detail]] = {}
     for fan_out in fan_outs:
         alike.setdefault(_shape(fan_out["path"]), []).append(fan_out)
@@ -107,7 +107,7 @@ def _fan_out_lines(fan_outs: list[Detail]) -> Iterator[str]:
 
 
 def _shape(path: str) -> str:
-    """A path in which `*` stands for the keys of items: it is name/key/name/key/name."""
+    """The path (name/key/name/…) with `*` in place of each item's key."""
     parts = path.split("/")
     return "/".join("*" if number % 2 else part for number, part in enumerate(parts))
 
@@ -177,7 +177,7 @@ def _spec_lines(spec: Any) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TOLD else f"{text[:MOST_TOLD]} … (all of it: --json)"
+    return text if len(text) <= MOST_TOLD else f"{text[:MOST_TOLD]} … (--json shows all)"
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _safe(value: Any) -> Any:
-    """Without halves of surrogate pairs (an argument that is not UTF-8): JSON takes none."""
+    """Escape lone surrogates (from an argument that is not UTF-8), which JSON does not allow."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A run in a line: who, what, how far, how long."""
+"""A run in one line: id, status, counts and time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Summary = dict[str, Any]
 
 
 def run_summaries(journal: Journal) -> Iterator[Summary]:
-    """All runs, the newest first."""
+    """All runs, newest first."""
     for run in journal.runs():
         yield run_summary(journal, run)
 
 
 def run_summary(journal: Journal, run: RunRecord) -> Summary:
-    """One run. `total` is None while the input has not been read to its end.
+    """One run. `total` is None until the input has been read to its end.
 
-    Items inside items are not counted: they are how an item was done.
+    Items of nested fan-outs are not counted.
     """
     counts: Counter[str] = Counter()
     for fan_out in journal.fan_outs(run.id):
@@ -49,7 +49,7 @@ def run_summary(journal: Journal, run: RunRecord) -> Summary:
 
 
 def shown_status(run: RunRecord) -> str:
-    """Its status; `interrupted` if whoever executed it is gone."""
+    """The status; `interrupted` if the process that executed the run is gone."""
     if run.status == "running" and (run.owner is None or liveness(run.owner) == "dead"):
         return "interrupted"
     return run.status
@@ -63,7 +63,6 @@ def status_text(status: str, why: str | None) -> str:
 
 
 def table_row(summary: Summary) -> tuple[str, ...]:
-    """As the cells of a table."""
     total = summary["total"]
     return (
         summary["id"], summary["kind"], summary["name"], summary["status"],
@@ -73,14 +72,14 @@ def table_row(summary: Summary) -> tuple[str, ...]:
 
 
 def local_time(iso: str | None) -> str:
-    """A moment as the clock on the wall shows it."""
+    """A time in the local time zone."""
     if iso is None:
         return ""
     return datetime.fromisoformat(iso).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds for the eye."""
+    """Seconds as text: `4.2 s`, `3 min 05 s`, `2 h 10 min`."""
     if seconds is None:
         return ""
     if seconds < 100:

@@ -19,7 +19,7 @@ class Commands:
         self._any = run.journal is not None and item_of(run) is None
 
     def line(self, what: str, verb: str, *options: str) -> Iterator[str]:
-        """Lines such as `  to go on: fanwise resume RUN`; none where there is no such run."""
+        """Lines such as `  to continue: fanwise resume RUN`; none where there is no such run."""
         if self._any:
             given = self._run.given_journal
             where = () if given is None else ("--journal", os.fspath(given))
