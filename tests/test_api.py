@@ -193,7 +193,7 @@ def test_the_specs_package_exports_exactly_this() -> None:
 
 
 PLAN = [
-    "BrokenName", "Change", "CheckResult", "Conflict", "EditRequest", "LeafState", "Node",
+    "BrokenName", "Change", "Conflict", "EditRequest", "LeafState", "MergeCheck", "Node",
     "PlanResult", "PlanState", "PublishedResult", "Scorecard", "Split", "SubPlan", "Tree", "Try",
     "Work", "run_plan", "run_plan_sync",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fanwise.plan.api import PlanResult, run_plan, run_plan_sync
     from fanwise.plan.model.change import Change, EditRequest
     from fanwise.plan.model.leaf_result import SubPlan, Try
-    from fanwise.plan.model.merge_result import BrokenName, CheckResult, Conflict, PublishedResult
+    from fanwise.plan.model.merge_result import BrokenName, Conflict, MergeCheck, PublishedResult
     from fanwise.plan.model.node import Node, Scorecard, Split, Tree
     from fanwise.plan.state.plan_state import LeafState, PlanState
     from fanwise.plan.work.by_call import Work
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = [
     "BrokenName",
     "Change",
-    "CheckResult",
     "Conflict",
     "EditRequest",
     "LeafState",
+    "MergeCheck",
     "Node",
     "PlanResult",
     "PlanState",
@@ -42,7 +42,7 @@ __all__ = [
 _HOMES = {
     "model.change": ("Change", "EditRequest"),
     "model.leaf_result": ("SubPlan", "Try"),
-    "model.merge_result": ("BrokenName", "CheckResult", "Conflict", "PublishedResult"),
+    "model.merge_result": ("BrokenName", "MergeCheck", "Conflict", "PublishedResult"),
     "model.node": ("Node", "Scorecard", "Split", "Tree"),
     "api": ("PlanResult", "run_plan", "run_plan_sync"),
     "state.plan_state": ("LeafState", "PlanState"),

@@ -15,7 +15,7 @@ from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.sync import sync_twin
-from fanwise.plan.merge.publish import Delivery
+from fanwise.plan.merge.publish import PlanDelivery
 from fanwise.plan.run.apply_result import deliver
 from fanwise.plan.run.execution import execute
 from fanwise.plan.spec.plan_spec import KEY
@@ -38,7 +38,7 @@ class PlanResult(msgspec.Struct, frozen=True, kw_only=True):
     """The durable run that has it; None: it was in memory."""
     state: PlanState
     """Every sub-plan with its state, conflicts, checks, and what was merged."""
-    delivery: Delivery
+    delivery: PlanDelivery
     base: str
     """The commit that all started from."""
     stats: Stats = Stats()

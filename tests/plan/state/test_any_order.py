@@ -15,7 +15,7 @@ from fanwise.kernel.virtual import run_virtual
 from fanwise.plan.merge.step import Signature, merge_step
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.leaf_result import LeafResult
-from fanwise.plan.model.merge_result import CheckResult, MergeStep, PublishedResult, Strategy
+from fanwise.plan.model.merge_result import MergeCheck, MergeStep, PublishedResult, Strategy
 from fanwise.plan.run.drive import drive
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import PlanItem
@@ -75,7 +75,7 @@ async def came_to(git: Git, strategy: Strategy, seconds: dict[str, float]) -> Se
             signed = Signature(goal="g")
             return merge_step(git, "HEAD", item.changes, strategy, signed, on_top=item.on_top)
         if item.kind == "check":
-            return CheckResult(passed=True)
+            return MergeCheck(passed=True)
         return PublishedResult(commit=item.at, left_out=item.left_out)
 
     wanted = PlanPolicy(base=git("rev-parse", "HEAD"), strategy=strategy, check="test",

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from fanwise.plan.model.change import Blob, Change
 from fanwise.plan.model.leaf_result import LeafResult, SubPlan
 from fanwise.plan.model.merge_result import (
-    CheckResult,
     Conflict,
+    MergeCheck,
     MergeResult,
     MergeStep,
     PublishedResult,
@@ -127,7 +127,7 @@ class World:
         if item.kind == "check":
             leaves = merge_phase.steps[-1].merged.leaves
             passed = not self.bad(leaves)
-            return merge_phase.checked(item, CheckResult(passed=passed, without=item.without))
+            return merge_phase.checked(item, MergeCheck(passed=passed, without=item.without))
         assert item.step is not None
         leaves = item.step.merged.leaves
         result = PublishedResult(commit=item.at, branch="b", leaves=leaves, left_out=item.left_out)

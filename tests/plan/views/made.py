@@ -19,8 +19,8 @@ from fanwise.plan.model.change import Blob, Change, EditRequest
 from fanwise.plan.model.leaf_result import LeafResult, SubPlan, Try
 from fanwise.plan.model.merge_result import (
     BrokenName,
-    CheckResult,
     Conflict,
+    MergeCheck,
     MergeResult,
     MergeStep,
     PublishedResult,
@@ -255,7 +255,7 @@ def story() -> list[Happening]:
             return replace(step, commit=item.key[-1] * 40)
         if item.kind == "check":
             passed = "tests/h" in item.without
-            return CheckResult(
+            return MergeCheck(
                 passed=passed, said="all passed" if passed else "3 failed", seconds=4.0,
                 without=item.without,
             )  # fmt: skip

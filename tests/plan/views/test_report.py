@@ -12,7 +12,7 @@ from fanwise.errors import SubPlanFailed
 from fanwise.plan.model.change import EditRequest
 from fanwise.plan.model.merge_result import (
     BrokenName,
-    CheckResult,
+    MergeCheck,
     OverwrittenFile,
     PublishedResult,
 )
@@ -112,7 +112,7 @@ def hostile(place: Path) -> RecordedPlan:
         ("leaf:c", SubPlanFailed("c", EVIL, (tried("verify", EVIL),), kept=EVIL)),
         ("merge:0", step),
         ("again:b", SubPlanFailed("b", EVIL, (tried("merge", EVIL),), kept=EVIL)),
-        ("check:0", CheckResult(passed=True, said=EVIL)),
+        ("check:0", MergeCheck(passed=True, said=EVIL)),
         (
             "result",
             PublishedResult(commit=EVIL, branch=EVIL, patch=EVIL, left_out=(FileNote("b", EVIL),)),

@@ -26,7 +26,7 @@ _DIGITS = 12
 _MOST = 1000
 
 
-class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+class PlanDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """Where the result is, apart from its branch."""
 
     patch: str | None = None

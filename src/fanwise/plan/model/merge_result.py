@@ -100,7 +100,7 @@ class MergeStep(msgspec.Struct, frozen=True, kw_only=True):
     """A digest of all that it was made from."""
 
 
-class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+class MergeCheck(msgspec.Struct, frozen=True, kw_only=True):
     """What the check said of a merged tree."""
 
     passed: bool

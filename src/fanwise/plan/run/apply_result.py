@@ -11,7 +11,7 @@ from fanwise.journal.codec import JSON
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
-from fanwise.plan.merge.publish import Delivery, Undone, apply, rollback
+from fanwise.plan.merge.publish import PlanDelivery, Undone, apply, rollback
 from fanwise.plan.model.merge_result import PublishedResult
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.replay import items_of
@@ -19,21 +19,21 @@ from fanwise.plan.state.replay import items_of
 
 async def deliver(
     resolved: ResolvedPlan, result: PublishedResult | None, run: Run, *, to_work_tree: bool
-) -> Delivery:
+) -> PlanDelivery:
     """Write the result to the work tree if asked to, and say where its patch is."""
     folder = kept_files(run)
     if result is None:
-        return Delivery()
+        return PlanDelivery()
     patch = None
     if result.patch is not None and folder is not None:
         patch = str(_short(folder / result.patch))
     if not to_work_tree:
-        return Delivery(patch=patch)
+        return PlanDelivery(patch=patch)
     try:
         files = await in_thread(apply, resolved.repo, resolved.base.commit, result.commit)
     except FanwiseError as error:
-        return Delivery(patch=patch, problem=str(error))
-    return Delivery(patch=patch, applied=files, is_there=True)
+        return PlanDelivery(patch=patch, problem=str(error))
+    return PlanDelivery(patch=patch, applied=files, is_there=True)
 
 
 async def roll_back(resolved: ResolvedPlan, run: Run) -> Undone | None:

@@ -12,7 +12,7 @@ from fanwise.kernel.scope import current, path_here, with_own_caps
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.run.drive import Took, drive
 from fanwise.plan.run.earlier_items import read_earlier_items
-from fanwise.plan.run.item_work import ItemWork
+from fanwise.plan.run.item_work import PlanItemWork
 from fanwise.plan.run.keep_changes import keep_changes
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.board import board_of
@@ -43,7 +43,7 @@ async def execute(
         if replay(known, before.records, counts).left:
             pool = await stack.enter_async_context(_workspaces(resolved))
         work = await in_thread(
-            ItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(spec, base)
+            PlanItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(spec, base)
         )
         caps = with_own_caps(resolved.caps(len(pool or ()) or resolved.slots), run)
         await drive(board, work.perform, spec.max_parallel, caps, run, lost=before.lost, took=took)

@@ -20,7 +20,7 @@ from fanwise.plan.merge.publish import branch_name, leave
 from fanwise.plan.merge.step import Signature, author_of, merge_step
 from fanwise.plan.merge.trees import commit_with
 from fanwise.plan.model.leaf_result import LeafResult, SubPlan, Try
-from fanwise.plan.model.merge_result import CheckResult, Conflict, MergeStep, PublishedResult
+from fanwise.plan.model.merge_result import Conflict, MergeCheck, MergeStep, PublishedResult
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.plan_item import LEAF_FAN_OUT, PlanItem
@@ -35,7 +35,7 @@ from fanwise.workspaces import WorkspacePool
 START = "What the sub-plans before this one have changed"
 
 
-class ItemWork:
+class PlanItemWork:
     """Does them, in the workspaces of a run. What each gives is plain data.
 
     `tree` is asked for the sub-plans as they are now, `grow` whether some can be added. Without a
@@ -169,7 +169,7 @@ class ItemWork:
             said=conflict.detail,
         )
 
-    async def _check(self, item: PlanItem) -> CheckResult:
+    async def _check(self, item: PlanItem) -> MergeCheck:
         """Run the check on the merged commit, in a full checkout."""
         spec = self._case.spec
         assert spec.check_ is not None
@@ -181,10 +181,10 @@ class ItemWork:
                 try:
                     result = await run_in_workspace(here, spec.check_, settings, scratch=scratch)
                 except CommandFailed as error:
-                    return CheckResult(passed=False, said=error.message, without=item.without)
+                    return MergeCheck(passed=False, said=error.message, without=item.without)
         said = output_of(result)
         why = "" if result.ok else ending_of(result, settings) or hint_of(said)
-        return CheckResult(
+        return MergeCheck(
             passed=result.ok and not ending_of(result, settings),
             said=f"{said}\n{why}".strip() if why else said,
             seconds=clock() - began,

@@ -23,7 +23,7 @@ from fanwise.errors import FanwiseError, fields_of, one_line
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.digest import digest
 from fanwise.plan.model.leaf_result import LeafResult
-from fanwise.plan.model.merge_result import CheckResult, MergeStep, PublishedResult
+from fanwise.plan.model.merge_result import MergeCheck, MergeStep, PublishedResult
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.spec.plan_base import PlanBase
 from fanwise.plan.spec.plan_spec import PlanSpec
@@ -91,7 +91,7 @@ class PlanBoard:
             case "again":
                 return self.merge_phase.again_done(item, msgspec.convert(value, LeafResult))
             case "check":
-                return self.merge_phase.checked(item, msgspec.convert(value, CheckResult))
+                return self.merge_phase.checked(item, msgspec.convert(value, MergeCheck))
             case "result":
                 return self.merge_phase.left(msgspec.convert(value, PublishedResult))
 

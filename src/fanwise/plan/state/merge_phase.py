@@ -16,7 +16,7 @@ from fanwise.plan.merge.step import rests_on
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.digest import digest
 from fanwise.plan.model.leaf_result import LeafResult
-from fanwise.plan.model.merge_result import BrokenName, CheckResult, MergeStep, PublishedResult
+from fanwise.plan.model.merge_result import BrokenName, MergeCheck, MergeStep, PublishedResult
 from fanwise.plan.model.node import FileNote, Tree
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import PlanItem
@@ -31,7 +31,7 @@ class MergePhase:
         self.entries = entries
         self.steps: list[MergeStep] = []
         """Merges, as they came; those of a bisection too."""
-        self.checks: list[CheckResult] = []
+        self.checks: list[MergeCheck] = []
         self.result: PublishedResult | None = None
         self.over = False
         self.halted: str | None = None
@@ -90,7 +90,7 @@ class MergePhase:
             return self._end()
         return self._after_merge(self.step)
 
-    def checked(self, item: PlanItem, found: CheckResult) -> list[PlanItem]:
+    def checked(self, item: PlanItem, found: MergeCheck) -> list[PlanItem]:
         """Take the result of a check."""
         step = self.steps[-1]
         self.checks.append(found)

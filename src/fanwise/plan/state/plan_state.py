@@ -21,8 +21,8 @@ from fanwise.plan.model.change import Change, EditRequest
 from fanwise.plan.model.leaf_result import LeafResult, Try
 from fanwise.plan.model.merge_result import (
     BrokenName,
-    CheckResult,
     Conflict,
+    MergeCheck,
     MovedFile,
     OverwrittenFile,
     PublishedResult,
@@ -118,7 +118,7 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     taken: tuple[OverwrittenFile, ...] = ()
     moved: tuple[MovedFile, ...] = ()
     broken: tuple[BrokenName, ...] = ()
-    checks: tuple[CheckResult, ...] = ()
+    checks: tuple[MergeCheck, ...] = ()
     """The first is that of all that was merged, the others those of a bisection."""
     innocent: bool = False
     """The check fails without any change, too."""

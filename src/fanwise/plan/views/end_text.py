@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fanwise.plan.merge.publish import Delivery, Undone
+from fanwise.plan.merge.publish import PlanDelivery, Undone
 from fanwise.plan.model.states import State
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.plan_state import LeafState, PlanState
@@ -26,7 +26,7 @@ MOST = 10
 
 
 def output_lines(
-    resolved: ResolvedPlan, state: PlanState, delivery: Delivery, commands: Commands
+    resolved: ResolvedPlan, state: PlanState, delivery: PlanDelivery, commands: Commands
 ) -> list[str]:
     """The lines for stdout: what became of the plan, and where the result is."""
     lines = [counts_line(state)]
@@ -53,7 +53,7 @@ def output_lines(
     return lines
 
 
-def note_lines(state: PlanState, delivery: Delivery, commands: Commands) -> list[str]:
+def note_lines(state: PlanState, delivery: PlanDelivery, commands: Commands) -> list[str]:
     """The lines for stderr: what needs attention, and what to do about it."""
     parts = (
         _halted(state),

@@ -9,8 +9,8 @@ from fanwise.plan.model.change import EditRequest
 from fanwise.plan.model.leaf_result import Try
 from fanwise.plan.model.merge_result import (
     BrokenName,
-    CheckResult,
     Conflict,
+    MergeCheck,
     MovedFile,
     OverwrittenFile,
 )
@@ -114,7 +114,7 @@ def request_line(request: EditRequest, state: PlanState) -> str:
     return f"{request.path}{more} ({owner}): wanted by {state.title(request.leaf)}"
 
 
-def check_lines(checks: Sequence[CheckResult], state: PlanState) -> Iterator[str]:
+def check_lines(checks: Sequence[MergeCheck], state: PlanState) -> Iterator[str]:
     """What the check said first, and what a bisection found."""
     if not checks:
         return

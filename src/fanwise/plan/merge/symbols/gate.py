@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fanwise.plan.merge.symbols.rename_detection import new_name, new_path
 from fanwise.plan.merge.symbols.resolve import ExternalName, MissingName, NameOrigin, PythonFiles
 from fanwise.plan.merge.symbols.texts import Texts
-from fanwise.plan.merge.symbols.uses import NameUse, uses_in
+from fanwise.plan.merge.symbols.uses import ModuleUse, uses_in
 from fanwise.plan.merge.trees import Files, blobs_at
 from fanwise.plan.model.change import Blob, Change
 from fanwise.plan.model.merge_result import BrokenName
@@ -73,7 +73,7 @@ class _Gate:
                 found.setdefault((made.name, made.used_by), made)
         return list(found.values())
 
-    def _gone(self, path: str, use: NameUse) -> NameOrigin | None:
+    def _gone(self, path: str, use: ModuleUse) -> NameOrigin | None:
         """Where a name came from that is not there any more; None: it is there, or never was."""
         origin = self._old.where(path, use)
         if not isinstance(origin, NameOrigin):
@@ -82,7 +82,9 @@ class _Gate:
         lost = isinstance(now, ExternalName) and not self._new.files_of(path, use.ref)
         return origin if lost or isinstance(now, MissingName) else None
 
-    def _broken(self, path: str, line: int, use: NameUse, origin: NameOrigin) -> BrokenName | None:
+    def _broken(
+        self, path: str, line: int, use: ModuleUse, origin: NameOrigin
+    ) -> BrokenName | None:
         user = first_leaf(self._changes, path, lambda blob: use in uses_in(self._texts.text(blob)))
         remover = first_leaf(
             self._changes, origin.path, lambda blob: self._lacks(blob, origin.names)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fanwise.plan.merge.symbols.facts import Class, PythonModule, Ref
-from fanwise.plan.merge.symbols.uses import NameUse
+from fanwise.plan.merge.symbols.uses import ModuleUse
 
 _DEEP = 20
 
@@ -37,7 +37,7 @@ class PythonFiles:
         self._paths = paths if isinstance(paths, (set, dict)) else set(paths)
         self._read = read
 
-    def where(self, path: str, use: NameUse) -> Where:
+    def where(self, path: str, use: ModuleUse) -> Where:
         """Find what a file means by a use."""
         found: Where = ExternalName()
         for module in self._modules(path, use.ref):
@@ -68,18 +68,18 @@ class PythonFiles:
         if bound is not None:
             if bound.module is not None:
                 inner = () if bound.name is None else (bound.name,)
-                return self._follow(module, NameUse(bound.module, (*inner, *rest)), deep)
+                return self._follow(module, ModuleUse(bound.module, (*inner, *rest)), deep)
             if rest and bound.known_class is not None:
                 return self._in_class(module, (name,), bound.known_class, rest[0], deep)
             return NameOrigin(module, (name,))
         below = self._below(module, name)
         if below is not None:
             return self._walk(below, rest, deep - 1)
-        stars = [self._follow(module, NameUse(ref, names), deep) for ref in facts.stars]
+        stars = [self._follow(module, ModuleUse(ref, names), deep) for ref in facts.stars]
         unknown = ExternalName() if facts.dynamic else MissingName()
         return next((each for each in stars if not isinstance(each, MissingName)), unknown)
 
-    def _follow(self, module: str, use: NameUse, deep: int) -> Where:
+    def _follow(self, module: str, use: ModuleUse, deep: int) -> Where:
         found: Where = ExternalName()
         for each in self._modules(module, use.ref):
             found = self._walk(each, use.names, deep - 1)

@@ -13,14 +13,14 @@ from fanwise.plan.merge.symbols.facts import Ref, dotted
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
 
 
-class NameUse(NamedTuple):
+class ModuleUse(NamedTuple):
     """A name of another module, by the way to it; no names: the module itself."""
 
     ref: Ref
     names: tuple[str, ...]
 
 
-def uses_in(text: str) -> dict[NameUse, int]:
+def uses_in(text: str) -> dict[ModuleUse, int]:
     """Return what a file uses, with the first line of each; nothing, if it does not parse."""
     try:
         tree = parse(text)
@@ -33,8 +33,8 @@ class _Reader:
     """Collects the imports of a file, then what is reached by them."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.found: dict[NameUse, int] = {}
-        self._prefixes: dict[str, NameUse] = {}
+        self.found: dict[ModuleUse, int] = {}
+        self._prefixes: dict[str, ModuleUse] = {}
         self._set = Counter(_set_names(tree))
         guarded = set(_guarded(tree))
         for node in ast.walk(tree):
@@ -49,18 +49,18 @@ class _Reader:
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             for each in node.names:
-                self._note(NameUse(Ref(0, each.name), ()), node.lineno)
+                self._note(ModuleUse(Ref(0, each.name), ()), node.lineno)
                 name = each.asname or each.name.partition(".")[0]
                 module = each.name if each.asname else name
-                self._prefixes.setdefault(name, NameUse(Ref(0, module), ()))
+                self._prefixes.setdefault(name, ModuleUse(Ref(0, module), ()))
             return
         ref = Ref(node.level, node.module or "")
         for each in node.names:
             if each.name == "*":
-                self._note(NameUse(ref, ()), node.lineno)
+                self._note(ModuleUse(ref, ()), node.lineno)
             else:
-                self._note(NameUse(ref, (each.name,)), each.lineno)
-                self._prefixes.setdefault(each.asname or each.name, NameUse(ref, (each.name,)))
+                self._note(ModuleUse(ref, (each.name,)), each.lineno)
+                self._prefixes.setdefault(each.asname or each.name, ModuleUse(ref, (each.name,)))
 
     def _instance(self, name: str, value: ast.Call) -> None:
         """Of `x = Basket()`, if nothing else is ever called x, the names of x are the class's."""
@@ -68,16 +68,16 @@ class _Reader:
         if made is not None and self._set[name] == 1 and self._set[made[0]] == 0:
             use = self._prefixes.get(made[0])
             if use is not None and made[-1][:1].isupper():
-                self._prefixes.setdefault(name, NameUse(use.ref, (*use.names, *made[1:])))
+                self._prefixes.setdefault(name, ModuleUse(use.ref, (*use.names, *made[1:])))
                 self._set[name] = 0
 
     def _attribute(self, node: ast.Attribute) -> None:
         parts = _through_calls(node)
         if parts is not None and parts[0] in self._prefixes and not self._set[parts[0]]:
             use = self._prefixes[parts[0]]
-            self._note(NameUse(use.ref, (*use.names, *parts[1:])), node.lineno)
+            self._note(ModuleUse(use.ref, (*use.names, *parts[1:])), node.lineno)
 
-    def _note(self, use: NameUse, line: int) -> None:
+    def _note(self, use: ModuleUse, line: int) -> None:
         self.found[use] = min(line, self.found.get(use, line))
 
 
