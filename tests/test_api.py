@@ -81,7 +81,7 @@ sample_sync("sim:a", "?", buget={"usd": 5})
 results: list[RunResult] = [fan_out_sync(work, [1]), sample_sync("sim:a", "?")]
 results += [optimize_sync(None, "*", "pytest"), fanwise.run_plan_sync("goal", {})]
 results += [fanwise.run_workflow_sync("w.yaml"), fanwise.run_file_sync("f.yaml", run="id")]
-results += [fanwise.run_matrix_sync(fanwise.Matrix(axes={}, strategies={}), caps={"openai": 4})]
+results += [fanwise.run_matrix_sync(fanwise.Matrix(prompts="?", inputs=["a"]), caps={"openai": 4})]
 """
 
 

@@ -65,8 +65,9 @@ def ours(cells: int) -> dict[str, float]:
 async def _run(journal: Path, cells: int) -> None:
     models = [ScriptedModel(_answer, name=name) for name in ("scripted:a", "scripted:b")]
     matrix = Matrix(
-        axes={"model": models, "input": _inputs(cells // CELLS_OF_AN_INPUT)},
-        strategies={
+        models=models,
+        inputs=_inputs(cells // CELLS_OF_AN_INPUT),
+        prompts={
             "short": "Say {{ input.word }}",
             "long": {"prompt": "Be brief, please. Say {{ input.word }}"},
         },

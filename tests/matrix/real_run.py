@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fanwise import fan_out
+from fanwise import Retry, fan_out
 from fanwise.matrix import Matrix, run_matrix
 from fanwise.matrix.answers.steps import Subject
 from fanwise.models import ask
@@ -51,12 +51,10 @@ def matrix(*, prompt: str = "Good or bad?", inputs: int = 3) -> Matrix:
     ]
     return Matrix(
         "reviews",
-        axes={
-            "model": ["openai:gpt-5-mini", "openai:gpt-5"],
-            "input": rows[:inputs],
-            "repeat": 2,
-        },
-        strategies={
+        models=["openai:gpt-5-mini", "openai:gpt-5"],
+        inputs=rows[:inputs],
+        repeat=2,
+        prompts={
             "one": {
                 "prompt": prompt + " {{ input.text }}",
                 "schema": {"enum": ["good", "bad", HOSTILE]},
@@ -81,7 +79,7 @@ def matrix(*, prompt: str = "Good or bad?", inputs: int = 3) -> Matrix:
             {"judge": "Is this kind?", "name": KIND, "model": "openai:gpt-5-nano"},
         ],
         options={"max_tokens": 20},
-        retry={"times": 1, "base": "1ms"},
+        retry=Retry(1, 0.001),
         caps={"openai": 3},
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from fanwise import Rate, Retry
 from fanwise.errors import ModelOverloaded, ModelRateLimited
 from fanwise.matrix import Matrix, MatrixResult, Subject, run_matrix, run_matrix_sync
 from fanwise.models import ask
@@ -43,8 +44,7 @@ def inputs(count: int) -> list[dict[str, str]]:
 
 
 def matrix(*models: Any, count: int = 4, **fields: Any) -> Matrix:
-    fields = {"strategies": SAY, **fields}
-    return Matrix(axes={"model": models, "input": inputs(count)}, **fields)
+    return Matrix(models=models, inputs=inputs(count), **{"prompts": SAY, **fields})
 
 
 def rows(journal: Path, sql: str) -> list[Any]:
@@ -135,7 +135,7 @@ def test_3_an_sdk_makes_no_attempts_of_its_own() -> None:
     async def main() -> None:
         script: list[Answer | str] = [Answer(status=500), Answer(status=429, retry_after=0), "yes"]
         async with ScriptedServer(script) as server:
-            made = matrix(model_of(server), count=1, retry={"times": 2, "base": "1ms"})
+            made = matrix(model_of(server), count=1, retry=Retry(2, 0.001))
             (cell,) = (await run_matrix(made)).cells
             assert cell.status == "done"
             assert cell.calls == len(server.requests) == 3
@@ -164,7 +164,7 @@ async def test_4_a_permit_covers_a_call_and_not_a_cell() -> None:
             others.set()
         return "done"
 
-    made = matrix(scripted(script), count=2, strategies={"twice": twice}, caps={"p": 1})
+    made = matrix(scripted(script), count=2, prompts={"twice": twice}, caps={"p": 1})
     result = await run_matrix(made)
     assert result.failures == []
     assert order[-1] == "i0 two"
@@ -183,7 +183,7 @@ async def test_4_another_cell_goes_ahead_between_two_steps() -> None:
         {"name": "one", "prompt": "{{ input.id }} one"},
         {"name": "two", "prompt": "{{ input.id }} two"},
     ]
-    made = matrix(scripted(script), strategies={"both": {"steps": steps}}, caps={"p": 1})
+    made = matrix(scripted(script), prompts={"both": {"steps": steps}}, caps={"p": 1})
     result = await run_matrix(made)
     assert result.failures == []
     first = order[0].split()[0]
@@ -230,7 +230,7 @@ def test_6_an_edited_prompt_is_another_cell_and_results_do_not_mix(tmp_path: Pat
     model = scripted(echo)
     old = {"one": "A {{ input.id }}", "two": "B {{ input.id }}"}
     new = {**old, "one": "C {{ input.id }}"}
-    before, after = (matrix(model, strategies=each) for each in (old, new))
+    before, after = (matrix(model, prompts=each) for each in (old, new))
     keys = [{c.key for c in made.cells if c.strategy == "one"} for made in (before, after)]
     assert not keys[0] & keys[1]
     same = [{c.key for c in made.cells if c.strategy == "two"} for made in (before, after)]
@@ -248,7 +248,7 @@ def test_7_a_failed_call_has_its_tokens_and_its_cost(tmp_path: Path) -> None:
 
     model = scripted(wrong, price=Price(1_000_000, 2_000_000))
     strategies = {"say": {"prompt": "Is it {{ input.id }} ?", "schema": {"enum": ["yes", "no"]}}}
-    made = matrix(model, count=2, strategies=strategies)
+    made = matrix(model, count=2, prompts=strategies)
     result = run_matrix_sync(made, run="r", journal=tmp_path / "j.db")
     assert len(result.failures) == 2
     for cell in result.cells:
@@ -270,19 +270,19 @@ async def test_8_each_provider_has_its_own_cap() -> None:
 
 @virtual_time
 async def test_8_no_minute_has_more_requests_than_the_rate_allows() -> None:
-    asked = await _asked_at(count=150, words=1, rate={"rpm": 60})
+    asked = await _asked_at(count=150, words=1, rate=Rate(requests=60))
     assert _most_in_a_minute(asked) <= 60
     assert asked[-1] - asked[0] < 180  # and not much slower either
 
 
 @virtual_time
 async def test_8_no_minute_has_more_tokens_than_the_rate_allows() -> None:
-    asked = await _asked_at(count=90, words=99, rate={"tpm": 3_000})
+    asked = await _asked_at(count=90, words=99, rate=Rate(tokens=3_000))
     assert _most_in_a_minute(asked) * 100 <= 3_000
     assert asked[-1] - asked[0] < 240
 
 
-async def _asked_at(count: int, words: int, rate: dict[str, int]) -> list[float]:
+async def _asked_at(count: int, words: int, rate: Rate) -> list[float]:
     """When each of so many calls was made. A prompt is a token, and each word of an answer."""
     asked: list[float] = []
 
@@ -290,7 +290,7 @@ async def _asked_at(count: int, words: int, rate: dict[str, int]) -> list[float]
         asked.append(asyncio.get_running_loop().time())
         return " ".join(["yes"] * words)
 
-    limits: dict[str, Any] = {"rates": {"p": rate}, "options": {"max_tokens": words}}
+    limits: dict[str, Any] = {"caps": {"p": rate}, "options": {"max_tokens": words}}
     await run_matrix(matrix(scripted(script), count=count, **limits))
     assert len(asked) == count
     return asked
@@ -323,7 +323,7 @@ def test_8_a_budget_holds_for_the_whole_run(tmp_path: Path) -> None:
     models = [scripted(yes, name, Price(0, 1_000_000)) for name in ("p:m", "q:m")]
     strategies = {"one": "{{ input.id }} 1", "two": "{{ input.id }} 2"}
     limits: dict[str, Any] = {"budget": {"usd": 5}, "options": {"max_tokens": 1}}
-    made = matrix(*models, strategies=strategies, **limits)
+    made = matrix(*models, prompts=strategies, **limits)
     for _ in range(2):
         result = run_matrix_sync(made, run="r", journal=tmp_path / "j.db", rerun="failed")
         assert sum(len(model.requests) for model in models) == 5
@@ -353,7 +353,7 @@ async def test_9_a_cap_is_of_a_provider_over_its_models_and_strategies_and_waiti
         },
     }
     models = [scripted(script, "p:a"), scripted(script, "p:b")]
-    result = await run_matrix(matrix(*models, strategies=strategies, caps={"p": 2}))
+    result = await run_matrix(matrix(*models, prompts=strategies, caps={"p": 2}))
     assert result.failures == []
     assert most == 2
     assert any(cell.queued_s >= 1.0 for cell in result.cells)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fanwise.matrix import Matrix, Subject, run_matrix_sync
+from fanwise.matrix import Matrix, Subject, copy_of, run_matrix_sync
 from fanwise.matrix.answers.code import code_of
 
 Strategy = Callable[[Subject], str]
@@ -173,7 +173,7 @@ def test_answers_of_another_word_are_not_taken_for_these(
     tmp_path: Path, make: Callable[[str], Strategy]
 ) -> None:
     for word in ("one", "two"):
-        made = Matrix("words", axes={"input": INPUTS}, strategies={"say": make(word)})
+        made = Matrix("words", inputs=INPUTS, prompts={"say": make(word)})
         result = run_matrix_sync(made, journal=tmp_path / "j.db")
         assert [each.answer and each.answer["text"] for each in result.cells] == [f"hello {word}"]
 
@@ -184,8 +184,6 @@ def test_scores_of_another_threshold_are_not_taken_for_these(tmp_path: Path) -> 
 
     for least in (3, 30):
         scorer = {"call": partial(score, least=least), "name": "long"}
-        made = Matrix(
-            "long", axes={"input": INPUTS}, strategies={"c": {"copy": "input.text"}}, score=[scorer]
-        )
+        made = Matrix("long", inputs=INPUTS, prompts={"c": copy_of("text")}, score=scorer)
         result = run_matrix_sync(made, journal=tmp_path / "j.db")
         assert [each.scores["long"].score for each in result.cells] == [float(least == 3)]

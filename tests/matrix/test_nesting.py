@@ -11,7 +11,7 @@ import pytest
 from fanwise import Caps, fan_out, fan_out_sync, open_run
 from fanwise.errors import NotOk, UsageError
 from fanwise.kernel.events import Event, FanOutEnded, ItemStarted
-from fanwise.matrix import Matrix, MatrixResult, run_matrix, run_matrix_sync
+from fanwise.matrix import Matrix, MatrixResult, exact, run_matrix, run_matrix_sync
 from fanwise.testing import ScriptedModel
 
 TEXT = "{{ input.text }}"
@@ -19,10 +19,8 @@ TEXT = "{{ input.text }}"
 
 def matrix_of(model: ScriptedModel, cells: int = 6, **fields: Any) -> Matrix:
     inputs = [{"id": str(n), "text": f"number {n}", "label": "yes"} for n in range(cells)]
-    fields.setdefault("score", [{"exact": "input.label"}])
-    return Matrix(
-        "m", axes={"model": [model], "input": inputs}, strategies={"plain": TEXT}, **fields
-    )
+    fields.setdefault("score", exact("label"))
+    return Matrix("m", models=model, inputs=inputs, prompts={"plain": TEXT}, **fields)
 
 
 def model_of() -> ScriptedModel:

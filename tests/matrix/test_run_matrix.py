@@ -41,8 +41,10 @@ def right(text: str) -> str:
 
 def matrix(*models: ScriptedModel, **changes: Any) -> Matrix:
     fields: dict[str, Any] = {
-        "axes": {"model": models or [says(right)], "input": INPUTS, "repeat": 2},
-        "strategies": {
+        "models": models or [says(right)],
+        "inputs": INPUTS,
+        "repeat": 2,
+        "prompts": {
             "plain": "Good or bad? {{ input.text }}",
             "kind": "Be kind. Good or bad? {{ input.text }}",
         },
@@ -97,7 +99,7 @@ def test_strategies_and_scores_may_be_functions_and_models_objects() -> None:
     def length(answer: str, given: Mapping[str, Any]) -> float:
         return float(len(answer))
 
-    made = matrix(model, strategies={"mine": mine}, score=[length])
+    made = matrix(model, prompts={"mine": mine}, score=[length])
     result = run_matrix_sync(made)
     assert texts(result)["scripted:one", "mine", "b", "1"] == "awful 1"
     assert result.cells[0].scores["length"].score == len("lovely 0")
@@ -105,9 +107,9 @@ def test_strategies_and_scores_may_be_functions_and_models_objects() -> None:
 
 def test_what_is_wrong_is_said_when_the_matrix_is_made() -> None:
     with pytest.raises(BadSpec, match=r"input\.txet"):
-        matrix(strategies={"plain": "{{ input.txet }}"})
-    with pytest.raises(BadSpec, match=r"matrix\.rates"):
-        matrix(rates={"scripted": 3})
+        matrix(prompts={"plain": "{{ input.txet }}"})
+    with pytest.raises(BadSpec, match=r"matrix\.caps\.scriptd"):
+        matrix(caps={"scriptd": 3})
 
 
 def test_a_failed_cell_is_a_row_with_its_error_tokens_and_cost() -> None:
@@ -131,7 +133,7 @@ def test_calls_inside_a_sampled_strategy_are_calls_of_the_cell(tmp_path: Path) -
         "sample": {"loop_budget": 1, "concurrency_budget": 3, "strategy": "majority"},
     }
     model = says(right)
-    made = matrix(model, strategies={"vote": vote})
+    made = matrix(model, prompts={"vote": vote})
     result = run_matrix_sync(made, run="votes", journal=tmp_path / "j.db")
     assert [each.calls for each in result.cells] == [3] * 6
     assert all(each.usd and each.output_tokens == 3 for each in result.cells)
@@ -164,7 +166,7 @@ def test_after_an_edit_only_the_changed_cells_are_new(tmp_path: Path) -> None:
     model, place = says(right), tmp_path / "j.db"
     first = run_matrix_sync(matrix(model), journal=place)
     edited = {"plain": "Good or bad? {{ input.text }}", "kind": "Be nice: {{ input.text }}"}
-    second = run_matrix_sync(matrix(model, strategies=edited), journal=place)
+    second = run_matrix_sync(matrix(model, prompts=edited), journal=place)
     assert asked(model) == Counter(
         {f"{begin} {each['text']}": 2 for each in INPUTS
          for begin in ("Good or bad?", "Be kind. Good or bad?", "Be nice:")}
@@ -183,8 +185,7 @@ def test_an_input_more_is_some_cells_more(tmp_path: Path) -> None:
     model, place = says(right), tmp_path / "j.db"
     run_matrix_sync(matrix(model), journal=place)
     more = [*INPUTS, {"id": "d", "text": "lovely too", "label": "good"}]
-    axes = {"model": [model], "input": more, "repeat": 2}
-    result = run_matrix_sync(matrix(model, axes=axes), journal=place)
+    result = run_matrix_sync(matrix(model, inputs=more), journal=place)
     assert len(result.cells) == 16 and len(model.requests) == 16
 
 
@@ -209,9 +210,9 @@ def test_failures_stay_failures_while_other_cells_run_beside_them(tmp_path: Path
     """More cells than there is room for: the failed ones are come to when others have ended."""
     model = says(lambda text: ModelRefused("no") if int(text.split()[-1]) % 2 else "yes")
     inputs = [{"id": str(n), "text": f"number {n}"} for n in range(120)]
-    axes = {"model": [model], "input": inputs}
+    axes: dict[str, Any] = {"models": model, "inputs": inputs, "repeat": 1}
     made = matrix(
-        model, axes=axes, strategies={"plain": "{{ input.text }}"}, score=[], caps={"scripted": 1}
+        model, **axes, prompts={"plain": "{{ input.text }}"}, score=[], caps={"scripted": 1}
     )
     odd = [f"input={n}" for n in range(1, 120, 2)]
     first = run_matrix_sync(made, journal=tmp_path / "j.db", only=odd)
@@ -244,7 +245,7 @@ def test_rerun_all_after_an_edit_was_taken_back_answers_anew(tmp_path: Path) -> 
     model, place = says(right), tmp_path / "j.db"
     run_matrix_sync(matrix(model), journal=place)
     edited = {"plain": "Well? {{ input.text }}", "kind": "Be kind. Good or bad? {{ input.text }}"}
-    run_matrix_sync(matrix(model, strategies=edited), journal=place)
+    run_matrix_sync(matrix(model, prompts=edited), journal=place)
     assert len(model.requests) == 18
     run_matrix_sync(matrix(model), journal=place, rerun="all")
     assert len(model.requests) == 30
@@ -392,8 +393,9 @@ def test_cells_that_back_off_keep_no_other_from_its_turn() -> None:
         inputs = [{"id": str(n), "text": f"number {n}"} for n in range(12)]
         made = matrix(
             model,
-            axes={"model": [model], "input": inputs},
-            strategies={"plain": "{{ input.text }}"},
+            inputs=inputs,
+            repeat=1,
+            prompts={"plain": "{{ input.text }}"},
             score=[],
             caps={"scripted": 1},
         )
@@ -415,8 +417,8 @@ def test_a_cap_is_reached_whoever_it_is_for(name: str) -> None:
         model.gate.close()
         inputs = [{"id": str(n), "text": f"number {n}"} for n in range(300)]
         strategies = {"plain": "{{ input.text }}"}
-        axes = {"model": [model], "input": inputs}
-        made = matrix(model, axes=axes, strategies=strategies, score=[], caps={name: 150})
+        axes: dict[str, Any] = {"models": model, "inputs": inputs, "repeat": 1}
+        made = matrix(model, **axes, prompts=strategies, score=[], caps={name: 150})
 
         async def watch() -> None:
             await model.gate.held(150)
@@ -433,7 +435,7 @@ def test_a_cap_is_reached_whoever_it_is_for(name: str) -> None:
 
 def sixty(*, repeat: int) -> dict[str, Any]:
     inputs = [{"id": str(n), "text": f"number {n}", "label": "yes"} for n in range(60)]
-    return {"input": inputs, "repeat": repeat}
+    return {"inputs": inputs, "repeat": repeat}
 
 
 def test_the_repeats_of_a_settled_contrast_are_left_out(tmp_path: Path) -> None:
@@ -442,8 +444,8 @@ def test_the_repeats_of_a_settled_contrast_are_left_out(tmp_path: Path) -> None:
     strategies = {"polite": "please: {{ input.text }}", "rude": "{{ input.text }}"}
     made = matrix(
         model,
-        axes={"model": [model], **sixty(repeat=8)},
-        strategies=strategies,
+        **sixty(repeat=8),
+        prompts=strategies,
         caps={"scripted": 2},
     )
     result = run_matrix_sync(made, journal=tmp_path / "j.db", stop_when_decided=True)
@@ -463,7 +465,7 @@ def test_the_repeats_of_a_settled_contrast_are_left_out(tmp_path: Path) -> None:
 
 def test_nothing_is_left_out_while_nothing_is_settled() -> None:
     model = says(lambda _: "yes")
-    made = matrix(model, axes={"model": [model], **sixty(repeat=3)})
+    made = matrix(model, **sixty(repeat=3))
     result = run_matrix_sync(made, stop_when_decided=True)
     assert result.left_out == [] and len(result.cells) == 360
     assert {each.decision for each in result.verdicts} == {None}
@@ -473,11 +475,11 @@ def test_after_a_kill_between_answer_and_score_the_verdict_is_the_same(tmp_path:
     """Recorded answers without scores are not at their end: the scores still come, and count."""
     model = says(lambda text: "yes" if "please" in text else "no")
     strategies = {"polite": "please: {{ input.text }}", "rude": "{{ input.text }}"}
-    axes = {"model": [model], **sixty(repeat=8)}
+    axes = sixty(repeat=8)
     place = tmp_path / "j.db"
-    plain = matrix(model, axes=axes, strategies=strategies, score=[], caps={"scripted": 2})
+    plain = matrix(model, **axes, prompts=strategies, score=[], caps={"scripted": 2})
     run_matrix_sync(plain, journal=place, only=["repeat=0"])  # as if killed before any score
-    made = matrix(model, axes=axes, strategies=strategies, caps={"scripted": 2})
+    made = matrix(model, **axes, prompts=strategies, caps={"scripted": 2})
     result = run_matrix_sync(made, journal=place, stop_when_decided=True)
     assert result.verdicts[0].decision == "first"
     assert len(result.cells) < 200

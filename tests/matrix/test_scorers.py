@@ -15,8 +15,8 @@ from fanwise.matrix.scores.scorers import Scorer
 def matrix(folder: Path, score: dict[str, Any]) -> Matrix:
     return Matrix(
         "scored",
-        axes={"input": [{"id": "a", "text": "hello"}]},
-        strategies={"copy": {"copy": "input.text"}},
+        inputs=[{"id": "a", "text": "hello"}],
+        prompts={"copy": {"copy": "input.text"}},
         score=[{**score, "name": "s"}],
         folder=folder,
     )

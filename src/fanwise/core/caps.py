@@ -6,7 +6,7 @@ The bookkeeping behind it is the `Ledger`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -75,7 +75,9 @@ class Caps:
         **named: Limit | Iterable[Limit],
     ) -> None:
         every = {**(limits or {}), **named}
-        self.ledger = Ledger(resource(name, limit) for name, limit in every.items())
+        self.limits = {name: _at_hand(limit) for name, limit in every.items()}
+        """As they were declared."""
+        self.ledger = Ledger(resource(name, limit) for name, limit in self.limits.items())
 
     @classmethod
     def over(cls, ledger: Ledger) -> Caps:
@@ -106,6 +108,11 @@ class Caps:
 
     def __repr__(self) -> str:
         return f"Caps({', '.join(f'{n}={limit}' for n, limit in self.current.items())})"
+
+
+def _at_hand(limit: Any) -> Any:
+    """What can be read once becomes a tuple."""
+    return tuple(limit) if isinstance(limit, Iterator) else limit
 
 
 CapsLike = Caps | Mapping[str, Limit | Iterable[Limit]]

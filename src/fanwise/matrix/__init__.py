@@ -3,6 +3,18 @@
 from fanwise.matrix.answers.steps import Subject
 from fanwise.matrix.api import Matrix, MatrixResult, run_matrix, run_matrix_sync
 from fanwise.matrix.cells.cell import Cell
+from fanwise.matrix.spec.blocks import (
+    command,
+    constant,
+    copy_of,
+    exact,
+    f1,
+    json_match,
+    judge,
+    prompt,
+    regex,
+    steps,
+)
 from fanwise.matrix.state.results import CellResult, Score
 from fanwise.matrix.stats.compare import Contrast
 from fanwise.matrix.stats.options import AnalysisOptions
@@ -18,6 +30,16 @@ __all__ = [
     "Score",
     "Subject",
     "Summary",
+    "command",
+    "constant",
+    "copy_of",
+    "exact",
+    "f1",
+    "json_match",
+    "judge",
+    "prompt",
+    "regex",
     "run_matrix",
     "run_matrix_sync",
+    "steps",
 ]

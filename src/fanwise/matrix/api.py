@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 import msgspec
 
+from fanwise.core.budget import Budget, BudgetLike
+from fanwise.core.caps import Caps, CapsLike
+from fanwise.core.retry import RetryLike
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
 from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
@@ -18,6 +21,7 @@ from fanwise.kernel.user_call import name_of
 from fanwise.matrix.cells.cell import Cell
 from fanwise.matrix.run.cell_choice import CellChoice
 from fanwise.matrix.run.execution import execute
+from fanwise.matrix.spec.blocks import plain_options
 from fanwise.matrix.spec.compile import Compiled, compile_
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.results import CellResult, CellsExecution, digest
@@ -27,52 +31,105 @@ from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import Summary, summarize
 from fanwise.matrix.views.tables import summary_lines
-from fanwise.models.port import Model
-from fanwise.specs import Document, check
+from fanwise.models.connect import ModelLike
+from fanwise.models.names import Spec, split
+from fanwise.models.port import Options
+from fanwise.specs import Document, check, read
 from fanwise.specs.inputs import Inputs
-from fanwise.specs.plain import plain, plain_model
+from fanwise.specs.plain import importable, plain, plain_limits, plain_model, plain_retry
 
 KEY = "matrix"
+Strategy = str | Callable[..., Any] | Mapping[str, Any]
+Scoring = Callable[..., Any] | Mapping[str, Any]
+Rows = Iterable[Mapping[str, Any] | str] | str | os.PathLike[str] | Mapping[str, Any]
+
+
+class CellAxes(TypedDict, total=False):
+    """Cells by their axes' values; `*` stands for anything."""
+
+    model: str
+    strategy: str
+    input: str | int
+    repeat: str | int
 
 
 class Matrix:
-    """Models by strategies by inputs by repeats.
+    """Models by prompts by inputs by repeats: a `matrix:` file, said in Python.
 
-    All fields are those of a file, and hold plain data: `axes` (model, strategy, input, repeat),
-    `strategies`, `score`, `exclude`, `include`, `options`, `caps`, `rates`, `budget`, `retry`,
-    `timeout`, `seed`. Besides, a model may be a `Model`, a strategy a text (its prompt) or a
-    function, a score a function. `folder`: what paths are relative to. All of it is checked here:
-    `BadSpec`.
+    `models`: names, mappings or `Model`s. `prompts`: by name; each a template, a function, or one
+    of `prompt`, `steps`, `constant` and `copy_of`. `inputs`: rows, the path of a `.jsonl` or `.csv`
+    with them, or what a file has there. `score`: functions, and what `exact`, `f1`, `json_match`,
+    `regex`, `judge` and `command` return. `exclude` and `include`: cells by their axes. `options`,
+    `caps`, `budget`, `retry` and `timeout`: of the calls. `seed`: the cells' own seeds come from
+    it. `folder`: what paths are relative to. All of it is checked here: `BadSpec`.
     """
 
     def __init__(
         self,
         name: str = "matrix",
         *,
-        axes: Mapping[str, Any],
-        strategies: Mapping[str, str | Callable[..., Any] | Mapping[str, Any]],
-        score: Sequence[Callable[..., Any] | Mapping[str, Any]] = (),
+        prompts: Mapping[str, Strategy] | str,
+        inputs: Rows,
+        models: ModelLike | Iterable[ModelLike] = (),
+        repeat: int = 1,
+        score: Scoring | Iterable[Scoring] = (),
+        exclude: Iterable[CellAxes] = (),
+        include: Iterable[CellAxes] = (),
+        options: Options | Mapping[str, Any] | None = None,
+        caps: CapsLike | None = None,
+        budget: BudgetLike | None = None,
+        retry: RetryLike | None = None,
+        timeout: float | str | None = None,
+        seed: int = 0,
         folder: str | os.PathLike[str] = ".",
-        **fields: Any,
     ) -> None:
-        objects: dict[str, Model] = {}
+        objects: dict[str, Any] = {}
+        named = {"prompt": prompts} if isinstance(prompts, str) else prompts
+        more = {
+            "options": plain_options(options),
+            "retry": None if retry is None else plain_retry(retry),
+            "timeout": timeout,
+        }
         data = {
             "name": name,
-            "axes": {**axes, "model": _models(axes.get("model", []), objects)},
-            "strategies": {key: _strategy(each) for key, each in strategies.items()},
-            "score": [{"call": each} if callable(each) else plain(each) for each in score],
-            **plain(fields),
+            "axes": {"model": _models(models, objects), "input": _rows(inputs), "repeat": repeat},
+            "strategies": {key: _strategy(each) for key, each in named.items()},
+            "score": [_score(each, objects) for each in _several(score)],
+            "exclude": list(exclude),
+            "include": list(include),
+            "seed": seed,
+            **plain_limits(caps, budget),
+            **{key: value for key, value in more.items() if value is not None},
         }
-        self._document = Document.of_program("Matrix(…)", folder, {KEY: plain(data)}, objects)
-        where = self._document.at(KEY)
-        spec = check(self._document, MatrixSpec, KEY)
+        # Objects that count are shared with whoever else has them.
+        self.caps = caps if isinstance(caps, Caps) else None
+        self.budget = budget if isinstance(budget, Budget) else None
+        self._load(Document.of_program("Matrix(…)", folder, {KEY: plain(data)}, objects))
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Matrix:
+        """A `matrix:` file."""
+        found = Matrix.__new__(Matrix)
+        found.caps = found.budget = None
+        found._load(read(path))
+        return found
+
+    def _load(self, document: Document) -> None:
+        self._document = document
+        where = document.at(KEY)
+        spec = check(document, MatrixSpec, KEY)
         self._inputs: Inputs = spec.axes.input.load(where.at("axes", "input"))
         self.compiled: Compiled = compile_(spec, self._inputs, where)
 
+    def to_mapping(self) -> dict[str, Any]:
+        """What a file would say: write it as YAML or JSON. `UsageError` if no file could say it."""
+        data: dict[str, Any] = _written(self._document.data, self._document.objects)
+        return data
+
     @property
     def name(self) -> str:
-        """As it was given."""
-        return self.compiled.spec.name or KEY
+        """As it was given, or that of its file."""
+        return self.compiled.spec.title(self._document.name)
 
     @property
     def cells(self) -> Sequence[Cell]:
@@ -193,6 +250,10 @@ async def run_matrix(
     async def body(run: Run) -> CellsExecution:
         return await execute(matrix.compiled, run, asked, shuffle=shuffle)
 
+    if matrix.caps is not None:
+        where.setdefault("caps", matrix.caps)
+    if matrix.budget is not None:
+        where.setdefault("budget", matrix.budget)
     done, run_id, stats = await in_run(body, wanted, lambda done: done.counts, **where)
     return MatrixResult(
         run_id=run_id,
@@ -209,13 +270,43 @@ async def run_matrix(
 run_matrix_sync = sync_twin(run_matrix)
 
 
-def _models(given: Any, objects: dict[str, Model]) -> list[Any]:
+def _models(given: Any, objects: dict[str, Any]) -> list[Any]:
     """Models as names, with the objects beside them."""
-    one = isinstance(given, str | Mapping) or not isinstance(given, Iterable)
+    one = isinstance(given, str | Mapping | Spec) or not isinstance(given, Iterable)
     return [plain_model(each, objects) for each in ([given] if one else given)]
+
+
+def _rows(given: Any) -> Any:
+    if isinstance(given, str | os.PathLike):
+        return {"file": os.fspath(given)}
+    return given if isinstance(given, Mapping) else list(given)
 
 
 def _strategy(given: Any) -> Any:
     if isinstance(given, str):
         return {"prompt": given}
     return {"call": given} if callable(given) else given
+
+
+def _several(given: Any) -> Iterable[Any]:
+    return [given] if isinstance(given, Mapping) or callable(given) else given
+
+
+def _score(given: Any, objects: dict[str, Any]) -> Any:
+    if not isinstance(given, Mapping):
+        return {"call": given}
+    found = dict(given)
+    if "model" in found:
+        found["model"] = plain_model(found["model"], objects)
+    return found
+
+
+def _written(data: Any, objects: Mapping[str, Any]) -> Any:
+    """Without objects: functions by their names, and models that a file can name."""
+    if isinstance(data, dict):
+        return {key: _written(value, objects) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_written(each, objects) for each in data]
+    if isinstance(data, str) and data in objects:
+        split(data)
+    return importable(data) if callable(data) else data
