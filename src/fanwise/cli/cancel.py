@@ -27,7 +27,6 @@ LOOK_EVERY_S = 0.05
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("cancel", help=HELP)(cancel)
 
 
@@ -39,7 +38,6 @@ def cancel(
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Cancel a run."""
     status = _status(journal, run_id)
     if status != "running":
         raise UsageError(

@@ -34,14 +34,12 @@ column and field, and in `problems` of --json.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("check", help=HELP)(check)
 
 
 def check(
     file: FileArgument, trust_project: TrustOption = False, as_json: JsonOption = False
 ) -> int:
-    """Check a file."""
     from fanwise.specs import read, runnable_of, system_of
     from fanwise.specs.system import PreviewingSystem
 

@@ -59,7 +59,6 @@ tokens and dollars.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("export", help=HELP)(export)
 
 

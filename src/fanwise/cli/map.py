@@ -42,7 +42,6 @@ Exit codes: 0 all done, 1 some failed, 2 bad usage, 130 halted or cancelled.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     # Without interspersed options everything after CMD belongs to CMD, also without `--`.
     app.command("map", help=HELP, context_settings={"allow_interspersed_args": False})(map_lines)
 

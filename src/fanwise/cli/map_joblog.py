@@ -61,7 +61,6 @@ class JobLog:
                 self._write(self._row(outcome, start))
 
     def close(self) -> None:
-        """Let go of the file."""
         with suppress(OutputNotWritable):  # told already
             self._file.close()
 

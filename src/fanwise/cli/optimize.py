@@ -40,7 +40,6 @@ judged, 2 bad usage, 130 halted or cancelled.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("optimize", help=HELP)(optimize)
 
 
@@ -126,7 +125,6 @@ def optimize(
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Judge candidates."""
     from fanwise.cli.execution import Execution, run_to_its_end
     from fanwise.optimize.system import KEY, SYSTEM
     from fanwise.specs import Document

@@ -26,8 +26,7 @@ class Screen(Protocol):
     def make_room(self, fd: int) -> None:
         """Something will be written to this descriptor."""
 
-    def wrote(self, fd: int, data: bytes) -> None:
-        """This was written to it."""
+    def wrote(self, fd: int, data: bytes) -> None: ...
 
 
 class OrderedOutput:

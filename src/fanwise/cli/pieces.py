@@ -49,7 +49,6 @@ class Pieces:
         return index in self._held
 
     def put(self, index: int, piece: Piece) -> None:
-        """Keep it."""
         if self._size + _size(piece) > MOST_IN_MEMORY:
             try:
                 self._held[index] = self._write(piece)
@@ -71,7 +70,6 @@ class Pieces:
         return msgspec.msgpack.decode(self._file.read(held[1]), type=Piece)
 
     def close(self) -> None:
-        """Let go of the file."""
         if self._file is not None:
             self._file.close()
 

@@ -73,5 +73,4 @@ class Position:
         self.offset = offset
 
     def close(self) -> None:
-        """Let go of the file."""
         os.close(self._fd)

@@ -90,7 +90,6 @@ class ProgressLine:
             self._erase()
 
     def wrote(self, fd: int, data: bytes) -> None:
-        """This was written to it."""
         if self._on and os.isatty(fd):
             self._in_a_line = not data.endswith(b"\n")
 
@@ -150,7 +149,6 @@ def _size(console: Console) -> tuple[int, int]:
 
 
 def _text_of(pieces: Sequence[Piece]) -> Text:
-    """A line of a drawing."""
     from rich.text import Text
 
     text = Text()
@@ -167,7 +165,6 @@ def _rendered(console: Console, text: Text, width: int) -> Rendered:
 
 
 def progress_text(progress: Progress, run_id: str, now: float) -> Text:
-    """What the line says."""
     from rich.text import Text
 
     parts: list[Text] = [Text(run_id, style="bold"), _bar(progress), _ended(progress)]

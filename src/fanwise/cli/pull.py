@@ -31,7 +31,6 @@ ERASE = "\r\x1b[2K"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("pull", help=HELP)(pull)
 
 

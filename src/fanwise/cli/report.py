@@ -52,7 +52,6 @@ BEGINNING = 1 << 12
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("report", help=HELP)(report)
 
 

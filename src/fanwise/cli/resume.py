@@ -62,7 +62,6 @@ class Resume(msgspec.Struct, frozen=True):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("resume", help=HELP)(resume)
 
 

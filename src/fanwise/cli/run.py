@@ -58,7 +58,6 @@ Exit codes: 0 done, 1 some failed, 2 bad usage or file, 3 paused at a gate,
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("run", help=HELP)(run)
 
 
@@ -121,7 +120,6 @@ def run(
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Run a file."""
     from fanwise.cli.approval import is_approved
     from fanwise.cli.check import preview, tell
     from fanwise.cli.execution import Execution, run_to_its_end

@@ -19,12 +19,10 @@ A run is `interrupted` if the process that executed it is gone. Continue it with
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("runs", help=HELP)(runs)
 
 
 def runs(journal: JournalOption = None, as_json: JsonOption = False) -> None:
-    """List the runs."""
     from fanwise.journal.open import journal_path, open_journal
     from fanwise.view.run_summary import run_summaries
 

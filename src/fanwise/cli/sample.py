@@ -41,7 +41,6 @@ cancelled.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("sample", help=HELP)(sample)
 
 
@@ -114,7 +113,6 @@ def sample(
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Sample one prompt."""
     from fanwise.cli.execution import Execution, run_to_its_end
     from fanwise.sampling.system import SYSTEM
 

@@ -25,7 +25,6 @@ as new and scores all answers.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("score", help=HELP)(score)
 
 

@@ -37,7 +37,6 @@ attempts are unknown, and what the others add up to.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("show", help=HELP)(show)
 
 
@@ -49,7 +48,6 @@ def show(
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one run."""
     from fanwise.cli.json_stream import print_document
     from fanwise.cli.system_text import describe_values, replaces_default_view
     from fanwise.view.run_detail import detail_lines, run_detail

@@ -40,7 +40,6 @@ Exit codes: 0 simulated, 2 bad usage or file.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("simulate", help=HELP)(simulate)
 
 
@@ -58,7 +57,6 @@ def simulate(
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Simulate a file."""
     from fanwise.specs import read, system_of
     from fanwise.specs.system import Assumed, SimulatingSystem
 

@@ -45,7 +45,6 @@ NAMED = 5
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("split", help=HELP)(split)
 
 

@@ -37,7 +37,6 @@ class Tally:
         self._failures: list[Failure] = []
 
     def add(self, outcome: Outcome[CommandResult]) -> None:
-        """Count it."""
         if outcome.status in self.counts:
             self.counts[outcome.status] += 1
         if outcome.status == "failed":

@@ -102,7 +102,7 @@ class Budget:
         insort(self._waiting, reservation, key=lambda each: each.order)
 
     def hold(self, reservation: Reservation) -> None:
-        """It is reserved."""
+        """Count the reservation against the budget until it is settled."""
         reservation.state = "held"
         self._add(self.reserved, reservation.amount, +1)
 

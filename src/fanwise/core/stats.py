@@ -66,6 +66,5 @@ class StatsOfSeveral:
 
     @property
     def stats(self) -> Stats:
-        """All of them."""
         makespan_s = max(0.0, self._ended - self._began)
         return Stats(dict(self._peak), dict(self._work_s), makespan_s, self.lower_bound_s)

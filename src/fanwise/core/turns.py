@@ -28,7 +28,6 @@ class Turns:
         self._parts = TURN * whole
 
     def took(self, units: int) -> None:
-        """Somebody was let go."""
         self._parts = 0 if units == self.whole else self._parts + units
 
     def is_of(self, units: int) -> bool:

@@ -48,7 +48,6 @@ class JsonCodec:
     """Plain data: None, bool, int, float, str, lists and dicts of them."""
 
     def encode(self, value: Any) -> str:
-        """JSON text."""
         try:
             encoded = msgspec.json.encode(value)
             if msgspec.json.decode(encoded) == value:
@@ -58,7 +57,6 @@ class JsonCodec:
         return _encode_slowly(value)
 
     def decode(self, text: str) -> Any:
-        """The value."""
         try:
             return msgspec.json.decode(text)
         except msgspec.DecodeError:

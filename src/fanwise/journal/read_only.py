@@ -49,31 +49,25 @@ class ReadOnlyJournal(Reads):
             check_readable(connection, self._path)
 
     def create_run(self, run: RunRecord) -> RunRecord:
-        """Refused."""
         raise self._refusal()
 
     def claim_run(
         self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
     ) -> RunRecord:
-        """Refused."""
         raise self._refusal()
 
     def submit(self, write: Write, then: Then | None = None) -> None:
-        """Refused."""
         if then is None:
             raise self._refusal()
         then(self._refusal())
 
     def request_cancel(self, run_id: str) -> None:
-        """Refused."""
         raise self._refusal()
 
     def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
-        """Refused."""
         raise self._refusal()
 
     def close(self) -> None:
-        """Let go of the file."""
         self._connections.close()
 
     def _refusal(self) -> JournalNotWritable:

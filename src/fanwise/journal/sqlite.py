@@ -36,7 +36,6 @@ class SqliteJournal(Reads):
         self._close = weakref.finalize(self, _close, self._writer, self._connections)
 
     def create_run(self, run: RunRecord) -> RunRecord:
-        """Record a new run."""
         return self._writer.call(partial(runs.create, run=run))
 
     def claim_run(

@@ -75,7 +75,6 @@ class Writer:
         self._thread.start()
 
     def submit(self, write: Write, then: Then | None) -> None:
-        """Queue a write."""
         self._put((write, then))
 
     def call(self, function: Callable[[Connection], T]) -> T:

@@ -37,7 +37,6 @@ class Cancelling:
         return tuple(entry.index for entry in asked)
 
     def over(self) -> None:
-        """Everything has ended."""
         if self._insisting is not None:
             self._insisting.cancel()
 

@@ -327,7 +327,6 @@ class Engine(Generic[I, T]):
             self.emit(events.Cancelled, indices=cancelled)
 
     def check_over(self) -> None:
-        """Perhaps this was the last."""
         if self.schedule.over and self.intake.closed() and not self._over.done():
             self._cancelling.over()
             self._over.come()
@@ -342,7 +341,6 @@ class Engine(Generic[I, T]):
             self.emit(events.Halted, index=index, reason=reason)
 
     def emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
-        """Tell the subscribers."""
         self._events.emit(kind(at=self._loop.time(), path=self.scope.path, **fields))
 
 

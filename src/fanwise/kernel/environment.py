@@ -31,7 +31,6 @@ def environment(folder: Path) -> dict[str, Any]:
 
 @cache
 def packages() -> dict[str, str]:
-    """All that are installed, by name."""
     found: dict[str, str] = {}
     for each in metadata.distributions():
         name = each.name

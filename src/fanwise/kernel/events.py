@@ -127,7 +127,6 @@ class Subscribers(list[Subscriber]):
         self._reported: set[int] = set()
 
     def emit(self, event: Event) -> None:
-        """Tell everyone."""
         for subscriber in self:
             try:
                 subscriber(event)

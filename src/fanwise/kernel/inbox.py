@@ -23,7 +23,6 @@ class Inbox(Generic[T]):
         self._woken = False
 
     def put(self, thing: T) -> None:
-        """Bring it to the loop."""
         self._things.append(thing)
         if not self._woken:
             self._woken = True

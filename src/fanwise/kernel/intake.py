@@ -38,14 +38,12 @@ class Taker(Protocol[I_contra]):
 
     def admit(
         self, item: I_contra, index: int, key: str | None, needs: dict[str, int] | None
-    ) -> None:
-        """A new item."""
+    ) -> None: ...
 
     def abort(self, error: BaseException) -> None:
         """Something of the caller's is wrong: end everything."""
 
-    def check_over(self) -> None:
-        """Perhaps this was the last."""
+    def check_over(self) -> None: ...
 
 
 class Intake(Generic[I]):

@@ -237,5 +237,4 @@ class Recorder:
         return port.EventRecord(self._run_id, self._wall(), kind, text)
 
     def closed(self, status: str, stats: str) -> None:
-        """The fan-out returns."""
         self._journal.submit(port.FanOutEnded(self._fan_out, status, self._wall(), stats))

@@ -43,13 +43,11 @@ class RunInside(Run):
 
     @property
     def durable_id(self) -> str | None:
-        """That of the run around."""
         return None if self._around is None else self._around.durable_id
 
     def recorder(
         self, path: str, cap: int, halt: str, codec: Codec, *, again: bool
     ) -> Recorder | None:
-        """That of the run around."""
         if self._around is None:
             return None
         return self._around.recorder(path, cap, halt, codec, again=again)

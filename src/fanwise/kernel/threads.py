@@ -87,7 +87,6 @@ class _Job(PatientFuture[None]):
         self.error: BaseException | None = None
 
     def perform(self) -> None:
-        """In the thread."""
         try:
             self.value = self._context.run(self._call)
         except BaseException as raised:

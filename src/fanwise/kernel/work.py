@@ -142,11 +142,9 @@ class CommandCodec:
     """What a command gave, in the journal."""
 
     def encode(self, value: CommandResult) -> str:
-        """As JSON."""
         return JSON.encode(value.to_json())
 
     def decode(self, text: str) -> CommandResult:
-        """As it was."""
         return CommandResult.from_json(JSON.decode(text))
 
 

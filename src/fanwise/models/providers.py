@@ -28,7 +28,6 @@ class ProviderModel:
         return most(self.provider, self._model, request, self._spec.price)
 
     async def reply(self, request: Request) -> Reply:
-        """One attempt."""
         return await attempt(self, endpoint_of(self._spec), request, self._dollars)
 
     async def close(self) -> None:

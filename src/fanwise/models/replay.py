@@ -56,11 +56,9 @@ class RecordingModel:
             self._file.close()
 
     def estimate(self, request: Request) -> Usage:
-        """The recorded model's."""
         return self._model.estimate(request)
 
     async def reply(self, request: Request) -> Reply:
-        """The recorded model's."""
         clock = asyncio.get_running_loop().time
         began, number = clock(), self._began
         self._began += 1

@@ -65,7 +65,6 @@ class SimModel:
         return f"<Simulated {self.name}>"
 
     def estimate(self, request: Request) -> Usage:
-        """As for a real one."""
         tokens = Tokens(most_input(request), request.options.max_tokens or self.profile.tokens)
         return Usage(1, tokens.total or 0, at_price(tokens, self._price))
 

@@ -35,7 +35,6 @@ class Unconnected:
         return f"<Unconnected {self.name}>"
 
     def estimate(self, request: Request) -> Usage:
-        """As the connected one."""
         return most(self.provider, self._model, request, self._price)
 
     def dollars(self, tokens: Tokens) -> float | None:
@@ -43,7 +42,6 @@ class Unconnected:
         return dollars(self.provider, self._model, tokens, self._price)
 
     async def reply(self, request: Request) -> NoReturn:
-        """It cannot."""
         raise UsageError(f"{self.name} is not connected", "Use `connect`")
 
 
@@ -56,7 +54,6 @@ class UnconnectedLocal(Unconnected):
         self._local = LocalModel(spec.name, place, spec.price)
 
     def estimate(self, request: Request) -> Usage:
-        """As the connected one."""
         return self._local.estimate(request)
 
     def dollars(self, tokens: Tokens) -> float | None:
@@ -75,7 +72,6 @@ class UnconnectedSim(Unconnected):
         self._sim = model
 
     def estimate(self, request: Request) -> Usage:
-        """As the connected one."""
         return self._sim.estimate(request)
 
     def dollars(self, tokens: Tokens) -> float | None:

@@ -44,7 +44,6 @@ class OutputPipe:
             size += got
 
     def close(self) -> None:
-        """Stop reading."""
         if not self.ended:
             self.ended = True
             _close(self._loop.remove_reader, self._loop, self._fd)
@@ -76,7 +75,6 @@ class InputPipe:
         loop.add_writer(fd, self._write)
 
     def close(self) -> None:
-        """Stop writing."""
         if not self._closed:
             self._closed = True
             self._rest = memoryview(b"")

@@ -23,7 +23,6 @@ class HttpRequest(msgspec.Struct, frozen=True):
     body: bytes
 
     def json(self) -> dict[str, Any]:
-        """Its body."""
         found: dict[str, Any] = msgspec.json.decode(self.body)
         return found
 
@@ -64,7 +63,6 @@ class Connection:
         return bool(data)
 
     async def send_json(self, status: int, body: Any, headers: Mapping[str, str] = {}) -> None:
-        """A whole answer."""
         content = msgspec.json.encode(body)
         sent = {"Content-Type": "application/json", "Content-Length": str(len(content)), **headers}
         await self._send(_head(status, sent) + content)
@@ -75,7 +73,6 @@ class Connection:
         await self._send(_head(200, sent))
 
     async def send_event(self, data: Any) -> None:
-        """One event."""
         await self._send(_piece(b"data: " + msgspec.json.encode(data) + b"\n\n"))
 
     async def end_events(self) -> None:

@@ -67,11 +67,9 @@ class MemoryJournal:
 
     @property
     def location(self) -> str:
-        """Nowhere."""
         return "memory"
 
     def create_run(self, run: RunRecord) -> RunRecord:
-        """Record a new run."""
         with self._lock:
             self._check_open()
             if run.id in self._runs:

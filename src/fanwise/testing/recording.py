@@ -16,7 +16,6 @@ class Recording:
         self.events: list[Event] = []
 
     def __call__(self, event: Event) -> None:
-        """Keep it."""
         self.events.append(event)
 
     def of(self, kind: type[E]) -> list[E]:

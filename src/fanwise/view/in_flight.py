@@ -41,7 +41,6 @@ class BusyClock(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> float:
-        """How long it runs."""
         last = self.pieces[-1]
         return last.at + last.end - last.start
 

@@ -29,7 +29,6 @@ class Linear(msgspec.Struct, frozen=True):
     high: float
 
     def place(self, value: float) -> float:
-        """Where it is."""
         return _within((value - self.low) / (self.high - self.low))
 
     def ticks(self, count: int = 5) -> list[Tick]:
@@ -50,7 +49,6 @@ class Log(msgspec.Struct, frozen=True):
     high: float
 
     def place(self, value: float) -> float:
-        """Where it is."""
         if value <= 0:
             return 0.0
         return _within(math.log(value / self.low) / math.log(self.high / self.low))
