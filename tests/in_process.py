@@ -27,7 +27,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 import fanwise
 from fanwise.cli.main import main
@@ -162,7 +162,20 @@ def _warnings() -> Iterator[None]:
         warnings.resetwarnings()
         for category in _QUIET:
             warnings.simplefilter("ignore", category)
+        warnings.showwarning = _write_warning
         yield
+
+
+def _write_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    (file or sys.stderr).write(text)
 
 
 @contextmanager
