@@ -207,20 +207,6 @@ def test_links_between_pages_lead_somewhere() -> None:
                 assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
 
 
-def test_files_that_the_architecture_names_are_there() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    named = set(
-        re.findall(
-            r"`((?:src|tests|bench|docs|core|kernel|journal|processes|cli|view|testing|models|specs|sampling)/[\w/.-]+)`",
-            text,
-        )
-    )
-    assert len(named) > 20
-    for name in named:
-        there = [ROOT / name, ROOT / "src/fanwise" / name]
-        assert any(path.exists() for path in there), name
-
-
 @pytest.mark.parametrize(
     ("shown", "printed", "same"),
     [
