@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -174,3 +176,39 @@ def test_version_and_help(place: Place, capsys: pytest.CaptureFixture[str]) -> N
     for command in ("map", "run", "check", "runs", "show", "resume", "cancel", "export"):
         assert run([command, "--help"]) == 0
         assert f"fanwise {command}" in capsys.readouterr().out
+
+
+MATRIX = """
+matrix:
+  name: m
+  axes: {model: ["sim:quick?median_s=0.001"], input: [{id: a, text: x}, {id: b, text: y}]}
+  strategies: {two: {steps: [{name: first, prompt: "{{ input.text }}"}, {name: last, prompt: "?"}]}}
+  score: [{name: any, regex: "."}]
+"""
+
+
+def test_a_matrix_is_counted_in_cells_when_it_has_ended_and_when_it_was_killed(
+    place: Place,
+) -> None:
+    (place.path / "m.yaml").write_text(MATRIX)
+    done = place.run("run", "m.yaml")
+    assert done.returncode == 0, done.stderr
+    assert b"cells     2 done, 0 failed, of 2\n" in place.run("show", "m").stdout
+    detail = json.loads(place.run("show", "m", "--json").stdout)
+    assert (detail["unit"], detail["total"], detail["item_counts"]) == ("cell", 2, {"done": 6})
+    killed = place.run("run", "m.yaml", "--rerun", "all", FANWISE_CRASH_AT="item.recorded:4")
+    assert killed.returncode != 0
+    (run,) = json.loads(place.run("runs", "--json").stdout)["runs"]
+    found = [run[name] for name in ("status", "unit", "failed", "total")]
+    assert found == ["interrupted", "cell", 0, 2]
+    assert run["done"] < 2, "it is what is there now, not what had been there before"
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_times(place: Place) -> None:
+    place.run("map", "--run", "r", "--", "true", given=b"a\n")
+    with closing(sqlite3.connect(place.path / ".fanwise" / "journal.db")) as connection:
+        connection.execute("UPDATE runs SET created_at = ended_at + 3600")
+        connection.commit()
+    assert place.run("runs").stdout.decode().splitlines()[1].split()[-1] == "?"
+    assert b", took ?\n" in place.run("show", "r").stdout
+    assert json.loads(place.run("show", "r", "--json").stdout)["took_s"] is None

@@ -44,3 +44,16 @@ def test_a_dumb_terminal_gets_no_live_line(place: Place) -> None:
 def test_without_a_terminal_there_is_no_live_line(place: Place) -> None:
     done = place.run("map", "--", "echo", given=numbers(3))
     assert done.stderr == b""
+
+
+def test_on_a_terminal_a_resume_says_first_what_it_will_do(place: Place) -> None:
+    script = "test {} != 2 || test -e mended"
+    args = ("--run", "r", "--cap", "1", "--halt", "failure", "--", "sh", "-c", script)
+    place.run("map", *args, given=numbers(5))
+    told = as_seen(on_a_terminal(place, "resume", "r"))
+    halted = "halted at line 2: 3 lines not started"
+    assert told[0] == f"fanwise: r: {halted}; without --retry-failed it halts there again"
+    (place.path / "mended").touch()
+    told = as_seen(on_a_terminal(place, "resume", "r", "--retry-failed"))
+    assert told[0] == "fanwise: r: 1 line done, 1 failed (to run again), 3 to run"
+    assert told[-2] == "fanwise: run r: 5 done"

@@ -20,6 +20,7 @@ from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.models.names import Price
 from fanwise.models.port import Request
 from fanwise.testing import ScriptedModel
+from fanwise.view.progress import Progress
 
 INPUTS = [
     {"id": "a", "text": "lovely", "label": "good"},
@@ -483,3 +484,9 @@ def test_after_a_kill_between_answer_and_score_the_verdict_is_the_same(tmp_path:
     result = run_matrix_sync(made, journal=place, stop_when_decided=True)
     assert result.verdicts[0].decision == "first"
     assert len(result.cells) < 200
+
+
+def test_progress_is_counted_in_cells() -> None:
+    progress = Progress()
+    run_matrix_sync(matrix(says(right)), subscribers=[progress])
+    assert (progress.unit, progress.done, progress.failed, progress.total) == ("cell", 12, 0, 12)

@@ -68,7 +68,7 @@ async def execute(asked: Execution) -> Ended:
     plan = asked.plan
     opening: Opening = getattr(plan, "opening", Opening())
     drawing: Drawing | None = getattr(plan, "drawing", None) if is_shown() else None
-    progress = Progress(plan.total)
+    progress = Progress(plan.total, plan.caps)
     run = open_run(
         asked.run_id or opening.run_id,
         journal=asked.journal,

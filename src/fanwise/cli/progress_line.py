@@ -121,8 +121,8 @@ class ProgressLine:
             key = (width, pieces)
             self._known[key] = before.get(key) or _rendered(console, _text_of(pieces), width)
         shown = [self._known[width, tuple(pieces)] for pieces in above]
-        last = progress_text(self._progress, self._run_id, now)
-        return [*shown, _rendered(console, last, width)]
+        last = progress_pieces(self._progress, self._run_id, now, width)
+        return [*shown, _rendered(console, _text_of(last), width)]
 
     def _back(self) -> str:
         """To the beginning of what stands there. A terminal that became narrower has wrapped it."""
@@ -164,38 +164,66 @@ def _rendered(console: Console, text: Text, width: int) -> Rendered:
     return drawing.get(), text.cell_len
 
 
-def progress_text(progress: Progress, run_id: str, now: float) -> Text:
-    from rich.text import Text
-
-    parts: list[Text] = [Text(run_id, style="bold"), _bar(progress), _ended(progress)]
-    if progress.failed:
-        parts.append(Text(f"{progress.failed} failed", style="red"))
-    parts.append(Text(f"{progress.in_flight} of {progress.cap} in flight"))
-    for name, number in sorted(progress.in_flight_by_cap.items()):
-        parts.append(Text(f"{terminal_line(name)} {number}"))
-    rate = progress.rate(now)
-    if rate is not None:
-        parts.append(Text(f"{rate:.1f}/s"))
-    left = progress.seconds_left(now)
-    if left is not None:
-        parts.append(Text(f"{_clock(left)} left"))
-    return Text("  ").join(part for part in parts if part)
+Part = tuple[int, list[tuple[str, str]]]
+"""How important a part of the line is, and its pieces: words and style."""
 
 
-def _ended(progress: Progress) -> Text:
-    from rich.text import Text
+def progress_pieces(progress: Progress, run_id: str, now: float, width: int) -> list[Piece]:
+    """What the line says. Where the terminal is too narrow, the least important parts are gone."""
+    parts = [part for part in _parts(progress, run_id, now) if part[1]]
+    while len(parts) > 1 and _width(parts) > width:
+        parts.remove(min(parts, key=lambda part: part[0]))
+    pieces: list[Piece] = []
+    for _, words in parts:
+        pieces += [*([("  ", "")] if pieces else []), *words]
+    return pieces
 
-    total = "" if progress.total is None else f" of {progress.total}"
-    return Text(f"{progress.done}{total} done", style="green" if progress.done else "")
+
+def _width(parts: list[Part]) -> int:
+    from rich.cells import cell_len
+
+    texts = ["".join(terminal_line(words) for words, _ in pieces) for _, pieces in parts]
+    return sum(map(cell_len, texts)) + 2 * (len(texts) - 1)
 
 
-def _bar(progress: Progress, width: int = 20) -> Text:
-    from rich.text import Text
+def _parts(progress: Progress, run_id: str, now: float) -> list[Part]:
+    """In the order of the line, each with its importance."""
+    failed = [(f"{progress.failed:,} failed", "red")] if progress.failed else []
+    rate, left = progress.rate(now), progress.seconds_left(now)
+    return [
+        (3, [(run_id, "bold")]),
+        (2, _bar(progress)),
+        (8, [(_ended(progress), "green" if progress.done else "")]),
+        (7, failed),
+        (5, [(_in_flight(progress), "")]),
+        (1, [(f"{rate:,.1f}/s", "")] if rate is not None else []),
+        (6, [(f"{_clock(left)} left", "")] if left is not None else []),
+    ]
 
+
+def _ended(progress: Progress) -> str:
+    total = "" if progress.total is None else f" of {progress.total:,}"
+    unit = f" {progress.unit}s" if progress.unit else ""
+    return f"{progress.done:,}{total}{unit} done"
+
+
+def _in_flight(progress: Progress) -> str:
+    """By the user's caps, if there are any: items of a system may only wait for them."""
+    used = [
+        f"{name} {held}" + (f" of {limit}" if limit is not None else "")
+        for name, (held, limit) in progress.in_use.items()
+    ]
+    if used:
+        return "  ".join(used)
+    cap = "" if progress.cap is None else f" of {progress.cap}"
+    return f"{progress.in_flight}{cap} in flight"
+
+
+def _bar(progress: Progress, width: int = 20) -> list[Piece]:
     if not progress.total:
-        return Text()
-    full = round(width * progress.ended / progress.total)
-    return Text("━" * full, style="green") + Text("━" * (width - full), style="dim")
+        return []
+    full = min(width, round(width * progress.ended / progress.total))
+    return [("━" * full, "green"), ("━" * (width - full), "dim")]
 
 
 def _clock(seconds: float) -> str:

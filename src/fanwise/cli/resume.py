@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import msgspec
@@ -19,9 +20,10 @@ from fanwise.cli.options import (
     given,
 )
 from fanwise.cli.reading import reading
+from fanwise.cli.say import say
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
-from fanwise.journal.port import RunRecord
+from fanwise.journal.port import Journal, RunRecord
 
 HELP = """Continue a run that was paused, interrupted, halted, cancelled or killed.
 
@@ -105,8 +107,9 @@ def resume(
     """Go on with a run."""
     from fanwise.cli.map_run import KIND
 
-    with reading(journal, run_id) as (_, run):
-        pass
+    with reading(journal, run_id) as (found, run):
+        if os.isatty(2) and not as_json:
+            say(what_it_will_do(found, run, retry_failed=retry_failed))
     options = given(
         answer=answer,
         start=start,
@@ -119,6 +122,24 @@ def resume(
     )
     asked = Resume(journal, retry_failed, take_over, tuple(input or ()), as_json, options)
     return resume_map(run, asked) if run.kind == KIND else resume_system(run, asked)
+
+
+def what_it_will_do(journal: Journal, run: RunRecord, *, retry_failed: bool) -> str:
+    """In a line, for whoever waits for it."""
+    from fanwise.cli.system_text import count_now
+    from fanwise.core.counts import many
+    from fanwise.view.run_summary import run_summary, status_text
+
+    found = run_summary(journal, run, count_now)
+    if "--retry-failed" in (found["go_on"] or "") and not retry_failed:
+        told = status_text(found["status"], found["error"])
+        return f"{run.id}: {told}; without --retry-failed it halts there again"
+    done, failed, total = found["done"], found["failed"], found["total"]
+    again = "to run again" if retry_failed else "not run again without --retry-failed"
+    parts = [f"{many(done, found['unit'])} done"]
+    parts += [f"{failed:,} failed ({again})"] if failed else []
+    parts += [] if total is None else [f"{max(0, total - done - failed):,} to run"]
+    return f"{run.id}: {', '.join(parts)}"
 
 
 def resume_system(run: RunRecord, asked: Resume) -> int:

@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def runs(journal: JournalOption = None, as_json: JsonOption = False) -> None:
+    from fanwise.cli.system_text import count_now
     from fanwise.journal.open import journal_path, open_journal
     from fanwise.view.run_summary import run_summaries
 
@@ -32,7 +33,7 @@ def runs(journal: JournalOption = None, as_json: JsonOption = False) -> None:
     else:
         reading = open_journal(journal, read_only=True)
         try:
-            found = list(run_summaries(reading))
+            found = list(run_summaries(reading, count_now))
         finally:
             reading.close()
     if as_json:

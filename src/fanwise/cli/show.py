@@ -49,11 +49,11 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     from fanwise.cli.json_stream import print_document
-    from fanwise.cli.system_text import describe_values, replaces_default_view
+    from fanwise.cli.system_text import count_now, describe_values, replaces_default_view
     from fanwise.view.run_detail import detail_lines, run_detail
 
     with reading(journal, run_id) as (found, run):
-        detail = run_detail(found, run)
+        detail = run_detail(found, run, count_now)
         if as_json:
             print_document(detail, "items", _item_rows(found, run_id) if items else ())
             return

@@ -16,7 +16,9 @@ from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.system_names import homes
 
 if TYPE_CHECKING:
+    from fanwise.core.counts import Counts
     from fanwise.specs.system import DescribeItem, DescribeRun, System
+    from fanwise.view.run_summary import CountNow
 
 MOST = 20
 """Items that are told of, if not all are wanted."""
@@ -36,6 +38,12 @@ def describe_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterato
 def replaces_default_view(run: RunRecord) -> bool:
     """Whether nothing is left to say of the run's fan-outs and events."""
     return getattr(_system(run.kind), "replaces_default_view", False)
+
+
+def count_now(journal: Journal, run: RunRecord) -> Counts | None:
+    """How far it is, as its system counts; None: the system counts items."""
+    count: CountNow | None = getattr(_system(run.kind), "count", None)
+    return None if count is None else count(journal, run)
 
 
 def _one_by_one(

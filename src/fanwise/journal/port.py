@@ -291,8 +291,8 @@ class Journal(Protocol):
     def call_totals(self, run_id: str) -> CallTotals:
         """What the calls of the run came to, without reading them one by one."""
 
-    def events(self, run_id: str) -> Iterator[EventRecord]:
-        """In the order in which they were submitted."""
+    def events(self, run_id: str, kind: str | None = None) -> Iterator[EventRecord]:
+        """In the order in which they were submitted; all, or those of one kind."""
 
     def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
         """In order, from `start` on."""

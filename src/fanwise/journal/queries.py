@@ -43,7 +43,8 @@ REQUEST_CANCEL = "UPDATE runs SET cancel_requested = ? WHERE id = ?"
 CANCEL_REQUESTS = "SELECT id FROM runs WHERE cancel_requested"
 
 FAN_OUTS = f"SELECT {_columns(FanOutRecord)} FROM fan_outs WHERE run_id = ? ORDER BY seq"
-EVENTS = f"SELECT {_columns(EventRecord)} FROM events WHERE run_id = ? ORDER BY seq"
+EVENTS = f"""SELECT {_columns(EventRecord)} FROM events
+    WHERE run_id = ? AND (? IS NULL OR kind = ?) ORDER BY seq"""
 INPUTS = f"""SELECT {_columns(InputRecord, index="input_index")} FROM inputs
     WHERE run_id = ? AND input_index >= ? ORDER BY input_index"""
 

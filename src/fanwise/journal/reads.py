@@ -81,9 +81,9 @@ class Reads:
         with journal_errors(self._path), self._connections.one() as connection:
             return read_total(connection, run_id)
 
-    def events(self, run_id: str) -> Iterator[EventRecord]:
-        """In the order in which they were submitted."""
-        return self._stream(EventRecord, queries.EVENTS, run_id)
+    def events(self, run_id: str, kind: str | None = None) -> Iterator[EventRecord]:
+        """In the order in which they were submitted; all, or those of one kind."""
+        return self._stream(EventRecord, queries.EVENTS, run_id, kind, kind)
 
     def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
         """In order, from `start` on."""

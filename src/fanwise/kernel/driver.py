@@ -9,10 +9,11 @@ a resume the outcomes on disk are taken through the same decisions, and lead to 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack, runtime_checkable
 
 from fanwise.core.budget import BudgetLike
 from fanwise.core.caps import CapsLike, Needs
+from fanwise.core.counts import Counts
 from fanwise.core.outcome import Outcome
 from fanwise.core.ready_queue import QueueLimit, ReadyQueue
 from fanwise.core.retry import RetryLike
@@ -53,6 +54,14 @@ class Decider(Protocol[I]):
 
         Cancelled and skipped items are not taken: the run is being ended, and nothing is known.
         """
+
+
+@runtime_checkable
+class CountingDecider(Protocol):
+    """A decider whose user counts something else than its items: cells, candidates."""
+
+    def count(self) -> Counts:
+        """How far it is. Asked after every outcome, so it must be quick."""
 
 
 class DriverOptions(TypedDict, Generic[I], total=False):
@@ -127,6 +136,7 @@ class Driver(Generic[I]):
 
     async def _follow(self, stream: Stream[Any]) -> None:
         self._add(self._decider.begin())
+        self._tell_counts(stream, recorded=True)
         async for outcome in stream:
             item, limit = self._in_flight.pop(outcome.index)
             self._ready.left(limit)
@@ -134,11 +144,16 @@ class Driver(Generic[I]):
                 self._ending = True
                 continue
             following = self._decider.take(item, outcome)
+            self._tell_counts(stream, recorded=outcome.recorded)
             if self._after is not None:
                 await self._after(item, outcome)
             self._add(following)
             if self._decider.over and self._in_flight:
                 return  # leaving the stream cancels the rest, and waits for it
+
+    def _tell_counts(self, stream: Stream[Any], *, recorded: bool) -> None:
+        if isinstance(self._decider, CountingDecider):
+            stream.tell_counts(self._decider.count, recorded=recorded)
 
     def _add(self, items: Iterable[I]) -> None:
         self._ready.add(items)

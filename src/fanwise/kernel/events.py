@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.counts import Counts
 from fanwise.core.outcome import Attempt, Outcome
 from fanwise.core.stats import Stats
 
@@ -98,6 +99,15 @@ class Cancelled(Event, frozen=True, kw_only=True):
 
     path: str
     indices: tuple[int, ...]
+
+
+class Counted(Event, frozen=True, kw_only=True):
+    """How far a system is, in the unit that its user counts."""
+
+    path: str
+    counts: Counts
+    recorded: bool = False
+    """It follows from what the journal knew."""
 
 
 class CapMoved(Event, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ import msgspec
 
 from fanwise.core.budget import BudgetLike, Budgets, as_budget
 from fanwise.core.caps import CapsLike, Needs, as_caps, whole
+from fanwise.core.counts import Counts
 from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome
 from fanwise.core.retry import Retry, RetryLike, as_retry
@@ -180,6 +181,11 @@ class FanOut(Generic[I, T]):
             if theirs.get(name) is resource:
                 seconds = stats.work_s.get(name, 0.0)
                 around.work_s[name] = around.work_s.get(name, 0.0) + seconds
+
+    def tell_counts(self, counts: Callable[[], Counts], *, recorded: bool) -> None:
+        """How far it is, for those who listen."""
+        if self.scope.subscribers:
+            self._emit(events.Counted, counts=counts(), recorded=recorded)
 
     def _cut_short(self) -> str | None:
         """Which failure kept items from being done; a halt that was asked for on success is none.

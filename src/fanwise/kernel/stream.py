@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, Generic, TypeVar, Unpack, overload
 
+from fanwise.core.counts import Counts
 from fanwise.core.outcome import Outcome
 from fanwise.core.stats import Stats
 from fanwise.errors import ItemsError
@@ -92,6 +93,11 @@ class Stream(Generic[T]):
         if error is None:
             raise problem
         error.add_note(f"the fan-out had ended with {problem!r}")
+
+    def tell_counts(self, counts: Callable[[], Counts], *, recorded: bool) -> None:
+        """Tell subscribers how far this is, in the unit that its user counts."""
+        assert self._one is not None
+        self._one.tell_counts(counts, recorded=recorded)
 
     def __aiter__(self) -> AsyncIterator[Outcome[T]]:
         return self

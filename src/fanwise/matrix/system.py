@@ -8,6 +8,7 @@ from typing import Any
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
+from fanwise.core.counts import Counts
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
 from fanwise.kernel.in_thread import in_thread
@@ -20,7 +21,7 @@ from fanwise.matrix.simulation.report import end_of as simulated_end
 from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec.compile import Compiled, compile_
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
-from fanwise.matrix.state.recorded_matrix import read_matrix
+from fanwise.matrix.state.recorded_matrix import count_cells, read_matrix
 from fanwise.matrix.views.cell_rows import cell_table
 from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.specs import Document, End, Opening, Runnable, check
@@ -83,10 +84,8 @@ class RunnableMatrix:
 
     @property
     def total(self) -> int:
-        """How many items: each cell's steps, and its scores."""
-        steps = self.compiled.steps
-        scores = len(self.compiled.scorers)
-        return sum(len(steps[cell.strategy]) + scores for cell in self.cells)
+        """How many cells."""
+        return len(self.cells)
 
     def describe(self) -> Sequence[str]:
         """What would run."""
@@ -143,6 +142,10 @@ class MatrixSystem:
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The summary; fully: every cell too."""
         return describe_run(read_matrix(journal, run.id), fully=fully)
+
+    def count(self, journal: Journal, run: RunRecord) -> Counts:
+        """In cells."""
+        return count_cells(journal, run.id)
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""

@@ -11,6 +11,7 @@ import msgspec
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
+from fanwise.core.counts import Counts
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
 from fanwise.kernel.in_thread import in_thread
@@ -115,6 +116,10 @@ class OptimizeSystem:
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """Every candidate with its verdict; fully: all that is known of each."""
         return describe_run(read_run(journal, run), fully=fully)
+
+    def count(self, journal: Journal, run: RunRecord) -> Counts:
+        """In candidates."""
+        return read_run(journal, run).counts
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""

@@ -12,6 +12,7 @@ import msgspec
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
+from fanwise.core.counts import Counts
 from fanwise.errors import FanwiseError, UsageError
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.environment import environment
@@ -211,6 +212,12 @@ class PlanSystem:
         from fanwise.plan.views.text import show_lines
 
         return show_lines(read_run(journal, run), fully=fully)
+
+    def count(self, journal: Journal, run: RunRecord) -> Counts:
+        """In sub-plans."""
+        from fanwise.plan.state.read_run import read_run
+
+        return read_run(journal, run).state.counts
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         """A page with all that there is to see."""

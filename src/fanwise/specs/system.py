@@ -76,6 +76,18 @@ class Opening(msgspec.Struct, frozen=True):
     """What failed runs once more."""
 
 
+@runtime_checkable
+class CountingSystem(Protocol):
+    """A system whose users count something else than its items: cells, candidates, sub-plans.
+
+    When a run has ended, `End.counts` says how far it came; this is asked while it goes on, and of
+    a run that was killed.
+    """
+
+    def count(self, journal: Journal, run: RunRecord) -> Counts:
+        """As the journal has it now."""
+
+
 class Approval(msgspec.Struct, frozen=True):
     """What somebody has to agree to before a plan is run."""
 

@@ -139,10 +139,11 @@ class MemoryJournal:
             attempt for fan_out in self.fan_outs(run_id) for attempt in self.attempts(fan_out.id)
         )
 
-    def events(self, run_id: str) -> Iterator[EventRecord]:
-        """In the order in which they were submitted."""
+    def events(self, run_id: str, kind: str | None = None) -> Iterator[EventRecord]:
+        """In the order in which they were submitted; all, or those of one kind."""
         with self._lock:
-            return iter([event for event in self._events if event.run_id == run_id])
+            found = [event for event in self._events if event.run_id == run_id]
+        return (event for event in found if kind is None or event.kind == kind)
 
     def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
         """In order, from `start` on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from fanwise.core.counts import COUNTED, Counts
 from fanwise.journal.port import Journal
 
 COMPLETE = "input complete"
@@ -26,15 +27,21 @@ def line_name(index: int, together: int = 1) -> str:
 
 def known_inputs(journal: Journal, run_id: str) -> Inputs:
     """What the journal knows of the run's input."""
-    for event in journal.events(run_id):
-        if event.kind == COMPLETE:
-            return Inputs(msgspec.json.decode(event.data)["lines"], complete=True)
+    for event in journal.events(run_id, COMPLETE):
+        return Inputs(msgspec.json.decode(event.data)["lines"], complete=True)
     return Inputs(sum(1 for _ in journal.inputs(run_id)), complete=False)
 
 
 def planned_items(journal: Journal, run_id: str) -> int | None:
     """How many items the run said that it would have; None: it did not say."""
-    for event in journal.events(run_id):
-        if event.kind == PLANNED:
-            return int(msgspec.json.decode(event.data)["items"])
+    for event in journal.events(run_id, PLANNED):
+        return int(msgspec.json.decode(event.data)["items"])
     return None
+
+
+def counts_at_the_end(journal: Journal, run_id: str) -> Counts | None:
+    """How far the run said that it came, in the unit of its user; None: it did not say."""
+    last = None
+    for last in journal.events(run_id, COUNTED):  # noqa: B007 - the last one holds
+        pass
+    return None if last is None else msgspec.json.decode(last.data, type=Counts)

@@ -8,13 +8,21 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.counts import COUNTED
 from fanwise.core.stats import Stats
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
 from fanwise.view.calls import call_detail, call_lines
 from fanwise.view.inputs import PLANNED, line_name
-from fanwise.view.run_summary import duration, local_time, run_summary, status_text
+from fanwise.view.run_summary import (
+    CountNow,
+    duration,
+    local_time,
+    run_summary,
+    status_text,
+    took_text,
+)
 from fanwise.view.terminal_text import terminal_line
 from fanwise.view.times import moment
 
@@ -23,15 +31,17 @@ Detail = dict[str, Any]
 MOST_TOLD = 200
 """How many characters of a spec are shown: it may hold a whole file."""
 
-BOOKKEEPING = ("reserve", "settle", "step", PLANNED)
+BOOKKEEPING = ("reserve", "settle", "step", PLANNED, COUNTED)
 """Events that only a resume needs; they are not shown."""
 
 
-def run_detail(journal: Journal, run: RunRecord) -> Detail:
+def run_detail(
+    journal: Journal, run: RunRecord, count: CountNow = lambda journal, run: None
+) -> Detail:
     """The run, its calls, fan-outs, failures, items that may have run twice, and events."""
     fan_outs = journal.fan_outs(run.id)
     detail: Detail = {
-        **run_summary(journal, run),
+        **run_summary(journal, run, count),
         "spec": _safe(JSON.decode(run.spec)),
         "cancel_requested": run.cancel_requested,
         "calls": call_detail(journal.call_totals(run.id)),
@@ -65,11 +75,12 @@ def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     yield f"status    {terminal_line(status_text(detail['status'], detail['error']))}"
     if detail["name"]:
         yield f"what      {terminal_line(detail['name'])}"
-    took = f", took {duration(detail['took_s'])}" if detail["took_s"] is not None else ""
+    took = f", took {took_text(detail)}" if detail["ended_at"] is not None else ""
     yield f"started   {local_time(detail['started_at'])}{took}"
     total = "an unknown number" if detail["total"] is None else detail["total"]
     if detail["total"] != 0 or not results:  # else all there is so far is inside of what is told
-        yield f"items     {detail['done']} done, {detail['failed']} failed, of {total}"
+        unit = f"{detail['unit']}s"
+        yield f"{unit:<9} {detail['done']} done, {detail['failed']} failed, of {total}"
     yield from call_lines(detail["calls"])
     yield from _fan_out_lines(detail["fan_outs"])
     yield from _spec_lines(detail["spec"])
@@ -80,7 +91,7 @@ def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     yield from _section("may have run twice", [_name(i) for i in detail["may_have_run_twice"]])
     yield from _section("events", [_event_line(event) for event in detail["events"]])
     if detail["status"] in ("interrupted", "paused", "halted", "cancelled", "failed"):
-        yield f"to continue: fanwise resume {detail['id']}"
+        yield f"to continue: {detail['go_on'] or 'fanwise resume ' + detail['id']}"
 
 
 def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:

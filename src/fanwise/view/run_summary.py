@@ -3,49 +3,78 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
+from fanwise.core.counts import Counts
 from fanwise.core.paths import is_top
 from fanwise.journal.owner import liveness
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.view.inputs import known_inputs, planned_items
+from fanwise.view.inputs import counts_at_the_end, known_inputs, planned_items
 from fanwise.view.times import moment
 
 Summary = dict[str, Any]
 
 
-def run_summaries(journal: Journal) -> Iterator[Summary]:
+CountNow = Callable[[Journal, RunRecord], Counts | None]
+"""The progress of a run as its system counts it; None: the system counts items."""
+
+
+def run_summaries(journal: Journal, count: CountNow) -> Iterator[Summary]:
     """All runs, newest first."""
     for run in journal.runs():
-        yield run_summary(journal, run)
+        yield run_summary(journal, run, count)
 
 
-def run_summary(journal: Journal, run: RunRecord) -> Summary:
+def run_summary(
+    journal: Journal, run: RunRecord, count: CountNow = lambda journal, run: None
+) -> Summary:
     """One run. `total` is None until the input has been read to its end.
 
-    Items of nested fan-outs are not counted.
+    `done`, `failed` and `total` are in the unit that users count. `item_counts` has the items of
+    top-level fan-outs, by status.
     """
-    counts: Counter[str] = Counter()
+    items: Counter[str] = Counter()
     for fan_out in journal.fan_outs(run.id):
         if is_top(fan_out.path):
-            counts.update(journal.counts(fan_out.id))
+            items.update(journal.counts(fan_out.id))
+    status = shown_status(run)
+    counts = _counts(journal, run, status, count) or Counts(
+        "line" if run.kind == "map" else "item",
+        items["done"],
+        items["failed"],
+        _total(journal, run, items),
+    )
     return {
         "id": run.id,
         "kind": run.kind,
         "name": run.name,
-        "status": shown_status(run),
-        "done": counts["done"],
-        "failed": counts["failed"],
-        "started": counts["started"],
-        "cancelled": counts["cancelled"],
-        "total": _total(journal, run, counts),
+        "status": status,
+        "unit": counts.unit,
+        "done": counts.done,
+        "failed": counts.failed,
+        "total": counts.total,
+        "item_counts": dict(items),
         "started_at": moment(run.created_at),
         "ended_at": moment(run.ended_at),
-        "took_s": None if run.ended_at is None else run.ended_at - run.created_at,
+        "took_s": _took(run),
         "error": run.error,
+        "go_on": counts.go_on or None,
     }
+
+
+def _counts(journal: Journal, run: RunRecord, status: str, count: CountNow) -> Counts | None:
+    """What the run said when it ended; of one that goes on, or was cut off, what there is now."""
+    said = status in ("done", "halted", "cancelled")
+    return (counts_at_the_end(journal, run.id) if said else None) or count(journal, run)
+
+
+def _took(run: RunRecord) -> float | None:
+    """None: it goes on, or the clock was set back in between, and nobody knows."""
+    if run.ended_at is None or run.ended_at < run.created_at:
+        return None
+    return run.ended_at - run.created_at
 
 
 def shown_status(run: RunRecord) -> str:
@@ -67,8 +96,14 @@ def table_row(summary: Summary) -> tuple[str, ...]:
     return (
         summary["id"], summary["kind"], summary["name"], summary["status"],
         str(summary["done"]), str(summary["failed"]), "?" if total is None else str(total),
-        local_time(summary["started_at"]), duration(summary["took_s"]),
+        local_time(summary["started_at"]), took_text(summary),
     )  # fmt: skip
+
+
+def took_text(summary: Summary) -> str:
+    """How long it took; empty while it goes on."""
+    unknown = summary["ended_at"] is not None and summary["took_s"] is None
+    return "?" if unknown else duration(summary["took_s"])
 
 
 def local_time(iso: str | None) -> str:
@@ -79,9 +114,9 @@ def local_time(iso: str | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as text: `4.2 s`, `3 min 05 s`, `2 h 10 min`."""
-    if seconds is None:
-        return ""
+    """Seconds as text: `4.2 s`, `3 min 05 s`; `?` if the clock was set back in between."""
+    if seconds is None or seconds < 0:
+        return "" if seconds is None else "?"
     if seconds < 100:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

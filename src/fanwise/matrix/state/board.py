@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from fanwise.core.counts import Counts
 from fanwise.core.outcome import Outcome
 from fanwise.core.ready_queue import QueueLimit
 from fanwise.matrix.answers.steps import Answer
@@ -58,6 +59,7 @@ class CellBoard:
         self._on_cell = on_cell
         self._open: dict[str, _Open] = {}
         self._left = len(cells)
+        self._failed = 0
         self.results: dict[str, CellResult] = {}
         """By key."""
         self.left_out: list[Cell] = []
@@ -66,6 +68,11 @@ class CellBoard:
         """Those that the budget had no room for."""
         self.unscored: list[Cell] = []
         """Those with an answer whose scores it had no room for."""
+
+    def count(self) -> Counts:
+        """Cells with an answer and its scores, and those without an answer, of all."""
+        total = len(self._cells) - len(self.left_out)
+        return Counts("cell", len(self.results) - self._failed, self._failed, total)
 
     @property
     def over(self) -> bool:
@@ -144,6 +151,7 @@ class CellBoard:
         definition = self._definitions[cell.key]
         result = CellResult.made(definition, open_.outcomes, open_.scores, self._spending)
         self.results[cell.key] = result
+        self._failed += result.status == "failed"
         self._on_cell(result)
         self._left -= 1
 

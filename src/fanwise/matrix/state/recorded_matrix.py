@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
+from fanwise.core.counts import Counts
 from fanwise.core.outcome import Attempt, Outcome, Status
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
@@ -43,6 +44,22 @@ def read_matrix(journal: Journal, run_id: str) -> RecordedMatrix:
     scorers = list(dict.fromkeys(name for each in definitions for name in each.scores))
     environment = _environment(journal, run_id)
     return RecordedMatrix(journal.run(run_id), results, waiting, environment, scorers)
+
+
+def count_cells(journal: Journal, run_id: str) -> Counts:
+    """How many cells have ended, without reading what came of them."""
+    statuses: dict[str, str] = {}
+    for fan_out in journal.fan_outs(run_id):
+        if fan_out.path == FAN_OUT:
+            statuses.update(journal.statuses(fan_out.id))
+    done = failed = total = 0
+    for each in (each for each in recorded(journal, run_id) if each.now):
+        steps = [statuses.get(each.step_key(number)) for number in range(len(each.steps))]
+        scores = [statuses.get(each.score_key(name)) for name in each.scores]
+        total += 1
+        failed += "failed" in steps
+        done += set(steps) == {"done"} and all(status in ("done", "failed") for status in scores)
+    return Counts("cell", done, failed, total)
 
 
 def read_results(

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.core.counts import Counts, many
+from fanwise.core.counts import Counts
 from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.kept_files import files_of
@@ -113,17 +113,5 @@ def _executed(board: Board, work: ItemWork, start: Start) -> JudgedRun:
         base=start.commit,
         notes=work.notes,
         complete=all(each.over for each in entries),
-        counts=_counts(board),
+        counts=board.count(),
     )
-
-
-def _counts(board: Board) -> Counts:
-    """How many candidates were judged, and why not all of them."""
-    entries = board.entries.values()
-    done = sum(each.verdict is not None for each in entries)
-    failed = sum(each.error is not None for each in entries)
-    if not board.unaffordable:
-        return Counts("candidate", done, failed, len(entries))
-    halted = f"the budget is used up: {many(board.unaffordable, 'stage')} not run"
-    go_on = "raise the budget, and start a new run"
-    return Counts("candidate", done, failed, len(entries), halted, go_on)

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from fanwise.core.counts import Counts, many
 from fanwise.core.outcome import Outcome
 from fanwise.errors import one_line, refused_by_budget
 from fanwise.optimize.benchmark.speed import Speed
@@ -117,6 +118,17 @@ class Board:
     def over(self) -> bool:
         """Whether nothing is under way and nothing will be."""
         return not self._open or self.fatal is not None
+
+    def count(self) -> Counts:
+        """How many candidates were judged, and why not all of them."""
+        entries = self.entries.values()
+        done = sum(each.verdict is not None for each in entries)
+        failed = sum(each.error is not None for each in entries)
+        if not self.unaffordable:
+            return Counts("candidate", done, failed, len(entries))
+        halted = f"the budget is used up: {many(self.unaffordable, 'stage')} not run"
+        go_on = "raise the budget, and start a new run"
+        return Counts("candidate", done, failed, len(entries), halted, go_on)
 
     def begin(self) -> list[OptimizeItem]:
         """What can be done at once."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.counts import Counts
 from fanwise.errors import one_line
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
@@ -33,6 +34,14 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True):
     """Answers that were no candidates."""
     profiles: Mapping[str, str] = {}
     """Where the time goes, line by line: by the key of a candidate, and of the `original`."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many candidates were judged, and how many could not be."""
+        stuck = {key.partition(":")[2] for key in self.failures}
+        failed = sum(each.key in stuck for each in self.waiting)
+        total = len(self.verdicts) + len(self.waiting)
+        return Counts("candidate", len(self.verdicts), failed, total)
 
     @property
     def spec(self) -> Mapping[str, Any]:

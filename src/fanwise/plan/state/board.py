@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.counts import Counts
 from fanwise.core.outcome import Outcome
 from fanwise.errors import FanwiseError, fields_of, one_line
 from fanwise.plan.model.change import Change
@@ -70,6 +71,13 @@ class PlanBoard:
     def halted(self) -> str | None:
         """The leaf whose failure has ended the run."""
         return self._halted_by or (None if self.merge_phase is None else self.merge_phase.halted)
+
+    def count(self) -> Counts:
+        """How many sub-plans were done or given up; the merge is not counted."""
+        entries = self.entries.values()
+        done = sum(each.done for each in entries)
+        over = sum(each.over for each in entries)
+        return Counts("sub-plan", done, over - done, len(entries))
 
     def begin(self) -> list[PlanItem]:
         """The items that can start at once."""
