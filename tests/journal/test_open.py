@@ -157,7 +157,7 @@ def test_any_damaged_byte_of_the_schema_is_an_error_of_ours(tmp_path: Path) -> N
         except JournalUnreadable as error:
             errors.append(error)
     assert [error for error in errors if isinstance(error.__cause__, UnicodeDecodeError)]
-    assert all("Nothing was changed; move the file away" in str(error) for error in errors)
+    assert all("Nothing was changed. Move the file away" in str(error) for error in errors)
     path.write_bytes(whole[:start] + b"\xdf" + whole[start + 1 :])
     with pytest.raises(JournalUnreadable, match="damaged"):
         open_journal(path)
@@ -254,7 +254,7 @@ except JournalNotWritable as error:
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "j.db"], capture_output=True, check=False
     )
-    assert done.stderr.startswith(b"Nothing was started; free space")
+    assert done.stderr.startswith(b"Nothing was started. Check free space")
     assert list(tmp_path.iterdir()) == []
     make(tmp_path / "j.db")
 
