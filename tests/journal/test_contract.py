@@ -11,6 +11,7 @@ from fanwise.errors import JournalNotWritable, RunExists, RunIsLive, RunNotFound
 from fanwise.journal.owner import current_owner
 from fanwise.journal.port import (
     AttemptEnded,
+    Batch,
     CallTotals,
     EventRecord,
     FanOutEnded,
@@ -281,6 +282,20 @@ def test_each_write_is_acknowledged_exactly_once_in_order(journal: Journal) -> N
         journal.submit(ItemStarted(F, str(i), i, 1.0), lambda _, i=i: told.append(i))  # type: ignore[misc]
     journal.close()
     assert told == list(range(2000))
+
+
+def test_a_batch_has_the_effect_of_its_writes_and_one_answer(journal: Journal) -> None:
+    write(journal, ItemStarted(F, "ends", 0, 1.0))
+    told: list[BaseException | None] = []
+    end = (F, "ends", 0, "done", 2.0, 0.1, 0.2, 0.3, "[1]", None)
+    batch = Batch([(F, "starts", 1, 1.5)], [end], [an_attempt("ends"), an_attempt("ends")])  # type: ignore[list-item]
+    journal.submit(batch, told.append)
+    write(journal, ItemStarted(F, "later", 2, 3.0))
+    first, second, _ = journal.items(F)
+    assert told == [None]
+    assert first == ItemRecord(F, "ends", 0, "done", 1, "[1]", None, 1.0, 2.0, 0.1, 0.2, 0.3)
+    assert (second.key, second.status, second.started_at) == ("starts", "started", 1.5)
+    assert [attempt.number for attempt in journal.attempts(F)] == [1, 2]
 
 
 def test_writes_from_many_threads_all_arrive(journal: Journal) -> None:

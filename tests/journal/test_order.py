@@ -17,6 +17,7 @@ from fanwise.journal import schema
 from fanwise.journal.batch import write_all
 from fanwise.journal.port import (
     AttemptEnded,
+    Batch,
     EventRecord,
     FanOutEnded,
     FanOutRecord,
@@ -61,6 +62,24 @@ writes = st.one_of(
 )
 
 
+# An item is in a batch once, and nobody else writes of it before the batch is answered.
+gathered = st.builds(
+    Batch,
+    st.lists(
+        st.tuples(fan_outs, st.sampled_from("rst"), indexes, times),
+        unique_by=lambda row: row[:2],
+    ),
+    st.lists(
+        st.tuples(
+            fan_outs, st.sampled_from("xyz"), indexes, st.sampled_from(["done", "failed"]),
+            times, times, times, times, texts, texts,
+        ),
+        unique_by=lambda row: row[:2],
+    ),
+    st.lists(writes),
+)  # fmt: skip
+
+
 def everything(journal: Journal) -> list[object]:
     return [
         journal.runs(),
@@ -91,7 +110,17 @@ def on_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteJournal]
     journal.close()
 
 
-@given(batches=st.lists(st.lists(writes, min_size=1, max_size=30), max_size=4))
+@given(
+    batches=st.lists(
+        st.builds(
+            lambda before, batch, after: [*before, batch, *after],
+            st.lists(writes, max_size=15),
+            gathered,
+            st.lists(writes, max_size=15),
+        ),
+        max_size=4,
+    )
+)
 def test_batches_have_the_effect_of_their_writes_one_by_one(
     on_disk: SqliteJournal, batches: list[list[Write]]
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fanwise import Halt, Outcomes, fan_out, open_run
-from fanwise.journal.port import ItemEnded, ItemStarted, Then, Write
+from fanwise.journal.port import Batch, Then, Write
 from fanwise.kernel.events import Event
 from fanwise.kernel.events import ItemEnded as Told
 from fanwise.testing import MemoryJournal
@@ -25,10 +25,10 @@ class SlowDisk(MemoryJournal):
         self.holding = asyncio.Event()
 
     def submit(self, write: Write, then: Then | None = None) -> None:
-        if isinstance(write, ItemStarted | ItemEnded):
-            kind = "start" if isinstance(write, ItemStarted) else "end"
-            self.submitted.append((kind, write.key))
-        if not isinstance(write, ItemEnded) or self.holding.is_set():
+        if isinstance(write, Batch):
+            self.submitted += [("end", row[1]) for row in write.ended]
+            self.submitted += [("start", row[1]) for row in write.started]
+        if self.holding.is_set() or not isinstance(write, Batch) or not write.ended:
             super().submit(write, then)
             return
         self.held.append(lambda: MemoryJournal.submit(self, write, then))

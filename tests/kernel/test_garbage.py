@@ -39,9 +39,9 @@ class Alive:
 
     def inside(self) -> None:
         """To be called in the work: keep an eye on whoever runs it."""
-        scope = current.get()
-        assert scope is not None
-        self.engines.add(scope.entry.engine)
+        entry = current.get()
+        assert entry is not None
+        self.engines.add(entry.engine)
 
     @property
     def count(self) -> tuple[int, int]:

@@ -18,10 +18,10 @@ from collections.abc import AsyncIterator, Callable
 
 from fanwise.cli.map_spec import Line
 from fanwise.errors import UsageError
-from fanwise.journal.port import InputRecord, Journal
+from fanwise.journal.port import Batch, InputRecord, Journal, Write
 from fanwise.journal.take_first import take
+from fanwise.kernel.inbox import Inbox
 from fanwise.kernel.lines import LineReader
-from fanwise.kernel.recorder import Landing
 from fanwise.kernel.run import Run
 from fanwise.view.inputs import COMPLETE, known_inputs
 
@@ -53,7 +53,7 @@ class RecordedLines:
         assert run.journal is not None
         self._run = run
         self._journal: Journal = run.journal
-        self._landing = Landing(asyncio.get_running_loop())
+        self._answers = Inbox(asyncio.get_running_loop(), self._written)
         self._separator = separator
         self._together = together
         self._rest: list[bytes] = []
@@ -116,8 +116,7 @@ class RecordedLines:
     def _take(self, lines: list[bytes], ended: bool) -> None:
         try:
             items = lines if self._together == 1 else self._grouped(lines, ended)
-            for number, item in enumerate(items, 1):
-                self._one(item, last=number == len(items))
+            self._submit([record for item in items if (record := self._one(item)) is not None])
             if ended:
                 self._complete()
         except UsageError as error:
@@ -141,22 +140,25 @@ class RecordedLines:
         )
         self._news.set()
 
-    def _one(self, line: bytes, *, last: bool) -> None:
+    def _one(self, line: bytes) -> InputRecord | None:
+        record = None
         if self.count < self._known:
             self._check_same(line)
         else:
-            self._submit(InputRecord(self._run.id, self.count, line), last)
+            record = InputRecord(self._run.id, self.count, line)
         self._ahead += len(line) + A_LINE
         if self._pulled + len(self._memory) == self.count and len(self._memory) < IN_MEMORY:
             self._memory.append(line)
         self.count += 1
+        return record
 
-    def _submit(self, write: InputRecord, last: bool) -> None:
-        # The journal writes in order, so its answer to the last of a chunk is one to them all.
-        self._writing = self._writing or last
-        self._journal.submit(write, self._landing.expect(self._written, None) if last else None)
+    def _submit(self, records: list[Write]) -> None:
+        if records:
+            self._writing = True
+            self._answers.expect()
+            self._journal.submit(Batch(others=records), self._answers.put)
 
-    def _written(self, _: None, error: BaseException | None) -> None:
+    def _written(self, error: BaseException | None) -> None:
         self._writing = False
         self._error = self._error or error
         self._on_disk = self.count

@@ -8,12 +8,17 @@ request.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from fanwise.core.outcome import Outcome, Status
 from fanwise.errors import BadPredicate
+
+ALL: frozenset[Status] = frozenset(get_args(Status))
+ALL_BUT_FAILED: frozenset[Status] = ALL - {"failed"}
+ALL_BUT_DONE: frozenset[Status] = ALL - {"done"}
+NONE: frozenset[Status] = frozenset()
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -52,17 +57,18 @@ class Halt(msgspec.Struct, frozen=True):
             return self
         return Halt(self.kind, lambda o: True if o.recorded and o.key in keys else ask(o))
 
-    def spares(self, status: Status) -> bool:
-        """Whether no outcome of this status halts, whatever else it says."""
+    @property
+    def spared(self) -> frozenset[Status]:
+        """No outcome of one of these statuses halts, whatever else it says."""
         match self.kind:
             case "never":
-                return True
+                return ALL
             case "failure":
-                return status != "failed"
+                return ALL_BUT_FAILED
             case "success" | "fastest":
-                return status != "done"
+                return ALL_BUT_DONE
             case "when":
-                return False
+                return NONE
 
     def judge(self, outcome: Outcome[Any]) -> bool:
         """Whether this outcome halts. `BadPredicate` if the predicate fails."""

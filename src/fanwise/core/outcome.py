@@ -9,6 +9,7 @@ anyway: it is tracked only if a field of it is.)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, Literal, Self, TypeVar, overload
 
@@ -157,9 +158,8 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
         return iter(self._outcomes)
 
     def __repr__(self) -> str:
-        counts: dict[str, int] = {}
-        for outcome in self._outcomes:
-            counts[outcome.status] = counts.get(outcome.status, 0) + 1
+        # `asyncio.run` shows the result of its task to itself: this has to be quick.
+        counts = Counter(outcome.status for outcome in self._outcomes)
         inside = ", ".join(f"{n} {status}" for status, n in counts.items())
         return f"<Outcomes: {inside or 'none'}>"
 

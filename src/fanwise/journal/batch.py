@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict, astuple
 
 from fanwise.journal import statements
 from fanwise.journal.port import (
     AttemptEnded,
+    Batch,
+    EndRow,
     EventRecord,
     FanOutEnded,
     FanOutRecord,
@@ -22,6 +25,7 @@ from fanwise.journal.port import (
     ItemEnded,
     ItemStarted,
     RunEnded,
+    StartRow,
     Write,
 )
 
@@ -40,8 +44,8 @@ class _Batch:
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
-        self._started: list[ItemStarted] = []
-        self._ended: list[ItemEnded] = []
+        self._started: list[StartRow] = []
+        self._ended: list[EndRow] = []
         self._ended_keys: set[tuple[int, str]] = set()
         self._attempts: list[AttemptEnded] = []
         self._events: list[EventRecord] = []
@@ -50,15 +54,19 @@ class _Batch:
     def add_all(self, writes: Iterable[Write]) -> None:
         # The frequent ones first, without a call for each: the event loop waits for the GIL.
         for write in writes:
-            if isinstance(write, ItemStarted):
-                if (write.fan_out, write.key) in self._ended_keys:
-                    self.flush()
-                self._started.append(write)
-            elif isinstance(write, ItemEnded):
-                self._ended_keys.add((write.fan_out, write.key))
-                self._ended.append(write)
+            if isinstance(write, Batch):
+                self._started += write.started
+                self._ended += write.ended
+                self.add_all(write.others)
             elif isinstance(write, AttemptEnded):
                 self._attempts.append(write)
+            elif isinstance(write, ItemStarted):
+                if (write.fan_out, write.key) in self._ended_keys:
+                    self.flush()
+                self._started.append(astuple(write))
+            elif isinstance(write, ItemEnded):
+                self._ended_keys.add((write.fan_out, write.key))
+                self._ended.append(astuple(write))
             else:
                 self._add_rare(write)
 
@@ -68,11 +76,11 @@ class _Batch:
         elif isinstance(write, InputRecord):
             self._inputs.append(write)
         elif isinstance(write, FanOutRecord):
-            statements.insert_all(self._execute, statements.FAN_OUT, [write])
+            statements.insert_all(self._execute, statements.FAN_OUT, [astuple(write)])
         elif isinstance(write, FanOutEnded):
-            self._execute(statements.FAN_OUT_ENDED, msgspec.structs.asdict(write))
+            self._execute(statements.FAN_OUT_ENDED, asdict(write))
         elif isinstance(write, RunEnded):
-            self._execute(statements.RUN_ENDED, msgspec.structs.asdict(write))
+            self._execute(statements.RUN_ENDED, asdict(write))
         else:
             raise TypeError(f"the journal cannot write a {type(write).__name__}")
 
@@ -80,15 +88,19 @@ class _Batch:
         statements.insert_all(self._execute, statements.ITEM_STARTED, self._started)
         statements.insert_all(self._execute, statements.ITEM_ENDED, self._ended)
         for attempts in _rounds(self._attempts):
-            statements.insert_all(self._execute, statements.ATTEMPT_ENDED, attempts)
-        statements.insert_all(self._execute, statements.EVENT, self._events)
-        statements.insert_all(self._execute, statements.INPUT, self._inputs)
+            statements.insert_all(self._execute, statements.ATTEMPT_ENDED, _rows(attempts))
+        statements.insert_all(self._execute, statements.EVENT, _rows(self._events))
+        statements.insert_all(self._execute, statements.INPUT, _rows(self._inputs))
         self._clear()
 
     def _clear(self) -> None:
         for written in (self._started, self._ended, self._attempts, self._events, self._inputs):
             written.clear()
         self._ended_keys.clear()
+
+
+def _rows(records: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
+    return list(map(astuple, records))
 
 
 def _rounds(attempts: list[AttemptEnded]) -> list[list[AttemptEnded]]:

@@ -34,6 +34,11 @@ MOST_MEMBERS = 20
 MOST_GROUP = 64_000
 
 
+# Made once: this is the hot path.
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
 class Codec(Protocol):
     """How values become JSON text, and text values again. Give your own to `open_run`."""
 
@@ -49,8 +54,8 @@ class JsonCodec:
 
     def encode(self, value: Any) -> str:
         try:
-            encoded = msgspec.json.encode(value)
-            if msgspec.json.decode(encoded) == value:
+            encoded = _encode(value)
+            if _decode(encoded) == value:
                 return encoded.decode()
         except (TypeError, ValueError, OverflowError, RecursionError):
             pass
@@ -58,7 +63,7 @@ class JsonCodec:
 
     def decode(self, text: str) -> Any:
         try:
-            return msgspec.json.decode(text)
+            return _decode(text)
         except msgspec.DecodeError:
             # Half of a surrogate pair, as in a file name that is not UTF-8; msgspec takes none.
             return json.loads(text)

@@ -227,6 +227,29 @@ class FanOutEnded(msgspec.Struct, frozen=True):
     stats: str
 
 
+StartRow = tuple[int, str, int, float]
+"""The fields of an `ItemStarted`."""
+EndRow = tuple[
+    int, str, int, ItemStatus, float, float, float, float, str | None, str | None
+]  # fmt: skip
+"""The fields of an `ItemEnded`."""
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Many writes as one: they are committed together, and have one answer.
+
+    Starts and ends are plain rows, for there are millions. An item starts or ends in a batch, not
+    both, and who submitted it waits for the answer before writing of that item again.
+    """
+
+    started: list[StartRow] = []
+    ended: list[EndRow] = []
+    others: list[Write] = []
+
+    def __len__(self) -> int:
+        return len(self.started) + len(self.ended) + len(self.others)
+
+
 class RunEnded(msgspec.Struct, frozen=True):
     """A run has ended; its owner lets go of it."""
 
@@ -245,6 +268,7 @@ Write = (
     | EventRecord
     | InputRecord
     | RunEnded
+    | Batch
 )
 
 

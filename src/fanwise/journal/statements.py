@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """An INSERT of any number of rows. Each row's parameters are a struct's fields, in order."""
+    """An INSERT of any number of rows."""
 
     before: str
     """Up to and including the word VALUES."""
@@ -102,20 +102,19 @@ RUN_ENDED = """UPDATE runs SET status = :status, ended_at = :at, error = :error,
 def insert_all(
     execute: Callable[[str, tuple[Any, ...]], object],
     statement: Statement,
-    records: Sequence[msgspec.Struct],
+    rows: Sequence[tuple[Any, ...]],
 ) -> None:
-    """Insert the records, in order, with as few statements as there can be."""
-    for chunk in _chunks(records):
-        parameters = tuple(chain.from_iterable(map(msgspec.structs.astuple, chunk)))
-        execute(_sql(statement, len(chunk)), parameters)
+    """Insert the rows, in order, with as few statements as there can be."""
+    for chunk in _chunks(rows):
+        execute(_sql(statement, len(chunk)), tuple(chain.from_iterable(chunk)))
 
 
-def _chunks(records: Sequence[T]) -> Iterator[Sequence[T]]:
+def _chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
     start, size = 0, MOST_ROWS
-    while start < len(records):
-        while size > len(records) - start:
+    while start < len(rows):
+        while size > len(rows) - start:
             size //= 2
-        yield records[start : start + size]
+        yield rows[start : start + size]
         start += size
 
 

@@ -2,7 +2,7 @@
 
 A commit costs one fsync, whether it holds one write or a thousand. So the thread takes all that
 is queued, commits it as one transaction, then tells everybody; while it waits for the disk the
-next batch gathers. Nobody tunes a batch size: the slower the disk, the bigger the batches.
+next transaction gathers. Nobody tunes a batch size: the slower the disk, the bigger the batches.
 
 Rejected: a commit for each write (3,800 items/s where this does 50,000), a timer that gathers
 writes (adds its period to each write when there is little to do), asyncio drivers (0.7 ms a row).
@@ -27,7 +27,7 @@ from fanwise.errors import FanwiseError, JournalError, JournalNotWritable
 from fanwise.journal.batch import write_all
 from fanwise.journal.callbacks import tell, tell_written
 from fanwise.journal.connect import explain, transaction
-from fanwise.journal.port import Then, Write
+from fanwise.journal.port import Batch, Then, Write
 from fanwise.journal.runs import cancel_requests
 from fanwise.journal.watches import POLL_S, Watches
 
@@ -118,10 +118,15 @@ class Writer:
     def _take(self) -> list[Entry]:
         """All that is queued; waits for the first, but not beyond the next look at the watches."""
         entries: list[Entry] = []
+        writes = 0
         try:
-            entries.append(self._queue.get(timeout=POLL_S if self.watches else None))
-            while len(entries) < MOST_WRITES:
-                entries.append(self._queue.get_nowait())
+            entry = self._queue.get(timeout=POLL_S if self.watches else None)
+            while True:
+                entries.append(entry)
+                writes += len(entry[0]) if isinstance(entry[0], Batch) else 1
+                if writes >= MOST_WRITES:
+                    break
+                entry = self._queue.get_nowait()
         except Empty:
             pass
         return entries

@@ -16,7 +16,7 @@ from fanwise.core.retry import Retry
 from fanwise.errors import BadPredicate, RateLimited
 from fanwise.kernel import events
 from fanwise.kernel.entry import Entry
-from fanwise.kernel.scope import FanOutScope, Scope, current
+from fanwise.kernel.scope import FanOutScope, current
 from fanwise.kernel.work import Attempter
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Attempts(Generic[I, T]):
         self._scope = scope
         self._attempt = attempt
         self._retry = retry
-        self._time = scope.loop.time
+        self._time = scope.time
         self._judged = bool(scope.ledger.resources or scope.subscribers)
         """Whether anyone asks how a good attempt went."""
 
@@ -45,11 +45,11 @@ class Attempts(Generic[I, T]):
         try:
             entry.begun = True
             time = self._time
+            current.set(entry)
             backoff_s = 0.0
             began = time()
             queued_s = began - entry.asked_at
             while True:
-                current.set(Scope(self._scope, entry))
                 value: T | None = None
                 error: BaseException | None = None
                 try:
@@ -71,6 +71,7 @@ class Attempts(Generic[I, T]):
                 except asyncio.CancelledError as caught:
                     error, ran_s = caught, 0.0
                     break
+                entry.new_attempt()
                 began = time()
             self._engine.concluded(entry, value, error, ran_s)
             # An error's traceback holds this frame: without this, frame and error hold each other.

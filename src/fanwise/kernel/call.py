@@ -21,8 +21,9 @@ from fanwise.core.waiting import Ticket, Wanted
 from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
 from fanwise.kernel.dispatch import Grantee, dispatcher_of
+from fanwise.kernel.entry import Entry
 from fanwise.kernel.recorder import new_promise
-from fanwise.kernel.scope import Scope, current
+from fanwise.kernel.scope import current
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, attempter, is_async
 
@@ -66,17 +67,17 @@ async def call(
     usage. What the work itself tells while it runs (`fanwise.kernel.meter`) is known also of an
     attempt that is cancelled. `name`: under which its attempts are recorded.
     """
-    scope = current.get()
+    item = current.get()
     if estimate is not None and not isinstance(estimate, Usage):
         raise UsageError(f"estimate is {estimate!r}", "Give Usage(tokens=…, usd=…)")
     retry = as_retry(retry)
-    leaf = _Leaf(scope, needs, estimate, usage, name or str(getattr(work, "__name__", "call")))
-    threads = scope.fan_out.threads if scope is not None else Threads("fanwise-call")
+    leaf = _Leaf(item, needs, estimate, usage, name or str(getattr(work, "__name__", "call")))
+    threads = item.fan_out.threads if item is not None else Threads("fanwise-call")
     attempt = attempter(_bound(work, args), threads, timeout)
     try:
         return await leaf.perform(attempt, retry)
     finally:
-        if scope is None:
+        if item is None:
             threads.close()
 
 
@@ -131,30 +132,30 @@ class _Leaf:
 
     def __init__(
         self,
-        scope: Scope | None,
+        item: Entry[Any, Any] | None,
         needs: Needs,
         estimate: Usage | None,
         usage: UsageOf | None,
         name: str,
     ) -> None:
-        self._scope = scope
+        self._item = item
         self._estimate = estimate
         self._usage = usage
         self._name = name
         self._loop = asyncio.get_running_loop()
-        self._budgets = scope.fan_out.budgets if scope is not None else Budgets()
-        self._ledger = scope.fan_out.ledger if scope is not None else Ledger()
+        self._budgets = item.fan_out.budgets if item is not None else Budgets()
+        self._ledger = item.fan_out.ledger if item is not None else Ledger()
         self._dispatcher = dispatcher_of(self._ledger)
-        index = scope.entry.index if scope is not None else 0
+        index = item.index if item is not None else 0
         wanted = parse_needs(needs, self._ledger.resources, index)
-        self._ledger.check_nesting(wanted, scope.held if scope is not None else ())
+        self._ledger.check_nesting(wanted, item.held if item is not None else ())
         self._needs = self._ledger.resolve(wanted)
         self._caps = tuple(wanted)
         self._made = 0
 
     async def perform(self, attempt: Attempter, retry: Retry) -> Any:
         """Attempts, with backoff between them, until one is good or no more is wanted."""
-        if self._scope is not None and self._scope.entry.engine.ordered:
+        if self._item is not None and self._item.engine.ordered:
             with self._parked():
                 await asyncio.sleep(0)  # here it is given up, unless others of its calls were made
         backoff_s = 0.0
@@ -239,9 +240,9 @@ class _Leaf:
     async def _attempt(
         self, attempt: Attempter, reading: meter.Meter
     ) -> tuple[Any, BaseException | None]:
-        if self._scope is None:
+        if self._item is None:
             return await _outcome_of(attempt, reading)
-        entry = self._scope.entry
+        entry = self._item
         entry.calling += 1
         try:
             return await _outcome_of(attempt, reading)
@@ -251,10 +252,10 @@ class _Leaf:
     @contextmanager
     def _parked(self) -> Iterator[None]:
         """It waits, and holds nothing: an order to halt may end its item here."""
-        if self._scope is None:
+        if self._item is None:
             yield
             return
-        entry = self._scope.entry
+        entry = self._item
         entry.parked += 1
         entry.engine.parked(entry)
         try:
@@ -290,11 +291,11 @@ class _Leaf:
 
     async def _promise(self, promise: str, amount: Usage) -> None:
         """What may be spent is on disk before it is: a kill must not make it free."""
-        if self._scope is not None and (recorder := self._scope.entry.engine.recorder):
+        if self._item is not None and (recorder := self._item.engine.recorder):
             await recorder.promise(promise, amount)
 
     def _keep(self, promise: str) -> None:
-        if self._scope is not None and (recorder := self._scope.entry.engine.recorder):
+        if self._item is not None and (recorder := self._item.engine.recorder):
             recorder.keep(promise)
 
     # -- permits --------------------------------------------------------------------------------
@@ -327,19 +328,19 @@ class _Leaf:
             self._ledger.accepted(ticket, now)
         if spent is not None:
             self._ledger.settle(ticket, spent.tokens, now, whole=error is None)
-        if self._scope is not None:
-            self._scope.fan_out.worked(ticket, ran_s)
+        if self._item is not None:
+            self._item.fan_out.worked(ticket, ran_s)
         self._ledger.release(ticket, ran_s)
-        if self._ledger.moves and self._scope is not None:
-            self._scope.fan_out.report_moves()
+        if self._ledger.moves and self._item is not None:
+            self._item.fan_out.report_moves()
         self._dispatcher.pump()
 
     # -- record ---------------------------------------------------------------------------------
 
     def _record(self, attempt: Attempt) -> None:
-        if self._scope is None:
+        if self._item is None:
             return
-        fan_out, entry = self._scope.fan_out, self._scope.entry
+        fan_out, entry = self._item.fan_out, self._item
         entry.calls = (*entry.calls, attempt)
         entry.engine.record_call(entry, attempt)
         if fan_out.subscribers:

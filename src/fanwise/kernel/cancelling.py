@@ -42,7 +42,7 @@ class Cancelling:
 
     def _cancel_task(self, entry: Entry[Any, Any]) -> None:
         if entry.task is None:
-            return  # its start is on the way to disk, and whoever brings the answer looks
+            return  # its start or its end is on the way to disk
         if not entry.begun:
             # A task that is cancelled before its first step never runs a line of its own.
             entry.task.add_done_callback(lambda _: self._never_ran(entry))

@@ -82,6 +82,7 @@ class Engine(Generic[I, T]):
         self._deliver = deliver
         self._reuse = reuse
         self._events = scope.subscribers
+        self._spared = schedule.halt.spared
         self._context = contextvars.copy_context()
         self._cancelling = Cancelling(scope.loop, schedule.open, self._never_ran)
         self._over = _End(self)
@@ -144,7 +145,7 @@ class Engine(Generic[I, T]):
 
     def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> None:
         """A new item: its outcome may be on disk; else it starts, or waits for its permits."""
-        now = self._loop.time()
+        now = self.scope.time()
         entry = Entry(self, index, item, key, now)
         if self.recorder is not None and self.recorder.past is not None:
             outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
@@ -152,7 +153,7 @@ class Engine(Generic[I, T]):
                 if self._counts(item, outcome):
                     self._told(outcome)
                     return
-                entry.again = True
+                entry.outdated = True
             self.recorder.runs_again(self.scope.path, entry.key)
         if self.schedule.add(entry, needs, now):
             self.start(entry)
@@ -177,11 +178,12 @@ class Engine(Generic[I, T]):
     def start(self, entry: Entry[I, T]) -> None:
         """Its permits are taken: put the start on disk, then begin."""
         if self.recorder is not None:
-            self.recorder.started(entry, self._start_recorded)
+            self.recorder.started(entry)
         else:
             self._begin(entry)
 
-    def _start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
+    def start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
+        """The start is on disk: begin."""
         crash_point("item.started")
         if error is not None:
             self.lose(entry.index, error)
@@ -235,6 +237,7 @@ class Engine(Generic[I, T]):
         ran_s: float,
     ) -> None:
         """The work is over: permits go back, the outcome goes to disk, then it is told."""
+        entry.task = None  # its context leads back to the entry
         outcome = Outcome(
             entry.index, status, value, error, entry.attempts + entry.calls, entry.given_key,
             False, entry.twice,
@@ -246,21 +249,20 @@ class Engine(Generic[I, T]):
             # Where an outcome may halt, its permit waits with it for the disk: what is started
             # in between might be what the halt forbids. Else the next one's start goes to disk
             # together with this one's end.
-            outcome, text = self.recorder.storable(outcome)
-            entry.outcome = outcome
-            if self.schedule.halt.spares(outcome.status):
+            entry.outcome = outcome = self.recorder.ended(entry, outcome)
+            if outcome.status in self._spared:
                 self.schedule.worked(entry, ran_s)
-            self.recorder.ended(outcome, text, self._recorded, entry)
         self.go_on()
 
-    def _recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
+    def end_recorded(
+        self, entry: Entry[I, T], outcome: Outcome[T], error: BaseException | None
+    ) -> None:
+        """The outcome is on disk: tell it."""
         crash_point("item.recorded")
-        outcome = entry.outcome
-        assert outcome is not None
         if error is not None:
             self.lose(entry.index, error)
             return
-        if self.schedule.halt.spares(outcome.status):
+        if outcome.status in self._spared:
             self._told(outcome, entry)
             return
         self.schedule.worked(entry, outcome.attempts[-1].ran_s if outcome.attempts else 0.0)
@@ -276,10 +278,9 @@ class Engine(Generic[I, T]):
     def _told(self, outcome: Outcome[T], entry: Entry[I, T] | None = None) -> None:
         """The outcome is final: keep it, and see what it halts."""
         if entry is not None:
-            # All of these lead back to the entry: the task by its context, an error by its
-            # traceback.
-            entry.task = entry.outcome = None
+            # An error leads back to the entry, by its traceback.
             entry.attempts = entry.calls = ()
+            entry.outcome = None
         try:
             decision = self.schedule.ended(outcome)
         except FanwiseError as error:

@@ -6,7 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from fanwise.core.outcome import Attempt, Outcome
+from fanwise.core.paths import path_part
+from fanwise.core.stats import StatsOfSeveral
+from fanwise.errors import UsageError
 from fanwise.kernel.dispatch import Grantee
+from fanwise.kernel.scope import FanOutScope, Held, Places
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
@@ -17,10 +21,15 @@ NO_GUESTS: frozenset[asyncio.Task[object]] = frozenset()
 
 
 class Entry(Grantee, Generic[I, T]):
-    """What the engine knows of an item while it is open. It is its own ticket for permits."""
+    """What the engine knows of an item while it is open.
+
+    It is its own ticket for permits, and what the code that works on it finds around itself.
+    """
 
     __slots__ = (
-        "again",
+        "_inside",
+        "_key",
+        "_places",
         "asked_at",
         "attempts",
         "begun",
@@ -33,6 +42,7 @@ class Entry(Grantee, Generic[I, T]):
         "index",
         "item",
         "outcome",
+        "outdated",
         "parked",
         "task",
         "twice",
@@ -42,8 +52,13 @@ class Entry(Grantee, Generic[I, T]):
     def __init__(
         self, engine: Engine[I, T], index: int, item: I, given_key: str | None, asked_at: float
     ) -> None:
-        schedule = engine.schedule
-        super().__init__(schedule.group, schedule.only_total, index)
+        # Its fields as a ticket are set here too: a call fewer for each of a million items.
+        self.group = engine.schedule.group
+        self.needs = engine.schedule.only_total
+        self.order = index
+        self.tokens = self.paid = self.taken_at = 0.0
+        self.state = "new"
+        self.tried = False
         self.engine = engine
         self.index = index
         self.item = item
@@ -62,10 +77,13 @@ class Entry(Grantee, Generic[I, T]):
         self.begun = False
         self.cancel_asked = False
         self.twice = False
-        self.again = False
-        """An earlier outcome of it does not count: what failed inside runs again."""
+        self.outdated = False
+        """An earlier outcome of it does not count."""
         self.outcome: Outcome[T] | None = None
-        """What became of it, on its way to disk."""
+        """What became of it, while that is on its way to disk."""
+        self._key = given_key
+        self._places: Places | None = None
+        self._inside: StatsOfSeveral | None = None
 
     @property
     def idle(self) -> bool:
@@ -77,12 +95,68 @@ class Entry(Grantee, Generic[I, T]):
     @property
     def key(self) -> str:
         """Its identity across resumes."""
-        return str(self.index) if self.given_key is None else self.given_key
+        if self._key is None:
+            self._key = str(self.index)
+        return self._key
 
     @property
     def caps(self) -> list[str]:
         """The named caps that it holds or waits for."""
         return [resource.name for resource, _ in self.needs[1:]]
+
+    # -- for the code that works on it ----------------------------------------------------------
+
+    @property
+    def fan_out(self) -> FanOutScope:
+        """What it shares with the other items of its fan-out."""
+        return self.engine.scope
+
+    @property
+    def path(self) -> str:
+        """Its stable path inside its run."""
+        return f"{self.engine.scope.path}/{path_part(self.key)}"
+
+    @property
+    def places(self) -> Places:
+        """The names of the fan-outs inside it; most items have none."""
+        if self._places is None:
+            self._places = Places()
+        return self._places
+
+    @property
+    def inside(self) -> StatsOfSeveral:
+        """Of the fan-outs inside it that have ended."""
+        if self._inside is None:
+            self._inside = StatsOfSeveral()
+        return self._inside
+
+    def new_attempt(self) -> None:
+        """Fan-outs inside it have the names that they had in the attempt before."""
+        self._places = self._inside = None
+
+    @property
+    def again(self) -> bool:
+        """Whether it was tried before, or one around it was: what failed inside runs again."""
+        return bool(self.attempts) or self.outdated or self.engine.scope.again
+
+    @property
+    def held(self) -> Held:
+        """The caps that this item and those around it hold."""
+        if not self.engine.schedule.is_open(self.index):
+            raise UsageError(
+                f"item {self.index} has ended, and code that it started goes on",
+                "Let an item await all that it starts",
+            )
+        return self.engine.scope.held.union(resource for resource, _ in self.needs[1:])
+
+    # -- what it waits for ----------------------------------------------------------------------
+
+    def on_disk(self, error: BaseException | None) -> None:
+        """Its start or its end was written, or could not be."""
+        if self.outcome is None:
+            self.engine.start_recorded(self, error)
+        else:
+            self.engine.end_recorded(self, self.outcome, error)
 
     def granted(self) -> None:
         """Its permits are taken: for the first attempt, or for another after a backoff."""

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from fanwise.kernel.virtual import VirtualLoop, outside
+
 T = TypeVar("T")
 
 
@@ -18,9 +20,15 @@ class Inbox(Generic[T]):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, take: Callable[[T], None]) -> None:
         self._loop = loop
+        self._virtual = isinstance(loop, VirtualLoop)
         self._take = take
         self._things: deque[T] = deque()
         self._woken = False
+
+    def expect(self) -> None:
+        """One will come: virtual time stands still until it is here."""
+        if self._virtual:
+            outside(self._loop, +1)
 
     def put(self, thing: T) -> None:
         self._things.append(thing)
@@ -32,4 +40,7 @@ class Inbox(Generic[T]):
         # Before looking, so that what comes from now on wakes the loop again.
         self._woken = False
         while self._things:
-            self._take(self._things.popleft())
+            thing = self._things.popleft()
+            if self._virtual:
+                outside(self._loop, -1)
+            self._take(thing)

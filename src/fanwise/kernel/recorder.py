@@ -1,16 +1,12 @@
-"""A fan-out's side of the journal: start before work, outcome before report.
-
-The journal's writer answers from its own thread, batch by batch; the answers are taken to the
-event loop together, one wake-up for a batch and not one for a row.
-"""
+"""A fan-out's side of the journal: start before work, outcome before report."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,69 +16,12 @@ from fanwise.crashpoint import crash_point
 from fanwise.errors import NotStorable
 from fanwise.journal import port
 from fanwise.journal.codec import Codec, encode_error
+from fanwise.kernel.outbox import Outbox
 from fanwise.kernel.recorded_halts import WITHDRAWN, HaltNote
 from fanwise.kernel.recorded_outcomes import Past
-from fanwise.kernel.virtual import VirtualLoop, outside
 
 if TYPE_CHECKING:
     from fanwise.kernel.entry import Entry
-
-S = TypeVar("S")
-Answer = Callable[[S, BaseException | None], None]
-"""Told of what the write was about, and of the error if there was one."""
-
-
-class Expected(Generic[S]):
-    """A write under way, and who is told of it. The journal calls it, from its own thread.
-
-    One object where a closure, its cells and a tuple would be four: a thousand writes under way
-    are what the garbage collector walks through most often.
-    """
-
-    __slots__ = ("answer", "error", "landing", "subject")
-
-    def __init__(self, landing: Landing, answer: Answer[S], subject: S) -> None:
-        self.landing = landing
-        self.answer = answer
-        self.subject = subject
-        self.error: BaseException | None = None
-
-    def __call__(self, error: BaseException | None) -> None:
-        """What became of the write."""
-        self.error = error
-        self.landing.land(self)
-
-
-class Landing:
-    """Brings the journal's answers to the event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._virtual = isinstance(loop, VirtualLoop)
-        self._landed: deque[Expected[Any]] = deque()
-        self._called = False
-
-    def expect(self, answer: Answer[S], subject: S) -> Expected[S]:
-        """A callback for the journal that calls `answer(subject, error)` on the event loop."""
-        if self._virtual:
-            outside(self._loop, +1)
-        return Expected(self, answer, subject)
-
-    def land(self, expected: Expected[Any]) -> None:
-        """It is on disk, or failed to get there. From any thread."""
-        self._landed.append(expected)
-        if not self._called:
-            self._called = True
-            self._loop.call_soon_threadsafe(self._drain)
-
-    def _drain(self) -> None:
-        # Before looking, so that what lands from now on calls again.
-        self._called = False
-        while self._landed:
-            expected = self._landed.popleft()
-            if self._virtual:
-                outside(self._loop, -1)
-            expected.answer(expected.subject, expected.error)
 
 
 def new_promise() -> str:
@@ -90,13 +29,19 @@ def new_promise() -> str:
     return token_hex(8)
 
 
-def _resolve(landed: asyncio.Future[None], error: BaseException | None) -> None:
-    if landed.done():
-        return
-    if error is None:
-        landed.set_result(None)
-    else:
-        landed.set_exception(error)
+class _Written:
+    """A write that somebody awaits."""
+
+    def __init__(self) -> None:
+        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def on_disk(self, error: BaseException | None) -> None:
+        if self.future.done():
+            return
+        if error is None:
+            self.future.set_result(None)
+        else:
+            self.future.set_exception(error)
 
 
 def unkept(events: Iterable[port.EventRecord], fan_outs: Collection[int]) -> Iterator[Usage]:
@@ -120,77 +65,59 @@ class Recorder:
 
     def __init__(
         self,
+        outbox: Outbox,
         journal: port.Journal,
         run_id: str,
         fan_out: int,
         codec: Codec,
-        wall: Callable[[], float],
+        epoch: float,
         *,
         known: bool,
         again: bool,
         halts: set[str],
     ) -> None:
-        self._journal = journal
+        self._outbox = outbox
         self._run_id = run_id
         self._fan_out = fan_out
         self._codec = codec
-        self._wall = wall
-        self._landing = Landing(asyncio.get_running_loop())
+        self._epoch = epoch
         self.past = Past(journal, fan_out, codec, again=again) if known else None
         """What earlier executions recorded; None: nothing."""
         self.halts = halts
         """The keys of recorded outcomes at which a predicate halted."""
 
-    def started(self, entry: Entry[Any, Any], then: Answer[Entry[Any, Any]]) -> None:
+    def started(self, entry: Entry[Any, Any]) -> None:
         """On disk before it happens."""
         crash_point("item.before_start")
-        write = port.ItemStarted(self._fan_out, entry.key, entry.index, self._wall())
-        self._journal.submit(write, self._landing.expect(then, entry))
+        row = (self._fan_out, entry.key, entry.index, self._epoch + monotonic())
+        self._outbox.add_start(row, entry)
 
     def runs_again(self, path: str, key: str) -> None:
         """What is recorded of the item does not count, nor that it halted. Before its start."""
         if key in self.halts:
             self.halts.discard(key)
-            self._journal.submit(self._event(WITHDRAWN, HaltNote(path, key=key)))
+            self._outbox.add(self._event(WITHDRAWN, HaltNote(path, key=key)))
 
-    def storable(self, outcome: Outcome[Any]) -> tuple[Outcome[Any], str | None]:
-        """The value as JSON. One that JSON cannot hold makes the item a failure, said so."""
-        if outcome.value is None and outcome.status != "done":
-            return outcome, None
-        try:
-            return outcome, self._codec.encode(outcome.value)
-        except NotStorable as error:
-            if outcome.error is not None:  # what it printed is a courtesy; why it failed is not
-                return msgspec.structs.replace(outcome, value=None), None
-            error.add_note(f"the value of item {outcome.index} (key {outcome.key!r})")
-            failed: Outcome[Any] = Outcome(
-                outcome.index, "failed", None, error, outcome.attempts, outcome.given_key,
-                may_have_run_twice=outcome.may_have_run_twice,
-            )  # fmt: skip
-            return failed, None
-
-    def ended(
-        self,
-        outcome: Outcome[Any],
-        value: str | None,
-        then: Answer[Entry[Any, Any]],
-        entry: Entry[Any, Any],
-    ) -> None:
-        """On disk before anyone is told."""
-        key = outcome.key
+    def ended(self, entry: Entry[Any, Any], outcome: Outcome[Any]) -> Outcome[Any]:
+        """On disk before anyone is told; the outcome as it can be stored."""
+        key = entry.key
+        value: str | None = None
+        if outcome.value is not None or outcome.status == "done":
+            try:
+                value = self._codec.encode(outcome.value)
+            except NotStorable as problem:
+                outcome = _without_value(outcome, problem)
         if len(outcome.attempts) > 1:
             self._attempts(key, outcome.attempts)
-        write = port.ItemEnded(
-            self._fan_out,
-            key,
-            outcome.index,
-            outcome.status,
-            self._wall(),
-            *outcome.times,
-            value,
-            None if outcome.error is None else encode_error(outcome.error),
-        )
-        self._journal.submit(write, self._landing.expect(then, entry))
+        error = None if outcome.error is None else encode_error(outcome.error)
+        at = self._epoch + monotonic()
+        queued_s, ran_s, backoff_s = outcome.times
+        row = (
+            self._fan_out, key, outcome.index, outcome.status, at, queued_s, ran_s, backoff_s,
+            value, error,
+        )  # fmt: skip
+        self._outbox.add_end(row, entry)
+        return outcome
 
     def _attempts(self, key: str, attempts: tuple[Attempt, ...]) -> None:
         own = [attempt for attempt in attempts if attempt.call is None]
@@ -214,27 +141,38 @@ class Recorder:
             **spent,
             first_token_s=attempt.first_token_s,
             # A call is recorded when it ends; what an item tried before, only with its outcome.
-            started_at=None if attempt.call is None else self._wall() - attempt.ran_s,
+            started_at=None if attempt.call is None else self._epoch + monotonic() - attempt.ran_s,
             caps=",".join(attempt.caps) or None,
         )
-        self._journal.submit(write)
+        self._outbox.add(write)
 
     async def promise(self, promise: str, amount: Usage) -> None:
         """What an attempt may spend at most, on disk before it is spent."""
-        landed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        written = _Written()
         data = {"id": promise, "fan_out": self._fan_out}
         data |= {kind: getattr(amount, kind) for kind in KINDS}
-        then = self._landing.expect(_resolve, landed)
-        self._journal.submit(self._event("reserve", data), then)
-        await landed
+        self._outbox.add(self._event("reserve", data), written)
+        await written.future
 
     def keep(self, promise: str) -> None:
         """It was spent or not, and what was spent is in the attempts."""
-        self._journal.submit(self._event("settle", {"id": promise}))
+        self._outbox.add(self._event("settle", {"id": promise}))
 
     def _event(self, kind: str, data: Any) -> port.EventRecord:
         text = msgspec.json.encode(data).decode()
-        return port.EventRecord(self._run_id, self._wall(), kind, text)
+        return port.EventRecord(self._run_id, self._epoch + monotonic(), kind, text)
 
     def closed(self, status: str, stats: str) -> None:
-        self._journal.submit(port.FanOutEnded(self._fan_out, status, self._wall(), stats))
+        self._outbox.add(port.FanOutEnded(self._fan_out, status, self._epoch + monotonic(), stats))
+        self._outbox.flush()  # the run may end in this turn
+
+
+def _without_value(outcome: Outcome[Any], problem: NotStorable) -> Outcome[Any]:
+    """A value that cannot be stored makes the item a failure, and that is said."""
+    if outcome.error is not None:  # what it printed is a courtesy; why it failed is not
+        return msgspec.structs.replace(outcome, value=None)
+    problem.add_note(f"the value of item {outcome.index} (key {outcome.key!r})")
+    return Outcome(
+        outcome.index, "failed", None, problem, outcome.attempts, outcome.given_key,
+        may_have_run_twice=outcome.may_have_run_twice,
+    )  # fmt: skip

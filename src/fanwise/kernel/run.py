@@ -32,6 +32,7 @@ from fanwise.journal import port
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel import events
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.outbox import Outbox
 from fanwise.kernel.recorded_halts import HALT, HaltNote, recorded_halts
 from fanwise.kernel.recorded_outcomes import usage_of
 from fanwise.kernel.recorder import Recorder, unkept
@@ -140,11 +141,13 @@ class Run:
         self._spec = spec
         self._journal: port.Journal | None = None
         self._engines: set[Engine[Any, Any]] = set()
+        self._outbox: Outbox | None = None
         self.places = Places()
         self._known: dict[str, int] = {}
         self._stats = StatsOfSeveral()
         self._unwatch: Callable[[], None] | None = None
-        self._wall = time.time() - time.monotonic()
+        self._epoch = time.time() - time.monotonic()
+        """The time of day at which the monotonic clock was 0."""
 
     # -- with -----------------------------------------------------------------------------------
 
@@ -265,7 +268,8 @@ class Run:
             )
         again = again or self.retries_failed
         return Recorder(
-            self._journal, self.id, self._known[path], codec, self.wall, known=known, again=again,
+            self._outbox_here(self._journal), self._journal, self.id, self._known[path], codec,
+            self._epoch, known=known, again=again,
             halts=self._halts.setdefault(path, set()) if known and halt == "when" else set(),
         )  # fmt: skip
 
@@ -281,6 +285,13 @@ class Run:
         self.note(HALT, HaltNote(path, outcome.index, outcome.key, reason))
         if self._journal is not None and reason == "when":
             self._halts.setdefault(path, set()).add(outcome.key)
+
+    def _outbox_here(self, journal: port.Journal) -> Outbox:
+        """One for all its fan-outs on this event loop."""
+        loop = asyncio.get_running_loop()
+        if self._outbox is None or self._outbox.loop is not loop:
+            self._outbox = Outbox(journal, loop)
+        return self._outbox
 
     def count_earlier(self, budget: Budget, path: str) -> None:
         """A fan-out with a budget of its own begins: what it and all inside it spent before counts.
@@ -324,7 +335,7 @@ class Run:
 
     def wall(self) -> float:
         """The time of day, steadily: a clock that is set back does not reorder the journal."""
-        return self._wall + time.monotonic()
+        return self._epoch + time.monotonic()
 
     # -- inside ---------------------------------------------------------------------------------
 

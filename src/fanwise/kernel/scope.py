@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fanwise.core.budget import Budgets
@@ -16,10 +15,10 @@ from fanwise.core.caps import Caps
 from fanwise.core.ledger import Ledger
 from fanwise.core.paths import path_part
 from fanwise.core.resource import Resource
-from fanwise.core.stats import StatsOfSeveral
 from fanwise.core.waiting import Ticket
-from fanwise.errors import DuplicateName, UsageError
+from fanwise.errors import DuplicateName
 from fanwise.kernel.events import CapMoved, Subscribers
+from fanwise.kernel.virtual import clock_of
 
 if TYPE_CHECKING:
     from fanwise.kernel.entry import Entry
@@ -43,6 +42,7 @@ class FanOutScope:
         "run",
         "subscribers",
         "threads",
+        "time",
         "work_s",
     )
 
@@ -60,6 +60,7 @@ class FanOutScope:
         again: bool,
     ) -> None:
         self.loop = loop
+        self.time = clock_of(loop)
         self.ledger = ledger
         self.budgets = budgets
         self.run = run
@@ -113,48 +114,10 @@ class Places:
         return path
 
 
-class Scope:
-    """One attempt at an item: the scope of the code that makes it."""
-
-    def __init__(self, fan_out: FanOutScope, entry: Entry[Any, Any]) -> None:
-        self.fan_out = fan_out
-        self.entry = entry
-
-    @cached_property
-    def places(self) -> Places:
-        """The names of the fan-outs inside it; most items have none."""
-        return Places()
-
-    @cached_property
-    def inside(self) -> StatsOfSeveral:
-        """Of the fan-outs inside it that have ended."""
-        return StatsOfSeveral()
-
-    @property
-    def path(self) -> str:
-        """The stable path of this item inside its run."""
-        return f"{self.fan_out.path}/{path_part(self.entry.key)}"
-
-    @property
-    def again(self) -> bool:
-        """Whether it was tried before, or one around it was: what failed inside runs again."""
-        return bool(self.entry.attempts) or self.entry.again or self.fan_out.again
-
-    @property
-    def held(self) -> Held:
-        """The caps that this item and those around it hold."""
-        if not self.entry.engine.schedule.is_open(self.entry.index):
-            raise UsageError(
-                f"item {self.entry.index} has ended, and code that it started goes on",
-                "Let an item await all that it starts",
-            )
-        mine = (resource for resource, _ in self.entry.needs[1:])
-        return self.fan_out.held.union(mine)
-
-
-current: contextvars.ContextVar[Scope | None] = contextvars.ContextVar(
-    "fanwise_scope", default=None
+current: contextvars.ContextVar[Entry[Any, Any] | None] = contextvars.ContextVar(
+    "fanwise_item", default=None
 )
+"""The item that the code that runs now works on."""
 
 
 def caps_here(own: Caps | None, given: Caps | None) -> Caps | None:
@@ -203,7 +166,7 @@ def current_run() -> Run | None:
     return None if scope is None else scope.fan_out.run
 
 
-def item_of(run: Run) -> Scope | None:
+def item_of(run: Run) -> Entry[Any, Any] | None:
     """The item around the code that runs now, if it is one of this run and not of another."""
     scope = current.get()
     return scope if scope is not None and scope.fan_out.run is run else None

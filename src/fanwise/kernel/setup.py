@@ -28,10 +28,11 @@ from fanwise.errors import UsageError
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.engine import Engine
+from fanwise.kernel.entry import Entry
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.run import Run, RunLike
-from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, Scope, current, ledger_here
+from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, current, ledger_here
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import attempter, codec_for
 from fanwise.processes.command import Command
@@ -145,7 +146,7 @@ class FanOut(Generic[I, T]):
             reuse=reuse,
         )
 
-    def _path(self, name: str | None, around: Scope | None) -> str:
+    def _path(self, name: str | None, around: Entry[Any, Any] | None) -> str:
         if around is not None and not self.top:
             return around.places.path(name, around.path)
         return self.run.places.path(name, None) if self.run is not None else name or "#0"
@@ -229,7 +230,7 @@ def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I] | Feed[I]:
         raise UsageError(f"items is a {kind}", "Give an iterable or async iterable") from error
 
 
-def _budgets(run: Run | None, around: Scope | None) -> Budgets:
+def _budgets(run: Run | None, around: Entry[Any, Any] | None) -> Budgets:
     """Those around it, and the run's: one of its own is no way past them."""
     found = Budgets() if around is None else around.fan_out.budgets
     return found if run is None else found.within(run.budget)

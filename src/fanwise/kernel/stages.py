@@ -11,10 +11,10 @@ def begin_stage(stage: str, number: int = 1) -> None:
 
     `number`: which try at it this is. Outside of an item it does nothing.
     """
-    scope = current.get()
-    if scope is None or not scope.fan_out.subscribers:
+    entry = current.get()
+    if entry is None or not entry.fan_out.subscribers:
         return
-    fan_out, entry = scope.fan_out, scope.entry
+    fan_out = entry.fan_out
     fan_out.subscribers.emit(
         StageBegan(
             at=fan_out.loop.time(),

@@ -9,7 +9,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
 from fanwise.errors import UsageError
-from fanwise.kernel.scope import Scope, current
+from fanwise.kernel.entry import Entry
+from fanwise.kernel.scope import current
 from fanwise.kernel.threads import CancelFlag, cancel_flag
 
 P = ParamSpec("P")
@@ -52,15 +53,17 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
         raise asyncio.CancelledError from error
 
 
-async def _in_scope(main: Coroutine[Any, Any, T], around: Scope, flag: CancelFlag | None) -> T:
+async def _in_scope(
+    main: Coroutine[Any, Any, T], around: Entry[Any, Any], flag: CancelFlag | None
+) -> T:
     """On the loop of the item around: under its caps, and ended with it."""
     current.set(around)
     task = asyncio.current_task()
     assert task is not None
-    around.entry.guests |= {task}
+    around.guests |= {task}
     if flag is not None:
         flag.on_set(task.cancel)
     try:
         return await main
     finally:
-        around.entry.guests -= {task}
+        around.guests -= {task}

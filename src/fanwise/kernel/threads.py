@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from fanwise.kernel.inbox import Inbox
 from fanwise.kernel.patient_future import PatientFuture
-from fanwise.kernel.virtual import outside
 
 T = TypeVar("T")
 
@@ -129,10 +128,12 @@ class Threads:
         """Call it in a thread. If cancelled meanwhile: asks it to end, waits, then says so."""
         loop = asyncio.get_running_loop()
         job = _Job(loop, function, args)
-        outside(loop, +1)
+        if self._ended is None:
+            self._ended = Inbox(loop, _has_ended)
+        self._ended.expect()
         self._busy += 1
         if self._busy > len(self._threads):
-            self._add_thread(loop)
+            self._add_thread(self._ended)
         self._jobs.put(job)
         try:
             await job
@@ -143,11 +144,9 @@ class Threads:
         value: T = job.result_of_call()
         return value
 
-    def _add_thread(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._ended is None:
-            self._ended = Inbox(loop, _has_ended)
+    def _add_thread(self, ended: Inbox[_Job]) -> None:
         name = f"{self._name}-{len(self._threads)}"
-        thread = threading.Thread(target=self._work, args=[self._ended], name=name, daemon=True)
+        thread = threading.Thread(target=self._work, args=[ended], name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -167,5 +166,4 @@ class Threads:
 
 
 def _has_ended(job: _Job) -> None:
-    outside(job.get_loop(), -1)
     job.set_result(None)

@@ -21,6 +21,7 @@ from fanwise.journal.owner import reclaimed, refuse_if_live
 from fanwise.journal.port import (
     AttemptEnded,
     AttemptRecord,
+    Batch,
     CallTotals,
     EventRecord,
     FanOutEnded,
@@ -63,6 +64,7 @@ class MemoryJournal:
             EventRecord: self._events.append,
             InputRecord: self._input,
             RunEnded: self._run_ended,
+            Batch: self._batch,
         }
 
     @property
@@ -154,7 +156,7 @@ class MemoryJournal:
     def submit(self, write: Write, then: Then | None = None) -> None:
         """Write this now."""
         with self._lock:
-            self._spend_a_write()
+            self._spend(write)
             if self._refusal is None:
                 self._how[type(write)](write)
             refusal = self._refusal
@@ -184,12 +186,20 @@ class MemoryJournal:
         if self._refusal is not None:
             raise self._refusal
 
-    def _spend_a_write(self) -> None:
+    def _spend(self, write: Write) -> None:
         if self._writes_left is None:
             return
-        self._writes_left -= 1
+        self._writes_left -= len(write) if isinstance(write, Batch) else 1
         if self._writes_left < 0 and self._refusal is None:
             self._refusal = JournalNotWritable(self.location, "database or disk is full")
+
+    def _batch(self, batch: Batch) -> None:
+        for write in batch.others:
+            self._how[type(write)](write)
+        for start in batch.started:
+            self._item_started(ItemStarted(*start))
+        for end in batch.ended:
+            self._item_ended(ItemEnded(*end))
 
     def _item_started(self, write: ItemStarted) -> None:
         known = self._items.get((write.fan_out, write.key))
