@@ -31,7 +31,7 @@ SAYS = {
     "a_sleeps": ("did not end within",),
     "b_forks": ("processes",),
     "c_allocates": ("memory",),
-    "d_prints": ("wrote", "did not end within"),  # a gigabyte takes a busy machine too long
+    "d_prints": ("wrote",),
     "e_writes": ("outside of its workspace",),
     "f_connects": ("network",),
     "g_kills": ("SIGKILL",),
