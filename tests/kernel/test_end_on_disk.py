@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from fanwise import Halt, Outcomes, fan_out, open_run
-from fanwise.journal.port import Batch, Then, Write
+from fanwise import Halt, Outcomes, Run, fan_out, open_run
+from fanwise.errors import JournalNotWritable
+from fanwise.journal.port import Batch, EventRecord, Then, Write
 from fanwise.kernel.events import Event
 from fanwise.kernel.events import ItemEnded as Told
 from fanwise.testing import MemoryJournal
@@ -90,3 +91,65 @@ async def _on_a_slow_disk(first: str, halt: Halt, meanwhile: list[tuple[str, str
     assert len(outcomes) == (1 if halted else 2)
     assert (("start", "1") in disk.submitted) is not halted
     assert "0" in told
+
+
+class StoppedDisk(MemoryJournal):
+    """Writes nothing from the first event of a kind on, until it is released."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.stopped = asyncio.Event()
+        self._held: list[tuple[Write, Then | None]] = []
+
+    def submit(self, write: Write, then: Then | None = None) -> None:
+        if isinstance(write, EventRecord) and write.kind == self.kind:
+            self.stopped.set()
+        if self.stopped.is_set():
+            self._held.append((write, then))
+        else:
+            super().submit(write, then)
+
+    def release(self) -> None:
+        for write, then in self._held:
+            super().submit(write, then)
+        self._held.clear()
+        self.stopped.clear()
+        self.kind = ""
+
+
+async def _waits_for_the_disk(
+    kind: str, execute: Callable[[Run], Coroutine[Any, Any, object]]
+) -> None:
+    disk = StoppedDisk(kind)
+    async with open_run("r", journal=disk) as run:
+        task = asyncio.create_task(execute(run))
+        await disk.stopped.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        ended_before = task.done()
+        disk.release()
+        await task
+    assert not ended_before
+
+
+def test_a_fan_out_returns_after_the_answer_of_its_predicate_is_on_disk() -> None:
+    """On a resume the predicate could answer differently, and what it halted would run."""
+    halt = Halt.when(lambda outcome: not outcome.ok)
+    asyncio.run(
+        _waits_for_the_disk("halt", lambda run: fan_out(work, ["bad", "good"], run=run, halt=halt))
+    )
+
+
+def test_a_note_can_be_awaited() -> None:
+    asyncio.run(_waits_for_the_disk("given", lambda run: run.note_on_disk("given", {})))
+
+
+def test_an_awaited_note_that_cannot_be_written_raises() -> None:
+    async def execute() -> None:
+        disk = MemoryJournal(fail_after=0)
+        async with open_run("r", journal=disk) as run:
+            with pytest.raises(JournalNotWritable):
+                await run.note_on_disk("given", {})
+
+    asyncio.run(execute())

@@ -98,6 +98,9 @@ class Engine(Generic[I, T]):
             if (beside := self.intake.close_error) not in (None, self.fatal):
                 self.fatal.add_note(f"the items raised {beside!r} when they were closed")
             raise self.fatal
+        by_predicate = self.schedule.halt.kind == "when" and self.schedule.halted_by is not None
+        if by_predicate and self.recorder is not None:
+            await self.recorder.on_disk()  # on a resume the predicate may answer differently
 
     def _decided_before(self) -> None:
         """A race that was won in an earlier execution is not run again."""

@@ -46,12 +46,17 @@ class Outbox:
         gathered.batch.ended.append(row)
         gathered.waiters.append(waiter)
 
-    def add(self, write: port.Write, waiter: Waiter | None = None) -> None:
+    def add(self, write: port.Write) -> None:
         """Anything else."""
         gathered = self._gathered or self._gather()
         gathered.batch.others.append(write)
-        if waiter is not None:
-            gathered.waiters.append(waiter)
+
+    async def on_disk(self) -> None:
+        """Wait until everything submitted so far is on disk, here or to the journal directly."""
+        written = _Written(self.loop)
+        gathered = self._gathered or self._gather()
+        gathered.waiters.append(written)
+        await written.future
 
     def flush(self) -> None:
         """Do not wait for the end of this turn."""
@@ -82,6 +87,21 @@ class _Gathered:
     def __call__(self, error: BaseException | None) -> None:
         self.error = error
         self._inbox.put(self)
+
+
+class _Written:
+    """A wait for everything submitted before it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.future: asyncio.Future[None] = loop.create_future()
+
+    def on_disk(self, error: BaseException | None) -> None:
+        if self.future.done():  # whoever waited was cancelled
+            return
+        if error is None:
+            self.future.set_result(None)
+        else:
+            self.future.set_exception(error)
 
 
 def _answer(gathered: _Gathered) -> None:

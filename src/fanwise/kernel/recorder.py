@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from secrets import token_hex
 from time import monotonic
@@ -27,21 +26,6 @@ if TYPE_CHECKING:
 def new_promise() -> str:
     """A name for a reservation, unique over all executions of a run."""
     return token_hex(8)
-
-
-class _Written:
-    """A write that somebody awaits."""
-
-    def __init__(self) -> None:
-        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def on_disk(self, error: BaseException | None) -> None:
-        if self.future.done():
-            return
-        if error is None:
-            self.future.set_result(None)
-        else:
-            self.future.set_exception(error)
 
 
 def unkept(events: Iterable[port.EventRecord], fan_outs: Collection[int]) -> Iterator[Usage]:
@@ -148,11 +132,14 @@ class Recorder:
 
     async def promise(self, promise: str, amount: Usage) -> None:
         """What an attempt may spend at most, on disk before it is spent."""
-        written = _Written()
         data = {"id": promise, "fan_out": self._fan_out}
         data |= {kind: getattr(amount, kind) for kind in KINDS}
-        self._outbox.add(self._event("reserve", data), written)
-        await written.future
+        self._outbox.add(self._event("reserve", data))
+        await self._outbox.on_disk()
+
+    async def on_disk(self) -> None:
+        """Wait until everything recorded so far is on disk."""
+        await self._outbox.on_disk()
 
     def keep(self, promise: str) -> None:
         """It was spent or not, and what was spent is in the attempts."""

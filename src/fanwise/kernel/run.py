@@ -328,10 +328,19 @@ class Run:
             self._unwatch = None
 
     def note(self, kind: str, data: Any) -> None:
-        """Record an event that is worth knowing later."""
+        """Record an event that is worth knowing later.
+
+        It is on disk before any item that starts after it, but perhaps not when this returns.
+        """
         if self._journal is not None:
             text = msgspec.json.encode(data).decode()
             self._journal.submit(port.EventRecord(self.id, self.wall(), kind, text))
+
+    async def note_on_disk(self, kind: str, data: Any) -> None:
+        """Record an event, and return once it is on disk: before acting on what it says."""
+        self.note(kind, data)
+        if self._journal is not None:
+            await self._outbox_here(self._journal).on_disk()
 
     def wall(self) -> float:
         """The time of day, steadily: a clock that is set back does not reorder the journal."""

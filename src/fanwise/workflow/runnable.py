@@ -154,7 +154,7 @@ class RunnableWorkflow:
     async def ending(self, run: Run) -> Ending:
         """Execute it; how it ended."""
         given = self._given(run)
-        history = opened(run, given)
+        history = await opened(run, given)
         workflow = self.workflow
         inputs = bind_inputs(workflow, {**(self._before or self.inputs), **history.inputs})
         leaves = Leaves(run, kinds(self._setting, history, self._ask))

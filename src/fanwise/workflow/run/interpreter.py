@@ -182,7 +182,7 @@ class Interpreter:
             return StepResult("failed", {}, str(outcome.error), moment=frame.moment)
         cut = cut_short(path, str(outcome.error), digest, frame, last)
         self._history.cuts[path] = cut
-        self.run.note(CUT, msgspec.to_builtins(cut))
+        await self.run.note_on_disk(CUT, msgspec.to_builtins(cut))
         return cut.result
 
     def _cut_before(self, step: Step, path: str, frame: Frame, digest: str) -> StepResult | None:

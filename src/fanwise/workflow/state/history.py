@@ -101,7 +101,7 @@ class RunHistory:
         return [(n, each.start) for n, each in enumerate(self._given) if each.start is not None]
 
 
-def opened(run: Run, given: Given) -> RunHistory:
+async def opened(run: Run, given: Given) -> RunHistory:
     """The history of a run, with this execution noted in it."""
     events = () if run.journal is None else run.journal.events(run.id)
     before: list[Given] = []
@@ -117,7 +117,7 @@ def opened(run: Run, given: Given) -> RunHistory:
             cuts[cut.path] = cut
         elif event.kind == CUT_NO_MORE:
             cuts.pop(msgspec.json.decode(event.data, type=str), None)
-    run.note(EXECUTION, msgspec.to_builtins(given))
+    await run.note_on_disk(EXECUTION, msgspec.to_builtins(given))
     return RunHistory([*before, given], noted, cuts)
 
 
