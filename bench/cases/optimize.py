@@ -20,12 +20,12 @@ from pathlib import Path
 from bench.harness import Row
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark import compare
-from fanwise.optimize.benchmark.how import RecordedCalls
 from fanwise.optimize.benchmark.pair import Pair
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
+from fanwise.optimize.benchmark.stopwatch import RecordedCalls
 from fanwise.optimize.candidates.target import Target
-from fanwise.optimize.differential.record import record
-from fanwise.optimize.differential.running import Site
+from fanwise.optimize.differential.child_program import Site
+from fanwise.optimize.differential.recording import record
 
 SAME = int(os.environ.get("FANWISE_BENCH_SAME", "200"))
 GAINS = max(5, SAME // 20)

@@ -19,7 +19,7 @@ from tests.workspaces.support import make_repo, write
 
 from bench.harness import Row
 from fanwise.optimize import OptimizeResult, optimize_sync
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.verdict import Verdict
 
 GAIN = 1.3
 TIMED = """

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from fanwise.journal.port import RunRecord
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.state.recorded_run import RecordedRun
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.verdict import Verdict
 
 
 def candidate(name: str = "a", **more: Any) -> Candidate:

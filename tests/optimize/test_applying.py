@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import NotApplied, OutputNotWritable, UsageError
-from fanwise.optimize.run.commit_message import message_of
+from fanwise.optimize.run.delivery import message_of
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.results import apply_to_tree, check_branch, commit_on_branch, write_patch
 from tests.optimize.made import candidate, speed, verdict

@@ -10,22 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fanwise.kernel.confined.running import scratch_folder
+from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.target import Target
-from fanwise.optimize.checking import (
-    Finding,
-    Settings,
-    TestReport,
-    baseline_report,
-    check_applies,
-    check_compiles,
-    check_tests,
-    scratch_folder,
-    test_files,
-    test_report,
-    unusable,
-)
-from fanwise.optimize.checking.report import difference, settled
+from fanwise.optimize.checking.report import TestReport, difference, settled, unusable
+from fanwise.optimize.checking.run_tests import baseline_report, check_tests, test_report
+from fanwise.optimize.checking.static_checks import Finding, check_applies, check_compiles
 from fanwise.workspaces import Workspace, WorkspacePool
 from tests.optimize.support import code, unchanged
 from tests.workspaces.support import make_repo, write
@@ -117,7 +108,6 @@ def test_each_test_is_known_with_its_outcome(baseline: TestReport) -> None:
     assert baseline.tests == known
     assert baseline.exit_code == 1
     assert unusable(baseline) == ""
-    assert test_files(baseline) == ("tests/test_shop.py",)
     again = msgspec.json.decode(msgspec.json.encode(baseline), type=TestReport)
     assert again == baseline
 

@@ -10,9 +10,8 @@ import pytest
 from fanwise.errors import BadTarget, CandidateUnfit
 from fanwise.optimize.candidates.replace_function import replace
 from fanwise.optimize.candidates.source_text import SourceText
-from fanwise.optimize.candidates.target import Module, Target
+from fanwise.optimize.candidates.target import Target
 from tests.optimize.support import code
-from tests.workspaces.support import write
 
 SOURCE = code(
     '''
@@ -149,33 +148,6 @@ def test_a_file_that_is_not_there_or_does_not_parse_is_said(tmp_path: Path) -> N
         target.read(tmp_path)
     with pytest.raises(BadTarget, match="does not parse"):
         target.find("def f(:\n")
-
-
-@pytest.mark.parametrize(
-    ("files", "file", "roots", "module"),
-    [
-        (["pkg/__init__.py"], "pkg/a.py", [], (".", "pkg.a")),
-        (["pkg/__init__.py"], "pkg/__init__.py", [], (".", "pkg")),
-        (["src/p/__init__.py", "src/p/sub/__init__.py"], "src/p/sub/a.py", [], ("src", "p.sub.a")),
-        (["src/space/pkg/__init__.py"], "src/space/pkg/a.py", [], ("src", "space.pkg.a")),
-        (["libs/core/pkg/__init__.py"], "libs/core/pkg/a.py", [], ("libs/core", "pkg.a")),
-        (["libs/x/y/p/__init__.py"], "libs/x/y/p/a.py", ["libs/x"], ("libs/x", "y.p.a")),
-        ([], "a.py", [], (".", "a")),
-        ([], "scripts/a.py", [], ("scripts", "a")),
-        ([], "space/a.py", ["."], ("space", "a")),
-    ],
-)  # fmt: skip
-def test_how_a_file_is_imported_follows_from_where_it_is(
-    tmp_path: Path, files: list[str], file: str, roots: list[str], module: tuple[str, str]
-) -> None:
-    for name in (*files, file):
-        write(tmp_path / name, "def f(): pass\n")
-    assert Target(file, "f").module(tmp_path, roots) == Module(*module)
-
-
-def test_a_file_that_imports_relatively_is_in_a_package(tmp_path: Path) -> None:
-    write(tmp_path / "space/a.py", "from .b import f\n")
-    assert Target("space/a.py", "f").module(tmp_path) == Module(".", "space.a")
 
 
 def replaced(name: str, given: str, source: str = SOURCE) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.optimize.verdicts.verdict import Verdict
-from fanwise.optimize.verdicts.winner import lower_bound, ranking, winner
+from fanwise.optimize.verdict import Verdict, lower_bound, ranking, winner
 from tests.optimize.made import candidate, speed, verdict
 
 

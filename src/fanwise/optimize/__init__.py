@@ -5,11 +5,11 @@ from types import ModuleType
 from typing import Any
 
 from fanwise.optimize.api import OptimizeResult, optimize, optimize_sync
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
-from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.differential.difference import Difference
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.checking.static_checks import Finding
+from fanwise.optimize.differential.compare import Difference
+from fanwise.optimize.verdict import Verdict
 
 __all__ = [
     "Candidate",

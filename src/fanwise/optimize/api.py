@@ -17,7 +17,7 @@ from fanwise.kernel.sync import sync_twin
 from fanwise.optimize.run.delivery import Delivery, DeliveryOptions, deliver
 from fanwise.optimize.run.execution import JudgedRun, execute
 from fanwise.optimize.system import KEY, RunnableOptimize
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.verdict import Verdict
 from fanwise.optimize.views.text import table_lines
 from fanwise.specs import Document
 from fanwise.specs.plain import plain, plain_model

@@ -9,11 +9,10 @@ import numpy
 import pytest
 
 from fanwise.optimize.benchmark.compare import Comparison
-from fanwise.optimize.benchmark.measuring import NoFigure
 from fanwise.optimize.benchmark.noise import noise_of, smallest_gain
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
-from fanwise.optimize.benchmark.sequential import FIRST, Accept
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import FIRST, Accept, Speed
+from fanwise.optimize.benchmark.stopwatch import NoFigure
 from fanwise.optimize.differential.equal import Tolerance
 
 RNG = numpy.random.default_rng(5)

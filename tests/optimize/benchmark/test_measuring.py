@@ -16,15 +16,21 @@ import pytest
 from fanwise.errors import BenchFailed, UsageError
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import _block, compare_speed, measure_pair
-from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, RecordedCalls
-from fanwise.optimize.benchmark.measuring import NoFigure, Stopwatch
 from fanwise.optimize.benchmark.noise import measure_noise
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values
 from fanwise.optimize.benchmark.profile import profile, profile_text
+from fanwise.optimize.benchmark.stopwatch import (
+    Bench,
+    BenchCall,
+    BenchCommand,
+    NoFigure,
+    RecordedCalls,
+    Stopwatch,
+)
 from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.differential.child_program import Site
 from fanwise.optimize.differential.equal import Tolerance
-from fanwise.optimize.differential.record import record
-from fanwise.optimize.differential.running import Site
+from fanwise.optimize.differential.recording import record
 from tests.marks import slow_after
 from tests.optimize.differential.support import checkout
 

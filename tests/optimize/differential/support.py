@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline, study
+from fanwise.optimize.differential.child_program import Site
 from fanwise.optimize.differential.compare import Differs, compare
 from fanwise.optimize.differential.observe import observe
-from fanwise.optimize.differential.running import Site
 from fanwise.processes import Limits
 
 T = TypeVar("T")

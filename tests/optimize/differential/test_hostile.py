@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fanwise.optimize.differential.check import check_differential
-from fanwise.optimize.differential.difference import Difference
-from fanwise.optimize.differential.running import INJECTED
+from fanwise.optimize.differential.child_program import INJECTED
+from fanwise.optimize.differential.compare import Difference
 from tests.marks import slow
 from tests.optimize.differential.support import SETTINGS, Original, checkout, run
 

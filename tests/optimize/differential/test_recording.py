@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from fanwise.optimize.candidates.target import Target
-from fanwise.optimize.differential.record import MOST, record
-from fanwise.optimize.differential.recording import CALLS, Recording, gather
-from fanwise.optimize.differential.running import INJECTED
+from fanwise.optimize.differential.child_program import INJECTED
+from fanwise.optimize.differential.recording import CALLS, MOST, Recording, gather, record
 from tests.optimize.differential.support import LINE, SETTINGS, checkout, run
 
 PYTHON = sys.executable
@@ -34,11 +33,11 @@ def recorded(
 def arguments(recording: Recording, folder: Path) -> list[Any]:
     """What was stored, as a child reads it."""
     code = (
-        "import json, sys; from fanwise_child.replay import calls\n"
-        "how = json.loads(sys.argv[1])\n"
-        "_, fresh = calls(how)\n"
+        "import json, sys; from fanwise_child.timing import _subject\n"
+        "subject, _ = _subject(json.loads(sys.argv[1]))\n"
+        "calls = subject.fresh(list(range(subject.size)))\n"
         "def plain(x): return list(x) if hasattr(x, '__next__') else getattr(x, '__dict__', x)\n"
-        "print(json.dumps([[[plain(a) for a in args], kw] for args, kw in fresh()], default=repr))"
+        "print(json.dumps([[[plain(a) for a in args], kw] for args, kw in calls], default=repr))"
     )
     how = recording.how(str(folder / "top"), "mod.py", "f")
     how["name"] = recording_name(folder)
@@ -76,14 +75,14 @@ def test_no_file_of_the_checkout_is_touched(tmp_path: Path) -> None:
 
 def test_the_same_call_is_kept_once(tmp_path: Path) -> None:
     found = recorded(tmp_path, PLAIN, "from mod import f\nfor _ in range(50): f([1])\n")
-    assert (found.calls, found.seen, found.distinct) == (1, 50, 1)
+    assert (found.calls, found.seen) == (1, 50)
 
 
 def test_of_many_calls_late_ones_are_kept_too(tmp_path: Path) -> None:
     test = "from mod import f\nfor i in range(1500): f(i)\n"
     found = recorded(tmp_path, "def f(n): return n\n", test)
     kept = [args[0] for args, _ in arguments(found, tmp_path)]
-    assert (found.calls, found.seen, found.distinct) == (MOST, 1500, 1500)
+    assert (found.calls, found.seen) == (MOST, 1500)
     assert max(kept) > 750 and min(kept) < 750
 
 

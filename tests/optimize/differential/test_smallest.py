@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fanwise.optimize.differential.check import check_differential
-from fanwise.optimize.differential.difference import Difference
-from fanwise.optimize.differential.running import Site
+from fanwise.optimize.differential.child_program import Site
+from fanwise.optimize.differential.compare import Difference
 from tests.marks import slow, slow_after
 from tests.optimize.differential.support import SETTINGS, Original, checkout, run
 from tests.optimize.trap_corpus import Trap, read_traps

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.checking.static_checks import Finding
+from fanwise.optimize.differential.compare import Difference
 from fanwise.optimize.propose.port import Feedback
 from fanwise.optimize.propose.promises import ALWAYS, promises
 from fanwise.optimize.propose.prompt import IDEAS, SYSTEM, again, prompt

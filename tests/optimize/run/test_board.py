@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
-from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.state.board import Board, BoardOptions
 from fanwise.optimize.state.item import CheckResult, OptimizeItem, PreparedCandidate
-from fanwise.optimize.verdicts.verdict import ORIGINAL
+from fanwise.optimize.verdict import ORIGINAL
 
 STAGES = ("tests", "recording")
 Answers = Callable[[OptimizeItem], Sequence[Candidate]]

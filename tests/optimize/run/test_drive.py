@@ -14,9 +14,9 @@ import pytest
 from fanwise import Caps, Exclusive, open_run
 from fanwise.journal.open import open_journal
 from fanwise.kernel.scope import current_run
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
-from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.run.drive import drive as run_board
 from fanwise.optimize.state.board import Board, BoardOptions
 from fanwise.optimize.state.item import FAN_OUT, CheckResult, OptimizeItem, PreparedCandidate

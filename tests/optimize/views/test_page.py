@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from fanwise.optimize.benchmark.noise import Noise
-from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.checking.static_checks import Finding
+from fanwise.optimize.differential.compare import Difference
 from fanwise.optimize.state.recorded_run import RecordedRun
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.verdict import Verdict
 from fanwise.optimize.views.candidates import candidate_rows, speed_scale
 from fanwise.optimize.views.markdown import code, escaped
 from fanwise.optimize.views.page import report

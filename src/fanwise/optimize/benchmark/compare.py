@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from statistics import median
 
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.how import Bench
-from fanwise.optimize.benchmark.measuring import NoFigure, Stopwatch
 from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
-from fanwise.optimize.benchmark.sequential import FIRST, Accept, Decision, Looks
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import FIRST, Accept, Decision, Looks, Speed
+from fanwise.optimize.benchmark.stopwatch import Bench, NoFigure, Stopwatch
+from fanwise.optimize.differential.child_program import Where
 from fanwise.optimize.differential.equal import Tolerance
-from fanwise.optimize.differential.running import Where
 
 _HASH_SEEDS = 1 << 32
 _ONLY_KNOWN = "it gains only when a call comes again"

@@ -12,12 +12,11 @@ import msgspec
 
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import measure_pair
-from fanwise.optimize.benchmark.how import Bench
-from fanwise.optimize.benchmark.measuring import NoFigure, Stopwatch
 from fanwise.optimize.benchmark.pair import Pair
 from fanwise.optimize.benchmark.sequential import FIRST, LOWER_SHARE, Accept
 from fanwise.optimize.benchmark.statistics import place
-from fanwise.optimize.differential.running import Where
+from fanwise.optimize.benchmark.stopwatch import Bench, NoFigure, Stopwatch
+from fanwise.optimize.differential.child_program import Where
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,11 +14,17 @@ import msgspec
 
 from fanwise.errors import BenchFailed, UsageError
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.how import Bench, BenchCommand, RecordedCalls
-from fanwise.optimize.benchmark.measuring import NoFigure, answer_of, how_to
+from fanwise.optimize.benchmark.stopwatch import (
+    Bench,
+    BenchCommand,
+    NoFigure,
+    RecordedCalls,
+    answer_of,
+    how_to,
+)
 from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.differential.child_program import Where, run_program, site_of
 from fanwise.optimize.differential.recording import Recording
-from fanwise.optimize.differential.running import Where, run_program, site_of
 
 
 class ProfiledLine(msgspec.Struct, frozen=True):
@@ -44,7 +50,7 @@ async def profile(
     how = {**how_to(bench, where), "target": found, "word": word, "core": None}
     result = await run_program(
         where,
-        "profiling",
+        "profile_lines",
         how,
         settings,
         python=recording.python,

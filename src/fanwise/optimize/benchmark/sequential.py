@@ -1,13 +1,12 @@
 """When to stop measuring. PURE.
 
-Who looks again and again, and stops when he likes what he sees, is wrong more often than each look
-says. So there are few looks, at 8, 12, 18, 27 … pairs, and what may go wrong is shared out among
-all that could ever come: look k has 1 part in k(k + 1) of it, which adds up to one. Whatever the
-looks have to do with one another, the sum is not passed. That the number of pairs is not known
-beforehand (a time budget ends it) does not matter.
+Looking at the data repeatedly and stopping when it looks good is wrong more often than each look
+admits. So there are few looks, at 8, 12, 18, 27 … pairs, and the error is divided among all looks
+that could ever happen: look k gets 1/(k(k + 1)) of it, which adds up to one. This bound holds
+however the looks depend on each other, and whenever the time budget ends the measurement.
 
-Of what may go wrong, a fifth is for the lower end: to accept what is no gain is worse than to
-reject what is one. With a confidence of 0.95 that is 1 in 100, however noisy the machine.
+A fifth of the error goes to the lower end, because accepting a candidate that gains nothing is
+worse than rejecting one that does. With a confidence of 0.95 that is 1 in 100, on any machine.
 """
 
 from __future__ import annotations
@@ -18,6 +17,23 @@ from typing import Literal
 import msgspec
 
 from fanwise.optimize.benchmark.statistics import Interval, interval
+
+
+class Speed(msgspec.Struct, frozen=True, kw_only=True):
+    """A ratio with its interval: 2.0 is twice as fast. JSON-able."""
+
+    ratio: float
+    low: float
+    high: float
+    decision: Literal["accept", "reject", "undecided"]
+    reason: str
+    rounds: int
+    """Pairs of measurements."""
+    baseline_s: float
+    """The median of the original."""
+    candidate_s: float
+    spent_s: float
+
 
 FIRST = 8
 GROWTH = 1.5

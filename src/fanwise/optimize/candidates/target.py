@@ -34,14 +34,6 @@ class Span(NamedTuple):
     end: int
 
 
-class Module(NamedTuple):
-    """How a file is imported: with this folder on the path, by this name."""
-
-    root: str
-    """Relative to the top of the repository; `.` is the top."""
-    name: str
-
-
 class Definition(NamedTuple):
     """A statement that gives a qualified name its meaning."""
 
@@ -124,35 +116,8 @@ class Target(msgspec.Struct, frozen=True):
         node = self.find(source).node
         return Span(first_line(node), lines_after(node))
 
-    def module(self, top: Path, roots: Sequence[str] = ()) -> Module:
-        """How its file is imported. `roots` are folders that are on the path, relative to `top`.
-
-        A folder with an `__init__.py` belongs to the name. Above that, a folder `src` or one of
-        `roots` is where imports begin, so that packages without an `__init__.py` below it have
-        their full names; else the first folder without one is. But a file that imports relatively
-        is in a package whatever there is: then its name begins at the top.
-        """
-        path = PurePosixPath(self.file)
-        start = path.parent
-        while start.parts and (top / start / "__init__.py").is_file():
-            start = start.parent
-        known = {PurePosixPath(root) for root in roots} - {PurePosixPath()}
-        above = [start, *start.parents]
-        root = next((each for each in above if each.name == "src" or each in known), None)
-        if root is None:
-            lone = start == path.parent and self._imports_relatively(top)
-            root = PurePosixPath() if lone else start
-        parts = list(path.with_suffix("").relative_to(root).parts)
-        if parts[-1] == "__init__" and len(parts) > 1:
-            parts.pop()
-        return Module(str(root), ".".join(parts))
-
     def _is_outer(self, name: str) -> bool:
         return name.rpartition(".")[0] == self.name
-
-    def _imports_relatively(self, top: Path) -> bool:
-        tree = self._tree(self.read(top).text)
-        return any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree))
 
     def _tree(self, source: str) -> ast.Module:
         try:

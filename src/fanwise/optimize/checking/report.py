@@ -40,15 +40,6 @@ class TestReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-def test_files(report: TestReport) -> tuple[str, ...]:
-    """The files that tests came from, relative to where pytest begins: those are judges, too."""
-    ids = (test.removeprefix(_COLLECTING) for test in report.tests or ())
-    return tuple(dict.fromkeys(each.partition("::")[0] for each in ids))
-
-
-test_files.__test__ = False  # type: ignore[attr-defined]
-
-
 def settled(first: TestReport, second: TestReport) -> TestReport:
     """What two runs of the same code agree in. Tests that differ say nothing of a candidate."""
     if first.tests is None or second.tests is None or first.problem or second.problem:

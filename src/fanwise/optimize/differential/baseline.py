@@ -16,13 +16,12 @@ import msgspec
 
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.differential.child_program import Where
 from fanwise.optimize.differential.compare import compare, exhausted
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
 from fanwise.optimize.differential.plan import MOST, CallPlan, PlannedCall, make_plan
-from fanwise.optimize.differential.record import record
-from fanwise.optimize.differential.recording import Recording
-from fanwise.optimize.differential.running import Where
+from fanwise.optimize.differential.recording import Recording, record
 
 HASH_SEEDS = (0, 4711)
 _RECORDED_S = 30.0

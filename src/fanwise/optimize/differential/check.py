@@ -9,13 +9,12 @@ from pathlib import Path
 
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.target import Target
-from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
-from fanwise.optimize.differential.compare import Differs, compare
-from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.differential.child_program import Where
+from fanwise.optimize.differential.compare import Difference, Differs, compare
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
-from fanwise.optimize.differential.running import Where
 from fanwise.optimize.differential.smallest import BUDGET_S, Pair, smallest
 
 ALLOWED_S = 5.0

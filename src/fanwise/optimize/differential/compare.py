@@ -30,10 +30,26 @@ from typing import Any, Literal
 
 import msgspec
 
-from fanwise.optimize.differential.difference import Kind
 from fanwise.optimize.differential.equal import FormMatcher, Tolerance, loosened
 from fanwise.optimize.differential.observe import Observations, Seen
 from fanwise.optimize.differential.plan import Level, PlannedCall
+
+Kind = Literal["value", "exception", "arguments", "stdout", "generator", "globals", "ended"]
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One call, and what both did. JSON-able; texts are bounded."""
+
+    kind: Kind
+    """What differs first; `ended`: the process did not survive the call."""
+    call: str
+    """As Python."""
+    expected: str
+    """What the original does."""
+    got: str
+    test: str
+    """A ready test that passes on the original and fails on the candidate."""
+
 
 _EXHAUSTED = ("RecursionError", "MemoryError")
 Step = Mapping[str, Any]

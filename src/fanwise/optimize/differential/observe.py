@@ -14,9 +14,9 @@ import msgspec
 
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.differential.child_program import Where, run_program, site_of
 from fanwise.optimize.differential.plan import CallPlan
 from fanwise.optimize.differential.recording import Recording
-from fanwise.optimize.differential.running import Where, run_program, site_of
 from fanwise.processes import CommandResult
 
 SECONDS_EACH = 1.0

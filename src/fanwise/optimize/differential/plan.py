@@ -11,8 +11,8 @@ import msgspec
 from fanwise.errors import FanwiseError
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.differential.child_program import Where, run_program, site_of
 from fanwise.optimize.differential.recording import Recording, digest_of
-from fanwise.optimize.differential.running import Where, run_program, site_of
 
 MOST = 320
 """Calls beside those that were recorded."""

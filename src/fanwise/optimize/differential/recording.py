@@ -1,7 +1,7 @@
-"""What a test run has shown of a function: its calls, and how it was imported.
+"""Record the target's calls in a test run, and choose which of them to keep.
 
-The calls themselves are bytes that only children read. Here they are lines of a file, counted,
-chosen from, and known by a digest, so that nobody exchanges them later.
+The calls are pickled bytes that only child processes read. Here they are lines of a file, sampled
+and identified by a digest, so that nobody can exchange them later.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from fanwise.kernel.confined.settings import Settings
+from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.differential.child_program import Where, run_line, site_of
 
 CALLS = "calls.jsonl"
 ROOT = "{root}"
@@ -26,7 +30,6 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     """Kept, all different."""
     seen: int
-    distinct: int
     unstorable: Mapping[str, int] = {}
     """Calls that could not be kept, by why."""
     module: str = ""
@@ -72,15 +75,14 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> Recording:
     """Choose among what all processes of a test run have recorded, and keep that."""
     heads: list[dict[str, Any]] = []
     kept: dict[str, dict[str, Any]] = {}
-    counts = {"seen": 0, "distinct": 0}
+    seen = 0
     unstorable: dict[str, int] = {}
     for file in sorted(folder.glob("calls-*.jsonl")):
         head, rows, told = _read(file)
         heads += [head] if head else []
         chosen = _reservoir(rows, most, seed)
         kept.update((row["call"], row) for row in chosen)
-        for name in counts:
-            counts[name] += told["counts"].get(name, 0)
+        seen += told["counts"].get("seen", 0)
         for why, count in told["unstorable"].items():
             unstorable[why] = unstorable.get(why, 0) + count
         file.unlink()
@@ -90,8 +92,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> Recording:
     return Recording(
         folder=str(folder),
         calls=len(rows),
-        seen=counts["seen"],
-        distinct=min(counts["distinct"], len(kept)) if len(heads) > 1 else counts["distinct"],
+        seen=seen,
         unstorable=unstorable,
         module=head["module"],
         python=head["python"],
@@ -142,3 +143,39 @@ def _relocatable(path: list[str], root: str) -> Iterator[str]:
     for each in path:
         if each == root or each.startswith(f"{root}/"):
             yield ROOT + each[len(root) :]
+
+
+MOST = 64
+"""Different calls that are kept."""
+_SECONDS = 20.0
+_BYTES = 64 << 20
+_BYTES_EACH = 1 << 20
+
+
+async def record(
+    where: Where, target: Target, line: str, settings: Settings, into: Path, *, seed: int = 0
+) -> Recording:
+    """Run a test command on what stands in a checkout, and record the target's calls `into`."""
+    root, folder = _ready(where, into)
+    how = _how(root, target, folder, seed)
+    env = {"FANWISE_RECORD": msgspec.json.encode(how).decode()}
+    await run_line(where, line, env, settings, str(folder))
+    return gather(folder, str(root), most=MOST, seed=seed)
+
+
+def _ready(where: Where, into: Path) -> tuple[Path, Path]:
+    into.mkdir(parents=True, exist_ok=True)
+    return Path(site_of(where).root).resolve(), into.resolve()
+
+
+def _how(root: Path, target: Target, folder: Path, seed: int) -> dict[str, object]:
+    return {
+        "file": str((root / target.file).resolve()),
+        "name": target.name,
+        "into": str(folder),
+        "most": MOST,
+        "seconds": _SECONDS,
+        "bytes": _BYTES,
+        "bytes_each": _BYTES_EACH,
+        "seed": seed,
+    }

@@ -18,13 +18,12 @@ import msgspec
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
-from fanwise.optimize.differential.compare import Differs, compare
+from fanwise.optimize.differential.child_program import Where, run_program, site_of
+from fanwise.optimize.differential.compare import Difference, Differs, Kind, compare
 from fanwise.optimize.differential.describe import describe_step
-from fanwise.optimize.differential.difference import Difference, Kind
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
 from fanwise.optimize.differential.plan import CallPlan, read_rows, rows_to_lines, write_plan
-from fanwise.optimize.differential.running import Where, run_program, site_of
 
 BUDGET_S = 20.0
 """What looking for a smaller one may take."""
@@ -150,7 +149,7 @@ class _Told(msgspec.Struct):
 
 async def _written(pair: Pair, rows: Rows, differs: Differs) -> Difference:
     plan = _plan(pair, [rows])
-    lines = await pair.program("testing", plan, step=differs.step, kind=differs.kind)
+    lines = await pair.program("write_test", plan, step=differs.step, kind=differs.kind)
     text = _Told(missing="it cannot be written down")
     if lines:
         text = msgspec.json.decode(lines.splitlines()[-1], type=_Told)

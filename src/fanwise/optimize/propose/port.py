@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fanwise.optimize.candidates.candidate import Candidate, How, Kind
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.verdict import Verdict
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True):

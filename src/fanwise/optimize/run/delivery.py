@@ -12,11 +12,9 @@ from fanwise.errors import FanwiseError
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
-from fanwise.optimize.run.commit_message import message_of
 from fanwise.optimize.run.execution import JudgedRun
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
-from fanwise.optimize.verdicts.verdict import Verdict
-from fanwise.optimize.verdicts.winner import winner
+from fanwise.optimize.verdict import DIGITS, Verdict, winner
 from fanwise.optimize.views.text import failure_lines, speed_text, table_lines
 from fanwise.specs.system import End
 from fanwise.workspaces.results import apply_to_tree, check_branch, commit_on_branch, write_patch
@@ -134,3 +132,16 @@ def _notes(done: JudgedRun, delivery: Delivery) -> list[str]:
     if delivery.winner is None and done.complete:
         notes.append("none was proven faster")
     return notes
+
+
+def message_of(winner: Verdict, target: str) -> str:
+    """What the commit says: what is faster, and how that is known."""
+    speed = winner.speed
+    assert speed is not None
+    low, ratio, high = (f"{each:.{DIGITS}g}" for each in (speed.low, speed.ratio, speed.high))
+    name = " ".join(winner.candidate.name.split())
+    return (
+        f"Make {target or 'it'} {low} times as fast\n\n"
+        f"Candidate: {name}\n"
+        f"Measured: {ratio} times ({low} to {high}) in {speed.rounds} pairs of runs\n"
+    )

@@ -22,7 +22,7 @@ from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state.board import Board, board_options
 from fanwise.optimize.state.item import FAN_OUT
 from fanwise.optimize.state.recorded_run import claims
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.verdict import Verdict
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.source import Start, start_of
 

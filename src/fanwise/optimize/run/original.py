@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import NotComparable, UntestedOriginal
-from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, RecordedCalls
 from fanwise.optimize.benchmark.noise import Noise, measure_noise
 from fanwise.optimize.benchmark.profile import profile, profile_text
 from fanwise.optimize.benchmark.sequential import Accept
+from fanwise.optimize.benchmark.stopwatch import Bench, BenchCall, BenchCommand, RecordedCalls
 from fanwise.optimize.checking.report import TestReport, unusable
-from fanwise.optimize.checking.testing import baseline_report
+from fanwise.optimize.checking.run_tests import baseline_report
 from fanwise.optimize.differential.baseline import Baseline, study
 from fanwise.optimize.run.workbench import Workbench
 from fanwise.optimize.state.item import OptimizeItem

@@ -14,14 +14,13 @@ from fanwise.errors import BadTarget, FanwiseError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.benchmark.compare import compare_speed
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.target import Target
-from fanwise.optimize.checking.compiling import check_compiles
-from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.checking.testing import check_tests
+from fanwise.optimize.checking.run_tests import check_tests
+from fanwise.optimize.checking.static_checks import Finding, check_compiles
 from fanwise.optimize.differential.check import check_differential
-from fanwise.optimize.differential.difference import Difference
+from fanwise.optimize.differential.compare import Difference
 from fanwise.optimize.run.original import Original
 from fanwise.optimize.run.workbench import Workbench
 from fanwise.optimize.state.item import CheckResult, PreparedCandidate

@@ -19,8 +19,7 @@ from fanwise.kernel.threads import EndedAnyway
 from fanwise.kernel.workspaces import workspace
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.placement import Placement
-from fanwise.optimize.checking.applying import check_applies
-from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.checking.static_checks import Finding, check_applies
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.processes import PLAIN, Limits

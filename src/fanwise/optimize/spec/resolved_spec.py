@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Container, Sequence
 from pathlib import Path
 
 import msgspec
 
 from fanwise.core.caps import Caps, Exclusive, Limit
+from fanwise.models.ask import MODEL_RETRY, worth_a_retry
+from fanwise.models.connect import connect
+from fanwise.models.port import Model
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.collect import from_branches, from_files
 from fanwise.optimize.candidates.judges import files_named
 from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.propose.by_command import CommandProposer
+from fanwise.optimize.propose.by_model import ModelProposer
 from fanwise.optimize.propose.port import Proposer
-from fanwise.optimize.spec.optimize_spec import OptimizeSpec
-from fanwise.optimize.spec.proposers import proposer_of
+from fanwise.optimize.spec.optimize_spec import OptimizeSpec, ProposeSpec
 from fanwise.specs import Where
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.source import Place, find
@@ -103,3 +108,17 @@ def _collect(
     if given.branches:
         found += where.at("branches").making(lambda: from_branches(given.branches, repo=place.top))
     return found
+
+
+def proposer_of(spec: ProposeSpec, where: Where, cwd: str) -> Proposer:
+    """Who answers, ready to be asked. `FanwiseError` if a key is missing."""
+    if spec.command is not None:
+        return CommandProposer(shlex.split(spec.command), cwd=cwd, timeout=spec.timeout)
+    assert spec.model is not None
+    own: Model | None = where.document.objects.get(spec.model.name)
+    return ModelProposer(
+        connect(spec.model.spec()) if own is None else own,
+        options=spec.options.options(),
+        retry=MODEL_RETRY if spec.retry is None else spec.retry.retry(worth_a_retry),
+        timeout=spec.timeout,
+    )

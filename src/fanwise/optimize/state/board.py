@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from fanwise.core.counts import Counts, many
 from fanwise.core.outcome import Outcome
 from fanwise.errors import one_line, refused_by_budget
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state import judging
@@ -33,7 +33,7 @@ from fanwise.optimize.state.item import (
     PreparedCandidate,
     ProposalResult,
 )
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.verdict import Verdict
 
 
 class BoardOptions(msgspec.Struct, frozen=True, kw_only=True):

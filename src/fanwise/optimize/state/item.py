@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 
 from fanwise.optimize.candidates.candidate import Candidate
-from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.differential.difference import Difference
-from fanwise.optimize.verdicts.verdict import Verdict
+from fanwise.optimize.checking.static_checks import Finding
+from fanwise.optimize.differential.compare import Difference
+from fanwise.optimize.verdict import Verdict
 
 Kind = Literal["baseline", "prepare", "check", "benchmark", "profile", "propose", "verdict"]
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
-from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.state.item import CheckResult, PreparedCandidate, seconds_of
-from fanwise.optimize.verdicts.verdict import ORIGINAL, Verdict
+from fanwise.optimize.verdict import ORIGINAL, Verdict
 
 Status = Literal["accepted", "rejected", "undecided"]
 BY_SPEED: dict[str, Status] = {

@@ -13,7 +13,7 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.state.item import FAN_OUT, PreparedCandidate, ProposalResult
-from fanwise.optimize.verdicts.verdict import ORIGINAL, Verdict
+from fanwise.optimize.verdict import ORIGINAL, Verdict
 
 PROPOSALS = ("propose", "repair", "refine")
 

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from fanwise.optimize.benchmark.speed import Speed
+from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
-from fanwise.optimize.checking.finding import Finding
-from fanwise.optimize.verdicts.verdict import Verdict
-from fanwise.optimize.views.lineage import LineageRow
-from fanwise.optimize.views.results import STAGES, Results, ratio_text, reason
+from fanwise.optimize.checking.static_checks import Finding
+from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.views.results import STAGES, LineageRow, Results, ratio_text, reason
 from fanwise.view.formats import DASH, cut, duration_text
 from fanwise.view.geometry import colour
 from fanwise.view.scales import Log, Scale, spanning, spanning_log

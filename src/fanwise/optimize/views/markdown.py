@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fanwise.optimize.views.lineage import LineageRow
-from fanwise.optimize.views.results import Results, ratio_text, reason
+from fanwise.optimize.views.results import LineageRow, Results, ratio_text, reason
 from fanwise.view.formats import cut, duration_text
 
 HEAD = ("candidate", "verdict", "times as fast", "time", "lines", "reason")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from fanwise.optimize.state.recorded_run import RecordedRun
-from fanwise.optimize.verdicts.verdict import ORIGINAL
+from fanwise.optimize.verdict import ORIGINAL
 from fanwise.optimize.views.candidates import candidate_rows, legend, speed_scale
 from fanwise.optimize.views.markdown import markdown_lines
 from fanwise.optimize.views.results import WAITING, Results, reason

@@ -1,20 +1,62 @@
-"""What a report is about: a run as it is in the journal, with what follows from it."""
+"""What a report shows of a run: every candidate in its lineage, the counts and the winner."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from fanwise.errors import BadSpec
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.spec.optimize_spec import AcceptSpec, OptimizeSpec
 from fanwise.optimize.state.recorded_run import RecordedRun
-from fanwise.optimize.verdicts.verdict import ORIGINAL, Verdict
-from fanwise.optimize.verdicts.winner import winner
-from fanwise.optimize.views.lineage import LineageRow, lineage
+from fanwise.optimize.verdict import ORIGINAL, Verdict, winner
 from fanwise.specs import Document, check
+
+
+class LineageRow(NamedTuple):
+    """A candidate in the tree."""
+
+    candidate: Candidate
+    depth: int
+    """0: nobody made it from another."""
+
+
+def lineage(candidates: Sequence[Candidate]) -> list[LineageRow]:
+    """Each below the one that it was made from, else in the order given.
+
+    One whose parent is not there, or that would be its own ancestor, is a root: what is in a
+    journal may be cut, and nothing shall be missing from a table.
+    """
+    known = {each.key for each in candidates}
+    children: dict[str | None, list[Candidate]] = {}
+    for each in candidates:
+        parent = each.parent if each.parent in known and each.parent != each.key else None
+        children.setdefault(parent, []).append(each)
+    placed: list[LineageRow] = []
+    seen: set[str] = set()
+    for root in [*children.get(None, []), *candidates]:
+        _descend(root, children, seen, placed)
+    return placed
+
+
+def _descend(
+    root: Candidate,
+    children: dict[str | None, list[Candidate]],
+    seen: set[str],
+    placed: list[LineageRow],
+) -> None:
+    waiting = [LineageRow(root, 0)]
+    while waiting:
+        at = waiting.pop()
+        if at.candidate.key in seen:
+            continue
+        seen.add(at.candidate.key)
+        placed.append(at)
+        below = children.get(at.candidate.key, [])
+        waiting += [LineageRow(each, at.depth + 1) for each in reversed(below)]
+
 
 WAITING = "waiting"
 STAGES = ("apply", "compile", "test", "differential", "benchmark")

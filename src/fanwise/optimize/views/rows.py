@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from fanwise.optimize.state.recorded_run import RecordedRun
-from fanwise.optimize.views.lineage import LineageRow
-from fanwise.optimize.views.results import STAGES, Results
+from fanwise.optimize.views.results import STAGES, LineageRow, Results
 from fanwise.view.table import Kind, Row, Table
 
 COLUMNS: dict[str, Kind] = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fanwise.optimize.state.recorded_run import RecordedRun
-from fanwise.optimize.verdicts.verdict import ORIGINAL, Verdict
-from fanwise.optimize.verdicts.winner import winner
+from fanwise.optimize.verdict import ORIGINAL, Verdict, winner
 
 MOST_NAME = 40
 MOST_REASON = 100

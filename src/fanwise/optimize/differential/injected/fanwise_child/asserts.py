@@ -11,12 +11,12 @@ from io import StringIO
 from types import FunctionType
 from typing import Any
 
-from . import scripts
-from .body import PAD, TAKEN, Body
-from .finding import Found
-from .kinds import Stream
+from . import call_scripts
+from .argument_kinds import Stream, opened
+from .find_function import Found
 from .outcome import MOST_ITEMS
-from .source import NoSource, Writer, is_mutable
+from .test_text import PAD, TAKEN, Body
+from .value_source import NoSource, Writer, is_mutable
 
 Lines = list[str]
 Arguments = tuple[list[Any], dict[str, Any]]
@@ -24,8 +24,7 @@ Arguments = tuple[list[Any], dict[str, Any]]
 
 def make(found: Found, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call it, with generators where streams stand for them."""
-    given = [each.open() if isinstance(each, Stream) else each for each in args]
-    return found.own(*given, **kwargs)
+    return found.own(*opened(args), **kwargs)
 
 
 def ends(body: Body, call: str, args: list[Any], kwargs: dict[str, Any], kind: str) -> list[Lines]:
@@ -171,7 +170,7 @@ def _apart(body: Body, result: str, value: Any, given: list[tuple[str, Any]]) ->
     if not isinstance(value, list | dict | set):
         return []
     before = [(name, [*_equal(body.writer, name, each)]) for name, each in given]
-    scripts.spoil(value)
+    call_scripts.spoil(value)
     if before != [(name, [*_equal(body.writer, name, each)]) for name, each in given]:
         return []
     body.help("spoil")

@@ -15,7 +15,7 @@ import types
 import typing
 from typing import Any
 
-from .kinds import Stream
+from .argument_kinds import Stream
 
 _ANY = (Any, object, inspect.Parameter.empty)
 

@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .call_scripts import SCRIPTS
 from .capture import Capture
-from .finding import find
+from .find_function import find
 from .outcome import Observer
-from .scripts import SCRIPTS
 
 _FILE = 64 << 20
 _PRINTED = 4 << 20

@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .argument_kinds import Stream, opened
 from .capture import Capture
-from .finding import Found
+from .find_function import Found
 from .forms import Form, Former, digest
-from .kinds import Stream
 
 MOST_ITEMS = 200
 """Items that are taken from a generator: it may have no end."""
@@ -47,7 +47,7 @@ class Observer:
     def call(self, args: list[Any], kwargs: dict[str, Any]) -> tuple[Step, Any]:
         """Make a call; return what was seen, and its value."""
         streams = [each for each in args if isinstance(each, Stream)]
-        given = [each.open() if isinstance(each, Stream) else each for each in args]
+        given = opened(args)
         _seed()
         self._capture.clear()
         begun = time.perf_counter()

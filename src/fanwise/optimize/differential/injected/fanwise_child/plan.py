@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .finding import Found, find
+from .argument_kinds import Stream
+from .find_function import Found, find
 from .hints import Hints
-from .kinds import Stream
-from .pack import dumps, load_call, to_text
-from .regrow import Pool, regrow
-from .vary import STREAM, Place, changes, places, probe, put
+from .pickling import dumps, load_call, to_text
+from .random_arguments import Pool, regrow
+from .variations import STREAM, Place, changes, places, probe, put
 
 _FAMILIES = 8
 """Recorded calls that are varied: as different from one another as there are."""

@@ -28,7 +28,7 @@ from types import FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from .forms import Former, digest
-from .pack import Tap, dumps, to_text
+from .pickling import Tap, dumps, to_text
 
 _INNER = 24
 """Calls from inside a call that are kept: of a recursive function all but one are such."""

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .finding import find
-from .kinds import Stream
-from .pack import dumps, load_call, to_text
+from .argument_kinds import Stream
+from .find_function import find
+from .pickling import dumps, load_call, to_text
 from .plan import in_front
-from .source import NoSource, Writer
-from .vary import Place, put
+from .value_source import NoSource, Writer
+from .variations import Member, places, put
 
 _MOST = 48
 _ELEMENTS = 10
@@ -96,32 +96,20 @@ def _smaller_row(row: Row, skip: int) -> Iterator[Row]:
         fresh, named = load_call(row)
         del named[name]
         yield from _packed(row, fresh, named)
-    for place in _places(args, kwargs, skip):
+    for place in places(args, kwargs, skip, _members, deep=4):
         for new in simpler(place.value):
             fresh, named = load_call(row)
             put(fresh, named, place.way, new)
             yield from _packed(row, fresh, named)
 
 
-def _places(args: list[Any], kwargs: dict[str, Any], skip: int) -> Iterator[Place]:
-    for number, value in enumerate(args[skip:], start=skip):
-        yield from _below(Place((("args", number),), value), 0)
-    for name, value in kwargs.items():
-        yield from _below(Place((("kwargs", name),), value), 0)
-
-
-def _below(place: Place, depth: int) -> Iterator[Place]:
-    yield place
-    value = place.value
-    inner: list[tuple[str, Any, Any]] = []
+def _members(value: Any) -> Iterator[Member]:
     if isinstance(value, list | tuple) and len(value) <= _ELEMENTS:
-        inner = [("item", i, each) for i, each in enumerate(value)]
+        yield from (("item", i, each) for i, each in enumerate(value))
     elif isinstance(value, dict) and len(value) <= _ELEMENTS:
-        inner = [("key", key, each) for key, each in value.items()]
+        yield from (("key", key, each) for key, each in value.items())
     elif isinstance(value, Stream):
-        inner = [("stream", "items", value.items)]
-    for kind, key, each in inner if depth < 4 else ():
-        yield from _below(Place((*place.way, (kind, key)), each), depth + 1)
+        yield "stream", "items", value.items
 
 
 def _packed(row: Row, args: list[Any], kwargs: dict[str, Any]) -> Iterator[Row]:

@@ -31,10 +31,10 @@ from time import perf_counter_ns
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
-from .finding import find
+from .argument_kinds import opened
+from .find_function import find
 from .forms import Former
-from .kinds import Stream
-from .pack import load_call
+from .pickling import load_call
 
 LONG_ENOUGH_NS = 2_000_000
 """For a sample: far above what a clock takes, and less than a turn on a busy core."""
@@ -144,7 +144,7 @@ def _subject(how: dict[str, Any]) -> tuple[Subject, str]:
 
 def _load(row: Any) -> Call:
     args, kwargs = load_call(row)
-    return [each.open() if isinstance(each, Stream) else each for each in args], kwargs
+    return opened(args), kwargs
 
 
 def _named(how: dict[str, Any]) -> tuple[Subject, str]:

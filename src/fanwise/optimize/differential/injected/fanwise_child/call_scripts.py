@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .kinds import Stream
+from .argument_kinds import Stream, opened
 from .outcome import Observer, Step
-from .pack import load_call
+from .pickling import load_call
 
 SPOILT = "fanwise-was-here"
 Row = dict[str, Any]
@@ -112,8 +112,7 @@ class Entering(Stream):
 def _bare(observer: Observer, row: Row) -> Step:
     """A call inside a call: only what it answers, for the rest belongs to the outer one."""
     args, kwargs = load_call(row)
-    given = [each.open() if isinstance(each, Stream) else each for each in args]
-    out, value, former = observer.make(given, kwargs)
+    out, value, former = observer.make(opened(args), kwargs)
     return {"out": out, "args": [[], {}, former.form(value)]}
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
-from .kinds import Stream
+from .argument_kinds import Stream
 
 
 class Tap:

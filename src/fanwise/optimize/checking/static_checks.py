@@ -1,21 +1,60 @@
-"""Whether what a candidate changed is Python at all: a look that costs less than the tests.
+"""The checks that run none of the candidate's code: it applies, and what it changed compiles.
 
-In a process of its own: there are texts that bring a compiler down.
+Compiling happens in a process of its own: some source texts crash the compiler.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Literal
 
 import msgspec
 
+from fanwise.errors import CandidateUnfit
 from fanwise.kernel.confined.ending import ending_of
 from fanwise.kernel.confined.running import run_in_workspace, scratch_folder
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.checking.finding import Finding
+from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.candidates.placement import Placement, place
+from fanwise.optimize.candidates.target import Target
 from fanwise.workspaces import Workspace
+
+Stage = Literal["apply", "compile", "test", "differential"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage of correctness, passed or not. JSON-able."""
+
+    stage: Stage
+    ok: bool
+    reason: str = ""
+    """In one line; empty if there is nothing to say."""
+    detail: str = ""
+    """What a person, or whoever repairs it, needs to see; bounded."""
+    seconds: float = 0.0
+
+
+def check_applies(
+    workspace: Workspace,
+    candidate: Candidate,
+    target: Target | None,
+    *,
+    judges: Collection[str] = (),
+) -> tuple[Finding, Placement | None]:
+    """Put it there, and say whether that could be done. Sync: it runs git."""
+    began = time.perf_counter()
+    placed, ok, reason = None, True, ""
+    try:
+        placed = place(workspace, candidate, target, judges=judges)
+    except CandidateUnfit as error:
+        ok, reason = False, error.reason
+    else:
+        if placed.left_out:
+            reason = f"its changes to {', '.join(placed.left_out)} are left out: these judge it"
+    return Finding(stage="apply", ok=ok, reason=reason, seconds=time.perf_counter() - began), placed
+
 
 _PROGRAM = """
 import json, sys, warnings

@@ -78,3 +78,8 @@ class Stream:
             self.taken += 1
             yield item
         self.taken = -1 - len(self.items)  # and that somebody asked for more
+
+
+def opened(args: list[Any]) -> list[Any]:
+    """The arguments, with a generator in the place of each stream."""
+    return [each.open() if isinstance(each, Stream) else each for each in args]

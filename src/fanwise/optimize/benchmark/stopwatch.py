@@ -1,7 +1,7 @@
-"""One side in one fresh process: what is asked of the child, and what its answer says.
+"""What is timed, and how: one side in one fresh process.
 
-The child is `fanwise_child.timing`. It is told on stdin what to do, answers in one line behind a
-word that only the two know, and what the candidate prints goes nowhere.
+The child is `fanwise_child.timing`. It gets its instructions on stdin and answers in one line that
+starts with a secret; what the candidate prints is discarded.
 """
 
 from __future__ import annotations
@@ -20,10 +20,44 @@ import msgspec
 from fanwise.errors import BenchFailed
 from fanwise.kernel.confined.ending import ending_of
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.how import Bench, BenchCall, BenchCommand, RecordedCalls
 from fanwise.optimize.benchmark.pair import Measured
-from fanwise.optimize.differential.running import Where, run_line, run_program, site_of
+from fanwise.optimize.candidates.target import Target
+from fanwise.optimize.differential.child_program import Where, run_line, run_program, site_of
+from fanwise.optimize.differential.recording import Recording
 from fanwise.processes import CommandResult
+
+
+class RecordedCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """The calls of the target that were recorded from the tests, each once in a pass."""
+
+    recording: Recording
+    target: Target
+
+
+class BenchCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """A command of the repository, timed from outside, from its start to its end.
+
+    What it prints is not read: the candidate's code runs in it, and could print what it likes.
+    """
+
+    line: str
+
+
+class BenchCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A function of the repository without arguments: `bench:run`."""
+
+    module: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> BenchCall:
+        """`module:function`, as it is written in files."""
+        module, _, name = text.partition(":")
+        return cls(module=module, name=name)
+
+
+Bench = RecordedCalls | BenchCommand | BenchCall
+
 
 _TIMES, _LEAST_S = 10.0, 10.0
 """A process may take so many times as long as the original's, and so long in any case."""

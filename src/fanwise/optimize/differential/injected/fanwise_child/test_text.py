@@ -6,10 +6,10 @@ import inspect
 import re
 from typing import Any
 
-from . import scripts
-from .finding import Found
-from .kinds import Stream
-from .source import Writer, is_mutable
+from . import call_scripts
+from .argument_kinds import Stream
+from .find_function import Found
+from .value_source import Writer, is_mutable
 
 PAD = "    "
 TAKEN = "#taken"
@@ -60,9 +60,9 @@ class Body:
 
     def help(self, name: str) -> None:
         """Put one of our scripts' own helpers into the test."""
-        text = inspect.getsource(getattr(scripts, name))
+        text = inspect.getsource(getattr(call_scripts, name))
         plain = re.sub(r'\n    """.*?"""', "", text, flags=re.S)
-        plain = plain.replace("SPOILT", repr(scripts.SPOILT))
+        plain = plain.replace("SPOILT", repr(call_scripts.SPOILT))
         self.writer.helpers[name] = re.sub(r": (Any|int)|\s*-> None", "", plain).rstrip()
 
     def whole(self, end: list[str]) -> str:

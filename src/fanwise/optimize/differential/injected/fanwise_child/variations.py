@@ -17,7 +17,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .kinds import LIKE, MissingDict, Opaque, Stream
+from .argument_kinds import LIKE, MissingDict, Opaque, Stream
 
 LARGE = 1500
 """Elements of a large argument: more than Python recurses."""
@@ -27,6 +27,8 @@ _DEEP = 3
 _WIDE = 3
 Change = tuple[str, str, Any]
 """A label, how far it goes, and the value."""
+Member = tuple[str, Any, Any]
+"""How a value inside another is reached (`item`, `key` …), its index or name, and the value."""
 
 
 class Place:
@@ -42,23 +44,27 @@ class Place:
         return "".join(f"[{step[1]!r}]" for step in self.way)
 
 
-def places(args: list[Any], kwargs: dict[str, Any], skip: int) -> Iterator[Place]:
+def places(
+    args: list[Any],
+    kwargs: dict[str, Any],
+    skip: int,
+    members: Callable[[Any], Iterator[Member]] | None = None,
+    deep: int = _DEEP,
+) -> Iterator[Place]:
     """Where something can be changed; not in the first `skip` (the object of a method)."""
+
+    def below(place: Place, depth: int) -> Iterator[Place]:
+        yield place
+        for kind, key, value in (members or _members)(place.value) if depth < deep else ():
+            yield from below(Place((*place.way, (kind, key)), value), depth + 1)
+
     for number, value in enumerate(args[skip:], start=skip):
-        yield from _below(Place((("args", number),), value), 0)
+        yield from below(Place((("args", number),), value), 0)
     for name, value in kwargs.items():
-        yield from _below(Place((("kwargs", name),), value), 0)
+        yield from below(Place((("kwargs", name),), value), 0)
 
 
-def _below(place: Place, depth: int) -> Iterator[Place]:
-    yield place
-    if depth == _DEEP:
-        return
-    for kind, key, value in _members(place.value):
-        yield from _below(Place((*place.way, (kind, key)), value), depth + 1)
-
-
-def _members(value: Any) -> Iterator[tuple[str, Any, Any]]:
+def _members(value: Any) -> Iterator[Member]:
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
         picks = dict.fromkeys([*range(min(_WIDE, len(value))), len(value) - 1] if value else [])
         yield from (("item", i, value[i]) for i in picks)

@@ -17,14 +17,14 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from . import scripts
+from . import call_scripts
+from .argument_kinds import Stream
 from .asserts import Lines, ends, make
-from .body import PAD, Body
-from .finding import Found, find
-from .kinds import Stream
+from .find_function import Found, find
 from .outcome import MOST_ITEMS
-from .pack import load_call
-from .source import NoSource
+from .pickling import load_call
+from .test_text import PAD, Body
+from .value_source import NoSource
 
 Row = dict[str, Any]
 
@@ -108,7 +108,7 @@ class Teller:
         self._body.help("spoil")
         self._body.lines.append(f"spoil({name})")
         self._body.calls.append("its result is changed")
-        scripts.spoil(self._value)
+        call_scripts.spoil(self._value)
 
     def _twice(self, row: Row) -> list[Lines]:
         args, kwargs = load_call(row)
@@ -124,7 +124,7 @@ class Teller:
             self._body.help("edit")
             self._body.lines += [f"edit({name})" for name, _ in self._body.names(args, kwargs)]
             for value in [*args, *kwargs.values()]:
-                scripts.edit(value)
+                call_scripts.edit(value)
         return ends(self._body, call, args, kwargs, self._kind)
 
     def _in_thread(self, row: Row) -> list[Lines]:
@@ -153,7 +153,7 @@ class Teller:
             "def entering():", f"{PAD}for number, item in enumerate({items}):",
             f"{PAD * 2}if number == 1:", f"{PAD * 3}{inner}", f"{PAD * 2}yield item",
         ]  # fmt: skip
-        args[place] = scripts.Entering(
+        args[place] = call_scripts.Entering(
             args[place].items, lambda: make(self._found, *load_call(row))
         )
         self._body.writer.name(args[place], "entering()")

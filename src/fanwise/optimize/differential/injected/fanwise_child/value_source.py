@@ -14,7 +14,7 @@ from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from .kinds import DictLike, IntLike, ListLike, MissingDict, Stream, StrLike, TupleLike
+from .argument_kinds import DictLike, IntLike, ListLike, MissingDict, Stream, StrLike, TupleLike
 
 _ATOMS = (int, str, bytes, bool, type(None))
 _BY_REPR = {

@@ -13,8 +13,8 @@ import msgspec
 from fanwise.kernel.confined.ending import ending_of, hint_of
 from fanwise.kernel.confined.running import run_in_workspace, scratch_folder
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.checking.finding import Finding
 from fanwise.optimize.checking.report import TestReport, difference, settled
+from fanwise.optimize.checking.static_checks import Finding
 from fanwise.processes import CommandResult
 from fanwise.workspaces import Workspace, environment
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from .kinds import Stream
+from .argument_kinds import Stream
 
 _ATOMS = (int, float, str, bytes)
 _LETTERS = "abcABé 01-"

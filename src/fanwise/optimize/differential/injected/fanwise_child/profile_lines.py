@@ -11,7 +11,7 @@ import sys
 from types import FunctionType
 from typing import Any
 
-from .finding import find
+from .find_function import find
 from .timing import _exhausting, _named, _subject
 
 _PASSES = 20
