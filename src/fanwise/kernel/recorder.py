@@ -17,7 +17,7 @@ from fanwise.journal import port
 from fanwise.journal.codec import Codec, encode_error
 from fanwise.kernel.outbox import Outbox
 from fanwise.kernel.recorded_halts import WITHDRAWN, HaltNote
-from fanwise.kernel.recorded_outcomes import Past
+from fanwise.kernel.recorded_outcomes import RecordedOutcomes
 
 if TYPE_CHECKING:
     from fanwise.kernel.entry import Entry
@@ -65,7 +65,7 @@ class Recorder:
         self._fan_out = fan_out
         self._codec = codec
         self._epoch = epoch
-        self.past = Past(journal, fan_out, codec, again=again) if known else None
+        self.past = RecordedOutcomes(journal, fan_out, codec, again=again) if known else None
         """What earlier executions recorded; None: nothing."""
         self.halts = halts
         """The keys of recorded outcomes at which a predicate halted."""
