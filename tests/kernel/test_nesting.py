@@ -32,7 +32,7 @@ from fanwise.errors import (
     UsageError,
 )
 from fanwise.kernel.events import CapMoved
-from fanwise.kernel.scope import caps_here, path_here
+from fanwise.kernel.scope import path_here
 from fanwise.testing import MemoryJournal, Recording, virtual_time
 
 
@@ -492,7 +492,7 @@ async def test_a_system_in_an_item_has_caps_of_its_own_and_stays_within_those_ar
         await call(gauge, needs="api")
 
     async def system(_: int) -> Any:
-        async with open_run(journal=":memory:", caps=caps_here(Caps(slots=3), None)) as run:
+        async with open_run(journal=":memory:", caps=Caps(slots=3)) as run:
             return (await fan_out(leaf, range(6), run=run, needs=lambda _: "slots")).values()
 
     outcomes = await fan_out(system, range(2), caps=Caps(api=2))
@@ -503,16 +503,47 @@ async def test_a_system_in_an_item_has_caps_of_its_own_and_stays_within_those_ar
 
 
 @virtual_time
-async def test_caps_that_a_system_was_given_are_shared_with_whoever_has_them() -> None:
-    gauge, given = Gauge(), Caps(api=2)
+async def test_caps_of_a_fan_out_inside_an_item_come_beside_those_around_it() -> None:
+    api, disk = Gauge(), Gauge()
 
-    async def system() -> None:
-        caps = caps_here(Caps(slots=3, api=9), given)
-        async with open_run(journal=":memory:", caps=caps) as run:
-            await fan_out(lambda _: call(gauge, needs="api"), range(6), run=run)
+    async def leaf(_: int) -> None:
+        await call(api, needs="api")
+        await call(disk, needs="disk")
 
-    await asyncio.gather(system(), system())
-    assert gauge.most == given.peak["api"] == 2
+    async def item(_: int) -> None:
+        (await fan_out(leaf, range(6), caps={"disk": 1})).require()
+
+    (await fan_out(item, range(2), caps={"api": 2, "disk": 9})).require()
+    assert api.most == 2, "caps of its own were a way past those around it"
+    assert disk.most == 2, "of two with one name the inner one counts: one for each item"
+
+
+@virtual_time
+async def test_so_do_caps_of_a_fan_out_in_a_run_that_has_some() -> None:
+    api, disk = Gauge(), Gauge()
+
+    async def leaf(_: int) -> None:
+        await call(api, needs="api")
+        await call(disk, needs="disk")
+
+    async with open_run(journal=":memory:", caps={"api": 2}) as run:
+        (await fan_out(leaf, range(6), caps={"disk": 1}, run=run)).require()
+    assert (api.most, disk.most) == (2, 1)
+
+
+@virtual_time
+async def test_caps_that_are_shared_are_shared_inside_items_that_have_others_around() -> None:
+    gauge, shared = Gauge(), Caps(api=2)
+
+    async def item(_: int) -> None:
+        inside = await fan_out(lambda _: gauge(), range(3), caps=shared, needs=lambda _: "api")
+        inside.require()
+
+    both = [fan_out(item, range(2), caps=Caps({name: 1})) for name in ("a", "b")]
+    for outcomes in await asyncio.gather(*both):
+        outcomes.require()
+    assert gauge.calls == 12
+    assert gauge.most == shared.peak["api"] == 2
 
 
 @virtual_time

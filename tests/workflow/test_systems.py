@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -174,41 +173,5 @@ def test_its_own_budget_is_one_over_all_executions(
         assert len(provider.told()) == 3
         assert (await world.resume(steps)).status == "failed"
         assert provider.told() == []
-
-    serving(monkeypatch, body)
-
-
-def test_while_a_matrix_asks_git_what_it_runs_with_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It waits for the step beside it, which a loop that stands still would not begin."""
-    (tmp_path / "f.yaml").write_text(MATRIX)
-    beside = threading.Event()
-
-    def environment(folder: Path) -> dict[str, Any]:
-        return {"git": {"commit": "c0ffee"}} if beside.wait(30) else {}
-
-    async def release(fields: object, place: object) -> None:
-        beside.set()
-
-    monkeypatch.setattr("fanwise.matrix.system.environment", environment)
-    steps = """
-    - id: each
-      type: fan-out
-      items: [0, 1]
-      max_concurrency: 2
-      step:
-        id: t
-        type: if
-        condition: "{{ item == 0 }}"
-        then: [{id: m, type: matrix, file: f.yaml}]
-        else: [{id: r, type: release}]
-    """
-    world = World(tmp_path, release=release)
-
-    async def body(provider: Provider) -> None:
-        assert (await world.run(steps)).status == "completed"
-        [noted] = [e.data for e in world.journal.events("r") if e.kind == "environment"]
-        assert "c0ffee" in noted
 
     serving(monkeypatch, body)

@@ -54,16 +54,16 @@ async def fan_out(
     """Work on every item, at most `cap` at once, and return all outcomes in item order.
 
     `work`: an async function, a sync one (runs in a thread) or a `Command`. `items`: any iterable
-    or async iterable, pulled lazily. `caps` (a `Caps`, or a mapping) and `needs`: named caps, and
-    which of them an item needs. `halt`: when to start nothing more. `retry` (a `Retry`, or a
-    number) and `timeout`: for each item and attempt. `key`: an item's identity across resumes;
-    default: its index. `run`: a durable run from `open_run`, or an id, which is opened in the
-    usual journal; default: that of the item around, or none. `name`: its place in the run.
-    `budget` (a `Budget`, or a mapping): for the calls inside, which count against those around it
-    and the run's as well. In a durable run it counts what this fan-out spent before, in earlier
-    executions too. `reuse`: whether an outcome that an earlier execution, or an earlier attempt of
-    the item around, had recorded still counts; one that does not runs again, and what had failed
-    inside it too. Default: all count, failures of earlier attempts aside.
+    or async iterable, pulled lazily. `caps` (a `Caps`, or a mapping) and `needs`: named caps,
+    beside those around, and which of them an item needs. `halt`: when to start nothing more.
+    `retry` (a `Retry`, or a number) and `timeout`: for each item and attempt. `key`: an item's
+    identity across resumes; default: its index. `run`: a durable run from `open_run`, or an id,
+    which is opened in the usual journal; default: that of the item around, or none. `name`: its
+    place in the run. `budget` (a `Budget`, or a mapping): for the calls inside, which count against
+    those around it and the run's as well. In a durable run it counts what this fan-out spent
+    before, in earlier executions too. `reuse`: whether an outcome that an earlier execution, or an
+    earlier attempt of the item around, had recorded still counts; one that does not runs again, and
+    what had failed inside it too. Default: all count, failures of earlier attempts aside.
     `record=False`: of a durable run, the items are not recorded, only what they fan out inside;
     for items that do nothing but that, and on a resume are gone through again.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar
 
 import msgspec
 
@@ -25,7 +25,7 @@ from fanwise.kernel.events import Subscriber
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import MEMORY, Run, RunLike, open_run, run_of
-from fanwise.kernel.scope import caps_here, current, current_run
+from fanwise.kernel.scope import current, current_run
 
 T = TypeVar("T")
 JournalLike = str | os.PathLike[str] | Journal
@@ -38,9 +38,10 @@ class RunArguments(TypedDict, total=False):
 
     `run`: an open `Run`, or the id of a run, which goes on if it exists; default: the run of the
     item around, or memory. `journal`: where that run is kept, as for `open_run`; without an id it
-    gets one. `caps`: a `Caps` or a mapping, beside those of the system; of two with one name this
-    is the one that counts. `budget`: a `Budget` or a mapping, instead of the system's; those around
-    hold as well. `name`: its place in a run that has other parts. `subscribers`: as for `open_run`.
+    gets one. `caps`: a `Caps` or a mapping, beside the system's own and those around; of two with
+    the same name, this one counts. `budget`: a `Budget` or a mapping, instead of the system's;
+    those around hold as well. `name`: its place in a run that has other parts. `subscribers`: as
+    for `open_run`.
     """
 
     run: RunLike | None
@@ -51,6 +52,19 @@ class RunArguments(TypedDict, total=False):
     subscribers: Iterable[Subscriber]
 
 
+class Prepared(Protocol):
+    """What a system makes of its arguments, or of a file, before it runs."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def spec(self) -> Any: ...
+    @property
+    def caps(self) -> Caps | None: ...
+    @property
+    def budget(self) -> Budget | None: ...
+
+
 class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
     """What a system says about the run that it wants."""
 
@@ -58,13 +72,19 @@ class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     spec: Any
     folder: Path | None = None
-    """Whose commit is noted in the run; None: the system sees to that."""
+    """Whose commit is noted in the run; None: the body sees to that."""
     run_id: str | None = None
     """For a run that is durable and was given no id."""
     caps: Caps | None = None
     budget: Budget | None = None
     may_change: bool = False
     retry_failed: bool = False
+
+    @classmethod
+    def of(cls, kind: str, made: Prepared, **more: Any) -> SystemRun:
+        """The run of what a system has prepared."""
+        title, spec, caps, budget = made.title, made.spec, made.caps, made.budget
+        return cls(kind=kind, title=title, spec=spec, caps=caps, budget=budget, **more)
 
 
 async def in_run(
@@ -82,7 +102,7 @@ async def in_run(
     """Await `body` in the run that these arguments mean. `counts`: how far that came."""
     wanted = msgspec.structs.replace(
         wanted,
-        caps=caps_here(wanted.caps, as_caps(caps)),
+        caps=_merged(wanted.caps, as_caps(caps)),
         budget=as_budget(budget) or wanted.budget,
     )
     subscribers = tuple(subscribers)
@@ -96,7 +116,17 @@ async def in_run(
         step = "Open it with retry_failed=True, or give an id"
         raise UsageError("what had failed runs again only in a run that was opened so", step)
     async with run_of(run) as found:
-        return await _as_a_part(body, wanted, found, name)
+        return await as_a_part(
+            body, wanted.kind, caps=wanted.caps, budget=wanted.budget, run=found, name=name
+        )
+
+
+def _merged(own: Caps | None, given: Caps | None) -> Caps | None:
+    """The system's own caps, and those that it was given, which win."""
+    if own is None or given is None:
+        return own or given
+    missing = [each for each in own.ledger.resources.values() if each.name not in given.names]
+    return Caps.over(given.ledger.extended(missing))
 
 
 async def _in_its_own(
@@ -122,16 +152,28 @@ async def _in_its_own(
     )
     async with opened as found:
         if found.durable_id is not None and wanted.folder is not None:
-            found.note("environment", await in_thread(environment, wanted.folder))
+            await note_environment(found, wanted.folder)
         value = await body(found)
         if (counted := counts(value)) is not None:
             found.conclude(counted)
         return value, found.durable_id, found.stats
 
 
-async def _as_a_part(
-    body: Callable[[Run], Awaitable[T]], wanted: SystemRun, run: Run | None, name: str | None
+async def note_environment(run: Run, folder: Path) -> None:
+    """Keep with the run what it ran with: versions, and the commit of the folder."""
+    run.note("environment", await in_thread(environment, folder))
+
+
+async def as_a_part(
+    body: Callable[[Run], Awaitable[T]],
+    kind: str,
+    *,
+    caps: Caps | None = None,
+    budget: Budget | None = None,
+    run: Run | None = None,
+    name: str | None = None,
 ) -> InRun[T]:
+    """Await `body` as one item, which is not recorded itself, of this run or the one around."""
     ended: list[InRun[T]] = []
 
     async def work(_: str) -> None:
@@ -140,15 +182,7 @@ async def _as_a_part(
         ended.append((await body(here), here.durable_id, scope.inside.stats))
 
     outcomes = await fan_out(
-        work,
-        [wanted.kind],
-        cap=1,
-        caps=wanted.caps,
-        budget=wanted.budget,
-        run=run,
-        name=name,
-        key=str,
-        record=False,
+        work, [kind], cap=1, caps=caps, budget=budget, run=run, name=name, key=str, record=False
     )
     for outcome in outcomes:
         outcome.unwrap()

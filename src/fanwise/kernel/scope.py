@@ -17,6 +17,7 @@ from fanwise.core.paths import path_part
 from fanwise.core.resource import Resource
 from fanwise.core.waiting import Ticket
 from fanwise.errors import DuplicateName
+from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.events import CapMoved, Subscribers
 from fanwise.kernel.virtual import clock_of
 
@@ -120,26 +121,6 @@ current: contextvars.ContextVar[Entry[Any, Any] | None] = contextvars.ContextVar
 """The item that the code that runs now works on."""
 
 
-def caps_here(own: Caps | None, given: Caps | None) -> Caps | None:
-    """The caps of a system: its own, beside those that it was given or that are around it.
-
-    A cap of its own gives way to one of that name that it was given, and hides one around it.
-    """
-    if own is None:
-        return given
-    mine = own.ledger.resources
-    if given is not None:
-        fresh = [resource for name, resource in mine.items() if name not in given.names]
-        return Caps.over(given.ledger.extended(fresh))
-    scope = current.get()
-    return own if scope is None else Caps.over(scope.fan_out.ledger.extended(mine.values()))
-
-
-def with_own_caps(own: Caps, run: Run | None) -> Caps:
-    """The caps of a fan-out of a system: its own, beside all that hold where it begins."""
-    return Caps.over(ledger_here(None, run).extended(own.ledger.resources.values()))
-
-
 def declared_caps() -> frozenset[str]:
     """The names of the caps that are declared around the code that runs now."""
     scope = current.get()
@@ -149,15 +130,26 @@ def declared_caps() -> frozenset[str]:
 def ledger_here(caps: Caps | None, run: Run | None) -> Ledger:
     """What counts the permits of a fan-out that begins here.
 
-    That of its own caps, else those of another run than that around, else those around it.
+    Its own caps, beside those of its run and those around it, which still hold. Of two with the
+    same name, the inner one counts.
     """
-    if caps is not None:
-        return caps.ledger
     around = current.get()
-    of_run = None if run is None or run.caps is None else run.caps.ledger
-    if around is None or around.fan_out.loop is not asyncio.get_running_loop():
-        return of_run or Ledger()
-    return of_run if of_run and run is not around.fan_out.run else around.fan_out.ledger
+    found = Ledger()
+    if around is not None and around.fan_out.loop is asyncio.get_running_loop():
+        found = around.fan_out.ledger
+    if run is not None and (around is None or run is not around.fan_out.run):
+        found = _beside(found, run.caps)
+    return _beside(found, caps)
+
+
+def _beside(around: Ledger, caps: Caps | None) -> Ledger:
+    if caps is None:
+        return around
+    own = caps.ledger.resources
+    if around.resources.keys() <= own.keys():
+        return caps.ledger  # itself, for whoever shares these caps and is somewhere else
+    dispatcher_of(caps.ledger)  # they are not in use on another event loop
+    return around.extended(own.values())
 
 
 def current_run() -> Run | None:

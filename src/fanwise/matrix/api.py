@@ -241,8 +241,8 @@ async def run_matrix(
         spec=matrix.spec,
         folder=matrix.folder,
         run_id=matrix.name,
-        caps=matrix.compiled.spec.make_caps(),
-        budget=matrix.compiled.spec.make_budget(),
+        caps=matrix.caps or matrix.compiled.spec.make_caps(),
+        budget=matrix.budget or matrix.compiled.spec.make_budget(),
         may_change=True,
         retry_failed=asked.retry_failed,
     )
@@ -250,10 +250,6 @@ async def run_matrix(
     async def body(run: Run) -> CellsExecution:
         return await execute(matrix.compiled, run, asked, shuffle=shuffle)
 
-    if matrix.caps is not None:
-        where.setdefault("caps", matrix.caps)
-    if matrix.budget is not None:
-        where.setdefault("budget", matrix.budget)
     done, run_id, stats = await in_run(body, wanted, lambda done: done.counts, **where)
     return MatrixResult(
         run_id=run_id,

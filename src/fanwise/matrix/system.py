@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.kernel.environment import environment
-from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.matrix.cells.cell import values_by_axis
 from fanwise.matrix.estimate.cost import preview
@@ -58,6 +57,11 @@ class RunnableMatrix:
         return self.compiled.spec.title(self._document.name)
 
     @property
+    def folder(self) -> Path:
+        """What paths are relative to."""
+        return self._document.folder
+
+    @property
     def opening(self) -> Opening:
         """A matrix is its name: the next `fanwise run` goes on with it, edited or not."""
         retry = self._asked.retry_failed or self._score_only
@@ -97,7 +101,6 @@ class RunnableMatrix:
 
     async def execute(self, run: Run) -> End:
         """All cells that are asked for, and what they come to."""
-        run.note("environment", await in_thread(environment, self._document.folder))
         done = await execute(self.compiled, run, self._asked, score_only=self._score_only)
         return end_of(done)
 

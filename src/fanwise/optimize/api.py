@@ -20,7 +20,7 @@ from fanwise.optimize.system import KEY, RunnableOptimize
 from fanwise.optimize.verdict import Verdict
 from fanwise.optimize.views.text import table_lines
 from fanwise.specs import Document
-from fanwise.specs.plain import plain, plain_model
+from fanwise.specs.plain import plain, plain_fields, plain_model
 
 Candidates = str | Sequence[str] | Mapping[str, Any]
 
@@ -108,37 +108,27 @@ async def optimize(
     is wrong is a `BadSpec`, before anything is run.
     """
     objects: dict[str, Any] = {}
-    data: dict[str, Any] = {
-        **plain(fields or {}),
-        "repo": os.fspath(repo),
-        "target": target,
-        "candidates": _candidates(candidates, objects),
-        "test": test,
-        "slots": cap,
-        "dirty": dirty,
-        "copy": list(copy),
-    }
-    more = {"bench": bench, "rounds": rounds, "accept": accept}
-    data.update((name, plain(value)) for name, value in more.items() if value is not None)
-    options = DeliveryOptions(apply, branch)
+    given = {
+        "repo": os.fspath(repo), "target": target, "test": test, "slots": cap, "dirty": dirty,
+        "candidates": _candidates(candidates, objects), "copy": list(copy), "bench": bench,
+        "rounds": rounds, "accept": accept,
+    }  # fmt: skip
+    data = plain_fields(fields, given)
     document = Document.of_program("optimize(…)", folder, {KEY: data}, objects)
+    options = DeliveryOptions(apply, branch)
     made = await in_thread(RunnableOptimize, document, delivery=options)
-    wanted = SystemRun(
-        kind=KEY,
-        title=made.title,
-        spec=made.spec,
-        folder=made.folder,
-        caps=made.caps,
-        budget=made.budget,
-    )
 
     async def body(run: Run) -> tuple[JudgedRun, Delivery]:
         done = await execute(made.case, run)
         return done, await deliver(made.case, done, options, run)
 
-    (done, delivery), run_id, stats = await in_run(
-        body, wanted, lambda found: found[0].counts, **where
-    )
+    wanted = SystemRun.of(KEY, made, folder=made.folder)
+    ended = await in_run(body, wanted, lambda found: found[0].counts, **where)
+    return _result(*ended)
+
+
+def _result(found: tuple[JudgedRun, Delivery], run_id: str | None, stats: Stats) -> OptimizeResult:
+    done, delivery = found
     return OptimizeResult(
         run_id=run_id,
         verdicts=done.verdicts,

@@ -13,8 +13,6 @@ from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.kernel.environment import environment
-from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.run.delivery import DeliveryOptions, end_of
@@ -89,7 +87,6 @@ class RunnableOptimize:
 
     async def execute(self, run: Run) -> End:
         """Judge all candidates; the winner's patch is written, and applied if that was asked."""
-        run.note("environment", await in_thread(environment, self.folder))
         return await end_of(self.case, await execute(self.case, run), self._delivery, run)
 
 

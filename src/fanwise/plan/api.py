@@ -19,6 +19,7 @@ from fanwise.plan.merge.publish import PlanDelivery
 from fanwise.plan.run.apply_result import deliver
 from fanwise.plan.run.execution import execute
 from fanwise.plan.spec.plan_spec import KEY
+from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.plan_state import LeafState, PlanState
 from fanwise.plan.system import RunnablePlan
@@ -26,7 +27,7 @@ from fanwise.plan.views.end_text import note_lines, output_lines
 from fanwise.plan.views.estimate import start_notes
 from fanwise.plan.views.next_commands import Commands
 from fanwise.specs import Document
-from fanwise.specs.plain import plain, plain_model
+from fanwise.specs.plain import plain, plain_fields, plain_model
 
 Each = Mapping[str, Any] | Callable[..., Any]
 
@@ -119,50 +120,37 @@ async def run_plan(
     exists: sub-plans that are as they were are kept, and with `retry_failed` those that had failed
     run again. What is wrong is a `BadSpec`, before anything is run.
     """
-    data: dict[str, Any] = {
-        **plain(fields or {}),
-        "repo": os.fspath(repo),
-        "goal": goal,
-        "files": plain(files),
-        "max_parallel": cap,
-        "merge": merge,
-        "retry": _times(retry),
-        "fail_fast": fail_fast,
-        "dirty": dirty,
-    }
-    more = {"split": split, "verify": verify, "check": check}
-    data.update((name, plain(value)) for name, value in more.items() if value is not None)
-    data["each"], objects = _each(each)
+    doing, objects = _each(each)
+    given = {
+        "repo": os.fspath(repo), "goal": goal, "files": files, "max_parallel": cap, "merge": merge,
+        "retry": _times(retry), "fail_fast": fail_fast, "dirty": dirty, "each": doing,
+        "split": split, "verify": verify, "check": check,
+    }  # fmt: skip
+    data = plain_fields(fields, given)
     document = Document.of_program("run_plan(…)", folder, {KEY: data}, objects)
     options = PlanRunOptions(bisect=bisect, apply=apply)
     made = await in_thread(RunnablePlan, document, options=options)
-    wanted = SystemRun(
-        kind=KEY,
-        title=made.title,
-        spec=made.spec,
-        folder=made.folder,
-        caps=made.caps,
-        budget=made.budget,
-        may_change=True,
-        retry_failed=retry_failed,
-    )
+    wanted = SystemRun.of(KEY, made, folder=made.folder, may_change=True, retry_failed=retry_failed)
 
     async def body(run: Run) -> PlanResult:
-        resolved = made.resolved
-        state = await execute(resolved, run, bisect=bisect)
-        delivery = await deliver(resolved, state.result, run, to_work_tree=apply)
-        commands = Commands(run)
-        return PlanResult(
-            run_id=None,
-            state=state,
-            delivery=delivery,
-            base=resolved.base.commit,
-            notes=[*note_lines(state, delivery, commands), *start_notes(resolved)],
-            output=output_lines(resolved, state, delivery, commands),
-        )
+        return await _result(made.resolved, options, run)
 
     found, run_id, stats = await in_run(body, wanted, lambda each: each.state.counts, **where)
     return msgspec.structs.replace(found, run_id=run_id, stats=stats)
+
+
+async def _result(resolved: ResolvedPlan, options: PlanRunOptions, run: Run) -> PlanResult:
+    state = await execute(resolved, run, bisect=options.bisect)
+    delivery = await deliver(resolved, state.result, run, to_work_tree=options.apply)
+    commands = Commands(run)
+    return PlanResult(
+        run_id=None,
+        state=state,
+        delivery=delivery,
+        base=resolved.base.commit,
+        notes=[*note_lines(state, delivery, commands), *start_notes(resolved)],
+        output=output_lines(resolved, state, delivery, commands),
+    )
 
 
 run_plan_sync = sync_twin(run_plan)

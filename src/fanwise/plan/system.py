@@ -15,8 +15,6 @@ from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts
 from fanwise.errors import FanwiseError, UsageError
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.kernel.environment import environment
-from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.plan.model.node import Node
 from fanwise.plan.run.apply_result import deliver, roll_back
@@ -141,7 +139,6 @@ class RunnablePlan:
         """Do all sub-plans, merge what they changed, leave the result."""
         if self._options.rollback:
             return await self._roll_back(run)
-        run.note("environment", await in_thread(environment, self.folder))
         resolved, options = self.resolved, self._options
         found = await execute(resolved, run, bisect=options.bisect, took=self.drawing.took)
         delivery = await deliver(resolved, found.result, run, to_work_tree=options.apply)

@@ -21,6 +21,11 @@ def plain(given: Any) -> Any:
     return [plain(each) for each in given] if isinstance(given, list | tuple) else given
 
 
+def plain_fields(fields: Mapping[str, Any] | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a file: those that were given, and further ones. None: it was not given."""
+    return plain({**(fields or {}), **{k: v for k, v in given.items() if v is not None}})  # type: ignore[no-any-return]
+
+
 def plain_model(given: Any, objects: dict[str, Any]) -> Any:
     """A model as a name or a mapping. A `Model` becomes its name, and is kept in `objects`."""
     if given is None or isinstance(given, str | Mapping):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -13,7 +14,7 @@ from fanwise.core.caps import CapsLike
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
 from fanwise.kernel.events import Subscriber
-from fanwise.kernel.in_run import JournalLike, SystemRun, in_run
+from fanwise.kernel.in_run import JournalLike, SystemRun, in_run, note_environment
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run, RunLike
 from fanwise.kernel.scope import item_of
@@ -82,16 +83,7 @@ async def run_file(
     """
     kind, plan = await in_thread(_planned, path, options)
     opening: Opening = getattr(plan, "opening", Opening())
-    wanted = SystemRun(
-        kind=kind,
-        title=plan.title,
-        spec=plan.spec,
-        run_id=opening.run_id,
-        caps=plan.caps,
-        budget=plan.budget,
-        may_change=opening.may_change,
-        retry_failed=opening.retry_failed,
-    )
+    wanted = SystemRun.of(kind, plan, **msgspec.structs.asdict(opening))
 
     async def body(here: Run) -> tuple[End, str]:
         if item_of(here) is None:
@@ -121,7 +113,10 @@ run_file_sync = sync_twin(run_file)
 
 
 async def execute_plan(plan: Runnable, run: Run) -> End:
-    """Execute it in a run of its own, which then says how far it came."""
+    """Execute it in a run of its own, which then says what it ran with and how far it came."""
+    folder: Path | None = getattr(plan, "folder", None)
+    if folder is not None:
+        await note_environment(run, folder)
     if plan.total is not None and not run.resumed:
         run.note(PLANNED, {"items": plan.total})
     end = await plan.execute(run)

@@ -142,7 +142,10 @@ class Drawing(Protocol):
 
 
 class Runnable(Protocol):
-    """A file that can be run, or a run that can be resumed."""
+    """A file that can be run, or a run that can be resumed.
+
+    It may also have an `opening`, a `drawing`, and a `folder`, whose commit is kept with the run.
+    """
 
     @property
     def title(self) -> str:

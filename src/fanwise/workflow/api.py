@@ -12,13 +12,11 @@ from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
 from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.run import Run
 from fanwise.kernel.sync import sync_twin
 from fanwise.specs import Document, read
 from fanwise.specs.plain import plain
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.runnable import RunnableWorkflow, plan
-from fanwise.workflow.views.end_text import Ending
 
 KEY = "workflow"
 
@@ -89,18 +87,8 @@ async def run_workflow(
         project=None if project is None else os.fspath(project),
     )
     made = await in_thread(_made, workflow, folder, asked)
-    wanted = SystemRun(
-        kind=KEY,
-        title=made.title,
-        spec=made.spec,
-        caps=made.caps,
-        budget=made.budget,
-    )
-
-    async def body(run: Run) -> Ending:
-        return await made.ended(run)
-
-    ending, run_id, stats = await in_run(body, wanted, lambda _: None, **where)
+    wanted = SystemRun.of(KEY, made, folder=made.folder)
+    ending, run_id, stats = await in_run(made.ended, wanted, lambda _: None, **where)
     return WorkflowResult(
         run_id=run_id,
         status=ending.status,

@@ -67,6 +67,11 @@ class RunnableWorkflow:
         """The name in the file."""
         return self.workflow.name
 
+    @property
+    def folder(self) -> Path:
+        """Where its commands run."""
+        return self._setting.project
+
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """As they are declared. `UsageError`."""

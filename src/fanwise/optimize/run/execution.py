@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts
 from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import ledger_here, path_here, with_own_caps
+from fanwise.kernel.scope import ledger_here, path_here
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.optimize.propose.port import Unusable
 from fanwise.optimize.run.drive import drive
@@ -66,7 +67,7 @@ async def execute(case: ResolvedSpec, run: Run) -> JudgedRun:
             async with Workbench(case, pool, folder) as workbench:
                 work = ItemWork(case, workbench)
                 declared = ledger_here(None, run).resources
-                caps = with_own_caps(case.caps(slots, declared), run)
+                caps = Caps.over(ledger_here(case.caps(slots, declared), run))
                 await drive(board, work.perform, caps, run, learn=work.learn, kept=work.kept)
     if board.fatal is not None:
         raise board.fatal

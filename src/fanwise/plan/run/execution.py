@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import files_of, kept_files
 from fanwise.kernel.run import Run
-from fanwise.kernel.scope import current, path_here, with_own_caps
+from fanwise.kernel.scope import current, path_here
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.run.drive import Took, drive
 from fanwise.plan.run.earlier_items import read_earlier_items
@@ -45,7 +45,7 @@ async def execute(
         work = await in_thread(
             PlanItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(spec, base)
         )
-        caps = with_own_caps(resolved.caps(len(pool or ()) or resolved.slots), run)
+        caps = resolved.caps(len(pool or ()) or resolved.slots)
         await drive(board, work.perform, spec.max_parallel, caps, run, lost=before.lost, took=took)
         kept: Mapping[str, str] = {}
         if board.over and kept_files(run) is not None:

@@ -15,16 +15,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from fanwise.errors import BudgetExceeded, FanwiseError, WorkFailed, one_line
-from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.in_run import as_a_part
 from fanwise.kernel.run_inside import RunInside
-from fanwise.kernel.scope import caps_here
 from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, in_time
 from fanwise.plan.work.subplans import read_subplans
-from fanwise.specs import Document, End, Runnable, system
+from fanwise.specs import Document, End, system
 from fanwise.specs.system import runnable_of
 from fanwise.workspaces import Workspace
 
@@ -83,29 +81,12 @@ class WorkflowWorker(LeafWorker):
             plan = runnable_of(
                 self._system, self._document, {"input": inputs, "project": str(workspace.path)}
             )
-            return await _executed(plan)
+            inside, caps, budget = RunInside(), plan.caps, plan.budget
+            end, _, _ = await as_a_part(
+                plan.execute, KEY, caps=caps, budget=budget, run=inside, name="work"
+            )
+            return end
         except BudgetExceeded:
             raise
         except FanwiseError as error:
             raise WorkFailed(tail(one_line(error), 500)) from error
-
-
-async def _executed(plan: Runnable) -> End:
-    ends: list[End] = []
-    run = RunInside()
-
-    async def execute(_: str) -> Any:
-        ends.append(await plan.execute(run))
-
-    outcomes = await fan_out(
-        execute,
-        [KEY],
-        cap=1,
-        caps=caps_here(plan.caps, None),
-        budget=plan.budget,
-        run=run,
-        name="work",
-        record=False,
-    )
-    outcomes[0].unwrap()
-    return ends[0]

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fanwise.errors import StepFailed
-from fanwise.kernel.fan_out import fan_out
-from fanwise.kernel.scope import caps_here, current_run
+from fanwise.kernel.in_run import as_a_part
 from fanwise.specs import Document, End, Runnable, read, system
 from fanwise.specs.system import runnable_of
 from fanwise.view.run_summary import status_text
@@ -44,25 +43,10 @@ class System:
     async def perform(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Execute it, under its own caps and its own budget."""
         plan = self._plan(step, resolved, place)
-        ends: list[End] = []
-
-        async def execute(_: str) -> None:
-            run = current_run()
-            assert run is not None
-            ends.append(await plan.execute(run))
-
-        outcomes = await fan_out(
-            execute,
-            [step.type],
-            cap=1,
-            caps=caps_here(plan.caps, None),
-            budget=plan.budget,
-            name=place.version,
-            key=str,
-            record=False,
+        end, _, _ = await as_a_part(
+            plan.execute, step.type, caps=plan.caps, budget=plan.budget, name=place.version
         )
-        outcomes.values()
-        return _result(ends[0])
+        return _result(end)
 
     def needs(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
         """None of its own."""
