@@ -64,7 +64,7 @@ def everything(repo: Path) -> dict[str, object]:
         "git": {
             str(path.relative_to(inner)): _digest(path)
             for path in sorted(inner.rglob("*"))
-            if path.relative_to(inner).parts[0] != "objects"
+            if "objects" not in path.relative_to(inner).parts
         },
         "worktrees": git(repo, "worktree", "list", "--porcelain"),
         "refs": git(repo, "for-each-ref"),

@@ -50,7 +50,7 @@ class NoWorkspaces(WorkspaceError):
         why = "; ".join(dict.fromkeys(self.reasons))
         super().__init__(
             f"no workspace of {repo} could be created: {why}",
-            "Check that `git worktree add` works there",
+            "Check that a `git clone` of it works",
         )
 
 

@@ -17,6 +17,8 @@ from fanwise.workspaces.git import Git
 NOT_INSIDE = "--ignore-submodules=dirty"
 """Of a submodule, only which commit it is at."""
 
+DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--submodule=short", NOT_INSIDE)
+
 
 def copy_index(source: Path, target: Path) -> None:
     """Copy an index with its modification time.

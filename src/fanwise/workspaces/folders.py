@@ -1,12 +1,8 @@
 """Folders of pools on disk, who lives in them, and what is left of those who died.
 
-A pool holds a lock on a file in its folder, which the system takes away with its process, so a
-folder whose lock is free is a dead pool's. That is simpler than to note a pid and when it
-started, and it is as true after a reboot. git notes each work tree in the user's repository, and
-refuses to work with what is "missing but already registered"; `git worktree prune` would also
-forget work trees of the user's whose disk is not there today. So we remove our own and no others.
-
-One pool at a time is made or removed in a repository: git is not safe there against itself.
+A pool holds a lock on a file in its folder. The system releases it with the process, so a folder
+whose lock is free belonged to a pool that is dead. That is simpler than noting a pid and its start
+time, and it also holds after a reboot.
 """
 
 from __future__ import annotations
@@ -65,40 +61,28 @@ def home_of(top: Path, key: Path) -> Path:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[int]:
-    """Be the only one who makes or removes pools there; the descriptor of the lock.
+def alone(folder: Path) -> Iterator[None]:
+    """Be the only process that starts or removes a pool of this repository, for a block.
 
-    The lock is on the folder itself, so it leaves no file behind. Where the file system has no
-    locks, we go on without.
+    The lock is on the folder itself, so it leaves no file behind. On a file system without locks
+    there is none.
     """
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock
+        yield
     finally:
         os.close(lock)
 
 
-def prune(home: Path, common: Path | None) -> None:
-    """Remove what dead pools have left, in `home` and in the repository. To be called `alone`."""
+def prune(home: Path) -> None:
+    """Remove what dead pools have left in `home`. Call it while `alone`."""
     for pool in sorted(home.glob(f"{PREFIX}*")):
         if _is_dead(pool):
-            if common is not None:
-                forget(common, pool)
             remove_tree(pool)
-    if common is not None:
-        _forget_missing(common)
     with suppress(OSError):
         home.rmdir()  # if no living pool is in it
-
-
-def forget(common: Path, pool: Path) -> None:
-    """Let the repository forget the work trees in a pool's folder."""
-    for admin in _ours(common):
-        if _work_tree(admin).is_relative_to(pool):
-            remove_tree(admin)
-    _tidy(common)
 
 
 def remove_tree(path: Path) -> None:
@@ -154,27 +138,3 @@ def _is_dead(pool: Path) -> bool:
     finally:
         os.close(lock)
     return True
-
-
-def _forget_missing(common: Path) -> None:
-    for admin in _ours(common):
-        if not _work_tree(admin).parent.exists():
-            remove_tree(admin)
-    _tidy(common)
-
-
-def _ours(common: Path) -> list[Path]:
-    return sorted((common / "worktrees").glob(f"{PREFIX}*"))
-
-
-def _work_tree(admin: Path) -> Path:
-    """Where the work tree is that git keeps notes of in `admin`."""
-    try:
-        return Path(os.fsdecode((admin / "gitdir").read_bytes()).strip()).parent
-    except OSError:
-        return admin / "missing" / "missing"  # killed before it was written: as if it were gone
-
-
-def _tidy(common: Path) -> None:
-    with suppress(OSError):
-        (common / "worktrees").rmdir()  # as git does, when the last one is gone

@@ -26,8 +26,9 @@ from fanwise.errors import (
     WorkspaceError,
 )
 from fanwise.workspaces.copies import matching
-from fanwise.workspaces.folders import PoolFolder, alone, forget, home_of, prune
+from fanwise.workspaces.folders import PoolFolder, alone, home_of, prune
 from fanwise.workspaces.git import Git
+from fanwise.workspaces.repository import read_origin
 from fanwise.workspaces.slot import Slot
 from fanwise.workspaces.source import Place, Source, commit_of, find, there, tree_of
 from fanwise.workspaces.sparse import cone
@@ -114,25 +115,28 @@ class WorkspacePool:
         """Make the slots, after removing what dead pools have left."""
         place = self._place = find(self._repo)
         home = home_of(place.top, place.common or place.top)
-        with alone(place.common or place.top) as lock:
-            prune(home, place.common)
+        with alone(place.common or place.top):
+            prune(home)
             self._folder = PoolFolder(home)
-            try:
-                self._make(place, self._folder, lock)
-            except BaseException:
-                self._remove()
-                prune(home, place.common)
-                raise
+        try:
+            self._make(place, self._folder)
+        except BaseException:
+            self.close()
+            raise
         self._say_what_is_not_as_asked(place)
 
     def close(self) -> None:
-        """Remove the slots, and every trace of them in the repository."""
+        """Remove the slots."""
         place, folder = self._place, self._folder
         if place is None or folder is None:
             return
+        self._folder = None
+        self._slots.clear()
+        self._free.clear()
+        self._source = None
+        folder.remove()
         with alone(place.common or place.top):
-            self._remove()
-            prune(folder.path.parent, place.common)
+            prune(folder.path.parent)
 
     @contextmanager
     def workspace(
@@ -185,15 +189,16 @@ class WorkspacePool:
     def _git(self) -> Git:
         return Git(self._opened.place.top, git_dir=self._opened.common)
 
-    def _make(self, place: Place, folder: PoolFolder, lock: int) -> None:
-        held = (folder.lock, lock)
+    def _make(self, place: Place, folder: PoolFolder) -> None:
+        held = (folder.lock,)
         source = commit_of(place, folder.path, dirty=self._dirty, held=held, base=self._base)
+        origin = read_origin(Git(place.top, git_dir=source.common), source.common)
         copies = matching(place.top, self._copy, _tracked(source)) if self._copy else []
         for number in range(self._wanted):
             path = folder.path / f"{folder.name}-{number}"
-            slot = Slot(source, path, copies=copies, cone=self._cone, held=(folder.lock,))
+            slot = Slot(source, origin, path, copies=copies, cone=self._cone, held=held)
             try:
-                slot.make(lock)
+                slot.make()
             except (GitFailed, OSError) as error:
                 slot.remove()
                 self.lost += (Lost(number, str(error)),)
@@ -203,17 +208,6 @@ class WorkspacePool:
             raise NoWorkspaces(str(place.top), [each.reason for each in self.lost])
         self._free.extend(self._slots)
         self._source = source
-
-    def _remove(self) -> None:
-        folder, self._folder = self._folder, None
-        assert folder is not None
-        assert self._place is not None
-        self._slots.clear()
-        self._free.clear()
-        self._source = None
-        if self._place.common is not None:
-            forget(self._place.common, folder.path)
-        folder.remove()
 
     def _say_what_is_not_as_asked(self, place: Place) -> None:
         if place.git_dir is None:

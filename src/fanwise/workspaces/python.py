@@ -22,6 +22,7 @@ def environment(workspace: Checkout) -> dict[str, str]:
     found = {
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "GIT_CEILING_DIRECTORIES": str(workspace.root.parent),
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
     }
     if sys.prefix != sys.base_prefix:

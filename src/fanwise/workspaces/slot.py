@@ -1,9 +1,7 @@
-"""One slot: a work tree of git's, made once, and made as new between uses.
+"""One slot: a work tree with repositories of its own, made once, and made as new between uses.
 
-What runs in it may do anything to its files, its `.git` included, and may point that at the user's
-own repository. So git is always told where the repository is, and its notes about the slot are
-put back before they are trusted. To reset costs a few hundredths of a second, to make ten times
-that; a slot that cannot be reset is made again. A reset may be to another commit, and to other
+What runs in it may do anything to its files, its `.git` included. A reset takes a few hundredths of
+a second; a slot that cannot be reset is made again. A reset may be to another commit, and to other
 folders of it.
 """
 
@@ -15,10 +13,10 @@ from pathlib import Path
 
 from fanwise.errors import GitFailed, UsageError
 from fanwise.workspaces import sparse as sparse_checkout
-from fanwise.workspaces.changes import copy_index
 from fanwise.workspaces.copies import copy_all
-from fanwise.workspaces.folders import alone, make_writable, remove_tree, write_anew
+from fanwise.workspaces.folders import make_writable, remove_tree
 from fanwise.workspaces.git import Git
+from fanwise.workspaces.repository import Origin, Repository
 from fanwise.workspaces.source import Source
 from fanwise.workspaces.submodules import Submodule, check_out
 
@@ -29,6 +27,7 @@ class Slot:
     def __init__(
         self,
         source: Source,
+        origin: Origin,
         path: Path,
         *,
         copies: Sequence[str],
@@ -40,29 +39,30 @@ class Slot:
         self.copies = copies
         self.base = source.base
         """The commit that it is reset to."""
+        self.submodules: list[Submodule] = []
         self._cone = cone
         self._held = tuple(held)
-        self._admin = source.common / "worktrees" / path.name
-        self.index = path.with_name(f"{path.name}.index")
-        """What git's index was when it was as new."""
-        self.modules = path.with_name(f"{path.name}.modules")
-        self._submodules: list[Submodule] = []
-        self.git = self._git(self._held)
+        self._admin = path.with_name(f"{path.name}.git")
+        self._modules = path.with_name(f"{path.name}.modules")
+        self._repository = Repository(origin, path, self._admin, held)
 
-    def make(self, lock: int) -> None:
-        """Make it; whoever calls is `alone` in the repository, by this lock."""
-        held = (*self._held, lock)
-        options = ("--quiet", "--detach", "--no-checkout")
-        common = Git(self.source.place.top, git_dir=self.source.common, held=held)
-        common("worktree", "add", *options, str(self.path), self.base)
-        self._note_cone()
-        git = self._git(held)
-        git("reset", "--quiet", "--hard", self.base)
-        self._submodules = check_out(
-            self.source.place.top, git, self.modules, now=held, later=self._held
-        )
-        copy_index(self._admin / "index", self.index)
-        copy_all(self.source.place.top, self.copies, self.path)
+    @property
+    def git(self) -> Git:
+        """git for us: what runs in the slot has no say in its index and configuration."""
+        return self._repository.git
+
+    @property
+    def index(self) -> Path:
+        """The index as it was when the slot was new."""
+        return self._repository.index
+
+    def make(self) -> None:
+        """Make it, where nothing is yet."""
+        self.path.mkdir()
+        self._repository.check_out(self.base, self._cone)
+        users = self.source.place.top
+        self.submodules = list(check_out(users, self._repository, self._modules, self._held))
+        copy_all(users, self.copies, self.path)
 
     def is_at(self, base: str, cone: str) -> bool:
         """Whether that is what it was reset to, or made with."""
@@ -72,7 +72,6 @@ class Slot:
         """Make it as new, at this commit; if that cannot be done, make it anew."""
         self.base = base
         self._cone = cone or (sparse_checkout.EVERYTHING if self._cone else "")
-        self.git = self._git(self._held)
         try:
             self._reset()
         except (GitFailed, OSError):
@@ -80,48 +79,23 @@ class Slot:
             try:
                 self._reset()
             except (GitFailed, OSError):
-                self._remake()
+                self.remove()
+                self.make()
 
     def remove(self) -> None:
-        """Remove it and git's notes of it. To be called `alone`."""
-        for path in (self.path, self.modules, self._admin):
-            if path.is_symlink():
+        """Remove it, with our notes of it."""
+        for path in (self.path, self._modules, self._admin):
+            if path.is_symlink() or path.is_file():
                 path.unlink()
             remove_tree(path)
-        self.index.unlink(missing_ok=True)
-
-    def _git(self, held: Sequence[int]) -> Git:
-        settings = sparse_checkout.SETTINGS if self._cone else ()
-        return Git(self.path, git_dir=self._admin, settings=settings, held=held)
-
-    def _note_cone(self) -> None:
-        if self._cone:
-            (self._admin / "info").mkdir(exist_ok=True)
-            write_anew(self._admin / "info" / "sparse-checkout", self._cone)
-
-    def _remake(self) -> None:
-        with alone(self.source.common) as lock:
-            self.remove()
-            self.make(lock)
 
     def _reset(self) -> None:
         if self.path.is_symlink() or not self.path.is_dir():
             raise NotADirectoryError(str(self.path))
-        self._put_back_notes()
-        self.git("reset", "--quiet", "--hard", self.base)
-        copy_index(self._admin / "index", self.index)  # it knows the files that were put back
-        self.git("clean", "--quiet", "-ffdx")
-        for submodule in self._submodules:
+        self._repository.check_out(self.base, self._cone)
+        for submodule in self.submodules:
             submodule.reset()
         copy_all(self.source.place.top, self.copies, self.path)
-
-    def _put_back_notes(self) -> None:
-        (self._admin / "HEAD").write_text(f"{self.base}\n")
-        self._note_cone()
-        copy_index(self.index, self._admin / "index")
-        for lock in self._admin.glob("*.lock"):
-            lock.unlink()
-        write_anew(self.path / ".git", f"gitdir: {self._admin}\n")
 
 
 def inside(root: Path, name: str | os.PathLike[str]) -> Path:

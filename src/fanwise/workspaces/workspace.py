@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fanwise.errors import GitFailed, PatchFailed, WorkspaceError
-from fanwise.workspaces.changes import NOT_INSIDE, copy_index, nested, note_new, stage_all
+from fanwise.workspaces.changes import DIFF, copy_index, nested, note_new, stage_all
 from fanwise.workspaces.git import NOBODY, Git
 from fanwise.workspaces.slot import Slot, inside
 
-_DIFF = ("--no-ext-diff", "--no-textconv", "--no-renames", "--submodule=short", NOT_INSIDE)
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 _AT_ONCE = 500
 """Paths of one command."""
@@ -50,9 +49,9 @@ class Workspace:
 
     @property
     def readable(self) -> tuple[str, ...]:
-        """What a sandbox has to let it see, beside `root`: the repository that it is of."""
+        """What a sandbox has to let it see, beside `root`: where it borrows objects from."""
         source = self._slot.source
-        return tuple(map(str, dict.fromkeys((source.place.top, source.common, self._slot.modules))))
+        return tuple(map(str, dict.fromkeys((source.place.top, source.common))))
 
     def write(self, path: str | os.PathLike[str], content: str | bytes) -> None:
         """Write a file; its folders are made. A link in its place is replaced, never followed."""
@@ -90,19 +89,30 @@ class Workspace:
         with self._own_index() as env:
             note_new(self._git, env, without=self._slot.copies)
             each = _some(paths) if paths else [()]
-            commands = [("diff", *how, *_DIFF, self.base, "--", *some) for some in each]
+            commands = [("diff", *how, *DIFF, self.base, "--", *some) for some in each]
             return b"".join(self._git.raw(*one, env={**env, **_LITERAL}) for one in commands)
 
     def changed_files(self) -> list[str]:
         """Return the names of the files that `diff` is about."""
         with self._own_index() as env:
             note_new(self._git, env, without=self._slot.copies)
-            return self._git.names("diff", "--name-only", "-z", *_DIFF, self.base, "--", env=env)
+            return self._git.names("diff", "--name-only", "-z", *DIFF, self.base, "--", env=env)
 
     def nested(self) -> list[str]:
         """Return the folders that have become repositories of their own; `diff` leaves them out."""
         with self._own_index() as env:
             return nested(self._git, env)
+
+    def undo_in_submodules(self) -> dict[str, bytes]:
+        """Undo all edits inside of submodules, and return them as patches, by the submodule.
+
+        They are in no `diff`: a commit here names a commit of a submodule, not its files.
+        """
+        edited = [(each, each.edits()) for each in self._own.submodules]
+        for submodule, patch in edited:
+            if patch:
+                submodule.reset()
+        return {submodule.path: patch for submodule, patch in edited if patch}
 
     def changed_blobs(self) -> dict[str, tuple[str, str] | None]:
         """Return the files that `diff` is about with their modes and the names of their contents.
@@ -120,7 +130,7 @@ class Workspace:
     def changes_of(self, commit: str) -> bytes:
         """Return as a patch what a commit changed since it and `base` had a commit in common."""
         common = self._git("merge-base", self.base, commit)
-        return self._git.raw("diff", "--binary", "--full-index", *_DIFF, common, commit, "--")
+        return self._git.raw("diff", "--binary", "--full-index", *DIFF, common, commit, "--")
 
     def at_base(self, path: str) -> tuple[str, bytes] | None:
         """Return a file's mode, as git writes it, and its content at `base`; None: no such file."""
@@ -211,11 +221,7 @@ class Workspace:
 
     @contextmanager
     def _own_index(self) -> Iterator[dict[str, str]]:
-        """A copy of the index as it was at the start, for a block.
-
-        What works here may have told its own index anything: to overlook a file, or that those
-        which are not checked out were deleted.
-        """
+        """Copy the index as it was at the start, for a block."""
         index = self._own.path.with_name(f"{self._own.path.name}.own")
         copy_index(self._slot.index, index)
         try:
