@@ -180,7 +180,8 @@ def test_importing_fanwise_imports_nothing_heavy() -> None:
 
 SPECS = [
     "AdaptiveSpec", "BudgetSpec", "CapSpec", "Document", "Duration", "End", "FieldPath", "Input",
-    "Inputs", "InputsSpec", "LimitsSpec", "Many", "ModelSpec", "OptionsSpec", "Opening", "Pause",
+    "Inputs", "InputsSpec", "LimitsSpec", "Many", "ModelSpec", "OptionsSpec", "Opening", "Option",
+    "Pause",
     "PriceSpec", "RateSpec", "RetrySpec", "Runnable", "SpecModel", "System", "Template", "Where",
     "check", "function", "names", "parse", "read", "runnable_again", "runnable_of", "system",
     "system_of",

@@ -117,7 +117,7 @@ def test_options_of_a_matrix_are_refused_for_other_files(place: Place) -> None:
     (place.path / "s.yaml").write_text("sample: {model: sim:one, prompt: hello}\n")
     done = place.run("run", "s.yaml", "--rerun", "all")
     assert done.returncode == 2
-    assert b"--rerun means nothing to `sample`" in done.stderr
+    assert b"--rerun is not an option of `sample`" in done.stderr
 
 
 def test_answers_are_scored_again_without_paying(

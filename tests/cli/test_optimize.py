@@ -127,7 +127,7 @@ def test_options_of_optimize_mean_nothing_to_others(
 ) -> None:
     write(here / "s.yaml", "sample: {model: 'sim:m', prompt: Hi}\n")
     assert run(["run", "s.yaml", "--apply"]) == 2
-    assert "--apply means nothing to `sample`" in capfd.readouterr().err
+    assert "--apply is not an option of `sample`" in capfd.readouterr().err
 
 
 @slow

@@ -143,4 +143,4 @@ def test_yes_means_nothing_to_others(repo: Path, capfd: pytest.CaptureFixture[st
         repo.parent / "flow.yaml", json.dumps({"workflow": {"id": "w", "name": "w"}, "steps": []})
     )
     assert run_cli("run", "flow.yaml", "--yes") == 2
-    assert "--yes means nothing to `workflow`" in capfd.readouterr().err
+    assert "--yes is not an option of `workflow`" in capfd.readouterr().err

@@ -175,7 +175,7 @@ def test_options_that_mean_nothing(repo: Path) -> None:
         planned(repo, GOOD, rerun="all")
     with pytest.raises(UsageError, match="--rollback needs a run"):
         planned(repo, GOOD, rollback=True)
-    with pytest.raises(UsageError, match="--branch means nothing to `plan`"):
+    with pytest.raises(UsageError, match="--branch is not an option of `plan`"):
         planned(repo, GOOD, branch="x")
 
 

@@ -96,7 +96,7 @@ def test_files_run_as_parts_of_another_run() -> None:
 
 
 def test_what_is_wrong_is_said_before_anything_runs() -> None:
-    with pytest.raises(UsageError, match="--apply means nothing to `sample`"):
+    with pytest.raises(UsageError, match="--apply is not an option of `sample`"):
         run_file_sync("s.yaml", apply=True)
     with pytest.raises(BadSpec, match="cannot be read"):
         run_file_sync("nowhere.yaml")

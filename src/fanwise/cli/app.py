@@ -19,6 +19,7 @@ from fanwise.cli.meanings import meaning
 from fanwise.cli.plain_values import take_plain_values_as_they_are
 from fanwise.cli.say import report_error
 from fanwise.cli.streams import give_up_stdout, prepare_streams
+from fanwise.cli.system_options import add_system_options, declared_options
 from fanwise.errors import FanwiseError, JournalError, OutputNotWritable, UsageError
 
 HELP = """Run work in parallel, within limits, and get every result back: in order and on disk.
@@ -71,7 +72,10 @@ def fanwise(
 
 
 def command_line(arguments: list[str]) -> typer.Typer:
-    """All commands, or the one whose name comes first in the arguments."""
+    """All commands, or the one whose name comes first in the arguments.
+
+    The options of systems are added to that one; the list of all commands does not show them.
+    """
     asked = arguments[:1] if arguments and arguments[0] in COMMANDS else ()
     app = typer.Typer(
         name="fanwise",
@@ -85,6 +89,9 @@ def command_line(arguments: list[str]) -> typer.Typer:
     app.callback()(fanwise)
     for name in asked or COMMANDS:
         import_module(f"fanwise.cli.{name}").register(app)
+        wanted = asked or "_FANWISE_COMPLETE" in os.environ
+        declared = declared_options(name, arguments) if wanted else {}
+        add_system_options(app.registered_commands[-1], declared)
     return app
 
 

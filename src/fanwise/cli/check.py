@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fanwise.cli.exit_codes import BAD_USAGE, DONE
-from fanwise.cli.options import FileArgument, JsonOption, TrustOption, given
+from fanwise.cli.options import FileArgument, JsonOption
 from fanwise.cli.say import print_json, print_line
+from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import BadSpec
 
 if TYPE_CHECKING:
@@ -37,19 +38,17 @@ def register(app: typer.Typer) -> None:
     app.command("check", help=HELP)(check)
 
 
-def check(
-    file: FileArgument, trust_project: TrustOption = False, as_json: JsonOption = False
-) -> int:
+def check(file: FileArgument, as_json: JsonOption = False, *, options: GivenOptions) -> int:
     from fanwise.specs import read, runnable_of, system_of
     from fanwise.specs.system import PreviewingSystem
 
     document = read(file)
     system = system_of(document)
-    options = given(trust_project=trust_project)
-    if isinstance(system, PreviewingSystem) and not options:
-        found = system.preview(document)
+    given = options.of(system)
+    if isinstance(system, PreviewingSystem):
+        found = system.preview(document, **given)
     else:
-        found = preview(runnable_of(system, document, options))
+        found = preview(runnable_of(system, document, given))
     tell(file, system.name, found, as_json=as_json)
     if found.problems and not as_json:
         raise BadSpec(document.name, found.problems)

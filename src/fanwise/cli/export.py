@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -16,6 +16,7 @@ from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json
 from fanwise.cli.streams import text_file
+from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.system_names import homes
 
@@ -76,12 +77,14 @@ def export(
     ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> None:
     """Write a run's items or cells."""
     if form == "parquet" and output is None:
         raise UsageError("Parquet is no text for stdout", "Say where it goes: --output FILE")
     with reading(journal, run_id) as (found, run):
-        table = _table(found, run, items=items)
+        table = _table(found, run, options.of_kind(run.kind), items=items)
         if as_json and output is None:
             from fanwise.cli.json_stream import print_document
 
@@ -92,14 +95,14 @@ def export(
         print_json({"run": run_id, "output": str(output), "format": form, table.what: number})
 
 
-def _table(journal: Journal, run: RunRecord, *, items: bool) -> Table:
+def _table(journal: Journal, run: RunRecord, given: Mapping[str, Any], *, items: bool) -> Table:
     if not items and homes(run.kind):
         from fanwise.specs import system
         from fanwise.specs.system import ExportingSystem
 
         found = system(run.kind)
         if isinstance(found, ExportingSystem):
-            return found.table(journal, run)
+            return found.table(journal, run, **given)
     from fanwise.view.item_rows import item_table
 
     return item_table(journal, run.id)

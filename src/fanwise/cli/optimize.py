@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fanwise.cli.options import ApplyOption, BranchOption, JournalOption, JsonOption, given
+from fanwise.cli.options import JournalOption, JsonOption
+from fanwise.cli.system_options import GivenOptions
 from fanwise.core.run_id import check_run_id
 from fanwise.errors import UsageError
 
@@ -117,13 +118,13 @@ def optimize(
         float | None, typer.Option("--usd", metavar="DOLLARS", help="Spend no more than this.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed for varied calls and their order.")] = None,
-    apply: ApplyOption = False,
-    branch: BranchOption = None,
     run_id: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
     ] = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> int:
     from fanwise.cli.execution import Execution, run_to_its_end
     from fanwise.optimize.system import KEY, SYSTEM
@@ -153,7 +154,7 @@ def optimize(
         seed=seed,
     )
     document = Document("the command line", Path.cwd(), {KEY: fields})
-    plan = SYSTEM.runnable(document, **given(apply=apply, branch=branch))
+    plan = SYSTEM.runnable(document, **options.of(SYSTEM))
     return run_to_its_end(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))
 
 

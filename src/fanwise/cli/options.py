@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -43,39 +43,4 @@ RunArgument = Annotated[
         autocompletion=_run_ids,
     ),
 ]
-InputOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input", metavar="NAME=VALUE", help="workflow: set an input; NAME=@FILE reads a file."
-    ),
-]
-StopAfterOption = Annotated[
-    str | None,
-    typer.Option("--stop-after", metavar="STEP", help="workflow: pause after this step."),
-]
-TrustOption = Annotated[
-    bool,
-    typer.Option("--trust-project", help="workflow: import custom step types from .fanwise/steps."),
-]
-ApplyOption = Annotated[
-    bool,
-    typer.Option("--apply", help="optimize, plan: write the result to the work tree."),
-]
-BranchOption = Annotated[
-    str | None,
-    typer.Option("--branch", metavar="NAME", help="optimize: commit the winner on a new branch."),
-]
-BisectOption = Annotated[
-    bool,
-    typer.Option("--bisect", help="plan: if the check fails, find the sub-plans to leave out."),
-]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A YAML or JSON file.")]
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """The options that were given, with lists as tuples."""
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in options.items()
-        if value or value == ""
-    }

@@ -14,6 +14,7 @@ from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json, print_line, say
 from fanwise.cli.streams import cannot_write, text_file
+from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,13 +66,15 @@ def report(
     ] = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> None:
     """Write the report of a run."""
     target = Path(f"{run_id}.html") if output is None else output
     with reading(journal, run_id) as (found, run):
         system = _reporting(run.kind, run_id)
         check_target(target)
-        made = system.report(found, run)
+        made = system.report(found, run, **options.of_kind(run.kind))
     write_page(target, made.html)
     if as_json:
         print_json({**made.document, "report": str(target)})

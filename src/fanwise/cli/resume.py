@@ -8,19 +8,10 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from fanwise.cli.options import (
-    ApplyOption,
-    BisectOption,
-    BranchOption,
-    JournalOption,
-    JsonOption,
-    RunArgument,
-    StopAfterOption,
-    TrustOption,
-    given,
-)
+from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import say
+from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
@@ -57,10 +48,9 @@ class Resume(msgspec.Struct, frozen=True):
     journal: str | None
     retry_failed: bool
     take_over: bool
-    input: tuple[str, ...]
     as_json: bool
-    options: dict[str, Any] = {}
-    """Those that only some systems take."""
+    options: dict[str, Any]
+    """Those of the run's system."""
 
 
 def register(app: typer.Typer) -> None:
@@ -76,33 +66,10 @@ def resume(
         bool,
         typer.Option("--take-over", help="Resume even if another machine may still own the run."),
     ] = False,
-    input: Annotated[  # noqa: A002 - the name of the option
-        list[str] | None,
-        typer.Option(
-            "--input",
-            metavar="FILE|NAME=VALUE",
-            help="map: the whole input again, - is stdin; workflow: a changed input.",
-        ),
-    ] = None,
-    answer: Annotated[
-        list[str] | None,
-        typer.Option("--answer", metavar="STEP=CHOICE", help="workflow: answer a gate."),
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", metavar="STEP", help="workflow: run again from this step on."),
-    ] = None,
-    stop_after: StopAfterOption = None,
-    trust_project: TrustOption = False,
-    apply: ApplyOption = False,
-    branch: BranchOption = None,
-    bisect: BisectOption = False,
-    rollback: Annotated[
-        bool,
-        typer.Option("--rollback", help="plan: undo --apply and remove the branch."),
-    ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> int:
     """Go on with a run."""
     from fanwise.cli.map_run import KIND
@@ -110,17 +77,10 @@ def resume(
     with reading(journal, run_id) as (found, run):
         if os.isatty(2) and not as_json:
             say(what_it_will_do(found, run, retry_failed=retry_failed))
-    options = given(
-        answer=answer,
-        start=start,
-        stop_after=stop_after,
-        trust_project=trust_project,
-        apply=apply,
-        branch=branch,
-        bisect=bisect,
-        rollback=rollback,
-    )
-    asked = Resume(journal, retry_failed, take_over, tuple(input or ()), as_json, options)
+    given = {"input": options.values.get("--input", ())}
+    if run.kind != KIND or options.values.keys() - {"--input"}:
+        given = options.of_kind(run.kind)
+    asked = Resume(journal, retry_failed, take_over, as_json, given)
     return resume_map(run, asked) if run.kind == KIND else resume_system(run, asked)
 
 
@@ -151,10 +111,7 @@ def resume_system(run: RunRecord, asked: Resume) -> int:
         step = f"Run that program again: with open_run({run.id!r}) it goes on"
         raise UsageError(f"run {run.id!r} was made by a program ({run.kind})", step)
     found = system(run.kind)
-    if asked.input and "input" not in getattr(found, "options", ()):
-        raise UsageError(f"run {run.id!r} has no lines ({run.kind})", "Leave --input out")
-    options = {**asked.options, **given(input=asked.input)}
-    plan = runnable_again(found, JSON.decode(run.spec), options)
+    plan = runnable_again(found, JSON.decode(run.spec), asked.options)
     return run_to_its_end(
         Execution(
             run.kind,
@@ -179,12 +136,10 @@ def resume_map(run: RunRecord, asked: Resume) -> int:
     from fanwise.cli.map_spec import MapSpec
 
     spec = MapSpec.from_json(run.spec)
-    if asked.options:
-        names = ", ".join(f"--{name}" for name in asked.options)
-        raise UsageError(f"run {run.id!r} is a map, and takes no {names}", "Leave it out")
-    if len(asked.input) > 1:
+    given = asked.options.get("input", ())
+    if len(given) > 1:
         raise UsageError("--input is there twice", "Name one file")
-    lines = next(iter(asked.input), None)
+    lines = next(iter(given), None)
     plan = MapPlan(
         spec,
         run.id,

@@ -7,18 +7,8 @@ from typing import Annotated
 import typer
 
 from fanwise.cli.exit_codes import DONE, SOME_FAILED
-from fanwise.cli.options import (
-    ApplyOption,
-    BisectOption,
-    BranchOption,
-    FileArgument,
-    InputOption,
-    JournalOption,
-    JsonOption,
-    StopAfterOption,
-    TrustOption,
-    given,
-)
+from fanwise.cli.options import FileArgument, JournalOption, JsonOption
+from fanwise.cli.system_options import GivenOptions
 from fanwise.core.run_id import check_run_id
 
 HELP = """Run a file. Its top-level key says which system it is for.
@@ -66,59 +56,13 @@ def run(
     run_id: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
     ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--only", metavar="AXIS=VALUE", help="matrix: run only these cells; * matches anything."
-        ),
-    ] = None,
-    rerun: Annotated[
-        str | None,
-        typer.Option(
-            "--rerun",
-            metavar="WHICH",
-            help="matrix: run these again: failed, all, or a cell's id; plan: failed.",
-        ),
-    ] = None,
-    settled: Annotated[
-        bool,
-        typer.Option(
-            "--stop-when-decided", help="matrix: skip repeats once a comparison is settled."
-        ),
-    ] = False,
-    inputs: InputOption = None,
-    stop_after: StopAfterOption = None,
-    lenient: Annotated[
-        bool,
-        typer.Option(
-            "--lenient", help="workflow: unknown keys and names are warnings, not errors."
-        ),
-    ] = False,
-    compat: Annotated[
-        str | None,
-        typer.Option(
-            "--compat",
-            metavar="spec-kit",
-            help="workflow: insert values into shell lines unquoted, as spec-kit does. "
-            "Values can then run anything.",
-        ),
-    ] = None,
-    trust_project: TrustOption = False,
-    apply: ApplyOption = False,
-    branch: BranchOption = None,
-    bisect: BisectOption = False,
-    dirty: Annotated[
-        bool,
-        typer.Option("--dirty", help="plan: start from the work tree instead of HEAD."),
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="plan: approve it without asking.")
-    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would run, without running it.")
     ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> int:
     from fanwise.cli.approval import is_approved
     from fanwise.cli.check import preview, tell
@@ -129,26 +73,12 @@ def run(
         check_run_id(run_id)
     document = read(file)
     system = system_of(document)
-    options = given(
-        only=only,
-        rerun=rerun,
-        stop_when_decided=settled,
-        input=inputs,
-        stop_after=stop_after,
-        lenient=lenient,
-        compat=compat,
-        trust_project=trust_project,
-        apply=apply,
-        branch=branch,
-        bisect=bisect,
-        dirty=dirty,
-        yes=yes,
-    )
-    plan = runnable_of(system, document, options)
+    given = options.of(system)
+    plan = runnable_of(system, document, given)
     if dry_run:
-        _ = plan.spec  # what is wrong with its inputs is said as it would be
+        _ = plan.spec  # reports what is wrong with the inputs, as a real run would
         tell(file, system.name, preview(plan), as_json=as_json)
         return DONE
-    if not is_approved(plan, run_id, journal, yes=yes):
+    if not is_approved(plan, run_id, journal, yes=given.get("yes", False)):
         return SOME_FAILED
     return run_to_its_end(Execution(system.name, plan, run_id, journal, as_json=as_json))

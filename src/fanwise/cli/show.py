@@ -10,6 +10,7 @@ import typer
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import print_line
+from fanwise.cli.system_options import GivenOptions
 
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal
@@ -47,18 +48,22 @@ def show(
     ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> None:
     from fanwise.cli.json_stream import print_document
     from fanwise.cli.system_text import count_now, describe_values, replaces_default_view
     from fanwise.view.run_detail import detail_lines, run_detail
 
     with reading(journal, run_id) as (found, run):
+        given = options.of_kind(run.kind)
         detail = run_detail(found, run, count_now)
         if as_json:
             print_document(detail, "items", _item_rows(found, run_id) if items else ())
             return
         shown = {**detail, "fan_outs": [], "events": []} if replaces_default_view(run) else detail
-        for line in detail_lines(shown, list(describe_values(found, run, fully=items))):
+        values = describe_values(found, run, fully=items, options=given)
+        for line in detail_lines(shown, list(values)):
             print_line(line)
         if items:
             for line in _item_lines(found, run_id):

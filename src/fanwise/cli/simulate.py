@@ -9,6 +9,7 @@ import typer
 from fanwise.cli.options import FileArgument, JournalOption, JsonOption
 from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json, print_line, say_lines
+from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import BadSpec, UsageError
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def simulate(
     ] = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> int:
     from fanwise.specs import read, system_of
     from fanwise.specs.system import Assumed, SimulatingSystem
@@ -68,7 +71,8 @@ def simulate(
         raise BadSpec(document.name, [problem])
     given = dict(_latency(text) for text in latency or ())
     learned = [] if learn is None else _attempts(journal, learn)
-    end = system.simulate(document, Assumed(given, learned, learn or ""))
+    assumed = Assumed(given, learned, learn or "")
+    end = system.simulate(document, assumed, **options.of(system))
     if as_json:
         print_json({"file": file, "kind": system.name, "notes": list(end.notes), **end.document})
         return end.exit_code

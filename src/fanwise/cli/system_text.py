@@ -6,8 +6,8 @@ left alone, and so is a run whose system is not installed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from fanwise.core.paths import is_top
 from fanwise.errors import UsageError
@@ -24,13 +24,15 @@ MOST = 20
 """Items that are told of, if not all are wanted."""
 
 
-def describe_values(journal: Journal, run: RunRecord, *, fully: bool) -> Iterator[str]:
-    """Lines for a person; none where there is nothing to tell."""
+def describe_values(
+    journal: Journal, run: RunRecord, *, fully: bool, options: Mapping[str, Any]
+) -> Iterator[str]:
+    """What the system says about the run, with the options that it declares; maybe nothing."""
     system = _system(run.kind)
     describe_run: DescribeRun | None = getattr(system, "describe_run", None)
     describe_item: DescribeItem | None = getattr(system, "describe_item", None)
     if describe_run is not None:
-        yield from describe_run(journal, run, fully=fully)
+        yield from describe_run(journal, run, fully=fully, **options)
     elif describe_item is not None:
         yield from _one_by_one(describe_item, journal, run, fully=fully)
 

@@ -14,6 +14,7 @@ from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.run import Run
 from fanwise.matrix.cells.cell import values_by_axis
 from fanwise.matrix.estimate.cost import preview
+from fanwise.matrix.options import OPTIONS
 from fanwise.matrix.run.cell_choice import CellChoice
 from fanwise.matrix.run.execution import execute
 from fanwise.matrix.simulation.report import end_of as simulated_end
@@ -109,7 +110,7 @@ class MatrixSystem:
     """`matrix:` in a file."""
 
     name = KEY
-    options = frozenset({"only", "rerun", "stop_when_decided"})
+    options = OPTIONS
 
     def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""

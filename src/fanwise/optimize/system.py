@@ -15,6 +15,7 @@ from fanwise.core.counts import Counts
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.run import Run
 from fanwise.optimize.candidates.candidate import Candidate
+from fanwise.optimize.options import OPTIONS
 from fanwise.optimize.run.delivery import DeliveryOptions, end_of
 from fanwise.optimize.run.execution import execute
 from fanwise.optimize.spec.optimize_spec import OptimizeSpec
@@ -94,7 +95,7 @@ class OptimizeSystem:
     """`optimize:` in a file."""
 
     name = KEY
-    options = frozenset({"apply", "branch"})
+    options = OPTIONS
     replaces_default_view = True
 
     def runnable(self, document: Document, **options: Any) -> Runnable:

@@ -6,8 +6,9 @@ splits does not wait for all the rest.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fanwise.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from fanwise.plan.api import PlanResult, run_plan, run_plan_sync
@@ -50,8 +51,5 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # else every misspelt name would be an `object` to mypy
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -17,6 +17,7 @@ from fanwise.errors import FanwiseError, UsageError
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.run import Run
 from fanwise.plan.model.node import Node
+from fanwise.plan.options import OPTIONS
 from fanwise.plan.run.apply_result import deliver, roll_back
 from fanwise.plan.run.execution import execute
 from fanwise.plan.spec.plan_base import PlanBase
@@ -184,7 +185,7 @@ class PlanSystem:
     """The system for files with `plan:`."""
 
     name = KEY
-    options = frozenset({"yes", "dirty", "bisect", "apply", "rollback", "rerun"})
+    options = OPTIONS
     replaces_default_view = True
 
     def runnable(self, document: Document, **options: Any) -> Runnable:

@@ -20,6 +20,7 @@ from fanwise.models.replay import record
 from fanwise.sampling.api import sample
 from fanwise.sampling.checks.require import schema
 from fanwise.sampling.checks.requirement import Tier, in_checking_order
+from fanwise.sampling.options import OPTIONS
 from fanwise.sampling.spec.sample_spec import LoopSpec, SampleSpec
 from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.views.text import end_of, lines_of
@@ -159,6 +160,7 @@ class SampleSystem:
     """`sample:` in a file."""
 
     name = KEY
+    options = OPTIONS
 
     def runnable(self, document: Document) -> Runnable:
         return RunnableSample(document, None, literal=False)

@@ -17,6 +17,7 @@ from fanwise.specs.read import parse, read
 from fanwise.specs.registry import names, system, system_of
 from fanwise.specs.system import End, Opening, Runnable, System, runnable_again, runnable_of
 from fanwise.specs.template import Template
+from fanwise.system_options import Option
 
 __all__ = [
     "AdaptiveSpec",
@@ -33,6 +34,7 @@ __all__ = [
     "Many",
     "ModelSpec",
     "Opening",
+    "Option",
     "OptionsSpec",
     "Pause",
     "PriceSpec",

@@ -14,6 +14,7 @@ from fanwise.specs.document import Document
 from fanwise.specs.nearest import did_you_mean
 from fanwise.specs.system import System
 from fanwise.system_names import BUILT_IN, homes, registered
+from fanwise.system_options import Option
 
 
 def names() -> list[str]:
@@ -74,7 +75,12 @@ def _load(name: str, value: str) -> System:
     if getattr(loaded, "name", None) != name or not _is_system(loaded):
         raise UsageError(
             f"{value} is no system {name!r}",
-            "It needs the name, `runnable` and `resume`: see Systems",
+            "It needs the name, `runnable` and `resume`: see the guide “Write a system”",
+        )
+    if not all(isinstance(each, Option) for each in getattr(loaded, "options", ())):
+        raise UsageError(
+            f"the `options` of {value} are not declared as `fanwise.specs.Option`",
+            "Write, for instance: Option(name='colour', commands=['run'], help='The colour.')",
         )
     return cast("System", loaded)
 

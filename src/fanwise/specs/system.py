@@ -20,13 +20,13 @@ methods of `ScoringSystem`, `ReportingSystem`, `ExportingSystem`, `PreviewingSys
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
 from fanwise.core.counts import Counts
-from fanwise.errors import UsageError
+from fanwise.system_options import Option, not_an_option
 
 if TYPE_CHECKING:
     from fanwise.core.budget import Budget
@@ -117,7 +117,9 @@ class DescribeItem(Protocol):
 class DescribeRun(Protocol):
     """Instead, a system may have `describe_run`: what came of a run as a whole."""
 
-    def __call__(self, journal: Journal, run: RunRecord, *, fully: bool) -> Iterable[str]:
+    def __call__(
+        self, journal: Journal, run: RunRecord, *, fully: bool, **options: Any
+    ) -> Iterable[str]:
         """As lines for `fanwise show`: a few, or if `fully`, all that there is.
 
         If the system has `replaces_default_view = True`, `show` says no more of its fan-outs.
@@ -177,8 +179,21 @@ class Runnable(Protocol):
 class System(Protocol):
     """A kind of file, and of runs.
 
-    One that takes options of the command line has them in `options`, by name, and gets those that
-    were given as keywords of `runnable` and `resume`.
+    A system may declare options of the command line: `options`, a sequence of `Option`. What was
+    given is passed as keywords to the method behind the command:
+
+    | command | method |
+    |---|---|
+    | `run`, `check` | `runnable(document, **options)` |
+    | `check`, if the system has it | `preview(document, **options)` |
+    | `resume` | `resume(spec, **options)` |
+    | `simulate` | `simulate(document, assumed, **options)` |
+    | `show` | `describe_run(journal, run, fully=…, **options)` |
+    | `report` | `report(journal, run, **options)` |
+    | `export` | `table(journal, run, **options)` |
+
+    fanwise imports a third-party system to learn its options, so keep its module light: import
+    what is heavy in the methods that need it.
     """
 
     @property
@@ -218,7 +233,7 @@ class ReportingSystem(Protocol):
     `fanwise.view.html.Templates` makes the page from Jinja templates of your package.
     """
 
-    def report(self, journal: Journal, run: RunRecord) -> Report:
+    def report(self, journal: Journal, run: RunRecord, **options: Any) -> Report:
         """As the journal has it now; the run may still be going on."""
 
 
@@ -226,30 +241,30 @@ class ReportingSystem(Protocol):
 class ExportingSystem(Protocol):
     """A system whose runs have a table of their own, instead of their items: `fanwise export`."""
 
-    def table(self, journal: Journal, run: RunRecord) -> Table:
+    def table(self, journal: Journal, run: RunRecord, **options: Any) -> Table:
         """As the journal has it now."""
 
 
 def runnable_of(system: System, document: Document, options: Mapping[str, Any]) -> Runnable:
-    """The plan of a file, with options that were given. `UsageError` for those it has not."""
+    """A file as the system runs it. `UsageError` for options that the system does not have."""
     _check_options(system, options)
     make: Callable[..., Runnable] = system.runnable
     return make(document, **options)
 
 
 def runnable_again(system: System, spec: Any, options: Mapping[str, Any]) -> Runnable:
-    """The plan of a run."""
+    """A recorded run as the system resumes it."""
     _check_options(system, options)
     make: Callable[..., Runnable] = system.resume
     return make(spec, **options)
 
 
 def _check_options(system: System, options: Mapping[str, Any]) -> None:
-    known: Collection[str] = getattr(system, "options", ())
+    declared: Sequence[Option] = getattr(system, "options", ())
+    known = {each.name for each in declared}
     for name in options:
         if name not in known:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} means nothing to `{system.name}`", f"Leave {option} out")
+            raise not_an_option(f"--{name.replace('_', '-')}", system.name)
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -272,7 +287,7 @@ class Preview(msgspec.Struct, frozen=True):
 class PreviewingSystem(Protocol):
     """A system whose files can be counted although they cannot run here."""
 
-    def preview(self, document: Document) -> Preview:
+    def preview(self, document: Document, **options: Any) -> Preview:
         """Starts, spends and writes nothing. `BadSpec` for a file that cannot be counted."""
 
 
@@ -291,7 +306,7 @@ class Assumed(msgspec.Struct, frozen=True):
 class SimulatingSystem(Protocol):
     """A system whose files can be run in virtual time."""
 
-    def simulate(self, document: Document, assumed: Assumed) -> End:
+    def simulate(self, document: Document, assumed: Assumed, **options: Any) -> End:
         """How long, how much, and what binds. Needs no key; asks and starts nothing. `BadSpec`."""
 
 

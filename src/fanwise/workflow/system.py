@@ -7,6 +7,7 @@ from typing import Any
 
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.specs import Document, Runnable
+from fanwise.workflow.options import OPTIONS
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.runnable import again, plan
 from fanwise.workflow.views.tree import tree_lines
@@ -19,7 +20,7 @@ class WorkflowSystem:
 
     name = KEY
     replaces_default_view = True
-    options = frozenset(RunOptions.__struct_fields__)
+    options = OPTIONS
 
     def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""
