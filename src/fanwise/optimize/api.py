@@ -8,8 +8,9 @@ from typing import Any, Self, Unpack
 
 import msgspec
 
+from fanwise.core.retry import RetryLike
 from fanwise.core.stats import Stats
-from fanwise.errors import NotOk
+from fanwise.errors import NotOk, UsageError
 from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
@@ -20,7 +21,7 @@ from fanwise.optimize.system import KEY, RunnableOptimize
 from fanwise.optimize.verdict import Verdict
 from fanwise.optimize.views.text import table_lines
 from fanwise.specs import Document
-from fanwise.specs.plain import plain, plain_fields, plain_model
+from fanwise.specs.plain import plain, plain_fields, plain_model, plain_retry
 
 Candidates = str | Sequence[str] | Mapping[str, Any]
 
@@ -88,6 +89,7 @@ async def optimize(
     bench: Mapping[str, Any] | None = None,
     cap: int = 4,
     rounds: Mapping[str, int] | None = None,
+    retry: RetryLike | None = None,
     accept: Mapping[str, float] | None = None,
     dirty: bool = False,
     copy: Sequence[str] = (),
@@ -104,13 +106,14 @@ async def optimize(
     they have to pass. `cap`: how many are judged at once (`slots` in a file). `bench`, `rounds`,
     `accept`, `dirty`, `copy`: as in a file, and whatever else a file may have in `fields`.
     `folder`: what paths are relative to. `apply`: write the winner to the work tree; `branch`:
-    commit it on a new branch. `where`: the `RunArguments`. A durable run goes on if it exists. What
-    is wrong is a `BadSpec`, before anything is run.
+    commit it on a new branch. `retry`: of the calls to the model that proposes; tests and
+    benchmarks are never retried, because what they say is the verdict. `where`: the `RunArguments`.
+    A durable run goes on if it exists. What is wrong is a `BadSpec`, before anything is run.
     """
     objects: dict[str, Any] = {}
     given = {
         "repo": os.fspath(repo), "target": target, "test": test, "slots": cap, "dirty": dirty,
-        "candidates": _candidates(candidates, objects), "copy": list(copy), "bench": bench,
+        "candidates": _candidates(candidates, retry, objects), "copy": list(copy), "bench": bench,
         "rounds": rounds, "accept": accept,
     }  # fmt: skip
     data = plain_fields(fields, given)
@@ -149,12 +152,17 @@ def _result(found: tuple[JudgedRun, Delivery], run_id: str | None, stats: Stats)
 optimize_sync = sync_twin(optimize)
 
 
-def _candidates(given: Candidates, objects: dict[str, Any]) -> dict[str, Any]:
+def _candidates(
+    given: Candidates, retry: RetryLike | None, objects: dict[str, Any]
+) -> dict[str, Any]:
     """As a file has them; a model that is an object is kept in `objects`."""
-    if not isinstance(given, Mapping):
-        return {"files": plain(given)}
-    data: dict[str, Any] = plain(given)
+    data: dict[str, Any] = plain(given if isinstance(given, Mapping) else {"files": given})
     propose = data.get("propose")
     if isinstance(propose, dict) and "model" in propose:
-        propose["model"] = plain_model(given["propose"]["model"], objects)
+        propose["model"] = plain_model(propose["model"], objects)
+        if retry is not None:
+            propose["retry"] = plain_retry(retry)
+    elif retry is not None:
+        step = "Leave it out: tests and benchmarks run once, and what they say is the verdict"
+        raise UsageError("retry is for a model that proposes, and none does", step)
     return data

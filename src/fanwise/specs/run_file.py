@@ -79,7 +79,8 @@ async def run_file(
 
     `run`, `journal`, `caps`, `budget`, `name`, `subscribers`: as in the other entry points (see
     `RunArguments`). `options`: those of the system, as `fanwise run` has them: `only`, `rerun`,
-    `input`, `apply` …; those that it does not know are a `UsageError`.
+    `input`, `apply` …; those that it does not know are a `UsageError`. So is `retry`: the file says
+    what is retried, because that is calls in a matrix, steps in a workflow, sub-plans in a plan.
     """
     kind, plan = await in_thread(_planned, path, options)
     opening: Opening = getattr(plan, "opening", Opening())

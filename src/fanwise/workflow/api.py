@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 
 import msgspec
 
+from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
 from fanwise.kernel.in_run import RunArguments, SystemRun, in_run
@@ -63,6 +64,7 @@ async def run_workflow(
     compat: str | None = None,
     trust_project: bool = False,
     project: str | os.PathLike[str] | None = None,
+    retry: RetryLike = Retry.none(),  # noqa: B008 - frozen
     folder: str | os.PathLike[str] = ".",
     **where: Unpack[RunArguments],
 ) -> WorkflowResult:
@@ -70,9 +72,10 @@ async def run_workflow(
 
     `workflow`: the path of a file, or what would stand in it; then paths are relative to `folder`.
     `inputs`: by name. `answers`: of gates, by their ids or paths. `start`: the step from which on
-    everything runs again. `stop_after`: the last step to run. `lenient`, `compat`,
-    `trust_project`: as on the command line. `project`: where its commands run; default: the
-    working directory. `where`: the `RunArguments`. To answer a gate at which a durable run is
+    everything runs again. `stop_after`: the last step to run. `lenient`, `compat`, `trust_project`:
+    as on the command line. `project`: where its commands run; default: the working directory.
+    `retry`: of steps that run something and have no `retry` of their own; like the answers, it is
+    not kept for a resume. `where`: the `RunArguments`. To answer a gate at which a durable run is
     paused, run the same workflow with the same `run` and `answers`; what is done does not run
     again. As a part of another run it always begins anew.
     """
@@ -85,6 +88,7 @@ async def run_workflow(
         compat=compat,
         trust_project=trust_project,
         project=None if project is None else os.fspath(project),
+        retry=as_retry(retry),
     )
     made = await in_thread(_made, workflow, folder, asked)
     wanted = SystemRun.of(KEY, made, folder=made.folder)

@@ -162,7 +162,7 @@ class RunnableWorkflow:
         history = await opened(run, given)
         workflow = self.workflow
         inputs = bind_inputs(workflow, {**(self._before or self.inputs), **history.inputs})
-        leaves = Leaves(run, kinds(self._setting, history, self._ask))
+        leaves = Leaves(run, kinds(self._setting, history, self._ask), self._asked.retry)
         engine = Interpreter(
             run, workflow, self._setting, history, leaves, stop_after=self._asked.stop_after
         )

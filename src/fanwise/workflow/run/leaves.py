@@ -96,9 +96,16 @@ class LeafExecution:
 class Leaves:
     """Executes leaves of a run."""
 
-    def __init__(self, run: Run, kinds: Mapping[type[Step], Leaf[Any]]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        kinds: Mapping[type[Step], Leaf[Any]],
+        retry: Retry = Retry.none(),  # noqa: B008 - frozen
+    ) -> None:
         self._run = run
         self._kinds = kinds
+        self._retry = retry
+        """Of steps that have none of their own."""
         self.performed = 0
         """How many were performed, and not found in the journal."""
         self.twice: list[str] = []
@@ -137,7 +144,7 @@ class Leaves:
             name=name,
             key=lambda execution: execution.place.path,
             needs=self._needs,
-            retry=Retry.none() if step.retry is None else step.retry.retry(),
+            retry=self._retry if step.retry is None else step.retry.retry(),
             halt=halt,
             reuse=lambda execution, outcome: execution.counts(outcome),
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.retry import Retry
 from fanwise.errors import UsageError
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.spec.gate_paths import gates_at
@@ -37,6 +38,8 @@ class RunOptions(msgspec.Struct, frozen=True):
     trust_project: bool = False
     project: str | None = None
     """Where its commands run; None: in the working directory."""
+    retry: Retry = Retry.none()
+    """Of steps that run something and have no `retry` of their own."""
 
     def __post_init__(self) -> None:
         if self.compat not in (None, SPEC_KIT):
