@@ -18,7 +18,7 @@ from fanwise.workspaces.folders import make_writable, remove_tree
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.repository import Origin, Repository
 from fanwise.workspaces.source import Source
-from fanwise.workspaces.submodules import Submodule, check_out
+from fanwise.workspaces.submodules import Submodule, Submodules
 
 
 class Slot:
@@ -39,17 +39,21 @@ class Slot:
         self.copies = copies
         self.base = source.base
         """The commit that it is reset to."""
-        self.submodules: list[Submodule] = []
         self._cone = cone
-        self._held = tuple(held)
         self._admin = path.with_name(f"{path.name}.git")
         self._modules = path.with_name(f"{path.name}.modules")
         self._repository = Repository(origin, path, self._admin, held)
+        self._submodules = Submodules(source.place.top, self._modules, held)
 
     @property
     def git(self) -> Git:
         """git for us: what runs in the slot has no say in its index and configuration."""
         return self._repository.git
+
+    @property
+    def submodules(self) -> list[Submodule]:
+        """Those that are checked out."""
+        return self._submodules.found
 
     @property
     def index(self) -> Path:
@@ -59,10 +63,7 @@ class Slot:
     def make(self) -> None:
         """Make it, where nothing is yet."""
         self.path.mkdir()
-        self._repository.check_out(self.base, self._cone)
-        users = self.source.place.top
-        self.submodules = list(check_out(users, self._repository, self._modules, self._held))
-        copy_all(users, self.copies, self.path)
+        self._check_out()
 
     def is_at(self, base: str, cone: str) -> bool:
         """Whether that is what it was reset to, or made with."""
@@ -92,9 +93,12 @@ class Slot:
     def _reset(self) -> None:
         if self.path.is_symlink() or not self.path.is_dir():
             raise NotADirectoryError(str(self.path))
+        self._check_out()
+
+    def _check_out(self) -> None:
         self._repository.check_out(self.base, self._cone)
-        for submodule in self.submodules:
-            submodule.reset()
+        if self.source.has_submodules:
+            self._submodules.check_out(self._repository)
         copy_all(self.source.place.top, self.copies, self.path)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +39,13 @@ class Source:
     place: Place
     common: Path
     base: str
+
+    @cached_property
+    def has_submodules(self) -> bool:
+        """Whether the commit names commits of other repositories."""
+        git = Git(self.place.top, git_dir=self.common)
+        rows = git.raw("ls-tree", "-r", "-z", "--full-tree", self.base).split(b"\0")
+        return any(row.startswith(b"160000") for row in rows)
 
 
 class Start(NamedTuple):

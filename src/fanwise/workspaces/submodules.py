@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fanwise.workspaces.changes import DIFF, copy_index, note_new
 from fanwise.workspaces.git import Git
-from fanwise.workspaces.repository import Repository, read_origin
+from fanwise.workspaces.repository import Origin, Repository, read_origin
 
 
 class Submodule:
@@ -24,9 +24,8 @@ class Submodule:
         self._commit = commit
 
     def reset(self) -> None:
-        """Make it as new. Its folder is not there where a sparse checkout leaves it out."""
-        if self._repository.work_tree.is_dir():
-            self._repository.check_out(self._commit)
+        """Make it as new."""
+        self._repository.check_out(self._commit)
 
     def edits(self) -> bytes:
         """Return what was changed in it as a patch, with paths of the outermost repository.
@@ -35,7 +34,7 @@ class Submodule:
         user's does not: the repository around it sees that.
         """
         if not self._repository.work_tree.is_dir():
-            return b""
+            return b""  # it was removed, and the repository around it sees that
         git, index = self._repository.git, self._repository.index.with_name("own")
         copy_index(self._repository.index, index)
         env = {"GIT_INDEX_FILE": str(index)}
@@ -52,22 +51,40 @@ class Submodule:
         return name if known and known[0] == 0 else self._commit
 
 
-def check_out(
-    users: Path, outer: Repository, admin: Path, held: Sequence[int], inside: str = ""
-) -> Iterator[Submodule]:
-    """Check out those that the user has, and theirs; the outer ones come first.
+class Submodules:
+    """Those of one work tree.
 
-    `admin` is a folder for our notes of them, `inside` where the outer repository is.
+    `users` is the user's work tree, `admin` a folder for our notes, `held` the locks that git
+    holds while it runs.
     """
-    for number, (commit, name) in enumerate(outer.links()):
-        theirs, ours = users / name, outer.work_tree / name
-        if not (theirs / ".git").exists() or not ours.is_dir():
-            continue
-        git = Git(theirs)
-        common = git("rev-parse", "--path-format=absolute", "--git-common-dir")
-        folder = admin / str(number)
-        repository = Repository(read_origin(git, Path(common)), ours, folder / "git", held)
-        repository.check_out(commit)
-        path = f"{inside}{name}"
-        yield Submodule(repository, path, commit)
-        yield from check_out(theirs, repository, folder, held, f"{path}/")
+
+    def __init__(self, users: Path, admin: Path, held: Sequence[int]) -> None:
+        self.found: list[Submodule] = []
+        """Those that are there, the outer ones before those inside them."""
+        self._users = users
+        self._admin = admin
+        self._held = tuple(held)
+        self._origins: dict[str, Origin] = {}
+
+    def check_out(self, outer: Repository) -> None:
+        """Make those as new that the user has and that are in the folders of this checkout."""
+        self.found = list(self._inside(outer, ""))
+
+    def _inside(self, outer: Repository, above: str) -> Iterator[Submodule]:
+        for commit, name in outer.links():
+            path, ours = f"{above}{name}", outer.work_tree / name
+            if (self._users / path / ".git").exists() and ours.is_dir():
+                repository = Repository(self._origin(path), ours, self._notes(path), self._held)
+                repository.check_out(commit)
+                yield Submodule(repository, path, commit)
+                yield from self._inside(repository, f"{path}/")
+
+    def _origin(self, path: str) -> Origin:
+        if path not in self._origins:
+            git = Git(self._users / path)
+            common = git("rev-parse", "--path-format=absolute", "--git-common-dir")
+            self._origins[path] = read_origin(git, Path(common))
+        return self._origins[path]
+
+    def _notes(self, path: str) -> Path:
+        return self._admin / str([*self._origins].index(path))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
+from msgspec.structs import replace
+
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import files_of, kept_files
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import current, path_here
 from fanwise.kernel.workspaces import open_workspaces
+from fanwise.plan.model.merge_result import PublishedResult
 from fanwise.plan.run.drive import Took, drive
 from fanwise.plan.run.earlier_items import read_earlier_items
 from fanwise.plan.run.item_work import PlanItemWork
@@ -19,9 +22,10 @@ from fanwise.plan.state.board import board_of
 from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.plan_state import PlanState, plan_state
 from fanwise.plan.state.policy import grower
-from fanwise.plan.state.replay import replay, reusable, reusable_success
+from fanwise.plan.state.replay import OUTSIDE, earlier_outside, replay, reusable, reusable_success
 from fanwise.plan.work.sparse_folders import NOTHING
 from fanwise.workspaces import WorkspacePool
+from fanwise.workspaces.repository_state import differences, state_of
 
 
 async def execute(
@@ -33,14 +37,17 @@ async def execute(
 ) -> PlanState:
     """Do all sub-plans, and bring together what they changed."""
     spec, base = resolved.spec, resolved.base
-    before = await in_thread(read_earlier_items, run, resolved.git, path_here(FAN_OUT, run))
+    path = path_here(FAN_OUT, run)
+    before = await in_thread(read_earlier_items, run, resolved.git, path)
     known = board_of(spec, base, resolved.work, bisect=bisect)
     counts = reusable_success if _retries(run) else reusable
     board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed)
+    users: Mapping[str, str] | None = None
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(files_of(run))
         pool = None
         if replay(known, before.records, counts).left:
+            users = await in_thread(state_of, resolved.place)
             pool = await stack.enter_async_context(_workspaces(resolved))
         work = await in_thread(
             PlanItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(spec, base)
@@ -52,7 +59,20 @@ async def execute(
             kept = await in_thread(keep_changes, resolved.git, base.commit, board.entries, folder)
     if board.fatal is not None:
         raise board.fatal
-    return plan_state(board, kept, complete=board.over)
+    found = plan_state(board, kept, complete=board.over)
+    outside = earlier_outside(run.journal, run.id, path) if run.journal is not None else ()
+    if users is not None:
+        outside += await in_thread(_look_outside, resolved, users, found.result)
+        run.note(OUTSIDE, {"path": path, "changed": outside})
+    return replace(found, outside=tuple(dict.fromkeys(outside)))
+
+
+def _look_outside(
+    resolved: ResolvedPlan, before: Mapping[str, str], result: PublishedResult | None
+) -> tuple[str, ...]:
+    """What has changed in the user's repository since `before`, apart from our branch."""
+    made = () if result is None else (f"refs/heads/{result.branch}",)
+    return tuple(differences(before, state_of(resolved.place), without=made))
 
 
 def _retries(run: Run) -> bool:

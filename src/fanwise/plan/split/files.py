@@ -120,6 +120,7 @@ def files_of(paths: Iterable[str | Path], root: Path) -> Listing:
     return _listing(kinds, "", (), lambda wanted: _contents(top, wanted))
 
 
+NOT_UTF8 = "its name is not valid UTF-8"
 _KINDS = {"12": "a symbolic link", "16": "a submodule"}
 Reader = Callable[[Iterable[str]], Iterator[tuple[str, bytes]]]
 
@@ -138,7 +139,8 @@ def _listing(kinds: dict[str, str], inside: str, patterns: Sequence[str], read: 
     wanted = [path for path in here if chosen.match(path[len(under) :])]
     marks = [p for p in sorted(kinds) if p.rpartition("/")[2] == ATTRIBUTES and not kinds[p]]
     attributes = Attributes(dict(read(marks)))
-    left = [FileNote(path, kinds[path]) for path in wanted if kinds[path]]
+    kinds |= {path: NOT_UTF8 for path in wanted if _text_of(path) != path}
+    left = [FileNote(_text_of(path), kinds[path]) for path in wanted if kinds[path]]
     files = []
     for path, data in read(path for path in wanted if not kinds[path]):
         why = why_left_out(path, data)
@@ -150,6 +152,11 @@ def _listing(kinds: dict[str, str], inside: str, patterns: Sequence[str], read: 
             files.append(file_of(path, data))
     missed = chosen.unmatched(path[len(under) :] for path in here)
     return Listing(tuple(files), tuple(sorted(left)), tuple(missed))
+
+
+def _text_of(path: str) -> str:
+    """The path as text that can be stored and shown."""
+    return path.encode("utf-8", "backslashreplace").decode()
 
 
 def _blobs(git: Git, paths: Iterable[str], names: dict[str, str]) -> Iterator[tuple[str, bytes]]:

@@ -129,6 +129,8 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Titles of what was running when an earlier execution was killed, and ran again."""
     complete: bool = True
     """It came to its end; nobody halted or killed it."""
+    outside: tuple[str, ...] = ()
+    """What changed in the user's repository while sub-plans ran, other than by the result."""
     unaffordable: int = 0
     """How many sub-plans failed because the budget had no room for them."""
 

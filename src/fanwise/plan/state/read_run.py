@@ -30,7 +30,7 @@ from fanwise.plan.state.board import board_of
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 from fanwise.plan.state.plan_state import LeafState, PlanState, WorkSpan, plan_state
-from fanwise.plan.state.replay import Replay, items_of, replay
+from fanwise.plan.state.replay import Replay, earlier_outside, items_of, replay
 from fanwise.specs import Document, check
 from fanwise.view.run_summary import shown_status
 
@@ -114,7 +114,11 @@ def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
     return RecordedPlan(
         run=run,
         base=base,
-        state=replace(state, leaves=tuple(map(reader.leaf, state.leaves))),
+        state=replace(
+            state,
+            leaves=tuple(map(reader.leaf, state.leaves)),
+            outside=earlier_outside(journal, run.id),
+        ),
         steps=tuple(reader.steps()),
         calls=total(each for made in attempts.values() for each in made),
         folder=folder,

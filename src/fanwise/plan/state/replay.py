@@ -13,6 +13,8 @@ from fanwise.journal.port import ItemRecord, Journal
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 
+OUTSIDE = "outside"
+"""The kind of event that says what changed in the user's repository meanwhile."""
 Counts = Callable[[PlanItem, Outcome[Any]], bool]
 
 
@@ -61,6 +63,13 @@ def items_of(journal: Journal, run_id: str, path: str = FAN_OUT) -> Iterable[Ite
         if fan_out.path == path:
             return journal.items(fan_out.id)
     return []
+
+
+def earlier_outside(journal: Journal, run_id: str, path: str = FAN_OUT) -> tuple[str, ...]:
+    """What earlier executions noticed that had changed in the user's repository."""
+    notes = (JSON.decode(event.data) for event in journal.events(run_id, OUTSIDE))
+    found = [each for note in notes if note["path"] == path for each in note["changed"]]
+    return tuple(dict.fromkeys(found))
 
 
 def _outcome(record: ItemRecord) -> Outcome[Any]:

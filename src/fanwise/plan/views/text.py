@@ -24,6 +24,7 @@ from fanwise.view.run_summary import duration
 MOST_NAMED = 10
 MOST_LINE = 160
 MOST_FILES = 5
+OUTSIDE = "changed in your repository while the sub-plans ran, not by fanwise"
 FOR_ALL = "all of them: fanwise show RUN --items"
 
 
@@ -51,6 +52,7 @@ def summary_lines(found: RecordedPlan, most: int | None = MOST_NAMED) -> list[st
         *(f"{step.kind} failed: {one_line(step.error)}" for step in found.failures),
         *check_lines(state.checks, state),
         *result_lines(found),
+        *_titled(OUTSIDE, state.outside, most),
     ]
 
 

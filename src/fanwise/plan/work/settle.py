@@ -72,6 +72,9 @@ def _settled(
     found: dict[str, EditRequest] = {}
     whole: list[bytes] = []
     for _ in range(_ROUNDS):  # what is undone may be a .gitignore, and then there is more to see
+        for path, patch in workspace.undo_in_submodules().items():
+            found[path] = _request(leaf.id, None, path, os.fsdecode(patch))
+            whole.append(patch)
         now = leased(workspace.changed_files(), own=leaf.files, shared=shared, before=before)
         if not now.foreign:
             _check_names(now.kept)
@@ -91,12 +94,9 @@ def _requests(
     found = []
     cut = len(now.foreign) > MOST_SHOWN
     for path in now.foreign[:MOST_SHOWN]:
-        patch = _text(os.fsdecode(workspace.diff([path], binary=False)))
+        patch = os.fsdecode(workspace.diff([path], binary=False))
         cut = cut or len(patch) > MOST_PATCH or "\nBinary files " in patch
-        if len(patch) > MOST_PATCH:
-            left = len(patch) - MOST_PATCH
-            patch = f"{patch[:MOST_PATCH]}\n… {left:,} characters left out …\n"
-        found.append(EditRequest(leaf=leaf, owner=owners.get(path), path=_text(path), patch=patch))
+        found.append(_request(leaf, owners.get(path), path, patch))
     rest: dict[str | None, list[str]] = {}
     for path in now.foreign[MOST_SHOWN:]:
         rest.setdefault(owners.get(path), []).append(path)
@@ -105,6 +105,13 @@ def _requests(
         for owner, paths in rest.items()
     ]
     return found, cut
+
+
+def _request(leaf: str, owner: str | None, path: str, patch: str) -> EditRequest:
+    if len(patch) > MOST_PATCH:
+        left = len(patch) - MOST_PATCH
+        patch = f"{patch[:MOST_PATCH]}\n… {left:,} characters left out …\n"
+    return EditRequest(leaf=leaf, owner=owner, path=_text(path), patch=_text(patch))
 
 
 def _check_names(kept: Sequence[str]) -> None:

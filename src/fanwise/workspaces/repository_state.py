@@ -1,0 +1,75 @@
+"""What a run must leave alone in the user's repository, to compare before and after.
+
+Workspaces are repositories of their own, but what runs in one may still reach the user's by its
+path. Nothing prevents that without a sandbox, so it has to be seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from fanwise.workspaces.git import Git
+from fanwise.workspaces.source import Place
+
+_STATUS = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
+
+
+def state_of(place: Place) -> Mapping[str, str]:
+    """Return everything that counts, each by a name for people with a digest of its content.
+
+    The index counts by its entries: git rewrites the file whenever somebody looks at it.
+    """
+    assert place.git_dir is not None
+    assert place.common is not None
+    git = Git(place.top, git_dir=place.git_dir)
+    entries = git.raw("ls-files", "--stage", "-z")
+    found = {"HEAD": _digest(place.git_dir / "HEAD"), "the index": _hash(entries)}
+    found |= {"the configuration": _digest(place.common / "config")}
+    found |= {"the stash": _digest(place.common / "logs" / "refs" / "stash")}
+    for line in git("for-each-ref", "--format=%(refname) %(objectname)").splitlines():
+        name, _, commit = line.rpartition(" ")
+        found[name] = commit
+    for folder, depth in (("hooks", "*"), ("worktrees", "*/gitdir")):
+        for path in (place.common / folder).glob(depth):
+            found[str(path.relative_to(place.common))] = _digest(path)
+    return {**found, **dict(_changed_files(git))}
+
+
+def differences(
+    before: Mapping[str, str], after: Mapping[str, str], *, without: Collection[str] = ()
+) -> list[str]:
+    """Say in what two states differ; `without` are the names of what may."""
+    found = []
+    for name in sorted(before.keys() | after.keys()):
+        if name in without or before.get(name) == after.get(name):
+            continue
+        how = "is new" if name not in before else "is gone" if name not in after else "was changed"
+        found.append(f"{name.encode('utf-8', 'backslashreplace').decode()} {how}")
+    return found
+
+
+def _changed_files(git: Git) -> Iterator[tuple[str, str]]:
+    """Files that are not as in HEAD and the index."""
+    for entry in git.raw(*_STATUS).split(b"\0"):
+        if entry:
+            path = os.fsdecode(entry[3:])
+            try:
+                stat = (git.cwd / path).lstat()
+                now = f"{stat.st_size} {stat.st_mtime_ns}"
+            except OSError:
+                now = "gone"
+            yield f"file {path}", now
+
+
+def _digest(path: Path) -> str:
+    try:
+        return _hash(path.read_bytes())
+    except OSError:
+        return ""
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
