@@ -7,18 +7,22 @@ from contextlib import contextmanager
 
 from fanwise.core.run_id import check_run_id
 from fanwise.errors import RunNotFound
+from fanwise.journal.damage import check_spec, explain_damage
 from fanwise.journal.open import journal_path, open_journal
 from fanwise.journal.port import Journal, RunRecord
 
 
 @contextmanager
 def reading(location: str | None, run_id: str) -> Iterator[tuple[Journal, RunRecord]]:
-    """The journal, for looking only, and the run. `BadRunId`, `RunNotFound`."""
+    """The journal, for looking only, and the run. `BadRunId`, `RunNotFound`, `JournalDamaged`."""
     check_run_id(run_id)
     if not journal_path(location).exists():
         raise RunNotFound(run_id)
     journal = open_journal(location, read_only=True)
     try:
-        yield journal, journal.run(run_id)
+        run = journal.run(run_id)
+        check_spec(journal, run)
+        with explain_damage(journal, run_id):
+            yield journal, run
     finally:
         journal.close()

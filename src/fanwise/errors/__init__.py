@@ -57,6 +57,7 @@
     ├── RecordedError                  an error of an unknown class, read from a journal
     └── JournalError                   a file of a run cannot be read or written
         ├── JournalUnreadable          not a journal, or damaged
+        │   └── JournalDamaged         a row is not what was written
         ├── JournalTooNew              written by a newer fanwise
         ├── JournalNotWritable         read-only, full, or locked by another program
         ├── OutputNotWritable          stdout or an output file takes no more
@@ -97,6 +98,7 @@ from fanwise.errors.fanning import (
 from fanwise.errors.files import BadExpression, BadSpec, Problem, StepFailed
 from fanwise.errors.journal import (
     BadRunId,
+    JournalDamaged,
     JournalError,
     JournalNotWritable,
     JournalTooNew,
@@ -165,6 +167,7 @@ __all__ = [
     "GitFailed",
     "ImpossibleNeeds",
     "ItemsError",
+    "JournalDamaged",
     "JournalError",
     "JournalNotWritable",
     "JournalTooNew",

@@ -34,6 +34,26 @@ class JournalUnreadable(JournalError):
         )
 
 
+class JournalDamaged(JournalUnreadable):
+    """A row in the journal is not what was written: `row` of the run `run_id`.
+
+    `run_id` is None if the row does not say to which run it belongs; `row` is None if no row is
+    broken in itself, but together they make no sense.
+    """
+
+    def __init__(self, path: str, run_id: str | None, row: str | None, problem: str) -> None:
+        self.path = path
+        self.run_id = run_id
+        self.row = row
+        self.problem = problem
+        of_run = "" if run_id is None else f" of run {run_id!r}"
+        what = f"{row or 'what was recorded'}{of_run} cannot be read ({problem})"
+        step = "Restore the file from a copy, or start a new run; other runs in it may be intact"
+        if row is None:
+            step += ". If the file is intact, this is a bug: FANWISE_DEBUG=1 shows where"
+        FanwiseError.__init__(self, f"{path} is damaged: {what}", step)
+
+
 class JournalTooNew(JournalError):
     """The journal was written by a newer version of fanwise."""
 

@@ -14,9 +14,13 @@ The rules that make promise 5 (durable) hold:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
+
+from fanwise.errors import JournalDamaged
+
+T = TypeVar("T")
 
 ItemStatus = Literal["started", "done", "failed", "cancelled", "skipped"]
 RunStatus = Literal["running", "paused", "done", "failed", "halted", "cancelled"]
@@ -161,6 +165,10 @@ class EventRecord(msgspec.Struct, frozen=True):
     data: str
     """JSON."""
 
+    def decode(self, kind: type[T]) -> T:
+        """What `data` says. `JournalDamaged` if it says nothing of the kind."""
+        return _decoded(self.data, kind, self.run_id, f"event {self.kind!r}")
+
 
 class InputRecord(msgspec.Struct, frozen=True):
     """One raw input of a run whose inputs cannot be read a second time (a line of stdin)."""
@@ -168,6 +176,17 @@ class InputRecord(msgspec.Struct, frozen=True):
     run_id: str
     index: int
     data: bytes
+
+    def decode(self, kind: type[T]) -> T:
+        """What `data` says, if it is JSON. `JournalDamaged`."""
+        return _decoded(self.data, kind, self.run_id, f"input {self.index}")
+
+
+def _decoded(data: str | bytes, kind: type[T], run_id: str, row: str) -> T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise JournalDamaged("the journal", run_id, row, str(error)) from error
 
 
 # What can be submitted. The first three are the hot path.

@@ -7,15 +7,14 @@ iterator that is not read to its end holds its snapshot of the file until it is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import starmap
 from pathlib import Path
-from sys import intern
 from typing import Any, TypeVar
 
 import msgspec
 
 from fanwise.journal import queries, runs
 from fanwise.journal.connect import Connections, journal_errors
+from fanwise.journal.damage import STATUSES, check_statuses, checked_rows
 from fanwise.journal.port import (
     AttemptRecord,
     CallTotals,
@@ -29,6 +28,7 @@ from fanwise.journal.port import (
 from fanwise.journal.read_call_totals import read_total
 
 R = TypeVar("R", bound=msgspec.Struct)
+_SAME: dict[Any, ItemStatus] = {status: status for status in STATUSES}
 
 
 class Reads:
@@ -67,12 +67,17 @@ class Reads:
         with journal_errors(self._path), self._connections.one() as connection:
             rows = connection.execute(queries.STATUSES, (fan_out,))
             # The driver makes a new text for each row: a million times "done".
-            return {key: intern(status) for key, status in rows}  # type: ignore[misc]
+            found = {key: _SAME.get(status, status) for key, status in rows}
+        check_statuses(found, self.location)
+        return found
 
     def counts(self, fan_out: int) -> dict[ItemStatus, int]:
         """How many items have which status, without reading their values."""
         with journal_errors(self._path), self._connections.one() as connection:
-            return dict(connection.execute(queries.COUNTS, (fan_out,)))
+            found = dict(connection.execute(queries.COUNTS, (fan_out,)))
+        if not STATUSES.issuperset(found):
+            self.statuses(fan_out)  # names the item, and raises
+        return found
 
     def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
         """By item, then number; of all items, or of those with these keys."""
@@ -94,4 +99,4 @@ class Reads:
 
     def _stream(self, record: type[R], query: str, *parameters: Any) -> Iterator[R]:
         with journal_errors(self._path), self._connections.one() as connection:
-            yield from starmap(record, connection.execute(query, parameters))
+            yield from checked_rows(record, connection.execute(query, parameters), self.location)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.errors import RunExists, RunNotFound
+from fanwise.errors import JournalDamaged, RunExists, RunNotFound
 from fanwise.journal import queries
 from fanwise.journal.owner import reclaimed, refuse_if_live
 from fanwise.journal.port import Owner, RunRecord, Spec
@@ -58,7 +58,7 @@ def get(connection: Connection, run_id: str) -> RunRecord:
 
 def newest_first(connection: Connection) -> list[RunRecord]:
     """All runs."""
-    return [_record(row) for row in connection.execute(queries.RUNS)]
+    return [_record(connection, row) for row in connection.execute(queries.RUNS).fetchall()]
 
 
 def cancel_requests(connection: Connection) -> list[str]:
@@ -68,15 +68,19 @@ def cancel_requests(connection: Connection) -> list[str]:
 
 def _find(connection: Connection, run_id: str) -> RunRecord | None:
     row = connection.execute(queries.RUN, (run_id,)).fetchone()
-    return None if row is None else _record(row)
+    return None if row is None else _record(connection, row)
 
 
-def _record(row: tuple[Any, ...]) -> RunRecord:
+def _record(connection: Connection, row: tuple[Any, ...]) -> RunRecord:
     fields = dict(zip(queries.RUN_COLUMNS, row, strict=True))
-    fields["cancel_requested"] = bool(fields["cancel_requested"])
-    if fields["owner"] is not None:
-        fields["owner"] = msgspec.json.decode(fields["owner"], type=Owner)
-    return RunRecord(**fields)
+    try:
+        fields["cancel_requested"] = bool(fields["cancel_requested"])
+        if fields["owner"] is not None:
+            fields["owner"] = msgspec.json.decode(fields["owner"])
+        return msgspec.convert(fields, RunRecord)
+    except (ValueError, TypeError) as error:
+        path = connection.execute("PRAGMA database_list").fetchone()[2]
+        raise JournalDamaged(path, str(fields["id"]), "the row", str(error)) from error
 
 
 def _owner_text(owner: Owner | None) -> str | None:

@@ -31,7 +31,7 @@ def recorded_halts(events: Iterable[EventRecord]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for event in events:
         if event.kind in (HALT, WITHDRAWN):
-            note = msgspec.json.decode(event.data, type=HaltNote)
+            note = event.decode(HaltNote)
             keys = found.setdefault(note.path, set())
             if event.kind == WITHDRAWN:
                 keys.discard(note.key or "")

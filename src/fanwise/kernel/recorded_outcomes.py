@@ -14,7 +14,7 @@ from sys import intern
 from typing import Any, cast
 
 from fanwise.core.outcome import Attempt, Outcome, Status, Usage
-from fanwise.errors import AttemptTimeout, CommandFailed, StepFailed
+from fanwise.errors import AttemptTimeout, CommandFailed, JournalDamaged, StepFailed
 from fanwise.journal import port
 from fanwise.journal.codec import Codec
 from fanwise.journal.revive import revive_error
@@ -25,8 +25,11 @@ PAGE = 500
 class RecordedOutcomes:
     """The recorded outcomes of one fan-out."""
 
-    def __init__(self, journal: port.Journal, fan_out: int, codec: Codec, *, again: bool) -> None:
+    def __init__(
+        self, journal: port.Journal, run_id: str, fan_out: int, codec: Codec, *, again: bool
+    ) -> None:
         self._journal = journal
+        self._run_id = run_id
         self._fan_out = fan_out
         self._codec = codec
         self._again = again
@@ -90,7 +93,7 @@ class RecordedOutcomes:
         single = not any(attempt.call is None for attempt in rows)
         # Most backoffs are 0: one number for all of them, instead of a million.
         own = [Attempt(row.queued_s, row.ran_s, row.backoff_s or 0.0)] if single else []
-        value = None if row.value is None else self._codec.decode(row.value)
+        value = None if row.value is None else self._value(row.key, row.value)
         error = None if row.error is None else revive_error(row.error)
         if value is not None and isinstance(error, CommandFailed | AttemptTimeout | StepFailed):
             error.result = value  # with the error itself only an excerpt is recorded
@@ -103,6 +106,13 @@ class RecordedOutcomes:
             None if row.key == str(index) else row.key,
             recorded=True,
         )
+
+    def _value(self, key: str, text: str) -> Any:
+        try:
+            return self._codec.decode(text)
+        except Exception as error:
+            row = f"the value of item {key!r}"
+            raise JournalDamaged(self._journal.location, self._run_id, row, str(error)) from error
 
 
 def attempt_of(row: port.AttemptRecord) -> Attempt:

@@ -28,6 +28,13 @@ def new_promise() -> str:
     return token_hex(8)
 
 
+class _Promise(msgspec.Struct, frozen=True):
+    """Which reservation an event is about."""
+
+    id: str
+    fan_out: int | None = None
+
+
 def unkept(events: Iterable[port.EventRecord], fan_outs: Collection[int]) -> Iterator[Usage]:
     """Reservations that were never settled: the process died, and they may have been spent.
 
@@ -36,11 +43,11 @@ def unkept(events: Iterable[port.EventRecord], fan_outs: Collection[int]) -> Ite
     open_: dict[str, Usage] = {}
     for event in events:
         if event.kind == "reserve":
-            data = msgspec.json.decode(event.data)
-            if data.get("fan_out") is None or data["fan_out"] in fan_outs:
-                open_[data["id"]] = msgspec.convert(data, Usage)
+            promise = event.decode(_Promise)
+            if promise.fan_out is None or promise.fan_out in fan_outs:
+                open_[promise.id] = event.decode(Usage)
         elif event.kind == "settle":
-            open_.pop(msgspec.json.decode(event.data)["id"], None)
+            open_.pop(event.decode(_Promise).id, None)
     yield from open_.values()
 
 
@@ -65,7 +72,9 @@ class Recorder:
         self._fan_out = fan_out
         self._codec = codec
         self._epoch = epoch
-        self.past = RecordedOutcomes(journal, fan_out, codec, again=again) if known else None
+        self.past = (
+            RecordedOutcomes(journal, run_id, fan_out, codec, again=again) if known else None
+        )
         """What earlier executions recorded; None: nothing."""
         self.halts = halts
         """The keys of recorded outcomes at which a predicate halted."""

@@ -13,6 +13,7 @@ from fanwise.core.budget import BudgetLike
 from fanwise.core.caps import CapsLike
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
+from fanwise.journal.damage import explain_damage
 from fanwise.kernel.events import Subscriber
 from fanwise.kernel.in_run import JournalLike, SystemRun, in_run, note_environment
 from fanwise.kernel.in_thread import in_thread
@@ -120,7 +121,11 @@ async def execute_plan(plan: Runnable, run: Run) -> End:
         await note_environment(run, folder)
     if plan.total is not None and not run.resumed:
         run.note(PLANNED, {"items": plan.total})
-    end = await plan.execute(run)
+    if run.journal is None or not run.resumed:
+        end = await plan.execute(run)
+    else:
+        with explain_damage(run.journal, run.id):
+            end = await plan.execute(run)
     if end.counts is not None:
         run.conclude(end.counts)
     if end.exit_code == PAUSED:

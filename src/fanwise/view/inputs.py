@@ -28,14 +28,14 @@ def line_name(index: int, together: int = 1) -> str:
 def known_inputs(journal: Journal, run_id: str) -> Inputs:
     """What the journal knows of the run's input."""
     for event in journal.events(run_id, COMPLETE):
-        return Inputs(msgspec.json.decode(event.data)["lines"], complete=True)
+        return Inputs(event.decode(dict[str, int])["lines"], complete=True)
     return Inputs(sum(1 for _ in journal.inputs(run_id)), complete=False)
 
 
 def planned_items(journal: Journal, run_id: str) -> int | None:
     """How many items the run said that it would have; None: it did not say."""
     for event in journal.events(run_id, PLANNED):
-        return int(msgspec.json.decode(event.data)["items"])
+        return event.decode(dict[str, int])["items"]
     return None
 
 
@@ -44,4 +44,4 @@ def counts_at_the_end(journal: Journal, run_id: str) -> Counts | None:
     last = None
     for last in journal.events(run_id, COUNTED):  # noqa: B007 - the last one holds
         pass
-    return None if last is None else msgspec.json.decode(last.data, type=Counts)
+    return None if last is None else last.decode(Counts)

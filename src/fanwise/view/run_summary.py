@@ -9,6 +9,7 @@ from typing import Any
 
 from fanwise.core.counts import Counts
 from fanwise.core.paths import is_top
+from fanwise.journal.damage import explain_damage
 from fanwise.journal.owner import liveness
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.view.inputs import counts_at_the_end, known_inputs, planned_items
@@ -24,7 +25,9 @@ CountNow = Callable[[Journal, RunRecord], Counts | None]
 def run_summaries(journal: Journal, count: CountNow) -> Iterator[Summary]:
     """All runs, newest first."""
     for run in journal.runs():
-        yield run_summary(journal, run, count)
+        with explain_damage(journal, run.id):
+            summary = run_summary(journal, run, count)
+        yield summary
 
 
 def run_summary(

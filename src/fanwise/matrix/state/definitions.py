@@ -77,7 +77,7 @@ def _score_name(scorer: Scorer) -> str:
 
 def recorded(journal: Journal, run_id: str) -> list[Definition]:
     """All cells that the run ever had, by their row."""
-    return [msgspec.json.decode(row.data, type=Definition) for row in journal.inputs(run_id)]
+    return [row.decode(Definition) for row in journal.inputs(run_id)]
 
 
 def updated(

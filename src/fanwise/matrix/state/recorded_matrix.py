@@ -130,5 +130,5 @@ def _environment(journal: Journal, run_id: str) -> dict[str, Any] | None:
     found = None
     for event in journal.events(run_id):
         if event.kind == "environment":
-            found = msgspec.json.decode(event.data)
+            found = event.decode(dict[str, Any])
     return found

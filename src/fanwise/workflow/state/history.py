@@ -109,14 +109,14 @@ async def opened(run: Run, given: Given) -> RunHistory:
     cuts: dict[str, CutShort] = {}
     for event in events:
         if event.kind == EXECUTION:
-            before.append(msgspec.json.decode(event.data, type=Given))
+            before.append(event.decode(Given))
         elif event.kind == STEP:
-            noted.add(msgspec.json.decode(event.data, type=StepNote).path)
+            noted.add(event.decode(StepNote).path)
         elif event.kind == CUT:
-            cut = msgspec.json.decode(event.data, type=CutShort)
+            cut = event.decode(CutShort)
             cuts[cut.path] = cut
         elif event.kind == CUT_NO_MORE:
-            cuts.pop(msgspec.json.decode(event.data, type=str), None)
+            cuts.pop(event.decode(str), None)
     await run.note_on_disk(EXECUTION, msgspec.to_builtins(given))
     return RunHistory([*before, given], noted, cuts)
 
@@ -126,7 +126,7 @@ def paused_gate(events: Iterable[EventRecord]) -> str | None:
     waiting = None
     for event in events:
         if event.kind == PAUSED:
-            waiting = msgspec.json.decode(event.data, type=Paused).gate
+            waiting = event.decode(Paused).gate
         elif event.kind == EXECUTION:
             waiting = None
     return waiting

@@ -83,7 +83,7 @@ def nodes_of(journal: Journal, run: RunRecord) -> dict[str, TreeNode]:
 
 
 def _noted(event: EventRecord) -> TreeNode:
-    note = msgspec.json.decode(event.data, type=StepNote)
+    note = event.decode(StepNote)
     return TreeNode(
         note.path, note.type, note.status, note.at, event.at, note.inside, note.error
     )  # fmt: skip
