@@ -27,6 +27,7 @@ CASES = {
     "optimize-run": "twelve candidates with a test of 2 s each, on two slots",
     "optimize-traps": "faster but wrong, and right: the corpus of traps through whole runs",
     "sampling": "eight samples at a time from a real server, beside Mellea",
+    "models": "model calls beside the OpenAI SDK alone, and a process that makes one",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",
     "plan-split": "Django's files split into sub-plans, beside its folders",
     "workflow": "a fan-out of 5,000 steps that do nothing, on disk",

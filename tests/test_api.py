@@ -146,8 +146,8 @@ def test_every_error_stands_in_the_tree_of_the_docstring_and_inherits_as_drawn()
 
 
 MODELS = [
-    "MODEL_RETRY", "Message", "Model", "Options", "Price", "Reply", "Request", "Spec", "Tokens",
-    "ask", "connect", "record", "worth_a_retry",
+    "File", "MODEL_RETRY", "Message", "Model", "Options", "Price", "Reply", "Request", "Spec",
+    "TokenProbability", "Tokens", "Tool", "ToolCall", "ask", "connect", "record", "worth_a_retry",
 ]  # fmt: skip
 
 

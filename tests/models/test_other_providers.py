@@ -436,9 +436,9 @@ def test_the_key_is_in_its_header_and_nowhere_else(
 
 def test_a_silent_mistral_is_given_up_no_sooner_than_the_others() -> None:
     """Its SDK overrides what its HTTP client was told."""
-    model, close = build(endpoint_of(Spec(MISTRAL.name)))
-    assert model.client.sdk_configuration.timeout_ms == SILENCE_S * 1000
-    asyncio.run(close())
+    wire: Any = build(endpoint_of(Spec(MISTRAL.name)))
+    assert wire.model.client.sdk_configuration.timeout_ms == SILENCE_S * 1000
+    asyncio.run(wire.close())
 
 
 @each_wire

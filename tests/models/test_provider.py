@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from pydantic_ai.models.function import FunctionModel
@@ -27,7 +28,8 @@ from fanwise.journal.codec import encode_error
 from fanwise.models import MODEL_RETRY, Message, Options, Reply, Request, Tokens, ask, connect
 from fanwise.models.clients import build, endpoint_of
 from fanwise.models.names import Spec
-from fanwise.models.stream import Reading
+from fanwise.models.wires.pydantic_ai import PydanticAI
+from fanwise.models.wires.wire import Reading
 from fanwise.testing import Answer, MemoryJournal, ScriptedServer
 
 from .support import model_of, prompt, run
@@ -333,6 +335,10 @@ def test_a_cancelled_stream_is_recorded_with_what_the_provider_had_told(
         assert row.usd == pytest.approx((3 * 0.25 + 6 * 2) / 1e6)
 
 
+async def _nothing() -> None:
+    pass
+
+
 def test_a_count_of_the_output_so_far_is_not_taken_for_all_of_it() -> None:
     """Some providers count as they go: of a stream that broke, that is the least it cost."""
 
@@ -345,7 +351,8 @@ def test_a_count_of_the_output_so_far_is_not_taken_for_all_of_it() -> None:
     async def main() -> Reading:
         reading = Reading()
         with contextlib.suppress(ZeroDivisionError):
-            await reading.read(FunctionModel(stream_function=words), prompt())
+            wire = PydanticAI("any", FunctionModel(stream_function=words), set(), _nothing)
+            await wire.read(prompt(), reading, "prompt")
         return reading
 
     broken = False
@@ -480,7 +487,8 @@ def test_every_client_goes_to_its_provider_and_retries_nothing(
 ) -> None:
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "DEEPSEEK_API_KEY"):
         monkeypatch.setenv(variable, CANARY)
-    model, close = build(endpoint_of(Spec(name)))
-    assert model.client.max_retries == 0
-    assert str(model.client.base_url).rstrip("/") == url.rstrip("/")
-    asyncio.run(close())
+    wire: Any = build(endpoint_of(Spec(name)))
+    client = wire.model.client if isinstance(wire, PydanticAI) else wire.client
+    assert client.max_retries == 0
+    assert str(client.base_url).rstrip("/") == url.rstrip("/")
+    asyncio.run(wire.close())

@@ -34,6 +34,7 @@
     │   ├── ModelUnreachable           no connection, or it broke; worth retrying
     │   ├── ModelQuota                 credit or quota is used up; retrying does not help
     │   ├── ModelRejected              a bad request, wrong key or unknown model
+    │   │   └── SchemaModeRefused      it takes no schema in this form; the next form is tried
     │   ├── ModelRefused               a content filter, or the model refused
     │   ├── ModelNotStarted            a local model's server did not start; `.log` says why
     │   └── BadOutput                  the reply does not parse or does not match the schema
@@ -122,6 +123,7 @@ from fanwise.errors.models import (
     ModelUnreachable,
     NotRecorded,
     PullFailed,
+    SchemaModeRefused,
     UnknownCost,
     UnknownModel,
     WrongDigest,
@@ -199,6 +201,7 @@ __all__ = [
     "RunExists",
     "RunIsLive",
     "RunNotFound",
+    "SchemaModeRefused",
     "SpecChanged",
     "StepFailed",
     "SubPlanFailed",

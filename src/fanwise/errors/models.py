@@ -123,6 +123,10 @@ class ModelRejected(ModelError):
     """The provider rejected the request: malformed, wrong key, or no such model."""
 
 
+class SchemaModeRefused(ModelRejected):
+    """The server does not take a schema in this form. The next request asks in another form."""
+
+
 class ModelRefused(ModelError):
     """A content filter stopped the answer, or the model refused."""
 

@@ -6,11 +6,23 @@
 from fanwise.models.ask import MODEL_RETRY, ask, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.names import Price, Spec
-from fanwise.models.port import Message, Model, Options, Reply, Request, Tokens
+from fanwise.models.port import (
+    File,
+    Message,
+    Model,
+    Options,
+    Reply,
+    Request,
+    TokenProbability,
+    Tokens,
+    Tool,
+    ToolCall,
+)
 from fanwise.models.replay import record
 
 __all__ = [
     "MODEL_RETRY",
+    "File",
     "Message",
     "Model",
     "Options",
@@ -18,7 +30,10 @@ __all__ = [
     "Reply",
     "Request",
     "Spec",
+    "TokenProbability",
     "Tokens",
+    "Tool",
+    "ToolCall",
     "ask",
     "connect",
     "record",

@@ -7,11 +7,19 @@ the fan-out around. A call needs those of these caps that are declared there: `a
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from typing import Any
 
 from fanwise.core.outcome import Usage
 from fanwise.core.retry import Retry, RetryLike, as_retry
-from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited, ModelUnreachable
+from fanwise.errors import (
+    ModelError,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelUnreachable,
+    SchemaModeRefused,
+)
 from fanwise.kernel import meter
 from fanwise.kernel.call import call
 from fanwise.kernel.scope import declared_caps
@@ -21,6 +29,7 @@ from fanwise.models.port import Model, Prompt, Reply, Request, Tokens, as_reques
 from fanwise.models.prices import counted
 
 ALL = "all"
+_log = logging.getLogger(__name__)
 
 
 def worth_a_retry(error: BaseException) -> bool:
@@ -54,17 +63,22 @@ async def ask(
     model = await connected(model)
     request = as_request(prompt)
     check_schema(request.schema)
-    return await call(
-        _reply,
-        model,
-        request,
-        needs=caps_of(model),
-        retry=retry,
-        timeout=timeout,
-        estimate=model.estimate(request),
-        usage=spent,
-        name=name or model.name,
-    )
+    estimate = model.estimate(request)
+    while True:
+        try:
+            return await call(
+                _reply,
+                model,
+                request,
+                needs=caps_of(model),
+                retry=retry,
+                timeout=timeout,
+                estimate=estimate,
+                usage=partial(_settled, model.name, estimate),
+                name=name or model.name,
+            )
+        except SchemaModeRefused:
+            continue  # the model asks in another form now: at most four of them
 
 
 async def _reply(model: Model, request: Request) -> Reply:
@@ -73,6 +87,18 @@ async def _reply(model: Model, request: Request) -> Reply:
     if reply.first_token_s is not None:
         meter.first_token(reply.first_token_s)
     return reply
+
+
+def _settled(name: str, reserved: Usage, result: Any) -> Usage | None:
+    """What was spent, also if it is more than what was reserved: then that is said."""
+    usage = spent(result)
+    if usage is not None and usage.tokens > reserved.tokens:
+        _log.warning(
+            "%s took %d tokens where at most %d were reserved, so a budget may be overspent. "
+            "If it ignores max_tokens, choose another max_tokens_field for it",
+            name, usage.tokens, reserved.tokens,
+        )  # fmt: skip
+    return usage
 
 
 def caps_of(model: Model) -> list[str]:

@@ -6,34 +6,35 @@ import asyncio
 from collections.abc import Callable
 
 from fanwise.kernel import meter
-from fanwise.models.answers import answers_closed
-from fanwise.models.clients import Endpoint, client_for
-from fanwise.models.failures import Failure
-from fanwise.models.finish import finish
+from fanwise.models import schema_modes
+from fanwise.models.clients import client_for
+from fanwise.models.failures import error_of
+from fanwise.models.finish import calls_of, finish
 from fanwise.models.port import Model, Reply, Request, Tokens
 from fanwise.models.prices import counted
-from fanwise.models.stream import Reading
+from fanwise.models.wires.wire import Endpoint, Reading
 
 Dollars = Callable[[Tokens], float | None]
 
 
 async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dollars) -> Reply:
     """Send the request of this model there, and read the reply; `usd`: what tokens cost."""
-    client = await client_for(endpoint)
-    clock = asyncio.get_running_loop().time
-    began = clock()
+    wire = await client_for(endpoint)
+    mode = schema_modes.mode_for(endpoint, wire.first_mode())
     reading = Reading()
     try:
-        async with answers_closed():
-            await reading.read(client, request)
+        await wire.read(request, reading, mode)
     except Exception as error:
-        failure = Failure(model.provider, model.name, endpoint.key)
-        ours = failure.of(error, reading.tokens, usd(reading.tokens))
-        if ours is None:
+        problem = wire.problem(error)
+        if problem is None:
             raise
-        raise ours from None
+        ours = error_of(problem, model, endpoint, reading.tokens, usd(reading.tokens))
+        raise schema_modes.next_mode(request, endpoint, mode, ours) or ours from None
     except asyncio.CancelledError:
-        _tell_cost(reading, usd)
+        # It has neither reply nor error to carry what it cost.
+        usage = counted(reading.tokens, usd(reading.tokens))
+        if usage is not None:
+            meter.spent(usage)
         raise
     reply = Reply(
         reading.text,
@@ -42,14 +43,9 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
         reading.tokens,
         usd(reading.tokens),
         reading.first_token_s,
-        clock() - began,
+        reading.ran_s,
         reading.finish_reason,
+        reading.reasoning,
+        logprobs=tuple(reading.logprobs),
     )
-    return finish(model, request, reply)
-
-
-def _tell_cost(reading: Reading, usd: Dollars) -> None:
-    """A cancelled attempt has neither reply nor error to carry it."""
-    usage = counted(reading.tokens, usd(reading.tokens))
-    if usage is not None:
-        meter.spent(usage)
+    return finish(model, request, calls_of(model, reply, reading.calls.values()))

@@ -5,45 +5,34 @@ A pooled connection belongs to the loop that opened it, so a model that is used 
 way: loops close their async generators. So each client lives in one, and its sockets are closed
 when the loop ends, without the caller having to close anything.
 
-What is heavy (pydantic-ai costs 1-3 s) is imported by `preload`, when a model is connected.
+What is heavy (SDKs cost 0.5-3 s) is imported by `preload`, when a model is connected.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from importlib import import_module
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from fanwise.errors import ModelNotReady
-from fanwise.models.answers import note
+from fanwise.errors import ModelNotReady, UsageError
 from fanwise.models.names import PROVIDERS, Spec, split
+from fanwise.models.wires.answers import note
+from fanwise.models.wires.wire import Endpoint, Wire
 
 SILENCE_S = 600.0
 """A server that says nothing for so long is gone. A shorter limit is the caller's: see `ask`."""
 NO_KEY = "no-key"
 """Sent to servers that need none: the SDKs refuse to send nothing."""
-
-
-class Endpoint(NamedTuple):
-    """Where a model is, and by which key it is reached."""
-
-    scheme: str
-    model: str
-    base_url: str | None
-    key: str | None
-
-    def __repr__(self) -> str:
-        """Without the key: a traceback with its locals may go anywhere."""
-        return f"<Endpoint {self.scheme}:{self.model} at {self.base_url}>"
+REGION = "us-east-1"
 
 
 class Shared(NamedTuple):
-    """A pydantic-ai model with its client, and the generator that closes it."""
+    """A client, and the generator that closes it."""
 
-    model: Any
+    wire: Wire
     life: AsyncGenerator[None, None]
 
 
@@ -51,15 +40,15 @@ _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Endpoint, Shared]]
 _shared = WeakKeyDictionary()
 
 
-async def client_for(endpoint: Endpoint) -> Any:
-    """Its pydantic-ai model in this loop: made once, so that connections are kept."""
+async def client_for(endpoint: Endpoint) -> Wire:
+    """Its client in this loop: made once, so that connections are kept."""
     here = _shared.setdefault(asyncio.get_running_loop(), {})
     if endpoint not in here:
-        model, close = build(endpoint)
-        life = _life(here, endpoint, close)
+        wire = build(endpoint)
+        life = _life(here, endpoint, wire)
         await anext(life)
-        here[endpoint] = Shared(model, life)
-    return here[endpoint].model
+        here[endpoint] = Shared(wire, life)
+    return here[endpoint].wire
 
 
 async def close_client(endpoint: Endpoint) -> None:
@@ -71,18 +60,21 @@ async def close_client(endpoint: Endpoint) -> None:
 
 
 async def _life(
-    here: dict[Endpoint, Shared], endpoint: Endpoint, close: Callable[[], Any]
+    here: dict[Endpoint, Shared], endpoint: Endpoint, wire: Wire
 ) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:
         here.pop(endpoint, None)
-        await close()
+        await wire.close()
 
 
 def endpoint_of(spec: Spec) -> Endpoint:
     """A provider's, as the spec and the environment have it now."""
-    return Endpoint(*split(spec.name), base_url_of(spec), key_of(spec))
+    scheme, model = split(spec.name)
+    return Endpoint(
+        scheme, model, base_url_of(spec), key_of(spec), spec.max_tokens_field, spec.schema_mode
+    )
 
 
 def key_variable(spec: Spec) -> str:
@@ -99,7 +91,8 @@ def base_url_of(spec: Spec) -> str | None:
     """The spec's address, else the environment's, else the provider's own."""
     provider = PROVIDERS[split(spec.name)[0]]
     from_environment = os.environ.get(provider.url_variable) if provider.url_variable else None
-    return spec.base_url or from_environment or provider.base_url
+    found = spec.base_url or from_environment or provider.base_url
+    return found and found.replace("{AWS_REGION}", os.environ.get("AWS_REGION", REGION))
 
 
 def check_ready(spec: Spec) -> None:
@@ -110,6 +103,9 @@ def check_ready(spec: Spec) -> None:
     if key_of(spec) is None and not provider.key_optional and not own:
         variable = key_variable(spec)
         raise ModelNotReady(spec.name, f"{variable} is not set", variable, provider.extra)
+    if scheme == "azure" and base_url_of(spec) is None:
+        step = "Set AZURE_OPENAI_ENDPOINT, or give base_url"
+        raise UsageError(f"{spec.name} has no address", step)
 
 
 def preload(spec: Spec) -> None:
@@ -125,60 +121,75 @@ def preload(spec: Spec) -> None:
 def import_sdk(name: str, scheme: str, variable: str | None, extra: str) -> None:
     """Import what `build` needs; `ModelNotReady` with the extra's name if it is not there."""
     try:
-        for module in ("pydantic_ai.direct", *_MODULES.get(scheme, _OPENAI_MODULES)):
+        for module in _MODULES.get(scheme, ("openai",)):
             import_module(module)
     except ImportError as error:
         missing = f"{error.name or 'a package of it'} is not installed"
         raise ModelNotReady(name, missing, variable, extra) from None
 
 
-def build(endpoint: Endpoint) -> tuple[Any, Callable[[], Any]]:
-    """The pydantic-ai model, and a function that closes its connections."""
-    scheme, model, url, key = endpoint
-    return _BUILDERS.get(scheme, _openai)(scheme, model, key or NO_KEY, url)
+def build(endpoint: Endpoint) -> Wire:
+    """The client of this endpoint."""
+    if endpoint.scheme in _BUILDERS:
+        return _BUILDERS[endpoint.scheme](endpoint)
+    from fanwise.models.wires.openai_chat import OpenAIChat
+
+    return OpenAIChat(endpoint, SILENCE_S)
 
 
-def _openai(scheme: str, model: str, key: str, url: str | None) -> tuple[Any, Callable[[], Any]]:
-    from openai import AsyncOpenAI
-    from pydantic_ai.models.ollama import OllamaModel
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.deepseek import DeepSeekProvider
-    from pydantic_ai.providers.ollama import OllamaProvider
-    from pydantic_ai.providers.openai import OpenAIProvider
+def _wire(endpoint: Endpoint, model: Any, settings: Any, close: Any) -> Wire:
+    from fanwise.models.wires.pydantic_ai import PydanticAI
 
-    client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=SILENCE_S)
-    if scheme == "ollama":
-        return OllamaModel(model, provider=OllamaProvider(openai_client=client)), client.close
-    provider = DeepSeekProvider if scheme == "deepseek" else OpenAIProvider
-    return OpenAIChatModel(model, provider=provider(openai_client=client)), client.close
+    return PydanticAI(endpoint.scheme, model, set(settings.__annotations__), close)
 
 
-def _anthropic(_: str, model: str, key: str, url: str | None) -> tuple[Any, Callable[[], Any]]:
+def _anthropic(endpoint: Endpoint) -> Wire:
     from anthropic import AsyncAnthropic
-    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
+    key, url = endpoint.key or NO_KEY, endpoint.base_url
     client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=SILENCE_S)
-    return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=client)), client.close
+    model = AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=client))
+    return _wire(endpoint, model, AnthropicModelSettings, client.close)
 
 
-def _google(_: str, model: str, key: str, url: str | None) -> tuple[Any, Callable[[], Any]]:
-    from pydantic_ai.models.google import GoogleModel
+def _google(endpoint: Endpoint) -> Wire:
+    from pydantic_ai.models.google import GoogleModel, GoogleModelSettings
     from pydantic_ai.providers.google import GoogleProvider
+    from pydantic_ai.providers.google_cloud import GoogleCloudProvider
 
-    http = _http()
-    provider = GoogleProvider(api_key=key, http_client=http, base_url=url)
-    return GoogleModel(model, provider=provider), http.aclose
+    http, url = _http(), endpoint.base_url
+    provider: Any
+    if endpoint.scheme == "vertex":
+        provider = GoogleCloudProvider(api_key=endpoint.key, http_client=http, base_url=url)
+    else:
+        provider = GoogleProvider(api_key=endpoint.key or NO_KEY, http_client=http, base_url=url)
+    model = GoogleModel(endpoint.model, provider=provider)
+    return _wire(endpoint, model, GoogleModelSettings, http.aclose)
 
 
-def _mistral(_: str, model: str, key: str, url: str | None) -> tuple[Any, Callable[[], Any]]:
+def _mistral(endpoint: Endpoint) -> Wire:
     from mistralai.client import Mistral
-    from pydantic_ai.models.mistral import MistralModel
+    from pydantic_ai.models.mistral import MistralModel, MistralModelSettings
     from pydantic_ai.providers.mistral import MistralProvider
 
     http, silence_ms = _http(), int(SILENCE_S * 1000)  # else it sets a limit of its own: 300 s
+    key, url = endpoint.key or NO_KEY, endpoint.base_url
     client = Mistral(api_key=key, async_client=http, server_url=url, timeout_ms=silence_ms)
-    return MistralModel(model, provider=MistralProvider(mistral_client=client)), http.aclose
+    model = MistralModel(endpoint.model, provider=MistralProvider(mistral_client=client))
+    return _wire(endpoint, model, MistralModelSettings, http.aclose)
+
+
+def _responses(endpoint: Endpoint) -> Wire:
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    key, url = endpoint.key or NO_KEY, endpoint.base_url
+    client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=SILENCE_S)
+    model = OpenAIResponsesModel(endpoint.model, provider=OpenAIProvider(openai_client=client))
+    return _wire(endpoint, model, OpenAIResponsesModelSettings, client.close)
 
 
 def _http() -> Any:
@@ -187,10 +198,18 @@ def _http() -> Any:
     return httpx2.AsyncClient(timeout=SILENCE_S, event_hooks={"response": [note]})
 
 
-_OPENAI_MODULES = ("openai", "pydantic_ai.models.openai", "pydantic_ai.models.ollama")
+_GOOGLE = ("google.genai", "pydantic_ai.direct", "pydantic_ai.models.google")
 _MODULES = {
-    "anthropic": ("anthropic", "pydantic_ai.models.anthropic"),
-    "google": ("google.genai", "pydantic_ai.models.google"),
-    "mistral": ("mistralai", "pydantic_ai.models.mistral"),
+    "anthropic": ("anthropic", "pydantic_ai.direct", "pydantic_ai.models.anthropic"),
+    "google": _GOOGLE,
+    "vertex": _GOOGLE,
+    "mistral": ("mistralai", "pydantic_ai.direct", "pydantic_ai.models.mistral"),
+    "openai-responses": ("openai", "pydantic_ai.direct", "pydantic_ai.models.openai"),
 }
-_BUILDERS = {"anthropic": _anthropic, "google": _google, "mistral": _mistral}
+_BUILDERS = {
+    "anthropic": _anthropic,
+    "google": _google,
+    "vertex": _google,
+    "mistral": _mistral,
+    "openai-responses": _responses,
+}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,13 +22,22 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: float
 
 
+SchemaMode = Literal["json_schema", "json_object", "tool", "prompt"]
+"""How a provider is asked to keep to a schema, in the order in which they are tried."""
+TokensField = Literal["max_tokens", "max_completion_tokens"]
+
+
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A model as a file may say it: `{name, base_url, api_key_env, price}`."""
+    """A model as a file may say it: `{name, base_url, api_key_env, price, …}`."""
 
     name: str
     base_url: str | None = None
     api_key_env: str | None = None
     price: Price | None = None
+    max_tokens_field: TokensField | None = None
+    """The field that the server obeys; default: OpenAI's new name there, else `max_tokens`."""
+    schema_mode: SchemaMode | None = None
+    """How the server is asked for a schema; default: the first of them that it takes."""
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -40,17 +49,46 @@ class Provider(msgspec.Struct, frozen=True):
     base_url: str | None = None
     key_optional: bool = False
     """Servers of one's own often take any key."""
+    schema_mode: SchemaMode = "json_schema"
+    """How it is asked for a schema first."""
+    prices: str | None = None
+    """Its name in the price list; default: ours."""
+
+
+BEDROCK = "https://bedrock-mantle.{AWS_REGION}.api.aws/v1"
+"""Bedrock's own endpoint for chat completions; the region is the environment's."""
+
+
+def _own(key: str, url_variable: str, base_url: str) -> Provider:
+    """A server of one's own, that speaks as OpenAI does."""
+    return Provider("openai", key, url_variable, base_url, key_optional=True)
 
 
 PROVIDERS: Mapping[str, Provider] = {
     "openai": Provider("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
     "anthropic": Provider("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
     "google": Provider("google", "GOOGLE_API_KEY"),
+    "vertex": Provider("google", "GOOGLE_API_KEY", key_optional=True, prices="google"),
     "mistral": Provider("mistral", "MISTRAL_API_KEY"),
-    "deepseek": Provider("openai", "DEEPSEEK_API_KEY", base_url="https://api.deepseek.com"),
-    "ollama": Provider(
-        "openai", "OLLAMA_API_KEY", "OLLAMA_BASE_URL", "http://localhost:11434/v1", True
+    "openai-responses": Provider("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", prices="openai"),
+    "azure": Provider("openai", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
+    "bedrock": Provider(
+        "openai", "AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_BASE_URL", BEDROCK, prices="aws"
     ),
+    "deepseek": Provider(
+        "openai", "DEEPSEEK_API_KEY", None, "https://api.deepseek.com", schema_mode="json_object"
+    ),
+    "groq": Provider("openai", "GROQ_API_KEY", None, "https://api.groq.com/openai/v1"),
+    "xai": Provider("openai", "XAI_API_KEY", None, "https://api.x.ai/v1", prices="x-ai"),
+    "openrouter": Provider("openai", "OPENROUTER_API_KEY", None, "https://openrouter.ai/api/v1"),
+    "together": Provider("openai", "TOGETHER_API_KEY", None, "https://api.together.xyz/v1"),
+    "fireworks": Provider(
+        "openai", "FIREWORKS_API_KEY", None, "https://api.fireworks.ai/inference/v1"
+    ),
+    "ollama": _own("OLLAMA_API_KEY", "OLLAMA_BASE_URL", "http://localhost:11434/v1"),
+    "vllm": _own("VLLM_API_KEY", "VLLM_BASE_URL", "http://localhost:8000/v1"),
+    "lmstudio": _own("LMSTUDIO_API_KEY", "LMSTUDIO_BASE_URL", "http://localhost:1234/v1"),
+    "llamacpp": _own("LLAMACPP_API_KEY", "LLAMACPP_BASE_URL", "http://localhost:8080/v1"),
 }
 
 BUILT_IN: Mapping[str, str] = {

@@ -6,6 +6,7 @@ model that cannot promise it is asked in words and checked all the same.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -38,19 +39,25 @@ def parse(text: str, schema: Schema | None) -> Any:
 
 def check_schema(schema: Schema | None) -> None:
     """A schema that is none is the caller's error, said before anything is paid for."""
-    if schema is None:
-        return
-    from jsonschema import Draft202012Validator, SchemaError
-
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise UsageError(f"not a JSON schema: {error.message}", "Mend the schema") from None
+    if schema is not None:
+        _validator(msgspec.json.encode(schema))
 
 
 def _first_problem(value: Any, schema: Schema) -> str | None:
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    error = best_match(Draft202012Validator(schema).iter_errors(value))
+    error = best_match(_validator(msgspec.json.encode(schema)).iter_errors(value))
     return None if error is None else f"{error.json_path}: {error.message}"
+
+
+@functools.lru_cache(maxsize=256)
+def _validator(encoded: bytes) -> Any:
+    """Checked and compiled once for each schema: that costs more than a call does."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    schema = msgspec.json.decode(encoded)
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise UsageError(f"not a JSON schema: {error.message}", "Fix the schema") from None
+    return Draft202012Validator(schema)

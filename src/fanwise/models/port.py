@@ -9,22 +9,87 @@ All of it is plain data, so that a request can be compared and a reply kept in a
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
 from fanwise.core.outcome import Usage
+from fanwise.errors import UsageError
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Schema = dict[str, Any]
+_ROLES = frozenset(get_args(Role))
 
 
-class Message(msgspec.Struct, frozen=True, gc=False):
-    """One turn of a conversation."""
+class File(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An image or a document in a message: its bytes, or the URL where the provider fetches it."""
+
+    media_type: str
+    """`image/png`, `application/pdf`, …"""
+    data: bytes | None = None
+    url: str | None = None
+
+    @staticmethod
+    def of(source: str | Path | bytes, media_type: str | None = None) -> File:
+        """A path (read now), a URL, or bytes with their `media_type`."""
+        if isinstance(source, bytes):
+            if media_type is None:
+                raise UsageError("a file of bytes has no media type", "Give media_type='image/png'")
+            return File(media_type, source)
+        kind = media_type or mimetypes.guess_type(str(source).partition("?")[0])[0]
+        if kind is None:
+            raise UsageError(f"the media type of {str(source)!r} is unknown", "Give media_type")
+        if isinstance(source, str) and source.startswith(("http://", "https://")):
+            return File(kind, url=source)
+        try:
+            return File(kind, Path(source).read_bytes())
+        except OSError as error:
+            raise UsageError(f"cannot read {str(source)!r}: {error.strerror}") from None
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A tool that the model wants called. Answer it with `Message("tool", …, call_id=id)`."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One turn of a conversation. An assistant's turn at the end is a prefill: it is continued."""
 
     role: Role
     content: str
+    files: tuple[File, ...] = ()
+    """Images and documents of a user's turn, after its text."""
+    calls: tuple[ToolCall, ...] = ()
+    """What an assistant's turn called."""
+    call_id: str | None = None
+    """Which of these calls a tool's turn answers."""
+
+    def __post_init__(self) -> None:
+        if self.role not in _ROLES:
+            known = ", ".join(get_args(Role))
+            raise UsageError(f"the role of a message is {self.role!r}", f"Known: {known}")
+        if not isinstance(self.content, str):
+            step = "Give a text; images and documents go into `files`"
+            raise UsageError(f"the content of a message is {self.content!r}", step)
+        if (self.role == "tool") != (self.call_id is not None):
+            raise UsageError(
+                "a message of the role tool answers a call, and only that", "Give both, or neither"
+            )
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A function that the model may ask for. `parameters`: a JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Schema
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -36,7 +101,13 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
     """Give it where a budget or a rate of tokens counts: without it the estimate is very high."""
     stop: tuple[str, ...] = ()
     extra: dict[str, Any] = {}
-    """What only this provider knows, by the names of pydantic-ai's settings."""
+    """What only this provider knows: fields of its request, or pydantic-ai's settings."""
+    reasoning: Effort | None = None
+    """How hard a model that reasons shall think."""
+    logprobs: int | None = None
+    """Return the log probability of each token, and this many alternatives."""
+    prompt_cache: bool = False
+    """Mark the prompt for the provider's cache, where it wants a mark."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,6 +119,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """A JSON schema: the reply has a `value` that matches it, or the attempt is a `BadOutput`."""
     seed: int | None = None
     """Sent where the provider takes one."""
+    tools: tuple[Tool, ...] = ()
+    """What the model may call. With tools a reply may have `calls` in place of text."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, for a journal or a file."""
@@ -62,6 +135,8 @@ class Tokens(msgspec.Struct, frozen=True, gc=False):
     output: int | None = None
     cached: int = 0
     """Of the input, how many came from the provider's cache; they cost less."""
+    reasoning: int = 0
+    """Of the output, how many the model thought with, where the provider says so."""
 
     @property
     def total(self) -> int | None:
@@ -69,6 +144,14 @@ class Tokens(msgspec.Struct, frozen=True, gc=False):
         if self.input is None or self.output is None:
             return None
         return self.input + self.output
+
+
+class TokenProbability(msgspec.Struct, frozen=True):
+    """One token of a reply, how likely it was, and the likeliest in its place."""
+
+    token: str
+    logprob: float
+    alternatives: dict[str, float] = {}
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -86,11 +169,20 @@ class Reply(msgspec.Struct, frozen=True):
     """From the request to the first piece of text."""
     ran_s: float = 0.0
     finish_reason: str | None = None
-    """stop, length, content_filter, error …; `simulated` for a simulated one."""
+    """stop, length, tool_call, content_filter, error …; `simulated` for a simulated one."""
+    reasoning: str = ""
+    """What the model thought, where the provider shows it."""
+    calls: tuple[ToolCall, ...] = ()
+    """The tools that it wants called."""
+    logprobs: tuple[TokenProbability, ...] = ()
+    """If the options ask for them."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data: return this from an item whose run is durable."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
+        for rare in ("reasoning", "calls", "logprobs"):
+            if not plain[rare]:
+                del plain[rare]
         return plain
 
     @staticmethod
@@ -121,7 +213,7 @@ class Model(Protocol):
         """One attempt. Raises a `ModelError`."""
 
 
-Prompt = str | Message | Iterable[Message] | Request
+Prompt = str | Message | Iterable[Message | Mapping[str, Any]] | Request
 
 
 def as_request(
@@ -136,5 +228,19 @@ def as_request(
         return prompt
     if isinstance(prompt, str):
         prompt = Message("user", prompt)
-    messages = (prompt,) if isinstance(prompt, Message) else tuple(prompt)
-    return Request(messages, options, schema, seed)
+    if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
+        prompt = [prompt]
+    return Request(tuple(map(_as_message, prompt)), options, schema, seed)
+
+
+def _as_message(given: object) -> Message:
+    """A message, or a mapping with `role` and `content`."""
+    if isinstance(given, Message):
+        return given
+    wanted = "Give a text, `Message(role, content)`, or a mapping with role and content"
+    if not isinstance(given, Mapping):
+        raise UsageError(f"a message is {given!r}", wanted)
+    try:
+        return msgspec.convert(dict(given), Message)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"a message cannot be read: {error}", wanted) from None

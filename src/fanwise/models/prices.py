@@ -7,7 +7,7 @@ reached. Who knows better gives a `Price` in the model's spec.
 The estimate has to be an upper bound, or a budget could be overspent:
 
 - input: a token for every 2 bytes, and 16 for each message around its text. Real texts have 3 to
-  4 bytes a token; only strings of rare symbols come near 2.
+  4 bytes a token; only strings of rare symbols come near 2. A document has as many as bytes.
 - output: `max_tokens`; without it the model's context window, where the price list knows it, else
   131,072. That is far more than most replies have, and it is reserved: so give `max_tokens`
   wherever a budget or a rate of tokens counts.
@@ -22,11 +22,13 @@ from typing import Any
 import msgspec
 
 from fanwise.core.outcome import Usage
-from fanwise.models.names import Price
-from fanwise.models.port import Request, Tokens
+from fanwise.models.names import PROVIDERS, Price
+from fanwise.models.port import File, Request, Tokens
 
 BYTES_A_TOKEN = 2
 TOKENS_A_MESSAGE = 16
+TOKENS_AN_IMAGE = 40_000
+"""Most providers take 2,000 at most; gpt-4o-mini counts 37,000 for a large one."""
 MOST_OUTPUT = 131_072
 
 _log = logging.getLogger(__name__)
@@ -69,12 +71,21 @@ def most(provider: str, model: str, request: Request, price: Price | None = None
 
 
 def most_input(request: Request) -> int:
-    """An upper bound for the tokens of the messages and the schema."""
+    """An upper bound for the tokens of the messages, the files, the tools and the schema."""
     texts = [message.content for message in request.messages]
     if request.schema is not None:
         texts.append(msgspec.json.encode(request.schema).decode())
+    texts += [msgspec.json.encode(tool).decode() for tool in request.tools]
+    texts += [msgspec.json.encode(m.calls).decode() for m in request.messages if m.calls]
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-    return -(-size // BYTES_A_TOKEN) + TOKENS_A_MESSAGE * len(texts)
+    files = sum(_most_of(file) for message in request.messages for file in message.files)
+    return -(-size // BYTES_A_TOKEN) + TOKENS_A_MESSAGE * len(texts) + files
+
+
+def _most_of(file: File) -> int:
+    if file.media_type.startswith("image/"):
+        return TOKENS_AN_IMAGE
+    return MOST_OUTPUT if file.data is None else len(file.data)
 
 
 def most_output(provider: str, model: str, request: Request) -> int:
@@ -95,7 +106,7 @@ def _listed(provider: str, model: str) -> Any | None:
         _log.warning("the price of %s:%s is unknown: genai-prices is missing", provider, model)
         return None
     try:
-        _, found = get_snapshot().find_provider_model(model, None, provider, None)
+        _, found = get_snapshot().find_provider_model(model, None, _listed_as(provider), None)
     except LookupError:
         _log.warning("the price of %s:%s is unknown: dollars are not counted", provider, model)
         return None
@@ -106,4 +117,9 @@ def _listed(provider: str, model: str) -> Any | None:
 def _provider(provider: str) -> Any:
     from genai_prices.data_snapshot import get_snapshot
 
-    return get_snapshot().find_provider(None, provider, None)
+    return get_snapshot().find_provider(None, _listed_as(provider), None)
+
+
+def _listed_as(provider: str) -> str:
+    known = PROVIDERS.get(provider)
+    return provider if known is None or known.prices is None else known.prices

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fanwise.models.names import Price, Spec, split
-from fanwise.models.port import Options, Role
+from fanwise.models.names import Price, SchemaMode, Spec, TokensField, split
+from fanwise.models.port import Effort, Options
 from fanwise.specs.model import Many, SpecModel
 from fanwise.specs.secrets import KEEP_OUT, in_address, in_data
 
@@ -20,12 +20,14 @@ class PriceSpec(SpecModel):
 
 
 class ModelSpec(SpecModel):
-    """`openai:gpt-5-mini`, or `{name, base_url, api_key_env, price}`."""
+    """`openai:gpt-5-mini`, or `{name, base_url, api_key_env, price, …}`."""
 
     name: str
     base_url: str | None = None
     api_key_env: str | None = None
     price: PriceSpec | None = None
+    max_tokens_field: TokensField | None = None
+    schema_mode: SchemaMode | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -54,24 +56,30 @@ class ModelSpec(SpecModel):
     def spec(self) -> Spec:
         """As `fanwise.models.connect` takes it."""
         price = None if self.price is None else Price(self.price.input, self.price.output)
-        return Spec(self.name, self.base_url, self.api_key_env, price)
+        return Spec(
+            self.name, self.base_url, self.api_key_env, price, self.max_tokens_field,
+            self.schema_mode,
+        )  # fmt: skip
 
 
 class MessageSpec(SpecModel):
     """One turn; its content is a template."""
 
-    role: Role
+    role: Literal["system", "user", "assistant"]
     content: str
 
 
 class OptionsSpec(SpecModel):
-    """`{temperature, top_p, max_tokens, stop, extra}`."""
+    """`{temperature, top_p, max_tokens, stop, extra, reasoning, logprobs, prompt_cache}`."""
 
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
     stop: Many[str] = ()
     extra: dict[str, Any] = Field(default_factory=dict)
+    reasoning: Effort | None = None
+    logprobs: int | None = Field(default=None, ge=0)
+    prompt_cache: bool = False
 
     @field_validator("stop", mode="before")
     @classmethod
@@ -88,4 +96,7 @@ class OptionsSpec(SpecModel):
 
     def options(self) -> Options:
         """As `fanwise.models.ask` takes them."""
-        return Options(self.temperature, self.top_p, self.max_tokens, self.stop, dict(self.extra))
+        return Options(
+            self.temperature, self.top_p, self.max_tokens, self.stop, dict(self.extra),
+            self.reasoning, self.logprobs, self.prompt_cache,
+        )  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -42,6 +42,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     finish_reason: str = "stop"
     refusal: bool = False
     """The text is a refusal, not content."""
+    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    """Tools that it calls after its text, each with its arguments."""
+    reasoning: str = ""
+    """What it thinks before its text."""
+    headers: dict[str, str] = {}
+    """Of an error."""
 
 
 Script = Iterable[Answer | str] | Callable[[dict[str, Any]], Answer | str]
@@ -51,9 +57,17 @@ class ScriptedServer:
     """`async with ScriptedServer(["yes", Answer(status=429, retry_after=2)]) as server:`
 
     Its address is `server.base_url`. The script is a list, or a function of the request's body.
+    `obeys`: the fields that bound its answers, others are ignored. `takes`: the ways to ask for a
+    schema that it accepts, others are answered with a 400 that takes nothing from the script.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(
+        self,
+        script: Script,
+        *,
+        obeys: Sequence[str] = ("max_completion_tokens", "max_tokens"),
+        takes: Sequence[str] = ("json_schema", "json_object", "tool"),
+    ) -> None:
         self.gate = Gate()
         """Closed: requests wait in it before the first byte of their answer."""
         self.midway = Gate()
@@ -73,6 +87,8 @@ class ScriptedServer:
         """What was served: a provider would bill it, whether anybody read it or not."""
         self.base_url = ""
         self._answer = script if callable(script) else _one_by_one(script)
+        self._obeys = obeys
+        self._takes = takes
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self._less = asyncio.Event()
@@ -156,7 +172,7 @@ class ScriptedServer:
             await asyncio.wait([answer, gone])
 
     async def _respond(self, connection: Connection, body: dict[str, Any]) -> bool:
-        given = self._answer(body)
+        given = self._not_taken(body) or self._answer(body)
         answer = Answer(text=given) if isinstance(given, str) else given
         await asyncio.sleep(answer.first_byte_s)
         await self.gate.pass_through()
@@ -169,16 +185,26 @@ class ScriptedServer:
             return await self._stream(connection, answer, body)
         return await self._at_once(connection, answer, body)
 
+    def _not_taken(self, body: dict[str, Any]) -> Answer | None:
+        way = (body.get("response_format") or {}).get("type")
+        if way is not None and way not in self._takes:
+            return Answer(status=400, message=f"response_format of type {way} is not supported")
+        if "tools" in body and "tool" not in self._takes:
+            return Answer(status=400, message="this model does not support tools")
+        return None
+
     async def _refuse(self, connection: Connection, answer: Answer) -> None:
-        headers = {} if answer.retry_after is None else {"Retry-After": f"{answer.retry_after:g}"}
+        headers = dict(answer.headers)
+        if answer.retry_after is not None:
+            headers["Retry-After"] = f"{answer.retry_after:g}"
         body = _error(answer.status, answer.message, answer.code)
         await connection.send_json(answer.status, body, headers)
 
     async def _at_once(self, connection: Connection, answer: Answer, body: dict[str, Any]) -> bool:
-        words, reason = _words(answer, body)
+        words, reason = self._words(answer, body)
         await asyncio.sleep(answer.chunk_s * len(words))
         self.output_tokens += len(words)
-        message = {"role": "assistant", _field(answer): "".join(words)}
+        message = {"role": "assistant", _field(answer): "".join(words), **_more(answer)}
         choice = {"index": 0, "message": message, "finish_reason": reason}
         complete = _completion(body, "chat.completion", [choice])
         if answer.usage:
@@ -186,9 +212,21 @@ class ScriptedServer:
         await connection.send_json(200, complete)
         return True
 
+    def _words(self, answer: Answer, body: dict[str, Any]) -> tuple[list[str], str]:
+        """The text in tokens: words with the space before them; not more than were asked for."""
+        parts = answer.text.split(" ")
+        words = [parts[0], *(f" {part}" for part in parts[1:])]
+        most = next((body[name] for name in self._obeys if name in body), None)
+        if most is not None and len(words) > most:
+            return words[:most], "length"
+        return words, "tool_calls" if answer.calls else answer.finish_reason
+
     async def _stream(self, connection: Connection, answer: Answer, body: dict[str, Any]) -> bool:
         await connection.begin_events()
-        words, reason = _words(answer, body)
+        words, reason = self._words(answer, body)
+        if answer.reasoning:
+            thought = {"reasoning_content": answer.reasoning}
+            await connection.send_event(_chunk(body, thought, None))
         for number, word in enumerate(words):
             if number == answer.break_after:
                 connection.cut()
@@ -196,9 +234,12 @@ class ScriptedServer:
             if number:
                 await asyncio.sleep(answer.chunk_s)
             self.output_tokens += 1
-            await connection.send_event(_chunk(body, {_field(answer): word}, None))
+            await connection.send_event(_chunk(body, {_field(answer): word}, None, word))
             if number == 0:
                 await self.midway.pass_through()
+        for index, (name, arguments) in enumerate(answer.calls):
+            for delta in _call_deltas(index, name, arguments):
+                await connection.send_event(_chunk(body, delta, None))
         await connection.send_event(_chunk(body, {}, reason))
         if answer.usage:
             last = _completion(body, "chat.completion.chunk", [])
@@ -212,16 +253,6 @@ def _one_by_one(answers: Iterable[Answer | str]) -> Callable[[dict[str, Any]], A
     left: Iterator[Answer | str] = iter(answers)
     spent = Answer(status=400, message="the script has no answer left")
     return lambda _: next(left, spent)
-
-
-def _words(answer: Answer, body: dict[str, Any]) -> tuple[list[str], str]:
-    """The text in tokens: words with the space before them; not more than were asked for."""
-    parts = answer.text.split(" ")
-    words = [parts[0], *(f" {part}" for part in parts[1:])]
-    most = body.get("max_completion_tokens", body.get("max_tokens"))
-    if most is not None and len(words) > most:
-        return words[:most], "length"
-    return words, answer.finish_reason
 
 
 def _field(answer: Answer) -> str:
@@ -243,8 +274,39 @@ def _completion(body: dict[str, Any], kind: str, choices: list[Any]) -> dict[str
     return {"id": "s", "object": kind, "created": 0, "model": body["model"], "choices": choices}
 
 
-def _chunk(body: dict[str, Any], delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+def _call_deltas(index: int, name: str, arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """As providers send a call: first who is called, then the arguments in two pieces."""
+    text = msgspec.json.encode(arguments).decode()
+    head = {"id": f"call-{index}", "type": "function", "function": {"name": name, "arguments": ""}}
+    pieces: list[dict[str, Any]] = [head]
+    pieces += [{"function": {"arguments": part}} for part in (text[:5], text[5:])]
+    for piece in pieces:
+        yield {"tool_calls": [{"index": index, **piece}]}
+
+
+def _more(answer: Answer) -> dict[str, Any]:
+    """What a message that comes at once has beside its text."""
+    more: dict[str, Any] = {"reasoning_content": answer.reasoning} if answer.reasoning else {}
+    if answer.calls:
+        more["tool_calls"] = [
+            {
+                "id": f"call-{index}",
+                "type": "function",
+                "function": {"name": name, "arguments": msgspec.json.encode(arguments).decode()},
+            }
+            for index, (name, arguments) in enumerate(answer.calls)
+        ]
+    return more
+
+
+def _chunk(
+    body: dict[str, Any], delta: dict[str, Any], reason: str | None, token: str | None = None
+) -> dict[str, Any]:
+    choice: dict[str, Any] = {"index": 0, "delta": delta, "finish_reason": reason}
+    if token is not None and body.get("logprobs"):
+        others = [{"token": f"{token}{n}", "logprob": -n} for n in range(body["top_logprobs"])]
+        told = {"token": token, "logprob": -0.5, "top_logprobs": others}
+        choice["logprobs"] = {"content": [told]}
     return _completion(body, "chat.completion.chunk", [choice])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 from fanwise.core.outcome import Usage
 from fanwise.errors import ModelNotReady, ModelUnreachable
@@ -77,8 +78,8 @@ class LocalModel:
         server = servers.running(self._place)
         if server is None:
             return 0
-        client = (await client_for(await server.ready())).client
-        slots = await client.get(f"{server.address}/slots", cast_to=object)
+        wire: Any = await client_for(await server.ready())
+        slots = await wire.client.get(f"{server.address}/slots", cast_to=object)
         return sum(slot["is_processing"] for slot in slots)
 
     async def close(self) -> None:

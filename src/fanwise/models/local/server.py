@@ -30,8 +30,8 @@ import tempfile
 from pathlib import Path
 
 from fanwise.errors import ModelNotStarted
-from fanwise.models.clients import Endpoint
 from fanwise.models.local.settings import Place
+from fanwise.models.wires.wire import Endpoint
 from fanwise.processes.guard import guard
 from fanwise.processes.guard_program import VARIABLE
 

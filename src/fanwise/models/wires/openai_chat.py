@@ -1,0 +1,321 @@
+"""Chat completions, over the official `openai` client: OpenAI, and all that speak as it does.
+
+pydantic-ai's model for them was measured first: 2.0 x the start and 1.7 x the CPU of a call with
+the SDK alone, most of it for events of single tokens that nobody reads here (`python -m bench
+models`). So this family, which most calls go to, is read from the SDK's stream directly, as plain
+dicts; all others go through pydantic-ai.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from json import JSONDecodeError
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from fanwise.errors import ModelError, ModelQuota, ModelRefused, ModelUnreachable, UsageError
+from fanwise.models.finish import FILTERED
+from fanwise.models.names import PROVIDERS, SchemaMode
+from fanwise.models.port import File, Message, Request, Schema, TokenProbability, Tokens, Tool
+from fanwise.models.wires.wire import (
+    IN_WORDS,
+    OUTPUT_TOOL,
+    Endpoint,
+    Problem,
+    Reading,
+    kind_of_status,
+    retry_after,
+    words_of,
+)
+
+AZURE_VERSION = "2024-10-21"
+OURS: Mapping[str, str] = {
+    "model": "Connect another model",
+    "messages": "Give them as the prompt",
+    "tools": "Give `tools` of the request",
+    "response_format": "Give `schema` of the request",
+    "max_tokens": "Give `max_tokens` of the options",
+    "max_completion_tokens": "Give `max_tokens` of the options",
+    "seed": "Give `seed` of the request",
+    "stream": "Replies are always streamed",
+    "stream_options": "Replies are always streamed",
+    "n": "Ask several times",
+}
+"""Fields of the request that `extra` may not set, and what to do instead."""
+_QUOTA = re.compile("quota|billing|credit|spend_limit|usage_limit")
+_THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
+_NOT_STRICT = {
+    "minLength", "maxLength", "minProperties", "maxProperties", "patternProperties", "allOf", "not",
+    "propertyNames", "uniqueItems", "contains", "dependentRequired", "if", "prefixItems",
+}  # fmt: skip
+"""What OpenAI's strict mode does not take."""
+
+
+class OpenAIChat:
+    """One endpoint in one event loop."""
+
+    def __init__(self, endpoint: Endpoint, silence_s: float) -> None:
+        from openai import AsyncAzureOpenAI, AsyncOpenAI
+
+        url, key = endpoint.base_url, endpoint.key or "no-key"  # the SDK refuses to send nothing
+        if endpoint.scheme == "azure" and "/openai/v1" not in (url or ""):
+            self.client: AsyncOpenAI = AsyncAzureOpenAI(
+                azure_endpoint=url or "", api_key=key, api_version=AZURE_VERSION, max_retries=0,
+                timeout=silence_s,
+            )  # fmt: skip
+        else:
+            self.client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=silence_s)
+        self._endpoint = endpoint
+        own = endpoint.scheme == "azure" or urlsplit(url or "").hostname in (None, "api.openai.com")
+        self._most = endpoint.max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
+
+    def first_mode(self) -> SchemaMode:
+        provider = PROVIDERS.get(self._endpoint.scheme)
+        return "json_schema" if provider is None else provider.schema_mode
+
+    async def read(self, request: Request, reading: Reading, mode: SchemaMode) -> None:
+        from openai import AsyncStream
+
+        body = self._body(request, mode)
+        headers = body.pop("extra_headers", {})
+        usage: Mapping[str, Any] = {}
+        ended = False
+        async with await self.client.post(
+            "/chat/completions",
+            cast_to=object,
+            body=body,
+            options={"headers": headers},
+            stream=True,
+            stream_cls=AsyncStream[object],
+        ) as stream:
+            try:
+                async for chunk in stream:
+                    assert isinstance(chunk, dict)
+                    usage = chunk.get("usage") or usage
+                    _take(chunk, reading)
+                ended = reading.model is not None or reading.first_token_s is not None
+            finally:
+                if usage:
+                    known = ended or reading.finish_reason is not None
+                    reading.tokens = _tokens(usage, known=known)
+        if not ended:
+            raise EmptyStream
+        _finish(reading, request, mode)
+
+    def problem(self, error: Exception) -> Problem | None:
+        """The SDK's errors, and a stream that is none."""
+        import httpx2
+        import openai
+
+        if isinstance(error, EmptyStream | JSONDecodeError):
+            return Problem(ModelUnreachable, f"the answer is no stream of events: {error}")
+        if not isinstance(error, openai.APIError):
+            return None
+        text, cause = words_of(error.body, error.message), error.__cause__
+        if isinstance(error, openai.APIStatusError):
+            status = error.status_code
+            after = retry_after(error.response.headers)
+            return Problem(_kind(error, status), text, status, after, unbilled=True)
+        if isinstance(error, openai.APIConnectionError):
+            unsent = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+            return Problem(ModelUnreachable, text, unbilled=isinstance(cause, unsent))
+        return Problem(_kind(error, _status_in_stream(error)), text)
+
+    async def close(self) -> None:
+        await self.client.close()
+
+    def _body(self, request: Request, mode: SchemaMode) -> dict[str, Any]:
+        options = request.options
+        body: dict[str, Any] = {
+            "model": self._endpoint.model,
+            "messages": [_message(each) for each in request.messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+            self._most: options.max_tokens,
+            "stop": list(options.stop) or None,
+            "seed": request.seed,
+            "reasoning_effort": options.reasoning,
+            "logprobs": None if options.logprobs is None else True,
+            "top_logprobs": options.logprobs or None,
+            "tools": [_tool(each) for each in request.tools] or None,
+        }
+        if request.schema is not None:
+            _ask_for(request.schema, mode, body)
+        body = {name: value for name, value in body.items() if value is not None}
+        return body | _extra(options.extra)
+
+
+class EmptyStream(Exception):
+    """The server said 200, and then nothing."""
+
+
+def _extra(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Any field of the request, but for those that have a place of their own."""
+    extra = {name.removeprefix("openai_"): value for name, value in given.items()}
+    extra |= extra.pop("extra_body", None) or {}
+    for name in extra:
+        if name in OURS:
+            raise UsageError(f"extra has {name!r}", OURS[name])
+    return extra
+
+
+def _message(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
+    if message.calls:
+        calls = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": msgspec.json.encode(call.arguments).decode(),
+                },
+            }
+            for call in message.calls
+        ]
+        return {"role": message.role, "content": message.content or None, "tool_calls": calls}
+    if message.files:
+        text = {"type": "text", "text": message.content}
+        return {"role": message.role, "content": [text, *map(_file, message.files)]}
+    return {"role": message.role, "content": message.content}
+
+
+def _file(file: File) -> dict[str, Any]:
+    data = b64encode(file.data or b"").decode()
+    url = file.url or f"data:{file.media_type};base64,{data}"
+    if file.media_type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": url}}
+    if file.url is not None:
+        raise UsageError(
+            f"chat completions take no {file.media_type} by its URL", "Give its path or its bytes"
+        )
+    return {"type": "file", "file": {"filename": "file", "file_data": url}}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    return {"type": "function", "function": msgspec.to_builtins(tool)}
+
+
+def _ask_for(schema: Schema, mode: SchemaMode, body: dict[str, Any]) -> None:
+    if mode == "json_schema":
+        named: dict[str, Any] = {"name": OUTPUT_TOOL, "schema": schema}
+        if _is_strict(schema):
+            named["strict"] = True
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+        return
+    if mode == "tool":
+        output = _tool(Tool(OUTPUT_TOOL, "Give the answer.", schema))
+        forced = {"type": "function", "function": {"name": OUTPUT_TOOL}}
+        body["tool_choice"] = "required" if body["tools"] else forced
+        body["tools"] = [*(body["tools"] or ()), output]
+        return
+    if mode == "json_object":
+        body["response_format"] = {"type": "json_object"}
+    words = IN_WORDS.format(schema=msgspec.json.encode(schema).decode())
+    body["messages"] = [{"role": "system", "content": words}, *body["messages"]]
+
+
+def _is_strict(schema: Any) -> bool:
+    """Whether OpenAI would take it with `strict`: all is required, nothing may be added."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, dict):
+        return True
+    if schema.get("type") == "object":
+        members = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False:
+            return False
+        if set(schema.get("required", ())) != set(members):
+            return False
+    elif not schema.keys() & {"type", "enum", "const", "anyOf", "$ref"}:
+        return False
+    if not _NOT_STRICT.isdisjoint(schema):
+        return False
+    inner = [schema[name] for name in ("items", "anyOf") if name in schema]
+    named = [schema[name] for name in ("properties", "$defs") if name in schema]
+    return _is_strict(inner) and all(_is_strict(list(each.values())) for each in named)
+
+
+def _take(chunk: Mapping[str, Any], reading: Reading) -> None:
+    reading.model = chunk.get("model") or reading.model
+    for choice in (chunk.get("choices") or ())[:1]:
+        delta = choice.get("delta") or {}
+        text = delta.get("content")
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        refusal, calls = delta.get("refusal"), delta.get("tool_calls")
+        if text or thought or refusal or calls:
+            reading.begun()
+        if isinstance(text, str):
+            reading.add(text)
+        if isinstance(thought, str):
+            reading.reasoning += thought
+        for call in calls or ():
+            _take_call(call, reading)
+        for told in (choice.get("logprobs") or {}).get("content") or ():
+            reading.logprobs.append(_probability(told))
+        reason = choice.get("finish_reason")
+        if reason:
+            reading.finish_reason = "tool_call" if reason == "tool_calls" else reason
+        if refusal:
+            reading.add(refusal)
+            reading.refused = True
+
+
+def _take_call(call: Mapping[str, Any], reading: Reading) -> None:
+    """The id and the name come once, the arguments in pieces."""
+    function = call.get("function") or {}
+    made = reading.calls.setdefault(call.get("index") or 0, ["", "", ""])
+    made[0] = call.get("id") or made[0]
+    made[1] = function.get("name") or made[1]
+    made[2] += function.get("arguments") or ""
+
+
+def _probability(told: Mapping[str, Any]) -> TokenProbability:
+    others = {other["token"]: other["logprob"] for other in told.get("top_logprobs") or ()}
+    return TokenProbability(told["token"], told["logprob"], others)
+
+
+def _tokens(usage: Mapping[str, Any], *, known: bool) -> Tokens:
+    inside, outside = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    cached = (inside or {}).get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0
+    thought = (outside or {}).get("reasoning_tokens") or 0
+    output = usage.get("completion_tokens") if known else None
+    return Tokens(usage.get("prompt_tokens"), output, cached, thought)
+
+
+def _finish(reading: Reading, request: Request, mode: SchemaMode) -> None:
+    """What can be said only at the end: a refusal, thoughts in the text, the reply as a call."""
+    if reading.refused:
+        reading.finish_reason = FILTERED
+    thought = _THOUGHT.match(reading.text)
+    if thought is not None:
+        reading.reasoning += thought[1].strip()
+        reading.text = reading.text[thought.end() :]
+    if request.schema is not None and mode == "tool":
+        reading.take_output_call()
+
+
+def _kind(error: Any, status: int | None) -> type[ModelError]:
+    named = f"{error.code} {error.type}"
+    if error.code == FILTERED:
+        return ModelRefused
+    if status == 402 or _QUOTA.search(named):
+        return ModelQuota
+    return kind_of_status(status)
+
+
+def _status_in_stream(error: Any) -> int | None:
+    """What the same error has for a status outside of a stream."""
+    code, kind = str(error.code), f"{error.code} {error.type}"
+    if code.isdigit():
+        return int(code)  # gateways send the status itself
+    if "rate_limit" in kind or "too_many_requests" in kind:
+        return 429
+    return 503 if any(word in kind for word in ("server_error", "overloaded", "unavail")) else None

@@ -1,0 +1,291 @@
+"""All other families, through pydantic-ai: Anthropic, Google, Vertex, Mistral, OpenAI's responses.
+
+Their wires differ too much to keep up with here: pydantic-ai does that, and its errors are typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from fanwise.errors import (
+    ModelError,
+    ModelOverloaded,
+    ModelQuota,
+    ModelRateLimited,
+    ModelRefused,
+    ModelRejected,
+    ModelUnreachable,
+    UsageError,
+)
+from fanwise.models.finish import FILTERED
+from fanwise.models.names import SchemaMode
+from fanwise.models.port import File, Message, Options, Request, TokenProbability, Tokens, Tool
+from fanwise.models.wires.answers import answers_closed
+from fanwise.models.wires.wire import (
+    OUTPUT_TOOL,
+    Problem,
+    Reading,
+    kind_of_status,
+    retry_after,
+    words_of,
+)
+
+_OURS = {"max_tokens", "temperature", "top_p", "stop_sequences", "seed", "max_retries"}
+_LOGPROBS: Mapping[str, tuple[str, str]] = {
+    "google": ("google_logprobs", "google_top_logprobs"),
+    "vertex": ("google_logprobs", "google_top_logprobs"),
+    "openai-responses": ("openai_logprobs", "openai_top_logprobs"),
+}
+"""The settings that ask for them; other families here have none."""
+
+
+class PydanticAI:
+    """One endpoint in one event loop. `known`: the names of the settings that its model takes."""
+
+    def __init__(
+        self, scheme: str, model: Any, known: set[str], close: Callable[[], Awaitable[Any]]
+    ) -> None:
+        self.model = model
+        self._close = close
+        self._scheme = scheme
+        self._known = known - model.unsupported_settings
+
+    def first_mode(self) -> SchemaMode:
+        native = self.model.profile.get("supports_json_schema_output", False)
+        return "json_schema" if native else "json_object"
+
+    async def read(self, request: Request, reading: Reading, mode: SchemaMode) -> None:
+        from pydantic_ai.direct import model_request_stream
+        from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
+
+        async with (
+            answers_closed(),
+            model_request_stream(
+                self.model,
+                _messages(request),
+                model_settings=self._settings(request),
+                model_request_parameters=_parameters(request, mode),
+                instrument=False,
+            ) as stream,
+        ):
+            ended = False
+            try:
+                async for event in stream:
+                    reading.begun()
+                    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                        reading.add(event.part.content)
+                    delta = event.delta if isinstance(event, PartDeltaEvent) else None
+                    if isinstance(delta, TextPartDelta):
+                        reading.add(delta.content_delta)
+                ended = True
+            finally:
+                _take(stream.get(), reading, ended=ended)
+        if request.schema is not None and mode == "tool":
+            reading.take_output_call()
+
+    def problem(self, error: Exception) -> Problem | None:
+        from pydantic_ai import exceptions as theirs
+
+        refused = getattr(error, "provider_error_code", None) == FILTERED
+        if isinstance(error, theirs.ContentFilterError) or refused:
+            kind: type[ModelError] = ModelRefused
+        elif isinstance(error, theirs.ModelAPIError | theirs.UnexpectedModelBehavior):
+            kind = _kind(error)
+        else:
+            return None
+        status = getattr(error, "status_code", None)
+        text = words_of(getattr(error, "body", None), str(getattr(error, "message", error)))
+        after = retry_after(getattr(error, "headers", None))
+        unsent = getattr(error, "phase", None) in ("pool", "connect")
+        served = getattr(error, "in_stream", False) or (status is None and not unsent)
+        told = getattr(error, "retry_after", None) if after is None else after
+        return Problem(kind, text, status, told, unbilled=not served)
+
+    async def close(self) -> None:
+        await self._close()
+
+    def _settings(self, request: Request) -> Any:
+        options = request.options
+        given = {
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+            "max_tokens": options.max_tokens,
+            "stop_sequences": list(options.stop) or None,
+            "seed": request.seed,
+            "max_retries": 0,
+            "cache": options.prompt_cache or None,
+        }
+        settings = {name: value for name, value in given.items() if value is not None}
+        return settings | self._reasoning(options) | self._logprobs(options) | self._extra(options)
+
+    def _reasoning(self, options: Options) -> dict[str, Any]:
+        if options.reasoning is None:
+            return {}
+        profile = self.model.profile
+        if not (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
+            raise UsageError(f"{self.model.model_name} does not reason", "Leave out `reasoning`")
+        return {"thinking": False if options.reasoning == "none" else options.reasoning}
+
+    def _logprobs(self, options: Options) -> dict[str, Any]:
+        if options.logprobs is None:
+            return {}
+        if self._scheme not in _LOGPROBS:
+            raise UsageError(f"{self._scheme} gives no logprobs", "Leave out `logprobs`")
+        asked, alternatives = _LOGPROBS[self._scheme]
+        return {asked: True} | ({alternatives: options.logprobs} if options.logprobs else {})
+
+    def _extra(self, options: Options) -> dict[str, Any]:
+        """pydantic-ai's settings by their names; any other is a field of the request's body."""
+        settings: dict[str, Any] = {}
+        body: dict[str, Any] = {}
+        for name, value in options.extra.items():
+            if name in _OURS:
+                raise UsageError(f"extra has {name!r}", "Give it in the options or the request")
+            (settings if name in self._known else body)[name] = value
+        if not body:
+            return settings
+        if "extra_body" not in self._known:
+            raise UsageError(
+                f"{self._scheme} does not take {', '.join(map(repr, body))} in extra",
+                "Use the names of pydantic-ai's settings for this provider",
+            )
+        return settings | {"extra_body": {**body, **settings.pop("extra_body", {})}}
+
+
+def _kind(error: Exception) -> type[ModelError]:
+    from pydantic_ai import exceptions as theirs
+
+    table: list[tuple[type[Exception], type[ModelError]]] = [
+        (theirs.ModelQuotaExceededError, ModelQuota),
+        (theirs.ModelRateLimitError, ModelRateLimited),
+        (theirs.ModelUnavailableError, ModelOverloaded),
+        (theirs.ModelServerError, ModelOverloaded),
+        (theirs.ModelConnectionError, ModelUnreachable),
+        (theirs.ModelRequestTimeout, ModelUnreachable),
+        (theirs.ModelRequestRejectedError, ModelRejected),
+    ]
+    for their_kind, kind in table:
+        if isinstance(error, their_kind):
+            return kind
+    return kind_of_status(getattr(error, "status_code", None))
+
+
+def _take(response: Any, reading: Reading, *, ended: bool) -> None:
+    from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart
+
+    texts, details = [], response.provider_details or {}
+    probabilities = details.get("logprobs") or ()
+    for place, part in enumerate(response.parts):
+        if isinstance(part, TextPart):
+            texts.append(part.content)
+            probabilities = probabilities or (part.provider_details or {}).get("logprobs") or ()
+        elif isinstance(part, ThinkingPart):
+            reading.reasoning += part.content
+        elif isinstance(part, ToolCallPart):
+            reading.calls[place] = [part.tool_call_id, part.tool_name, part.args_as_json_str()]
+    reading.text = "".join(texts) or str(details.get("refusal", ""))
+    reading.finish_reason = response.finish_reason
+    reading.model = response.model_name
+    reading.logprobs = [*_probabilities(probabilities)]
+    usage = response.usage
+    if usage.input_tokens or usage.output_tokens:
+        output = usage.output_tokens if ended or response.finish_reason is not None else None
+        thought = usage.details.get("reasoning_tokens") or usage.details.get("thoughts_tokens") or 0
+        reading.tokens = Tokens(usage.input_tokens, output, usage.cache_read_tokens, thought)
+
+
+def _probabilities(told: Any) -> list[TokenProbability]:
+    """OpenAI's list, or Google's two of them side by side."""
+    if isinstance(told, Mapping):
+        chosen, others = told.get("chosen_candidates") or (), told.get("top_candidates") or ()
+        pairs = zip(chosen, [*others] or [{}] * len(chosen), strict=False)
+        return [
+            TokenProbability(
+                one["token"],
+                one["log_probability"],
+                {each["token"]: each["log_probability"] for each in top.get("candidates") or ()},
+            )
+            for one, top in pairs
+        ]
+    return [
+        TokenProbability(
+            one["token"],
+            one["logprob"],
+            {each["token"]: each["logprob"] for each in one.get("top_logprobs") or ()},
+        )
+        for one in told
+    ]
+
+
+def _messages(request: Request) -> list[Any]:
+    """Turns of one side that follow each other are one message there."""
+    from pydantic_ai import messages as theirs
+
+    names = {call.id: call.name for message in request.messages for call in message.calls}
+    found: list[Any] = []
+    for message in request.messages:
+        if message.role == "assistant":
+            texts = [theirs.TextPart(message.content)] if message.content else []
+            calls = [theirs.ToolCallPart(c.name, c.arguments, c.id) for c in message.calls]
+            found.append(theirs.ModelResponse(parts=[*texts, *calls]))
+            continue
+        part = _part(message, names)
+        if found and isinstance(found[-1], theirs.ModelRequest):
+            found[-1] = theirs.ModelRequest(parts=[*found[-1].parts, part])
+        else:
+            found.append(theirs.ModelRequest(parts=[part]))
+    return found
+
+
+def _part(message: Message, names: Mapping[str, str]) -> Any:
+    from pydantic_ai import messages as theirs
+
+    if message.role == "system":
+        return theirs.SystemPromptPart(message.content)
+    if message.role == "tool":
+        called = message.call_id or ""
+        return theirs.ToolReturnPart(names.get(called, called), message.content, called)
+    if message.files:
+        return theirs.UserPromptPart([message.content, *map(_file, message.files)])
+    return theirs.UserPromptPart(message.content)
+
+
+def _file(file: File) -> Any:
+    from pydantic_ai import messages as theirs
+
+    if file.data is not None:
+        return theirs.BinaryContent(file.data, media_type=file.media_type)
+    image = file.media_type.startswith("image/")
+    url: Any = theirs.ImageUrl if image else theirs.DocumentUrl
+    return url(file.url or "", media_type=file.media_type)
+
+
+def _parameters(request: Request, mode: SchemaMode) -> Any:
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+
+    tools = [_definition(t) for t in request.tools]
+    if request.schema is None:
+        return ModelRequestParameters(function_tools=tools)
+    if mode == "tool":
+        output = _definition(Tool(OUTPUT_TOOL, "Give the answer.", request.schema), kind="output")
+        return ModelRequestParameters(
+            function_tools=tools, output_mode="tool", output_tools=[output], allow_text_output=False
+        )
+    return ModelRequestParameters(
+        function_tools=tools,
+        output_mode="native" if mode == "json_schema" else "prompted",
+        output_object=OutputObjectDefinition(json_schema=request.schema, name=OUTPUT_TOOL),
+    )
+
+
+def _definition(tool: Tool, kind: Any = "function") -> Any:
+    from pydantic_ai.tools import ToolDefinition
+
+    return ToolDefinition(
+        name=tool.name,
+        parameters_json_schema=tool.parameters,
+        description=tool.description,
+        kind=kind,
+    )

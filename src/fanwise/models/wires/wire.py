@@ -1,0 +1,160 @@
+"""What every family of providers has to do: one streamed attempt, its errors in our words.
+
+Always a stream, also where only the end is wanted: several servers go on generating, and
+charging, after the client of a non-streamed request has gone. Leaving the stream closes the
+connection, so a cancelled call frees the server at its next token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import NamedTuple, Protocol, get_args
+
+import msgspec
+
+from fanwise.errors import (
+    ModelError,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelRejected,
+    ModelUnreachable,
+)
+from fanwise.kernel import meter
+from fanwise.models import pieces
+from fanwise.models.names import SchemaMode
+from fanwise.models.port import Request, TokenProbability, Tokens
+
+MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
+OUTPUT_TOOL = "reply"
+"""The tool whose arguments are the reply, where a schema is asked for as a tool call."""
+IN_WORDS = "Answer only with JSON that matches this schema, and with nothing around it:\n\n{schema}"
+
+
+class Endpoint(NamedTuple):
+    """Where a model is, and by which key it is reached."""
+
+    scheme: str
+    model: str
+    base_url: str | None
+    key: str | None
+    max_tokens_field: str | None = None
+    schema_mode: SchemaMode | None = None
+
+    def __repr__(self) -> str:
+        """Without the key: a traceback with its locals may go anywhere."""
+        return f"<Endpoint {self.scheme}:{self.model} at {self.base_url}>"
+
+
+class Problem(NamedTuple):
+    """What an SDK's error says, in our words."""
+
+    kind: type[ModelError]
+    text: str
+    status: int | None = None
+    retry_after: float | None = None
+    unbilled: bool = False
+    """An error in place of an answer, or nothing was sent: it cost nothing."""
+
+
+class Reading:
+    """What has come so far; it stays here when the stream breaks."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.reasoning = ""
+        self.calls: dict[int, list[str]] = {}
+        """By their place in the answer: id, name, and arguments as JSON."""
+        self.logprobs: list[TokenProbability] = []
+        self.tokens = Tokens()
+        """Of a stream that broke, the output is unknown: what was told is what it was so far."""
+        self.first_token_s: float | None = None
+        self.finish_reason: str | None = None
+        self.refused = False
+        """The text is the model's refusal."""
+        self.model: str | None = None
+        self._clock = asyncio.get_running_loop().time
+        self._began = self._clock()
+
+    def begun(self) -> None:
+        """The first token is here, of text, thought or call."""
+        if self.first_token_s is None:
+            self.first_token_s = self._clock() - self._began
+            meter.first_token(self.first_token_s)
+
+    def add(self, text: str) -> None:
+        """A piece of the text."""
+        self.text += text
+        pieces.emit(text)
+
+    def take_output_call(self) -> None:
+        """The reply was asked for as a call of `OUTPUT_TOOL`: its arguments are the text."""
+        for place, (_, name, arguments) in list(self.calls.items()):
+            if name == OUTPUT_TOOL:
+                self.text = arguments
+                del self.calls[place]
+        if not self.calls and self.finish_reason == "tool_call":
+            self.finish_reason = "stop"
+
+    @property
+    def ran_s(self) -> float:
+        """Seconds since the request."""
+        return self._clock() - self._began
+
+
+class Wire(Protocol):
+    """A client of one endpoint, in one event loop."""
+
+    async def read(self, request: Request, reading: Reading, mode: SchemaMode) -> None:
+        """Send the request, and read to the end. Cancelling closes the connection."""
+
+    def first_mode(self) -> SchemaMode:
+        """How this model is asked for a schema first."""
+
+    def problem(self, error: Exception) -> Problem | None:
+        """What this error means; None for one that is not the provider's doing."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+def kind_of_status(status: int | None) -> type[ModelError]:
+    """Without a status: a stream that made no sense."""
+    if status is None:
+        return ModelUnreachable
+    if status == 429:
+        return ModelRateLimited
+    return ModelOverloaded if status >= 500 or status == 408 else ModelRejected
+
+
+def retry_after(headers: Mapping[str, str] | None) -> float | None:
+    """Seconds, in all their forms: `retry-after-ms`, seconds, fractions of them, or a date."""
+    found = {name.lower(): value for name, value in (headers or {}).items()}
+    for name, scale in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(found[name]) / scale
+        except (KeyError, ValueError):
+            continue
+        if isfinite(seconds) and seconds >= 0:
+            return seconds
+    try:
+        then = parsedate_to_datetime(found["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())
+
+
+def words_of(body: object, fallback: str) -> str:
+    """The provider's own words in an error's body, if it had some."""
+    if isinstance(body, str):  # Mistral's comes as it was sent
+        try:
+            body = msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            return fallback
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    message = inner.get("message") if isinstance(inner, dict) else None
+    return str(message) if message else fallback
