@@ -128,8 +128,9 @@ if not TYPE_CHECKING:  # else every name that is misspelt would be an `object` t
         from importlib import import_module
 
         home = import_module(_HOMES[name])
-        # `fanwise.optimize` is a package too, and can be called: see there.
-        value: object = home if home.__name__ == f"{__name__}.{name}" else getattr(home, name)
+        value: object = getattr(home, name)
+        if home.__name__ == f"{__name__}.{name}":
+            value = home  # `fanwise.optimize` is a package too, and can be called: see there
         globals()[name] = value
         return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import stat
@@ -68,9 +69,13 @@ def test_a_new_journal_is_private_whatever_the_umask(mask: int, tmp_path: Path) 
 
 
 def test_files_kept_beside_the_journal_are_in_a_private_folder(tmp_path: Path) -> None:
-    with umask(0), open_run("r") as run, files_of(run) as folder:
-        assert folder == tmp_path / ".fanwise" / "journal.db.files" / "r"
-        assert (mode(folder), mode(folder.parent)) == (0o700, 0o700)
+    async def main() -> None:
+        async with open_run("r") as run, files_of(run) as folder:
+            assert folder == tmp_path / ".fanwise" / "journal.db.files" / "r"
+            assert (mode(folder), mode(folder.parent)) == (0o700, 0o700)
+
+    with umask(0):
+        asyncio.run(main())
 
 
 def test_an_earlier_journal_is_closed_to_others_when_it_is_next_written_and_that_is_said_once(

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fanwise.kernel.confined.running import scratch_folder
+from fanwise.kernel.confined.running import _scratch
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.target import Target
@@ -255,7 +255,7 @@ def test_home_and_temporary_files_are_of_one_run_and_keys_do_not_pass(
 def test_what_a_killed_run_leaves_goes_with_its_pool(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "user")
     with WorkspacePool(repo, slots=1) as pool, pool.workspace() as workspace:
-        left = scratch_folder(workspace)
+        left = _scratch(workspace.root)
         folder = left.__enter__()
         assert (folder / "home").is_dir()
     assert not folder.exists()

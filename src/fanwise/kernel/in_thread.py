@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from typing import ParamSpec, TypeVar
 
 from fanwise.kernel.scope import current
@@ -22,6 +22,19 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
     """Call it in a thread; a cancellation waits for its end."""
     async with threads_here() as threads:
         return await threads.run(functools.partial(function, *args, **options))
+
+
+@asynccontextmanager
+async def thread_context(manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """Enter and leave it in a thread: a folder, which may take long to remove.
+
+    It is left whatever happens, also if this is cancelled while it is entered.
+    """
+    stack = ExitStack()
+    try:
+        yield await in_thread(stack.enter_context, manager)
+    finally:
+        await in_thread(stack.close)
 
 
 @asynccontextmanager

@@ -9,20 +9,24 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 from fanwise.core.paths import path_part
 from fanwise.journal.port import Journal
+from fanwise.kernel.in_thread import thread_context
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of
 from fanwise.private_files import make_folder
 
 
-@contextmanager
-def files_of(run: Run) -> Iterator[Path]:
+def files_of(run: Run) -> AbstractAsyncContextManager[Path]:
     """The folder of a run, or of the step of a workflow that this is."""
-    kept = kept_files(run)
+    return thread_context(_files(kept_files(run)))
+
+
+@contextmanager
+def _files(kept: Path | None) -> Iterator[Path]:
     if kept is not None:
         make_folder(kept)
         yield kept

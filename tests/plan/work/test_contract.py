@@ -173,7 +173,7 @@ def work(
 
     async def one(_: int) -> Any:
         async with workspace(pool) as here:
-            with scratch_folder(here) as scratch:
+            async with scratch_folder(here) as scratch:
                 worked = await worker.work(asked, here, scratch)
             return await in_thread(then, here, worked)
 
@@ -270,9 +270,8 @@ def test_a_cancellation_ends_it(kind: Kind, pool: WorkspacePool) -> None:
 
 def _unwrapped(pool: WorkspacePool, worker: LeafWorker, asked: WorkRequest) -> Awaitable[Any]:
     async def one(_: int) -> Any:
-        async with workspace(pool) as here:
-            with scratch_folder(here) as scratch:
-                return await worker.work(asked, here, scratch)
+        async with workspace(pool) as here, scratch_folder(here) as scratch:
+            return await worker.work(asked, here, scratch)
 
     async def main() -> Any:
         return (await fan_out(one, [0]))[0].error

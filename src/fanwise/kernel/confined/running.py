@@ -11,10 +11,11 @@ from __future__ import annotations
 import site
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 from fanwise.kernel.confined.settings import MB, Settings
+from fanwise.kernel.in_thread import thread_context
 from fanwise.processes import Command, CommandResult, Sandbox, run_command
 from fanwise.processes.sandbox import available
 from fanwise.workspaces import Workspace, environment
@@ -23,28 +24,22 @@ from fanwise.workspaces.folders import make_writable, remove_tree
 KEEP = 1 * MB
 
 
-@contextmanager
-def scratch_folder(workspace: Workspace) -> Iterator[Path]:
-    """A folder for one use, gone after it whatever was done to it.
+def scratch_folder(workspace: Workspace) -> AbstractAsyncContextManager[Path]:
+    """A folder for one use, gone after it whatever was done to it."""
+    return scratch_beside(workspace.root)
+
+
+def scratch_beside(root: Path | None) -> AbstractAsyncContextManager[Path]:
+    """A home and a folder for temporary files, for one use; anywhere, if there is no root.
 
     Beside the workspace: when we are killed, it is removed with the pool.
     """
-    with scratch_in(place_beside(workspace.root)) as folder:
-        yield folder
-
-
-def place_beside(root: Path) -> Path:
-    """Where what belongs to the uses of a workspace is kept."""
-    place = root.with_name(f"{root.name}-scratch")
-    place.mkdir(exist_ok=True)
-    place.chmod(0o700)  # whatever a run before has made of it
-    return place
+    return thread_context(_scratch(root))
 
 
 @contextmanager
-def scratch_in(place: Path | None) -> Iterator[Path]:
-    """A home and a folder for temporary files, for one use; anywhere, if no place is given."""
-    folder = Path(tempfile.mkdtemp(dir=place))
+def _scratch(root: Path | None) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(dir=None if root is None else _place_beside(root)))
     try:
         for name in ("home", "tmp"):
             (folder / name).mkdir()
@@ -52,6 +47,13 @@ def scratch_in(place: Path | None) -> Iterator[Path]:
     finally:
         make_writable(folder)
         remove_tree(folder)
+
+
+def _place_beside(root: Path) -> Path:
+    place = root.with_name(f"{root.name}-scratch")
+    place.mkdir(exist_ok=True)
+    place.chmod(0o700)  # whatever a run before has made of it
+    return place
 
 
 async def run_in_workspace(

@@ -13,6 +13,7 @@ import msgspec
 from fanwise.kernel.confined.ending import ending_of, hint_of
 from fanwise.kernel.confined.running import run_in_workspace, scratch_folder
 from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.checking.report import TestReport, difference, settled
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.processes import CommandResult
@@ -44,14 +45,14 @@ async def test_report(
     """Run the tests on what stands in the workspace."""
     word = secrets.token_hex(16)
     began = time.perf_counter()
-    with scratch_folder(workspace) as scratch:
-        (scratch / "report").mkdir()
+    async with scratch_folder(workspace) as scratch:
+        await in_thread((scratch / "report").mkdir)
         result = await run_in_workspace(
             workspace, command, settings,
             scratch=scratch, env=_environment(workspace, scratch, word, hash_seed, settings),
             readable=(str(INJECTED),), timeout=timeout,
         )  # fmt: skip
-        written, problem = _read(scratch / "report", word)
+        written, problem = await in_thread(_read, scratch / "report", word)
     seconds = time.perf_counter() - began
     problem = ending_of(result, settings, timeout) or problem or _disagreement(result, written)
     return TestReport(

@@ -84,7 +84,7 @@ async def check_compiles(workspace: Workspace, files: Sequence[str], settings: S
 
 async def _problem(workspace: Workspace, files: Sequence[str], settings: Settings) -> str:
     names = [str(workspace.root / name) for name in files]
-    with scratch_folder(workspace) as scratch:
+    async with scratch_folder(workspace) as scratch:
         result = await run_in_workspace(
             workspace, [sys.executable, "-I", "-c", _PROGRAM], settings,
             scratch=scratch, stdin=msgspec.json.encode(names), timeout=_TIMEOUT_S,

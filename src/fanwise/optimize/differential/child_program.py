@@ -10,14 +10,15 @@ import compileall
 import functools
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 
-from fanwise.kernel.confined.running import confined, place_beside, scratch_in
+from fanwise.kernel.confined.running import confined, scratch_beside
 from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.in_thread import in_thread
 from fanwise.processes import Command, CommandResult, run_command
 from fanwise.workspaces import Workspace, environment
 
@@ -72,7 +73,6 @@ def _compiled() -> None:
 
 def injected(site: Site) -> dict[str, str]:
     """The environment in which `fanwise_child` can be imported, before anything else."""
-    _compiled()
     path = os.pathsep.join(filter(None, [str(INJECTED), site.env.get("PYTHONPATH", "")]))
     return {**site.env, "PYTHONPATH": path}
 
@@ -92,7 +92,7 @@ async def run_program(
     site = site_of(where)
     around = [str(Path(python).parent.parent)] if python else []
     words = (python or sys.executable, "-P", "-m", f"fanwise_child.{program}")
-    with _scratch(site) as scratch:
+    async with _scratch(site) as scratch:
         command = _command(
             words, site, settings, scratch, {"PYTHONHASHSEED": str(hash_seed)},
             readable=(*readable, *around), stdin=msgspec.json.encode(how),
@@ -105,7 +105,7 @@ async def run_line(
 ) -> CommandResult:
     """Run the user's own test command, with more in its environment."""
     site = site_of(where)
-    with _scratch(site) as scratch:
+    async with _scratch(site) as scratch:
         command = _command(line, site, settings, scratch, env, writable=(writable,))
         return await run_command(command, timeout=settings.timeout_s)
 
@@ -128,5 +128,8 @@ def _command(
     )  # fmt: skip
 
 
-def _scratch(site: Site) -> AbstractContextManager[Path]:
-    return scratch_in(place_beside(Path(site.root)) if site.pooled else None)
+@asynccontextmanager
+async def _scratch(site: Site) -> AsyncIterator[Path]:
+    await in_thread(_compiled)
+    async with scratch_beside(Path(site.root) if site.pooled else None) as folder:
+        yield folder

@@ -11,6 +11,7 @@ from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts
 from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import ledger_here, path_here
@@ -53,22 +54,24 @@ async def execute(case: ResolvedSpec, run: Run) -> JudgedRun:
     """Judge all candidates, and what is proposed."""
     start = await _start(case, run)
     spec = case.spec
-    with files_of(run) as folder:
-        async with open_workspaces(
+    async with (
+        files_of(run) as folder,
+        open_workspaces(
             case.repo,
             slots=spec.slots + FOR_THE_ORIGINAL,
             copy=spec.copy_,
             sparse=spec.sparse,
             base=None if start.plain else start.commit,
-        ) as pool:
-            _check_start(pool, start)
-            slots = len(pool) - FOR_THE_ORIGINAL
-            board = Board(case.given, board_options(case), _claims(run))
-            async with Workbench(case, pool, folder) as workbench:
-                work = ItemWork(case, workbench)
-                declared = ledger_here(None, run).resources
-                caps = Caps.over(ledger_here(case.caps(slots, declared), run))
-                await drive(board, work.perform, caps, run, learn=work.learn, kept=work.kept)
+        ) as pool,
+    ):
+        await in_thread(_check_start, pool, start)
+        slots = len(pool) - FOR_THE_ORIGINAL
+        board = Board(case.given, board_options(case), _claims(run))
+        async with Workbench(case, pool, folder) as workbench:
+            work = ItemWork(case, workbench)
+            declared = ledger_here(None, run).resources
+            caps = Caps.over(ledger_here(case.caps(slots, declared), run))
+            await drive(board, work.perform, caps, run, learn=work.learn, kept=work.kept)
     if board.fatal is not None:
         raise board.fatal
     return _executed(board, work, start)

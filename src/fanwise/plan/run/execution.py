@@ -44,7 +44,7 @@ async def execute(
     board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed)
     users: Mapping[str, str] | None = None
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(files_of(run))
+        folder = await stack.enter_async_context(files_of(run))
         pool = None
         if replay(known, before.records, counts).left:
             users = await in_thread(state_of, resolved.place)

@@ -177,7 +177,7 @@ class PlanItemWork:
         clock = asyncio.get_running_loop().time
         async with workspace(self._pool, at=item.at, sparse=()) as here:
             began = clock()
-            with scratch_folder(here) as scratch:
+            async with scratch_folder(here) as scratch:
                 try:
                     result = await run_in_workspace(here, spec.check_, settings, scratch=scratch)
                 except CommandFailed as error:

@@ -142,7 +142,7 @@ class _Doing:
     async def _work(self, here: Workspace, *, again: bool) -> WorkResult:
         begin_stage("work", len(self._tries) + 1)
         ask = await in_thread(self._ask, here, again=again)
-        with scratch_folder(here) as scratch:
+        async with scratch_folder(here) as scratch:
             try:
                 return await self._worker.work(ask, here, scratch)
             except WorkFailed as error:

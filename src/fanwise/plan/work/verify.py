@@ -74,7 +74,7 @@ async def verify(
     if any(not values[name] for name in named(line, VERIFY)):
         return "no tests"
     filled_line, given = fill(line, values)
-    with scratch_folder(workspace) as scratch:
+    async with scratch_folder(workspace) as scratch:
         command = command_in_workspace(
             workspace, filled_line, settings, scratch=scratch, values=given
         )
