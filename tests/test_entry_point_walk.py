@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
-import subprocess
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +32,6 @@ from fanwise.errors import FanwiseError, ModelOverloaded, NotOk, UsageError
 from fanwise.kernel.sync import run_sync
 from fanwise.models import ask, connect
 from fanwise.testing import ScriptedModel
-from tests.loop_watchdog import watching_the_loop
 from tests.plan.support import make_repo
 
 SIM = "sim:a?median_s=0.001"
@@ -220,33 +218,6 @@ def walk(argument: str, forms: Collection[str]) -> pytest.MarkDecorator:
             some = zip(forms, itertools.cycle([SETTINGS[1], SETTINGS[2]]), strict=False)
             found += [(name, *each) for each in (some if row.costly else every)]
     return pytest.mark.parametrize(("name", "form", "setting"), found, ids=str)
-
-
-# -- the event loop ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("durable", [False, True], ids=["memory", "durable"])
-@pytest.mark.parametrize("name", ROWS)
-def test_none_blocks_the_event_loop(name: str, durable: bool) -> None:
-    more = {"run": "mine"} if durable and name != "ask" else {}
-    with watching_the_loop() as blocking:
-        called(name, ROWS[name].call(SIM, **more), SETTINGS[0])
-    assert blocking == []
-
-
-def test_the_watchdog_sees_what_blocks_the_loop_and_not_what_is_in_a_thread() -> None:
-    def git(_: int = 0) -> None:
-        subprocess.run(["git", "--version"], check=True, capture_output=True)
-
-    async def main() -> None:
-        await fan_out(git, [0])
-        git()
-
-    git()
-    with watching_the_loop() as blocking:
-        git()
-        asyncio.run(main())
-    assert [event for event, *_ in blocking].count("subprocess.Popen") == 1
 
 
 # -- run -----------------------------------------------------------------------------------------

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from fanwise import fan_out
-from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.in_thread import in_thread, thread_context
 
 
 def here() -> str:
@@ -60,3 +62,36 @@ def test_inside_an_item_it_is_no_call_and_a_cancellation_waits_for_its_end() -> 
 
     (outcome,) = asyncio.run(main())
     assert len(outcome.attempts) == 1, "the item's own, and no call"
+
+
+def test_a_context_is_entered_and_left_in_threads_also_if_it_is_cancelled_while_it_is_entered() -> (
+    None
+):
+    begun, go_on = threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    @contextmanager
+    def folder() -> Iterator[None]:
+        seen.append(here())
+        begun.set()
+        go_on.wait(30)
+        try:
+            yield
+        finally:
+            seen.append(here())
+
+    async def use() -> None:
+        async with thread_context(folder()):
+            pytest.fail("it was cancelled before")
+
+    async def main() -> None:
+        task = asyncio.create_task(use())
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        asyncio.get_running_loop().call_soon(go_on.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert len(seen) == 2
+    assert threading.main_thread().name not in seen

@@ -50,6 +50,10 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         kept = set(self.steady)
         return [entry for entry in self.plan.entries if entry.id in kept]
 
+    def intact(self) -> bool:
+        """Whether the files of calls are those that were made."""
+        return self.plan.intact() and self.recording.intact()
+
     def seconds(self) -> dict[int, float]:
         """What each entry took."""
         return {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.in_thread import in_thread, thread_context
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
@@ -77,7 +79,7 @@ class _Check:
             return self._baseline.problem, None
         for number, hash_seed in enumerate(HASH_SEEDS):
             seen = await self._observe(hash_seed)
-            if not (self._baseline.plan.intact() and self._baseline.recording.intact()):
+            if not await in_thread(self._baseline.intact):
                 return "the recorded calls were changed while it ran", None
             if seen.broken:
                 return f"its target cannot be called: {seen.broken}", None
@@ -105,20 +107,24 @@ class _Check:
     async def _told(
         self, found: list[Differs], hash_seed: int, budget_s: float
     ) -> tuple[str, Difference]:
-        scratch = Path(tempfile.mkdtemp(prefix="smaller-", dir=self._baseline.recording.folder))
-        pair = Pair(
-            original=self._original, candidate=self._candidate, target=self._target,
-            baseline=self._baseline, settings=self._settings, tolerance=self._tolerance,
-            hash_seed=hash_seed, scratch=scratch,
-        )  # fmt: skip
-        try:
+        async with thread_context(_scratch(self._baseline.recording.folder)) as scratch:
+            pair = Pair(
+                original=self._original, candidate=self._candidate, target=self._target,
+                baseline=self._baseline, settings=self._settings, tolerance=self._tolerance,
+                hash_seed=hash_seed, scratch=scratch,
+            )  # fmt: skip
             difference = await smallest(pair, found, budget_s=budget_s)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
         return (
             f"{difference.call}: it {difference.got}, the original {difference.expected}",
             difference,
         )
+
+
+@contextmanager
+def _scratch(beside: str) -> Iterator[Path]:
+    made = tempfile.TemporaryDirectory(prefix="smaller-", dir=beside, ignore_cleanup_errors=True)
+    with made as folder:
+        yield Path(folder)
 
 
 def _detail(baseline: Baseline, difference: Difference | None) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from fanwise.errors import FanwiseError
 from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_program, site_of
 from fanwise.optimize.differential.recording import Recording, digest_of
@@ -81,7 +82,8 @@ async def make_plan(
     if not result.ok:
         said = result.stderr.text.strip().rpartition("\n")[2]
         raise FanwiseError(f"no calls to compare could be made: {said}")
-    return write_plan(Path(recording.folder) / "plan.jsonl", result.stdout.data)
+    file = Path(recording.folder) / "plan.jsonl"
+    return await in_thread(write_plan, file, result.stdout.data)
 
 
 def read_rows(plan: CallPlan, ids: Collection[int]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_line, site_of
 
@@ -156,11 +157,11 @@ async def record(
     where: Where, target: Target, line: str, settings: Settings, into: Path, *, seed: int = 0
 ) -> Recording:
     """Run a test command on what stands in a checkout, and record the target's calls `into`."""
-    root, folder = _ready(where, into)
+    root, folder = await in_thread(_ready, where, into)
     how = _how(root, target, folder, seed)
     env = {"FANWISE_RECORD": msgspec.json.encode(how).decode()}
     await run_line(where, line, env, settings, str(folder))
-    return gather(folder, str(root), most=MOST, seed=seed)
+    return await in_thread(gather, folder, str(root), most=MOST, seed=seed)
 
 
 def _ready(where: Where, into: Path) -> tuple[Path, Path]:

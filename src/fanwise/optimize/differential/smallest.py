@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
 from fanwise.optimize.differential.child_program import Where, run_program, site_of
@@ -96,14 +97,14 @@ async def _start(pair: Pair, differing: list[Differs]) -> tuple[Rows, Differs]:
     plan = pair.baseline.plan
     order = sorted(differing, key=_readable)
     for differs in order[:_TRIED]:
-        rows = read_rows(plan, [differs.entry.id])
-        again = await pair.differing(_plan(pair, [rows]))
+        rows = await in_thread(read_rows, plan, [differs.entry.id])
+        again = await pair.differing(await _plan(pair, [rows]))
         if again:
             return rows, again[0]
     first = min(differing, key=lambda each: each.entry.id)
     made = set(pair.baseline.made)
     group = [e.id for e in plan.entries if e.group == first.entry.group and e.id in made]
-    rows = read_rows(plan, [each for each in group if each <= first.entry.id])
+    rows = await in_thread(read_rows, plan, [each for each in group if each <= first.entry.id])
     return rows, first
 
 
@@ -117,8 +118,8 @@ async def _smaller(
     pair: Pair, rows: Rows, kind: Kind, size: int | None
 ) -> tuple[Rows, Differs, int] | None:
     """The smallest of the smaller ones that still differ, in something that can be seen as well."""
-    lines = await pair.program("shrink", _plan(pair, [rows]))
-    plan = write_plan(pair.scratch / "smaller.jsonl", lines)
+    lines = await pair.program("shrink", await _plan(pair, [rows]))
+    plan = await in_thread(write_plan, pair.scratch / "smaller.jsonl", lines)
     found = [
         each
         for each in await pair.differing(plan)
@@ -129,16 +130,16 @@ async def _smaller(
         return None
     group = [each.id for each in plan.entries if each.group == best.entry.group]
     kept = [each for each in group if each <= best.entry.id]
-    return read_rows(plan, kept), best, best.entry.size
+    return await in_thread(read_rows, plan, kept), best, best.entry.size
 
 
-def _plan(pair: Pair, groups: list[Rows]) -> CallPlan:
+async def _plan(pair: Pair, groups: list[Rows]) -> CallPlan:
     rows = [
         {**row, "group": number, "id": 1000 * number + place}
         for number, group in enumerate(groups, start=1)
         for place, row in enumerate(group)
     ]
-    return write_plan(pair.scratch / "tried.jsonl", rows_to_lines(rows))
+    return await in_thread(write_plan, pair.scratch / "tried.jsonl", rows_to_lines(rows))
 
 
 class _Told(msgspec.Struct):
@@ -148,7 +149,7 @@ class _Told(msgspec.Struct):
 
 
 async def _written(pair: Pair, rows: Rows, differs: Differs) -> Difference:
-    plan = _plan(pair, [rows])
+    plan = await _plan(pair, [rows])
     lines = await pair.program("write_test", plan, step=differs.step, kind=differs.kind)
     text = _Told(missing="it cannot be written down")
     if lines:
@@ -173,7 +174,7 @@ async def _proven(pair: Pair, tests: list[str]) -> str:
     ]
     if not rows:
         return ""
-    plan = write_plan(pair.scratch / "tests.jsonl", rows_to_lines(rows))
+    plan = await in_thread(write_plan, pair.scratch / "tests.jsonl", rows_to_lines(rows))
     passes = [await pair.observe(pair.original, plan, seed) for seed in HASH_SEEDS]
     theirs = await pair.observe(pair.candidate, plan)
     for number, text in enumerate(tests, start=1):

@@ -69,6 +69,7 @@ async def execute(case: ResolvedSpec, run: Run) -> JudgedRun:
         board = Board(case.given, board_options(case), _claims(run))
         async with Workbench(case, pool, folder) as workbench:
             work = ItemWork(case, workbench)
+            await in_thread(work.original.load)
             declared = ledger_here(None, run).resources
             caps = Caps.over(ledger_here(case.caps(slots, declared), run))
             await drive(board, work.perform, caps, run, learn=work.learn, kept=work.kept)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import NotComparable, UntestedOriginal
+from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.benchmark.noise import Noise, measure_noise
 from fanwise.optimize.benchmark.profile import profile, profile_text
 from fanwise.optimize.benchmark.sequential import Accept
@@ -44,6 +45,8 @@ class Original:
         self.noise: Noise | None = None
         self.known: dict[str, Any] = {}
         """What each stage gave, as plain data."""
+        self._stored: tuple[str, Baseline] | None = None
+        """What the file has, with its digest."""
 
     @property
     def notes(self) -> list[str]:
@@ -103,7 +106,8 @@ class Original:
         if found.problem:
             raise NotComparable(workbench.case.target.text(), found.problem)
         data = msgspec.json.encode(found)
-        self._file.write_bytes(data)
+        await in_thread(self._file.write_bytes, data)
+        self._stored = _digest(data), found
         return Studied(digest=_digest(data), notes=found.notes)
 
     async def _measure(self) -> Noise:
@@ -153,15 +157,18 @@ class Original:
     def _file(self) -> Path:
         return self._folder / FILE
 
-    def _read(self, value: Any) -> Baseline | None:
+    def load(self) -> None:
+        """Read what an earlier execution has left in files, if it is as it was."""
         try:
             data = self._file.read_bytes()
             found = msgspec.json.decode(data, type=Baseline)
-            intact = found.recording.intact() and found.plan.intact()
+            self._stored = (_digest(data), found) if found.intact() else None
         except (OSError, msgspec.DecodeError):
-            return None
-        same = _digest(data) == msgspec.convert(value, Studied).digest
-        return found if intact and same else None
+            self._stored = None
+
+    def _read(self, value: Any) -> Baseline | None:
+        digest, found = self._stored or ("", None)
+        return found if digest == msgspec.convert(value, Studied).digest else None
 
 
 def _digest(data: bytes) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from fanwise.errors import CommandFailed, WorkFailed
 from fanwise.kernel.call import call
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.user_call import FREE
 from fanwise.kernel.virtual import outside
 from fanwise.plan.work.captured_output import output_of, tail
@@ -57,7 +58,7 @@ class CommandWorker(LeafWorker):
 
     async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
         subplans = scratch / "subplans.json"
-        command = self._command(ask, workspace, scratch, subplans)
+        command = await in_thread(self._command, ask, workspace, scratch, subplans)
         try:
             result = await call(_run, command, ask.timeout, name="work", **FREE)
         except CommandFailed as error:  # it could not be started
@@ -68,7 +69,7 @@ class CommandWorker(LeafWorker):
         if not result.ok:
             final = result.exit_code in NOT_STARTED
             raise WorkFailed(ending_in_words(result), said, final=final)
-        return WorkResult(said=said, subplans=read_subplans(subplans, ask))
+        return WorkResult(said=said, subplans=await in_thread(read_subplans, subplans, ask))
 
     def _command(
         self, ask: WorkRequest, workspace: Workspace, scratch: Path, subplans: Path

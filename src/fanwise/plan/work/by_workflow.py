@@ -18,6 +18,7 @@ from pathlib import Path
 
 from fanwise.errors import BudgetExceeded, FanwiseError, WorkFailed, one_line
 from fanwise.kernel.in_run import as_a_part
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run_inside import RunInside
 from fanwise.plan.work.captured_output import tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, in_time
@@ -53,7 +54,7 @@ class WorkflowWorker(LeafWorker):
     async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
         subplans = scratch / "subplans.json"
         prompt = scratch / "prompt.md"
-        prompt.write_bytes(ask.prompt.encode("utf-8", "surrogateescape"))
+        await in_thread(prompt.write_bytes, ask.prompt.encode("utf-8", "surrogateescape"))
         given = {
             "prompt": ask.prompt,
             "prompt_file": str(prompt),
@@ -73,7 +74,7 @@ class WorkflowWorker(LeafWorker):
             )
         if end.exit_code != 0:
             raise WorkFailed(next(iter(end.notes), f"exit code {end.exit_code}"), said)
-        return WorkResult(said=said, subplans=read_subplans(subplans, ask))
+        return WorkResult(said=said, subplans=await in_thread(read_subplans, subplans, ask))
 
     async def _end(self, given: Mapping[str, str], workspace: Workspace) -> End:
         inputs = {name: value for name, value in given.items() if name in self._declared}
