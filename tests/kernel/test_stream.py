@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from fanwise import Caps, Halt, Rate, Retry, fan_out_stream
+from fanwise.core.schedule import LOOK_AHEAD
 from fanwise.errors import ItemsError
 from fanwise.testing import virtual_time
 
@@ -124,6 +125,36 @@ async def test_what_waits_for_its_turn_behind_a_slow_item_is_bounded(
                 break
     assert read == list(range(5_000))
     assert most <= waiting <= most + cap + 1
+
+
+@virtual_time
+async def test_items_that_wait_for_a_permit_count_beside_what_waits_for_its_turn() -> None:
+    """Items are pulled ahead to find one that can run; those that were pulled all run."""
+    pulled = ended = 0
+
+    def endless() -> Iterator[int]:
+        nonlocal pulled
+        while pulled < 2 * LOOK_AHEAD:
+            yield pulled
+            pulled += 1
+
+    async def work(item: int) -> int:
+        nonlocal ended
+        await asyncio.sleep(0 if item else 1)
+        ended += 1
+        return item
+
+    cap = 3  # never used up: only one item at a time has "a"
+    async with fan_out_stream(
+        work, endless(), cap=cap, ordered=True, caps=Caps(a=1),
+        needs=lambda item: "a" if item else None,
+    ) as stream:  # fmt: skip
+        first = await anext(stream)
+        assert first.index == 0
+        held, pulled_by_then = ended - 1, pulled
+    most = stream.BUFFER + LOOK_AHEAD
+    assert most <= pulled_by_then <= most + cap
+    assert held <= most + cap
 
 
 @virtual_time

@@ -201,7 +201,9 @@ def fan_out_stream(
 
     Leaving the block early cancels and awaits the rest. A slow reader holds the items back: none
     is pulled while 1,000 outcomes wait for it. If `ordered`, so does a slow item: none is pulled
-    while ten times the cap, and at least 1,000, wait for it or for the reader.
+    while ten times the cap, and at least 1,000, wait for it or for the reader. Items that were
+    pulled before still run. With `needs` that may be 10,000 more: they are pulled ahead to find
+    one whose permits are free.
     """
 
     def build(deliver: Callable[[Outcome[Any]], None], opened: Run | None) -> FanOut[I, Any]:
