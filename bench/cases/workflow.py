@@ -21,7 +21,7 @@ from fanwise.specs import parse
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.runnable import RunnableWorkflow
 from fanwise.workflow.spec.workflow_file import load
-from fanwise.workflow.state.setting import Setting
+from fanwise.workflow.steps.kinds import Project
 
 ITEMS = 5_000
 WIDE, NARROW = 64, 8
@@ -93,7 +93,7 @@ def _run(kind: str, items: int, width: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         read = parse(text.replace("STEP", TEMPLATES[kind]).encode(), "w.yaml", here)
-        plan = RunnableWorkflow(load(read, types=types), Setting(here, types=types), RunOptions())
+        plan = RunnableWorkflow(load(read, types=types), Project(here, types=types), RunOptions())
         journal = here / "journal.db"
         with open_run(journal=journal):  # creating the tables is not what is measured here
             pass

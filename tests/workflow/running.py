@@ -16,8 +16,8 @@ from fanwise.testing import MemoryJournal
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.runnable import RunnableWorkflow
 from fanwise.workflow.spec.workflow_file import Workflow, load
-from fanwise.workflow.state.setting import Setting
 from fanwise.workflow.steps.gate import Ask
+from fanwise.workflow.steps.kinds import Project
 from fanwise.workflow.steps.port import StepPlace
 from fanwise.workflow.views.end_text import Ending
 
@@ -69,8 +69,8 @@ class World:
         return read(path)
 
     def plan(self, steps: str, more: str = "", **asked: Any) -> RunnableWorkflow:
-        setting = Setting(self.project, types=self._types)
-        return RunnableWorkflow(self._load(steps, more), setting, RunOptions(**asked), ask=self.ask)
+        project = Project(self.project, types=self._types)
+        return RunnableWorkflow(self._load(steps, more), project, RunOptions(**asked), ask=self.ask)
 
     async def run(self, steps: str, more: str = "", **asked: Any) -> Ending:
         """A new run, called `r`."""
@@ -83,7 +83,7 @@ class World:
         spec = JSON.decode(self.journal.run("r").spec)
         plan = RunnableWorkflow(
             self._load(steps, more),
-            Setting(self.project, types=self._types),
+            Project(self.project, types=self._types),
             RunOptions(**asked),
             before=spec["inputs"],
             digests=spec["digests"],

@@ -20,7 +20,7 @@ from fanwise.workflow.runnable import again, plan
 from fanwise.workflow.spec import step_types
 from fanwise.workflow.spec.steps import ShellStep
 from fanwise.workflow.state.frame import Frame, Home, Layer
-from fanwise.workflow.steps.shell import Shell
+from fanwise.workflow.steps.shell import ShellLeaf
 from fanwise.workflow.views.end_text import Ending
 
 from .running import World, output, statuses
@@ -239,7 +239,7 @@ def test_how_values_come_into_a_line_is_no_part_of_what_a_shell_step_does() -> N
     assert isinstance(step, ShellStep)
     home = Home({"x": "v"}, Path(), None, None, {})
     frame = Frame(home, "r", Layer(), path=str, bare=str, states={})
-    assert Shell(compat=False).resolve(step, frame)["line"] == ["echo \0", "v"]
+    assert ShellLeaf(compat=False).resolve(step, frame)["line"] == ["echo \0", "v"]
 
 
 def test_a_lone_expression_in_a_text_is_text_as_among_others(tmp_path: Path) -> None:

@@ -25,11 +25,10 @@ from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs, load, path_of
 from fanwise.workflow.state.frame import Frame, Layer
 from fanwise.workflow.state.history import PAUSED, Given, Paused, opened, paused_gate
-from fanwise.workflow.state.setting import Setting
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.custom import Function, names_of_project, of_project
+from fanwise.workflow.steps.custom import names_of_project, of_project
 from fanwise.workflow.steps.gate import Ask
-from fanwise.workflow.steps.kinds import kinds
+from fanwise.workflow.steps.kinds import Project, kinds
 from fanwise.workflow.steps.terminal import ask, is_interactive
 from fanwise.workflow.views.dry_run import lines_of
 from fanwise.workflow.views.end_text import Ending
@@ -41,7 +40,7 @@ class RunnableWorkflow:
     def __init__(
         self,
         workflow: Workflow,
-        setting: Setting,
+        project: Project,
         asked: RunOptions,
         *,
         before: Mapping[str, Any] | None = None,
@@ -50,7 +49,7 @@ class RunnableWorkflow:
     ) -> None:
         asked.check(workflow)
         self.workflow = workflow
-        self._setting = setting
+        self._project = project
         self._asked = asked
         self._before = before
         """The inputs that the run began with; None: it begins now."""
@@ -70,7 +69,7 @@ class RunnableWorkflow:
     @property
     def folder(self) -> Path:
         """Where its commands run."""
-        return self._setting.project
+        return self._project.project
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
@@ -95,7 +94,7 @@ class RunnableWorkflow:
             "digests": self._digests,
             "files": {path: each.keep() for path, each in files.items()},
             "inputs": self.inputs,
-            "project": str(self._setting.project),
+            "project": str(self._project.folder),
             "lenient": self._asked.lenient,
             "compat": self._asked.compat,
         }
@@ -121,7 +120,7 @@ class RunnableWorkflow:
     def describe(self) -> Sequence[str]:
         """Each step, with the values that are known before it runs."""
         known = self.inputs if self._new_inputs or self._before is not None else None
-        return lines_of(self.workflow, known, self._setting)
+        return lines_of(self.workflow, known)
 
     async def execute(self, run: Run) -> End:
         """All steps, or those that are left."""
@@ -162,9 +161,9 @@ class RunnableWorkflow:
         history = await opened(run, given)
         workflow = self.workflow
         inputs = bind_inputs(workflow, {**(self._before or self.inputs), **history.inputs})
-        leaves = Leaves(run, kinds(self._setting, history, self._ask), self._asked.retry)
+        leaves = Leaves(run, kinds(self._project, history, self._ask), self._asked.retry)
         engine = Interpreter(
-            run, workflow, self._setting, history, leaves, stop_after=self._asked.stop_after
+            run, workflow, self._project, history, leaves, stop_after=self._asked.stop_after
         )
         home = home_of(workflow, inputs, history.given_in)
         frame = Frame(
@@ -254,7 +253,9 @@ def plan(document: Document, asked: RunOptions, *, asks: bool = True) -> Runnabl
     untrusted = names_of_project(project)
     workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted)
     ask = _ask() if asks else None
-    return RunnableWorkflow(workflow, _setting(project, asked, types), asked, ask=ask)
+    return RunnableWorkflow(
+        workflow, Project(project, asked.compat is not None, types), asked, ask=ask
+    )
 
 
 def again(spec: Mapping[str, Any], asked: RunOptions) -> RunnableWorkflow:
@@ -278,16 +279,12 @@ def again(spec: Mapping[str, Any], asked: RunOptions) -> RunnableWorkflow:
     )
     return RunnableWorkflow(
         workflow,
-        _setting(project, asked, types),
+        Project(project, asked.compat is not None, types),
         asked,
         before=spec["inputs"],
         digests=spec["digests"],
         ask=_ask(),
     )
-
-
-def _setting(project: Path, asked: RunOptions, types: Mapping[str, Function]) -> Setting:
-    return Setting(project, asked.compat is not None, types)
 
 
 def _ask() -> Ask | None:

@@ -35,8 +35,8 @@ from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, cut_short, digest
 from fanwise.workflow.state.frame import Frame, Home
 from fanwise.workflow.state.history import STEP, RunHistory, StepNote
 from fanwise.workflow.state.order import Order
-from fanwise.workflow.state.setting import Setting
 from fanwise.workflow.state.step_result import Moment, StepResult
+from fanwise.workflow.steps.kinds import Project
 from fanwise.workflow.steps.port import StepPlace
 
 DEFAULT = "__default__"
@@ -50,7 +50,7 @@ class Interpreter:
         self,
         run: Run,
         workflow: Workflow,
-        setting: Setting,
+        project: Project,
         history: RunHistory,
         leaves: Leaves,
         *,
@@ -60,7 +60,7 @@ class Interpreter:
         self.leaves = leaves
         self.position = 0
         """The place of the top-level step that is executed, from 0."""
-        self._setting = setting
+        self._project = project
         self._history = history
         self._stop_after = stop_after
         self._order = Order(workflow.steps)
@@ -110,7 +110,7 @@ class Interpreter:
         place = StepPlace(
             frame.path(step.id),
             frame.run_id,
-            self._setting.project,
+            self._project.folder,
             frame.home.folder,
             self._history.execution,
             given_in=frame.home.given_in,

@@ -24,9 +24,8 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.workflow.expressions.impossible import Impossible
 from fanwise.workflow.spec.steps import Step
-from fanwise.workflow.state.digest import digest_of
 from fanwise.workflow.state.frame import Frame, more_needs
-from fanwise.workflow.state.step_result import Moment, Record, StepResult, record_of
+from fanwise.workflow.state.step_result import Moment, Record, StepResult, digest_of, record_of
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 PASSED_ON = (JournalError, BudgetExceeded, RateLimited)
@@ -159,8 +158,7 @@ class Leaves:
         declared = more_needs(execution.frame.needs, execution.step.needs)
         if execution.problem is not None:
             return declared
-        kind = self._kinds[type(execution.step)]
-        return more_needs(declared, kind.needs(execution.step, execution.resolved, execution.place))
+        return more_needs(declared, self._kinds[type(execution.step)].needs)
 
     async def _perform(self, execution: LeafExecution) -> dict[str, Any]:
         self.performed += 1

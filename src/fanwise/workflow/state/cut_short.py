@@ -14,10 +14,9 @@ import msgspec
 
 from fanwise.workflow.spec.references import walk
 from fanwise.workflow.spec.steps import AgentStep, FanInStep, GateStep, Step
-from fanwise.workflow.state.digest import digest_of
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.order import ON_FAILURE
-from fanwise.workflow.state.step_result import Moment, StepResult
+from fanwise.workflow.state.step_result import Moment, StepResult, digest_of
 
 CUT = "timed out"
 """The kind of event."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, Literal
 
 import msgspec
@@ -76,3 +78,9 @@ def record_of(value: Any) -> Record | None:
         return msgspec.convert(value, Record)
     except msgspec.ValidationError:
         return None
+
+
+def digest_of(value: Any) -> str:
+    """Of JSON-able data, whatever the order of its keys: a record counts while this is the same."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -15,14 +15,13 @@ from fanwise.errors import StepFailed, UsageError
 from fanwise.models import Options, Request, ask, connect
 from fanwise.models.names import BUILT_IN, PROVIDERS
 from fanwise.models.port import Message
-from fanwise.processes import Command
 from fanwise.workflow.expressions.impossible import kind
 from fanwise.workflow.expressions.shown import shown
 from fanwise.workflow.spec.inputs import AUTO
 from fanwise.workflow.spec.steps import AgentStep, CommandStep, PromptStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.child import KEEP, run_child
+from fanwise.workflow.steps.child import run_child
 from fanwise.workflow.steps.integrations import Integration, argv, command_argv, named, of_project
 from fanwise.workflow.steps.port import Resolved, StepPlace
 
@@ -60,10 +59,11 @@ class Agents:
         return str(found or DEFAULT)
 
 
-class AgentCommand:
+class CommandLeaf:
     """Runs a command of an agent's."""
 
     bounds_itself = True
+    needs: Mapping[str, int] = {}
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
@@ -86,15 +86,12 @@ class AgentCommand:
         words = command_argv(agent, command, args, resolved["model"], resolved["options"])
         return await _run(step, words, resolved, place)
 
-    def needs(self, step: CommandStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
-        """None of its own."""
-        return {}
 
-
-class AgentPrompt:
+class PromptLeaf:
     """Gives a prompt to an agent, or to a model."""
 
     bounds_itself = True
+    needs: Mapping[str, int] = {}
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
@@ -112,23 +109,12 @@ class AgentPrompt:
         words = argv(agent, resolved["prompt"], resolved["model"], resolved["options"])
         return await _run(step, words, resolved, place)
 
-    def needs(self, step: PromptStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
-        """None of its own: the call to a model has those of its provider."""
-        return {}
-
 
 async def _run(
     step: AgentStep, words: list[str], resolved: Resolved, place: StepPlace
 ) -> StepResult:
-    command = Command(
-        *words,
-        cwd=str(place.project),
-        env={"SPECKIT_WORKFLOW_DIR": str(place.folder)},
-        keep=KEEP,
-        check=False,
-    )
     try:
-        output = await run_child(command, step.timeout)
+        output = await run_child(*words, place=place, timeout=step.timeout)
     except StepFailed as error:
         output = {**resolved, **(error.result or {}), "dispatched": True}
         if output.get("exit_code") != NOT_FOUND:

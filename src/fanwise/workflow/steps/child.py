@@ -14,6 +14,7 @@ from fanwise.errors import CommandFailed, StepFailed
 from fanwise.kernel.virtual import outside
 from fanwise.processes import Command, CommandResult, run_command
 from fanwise.processes.result import Capture
+from fanwise.workflow.steps.port import StepPlace
 
 KEEP = 1024 * 1024
 """Bytes of stdout, and of stderr, that a step keeps."""
@@ -21,8 +22,21 @@ TIMED_OUT = -1
 """The exit code of a program that was killed because its time was over."""
 
 
-async def run_child(command: Command, timeout: float | None) -> dict[str, Any]:
-    """Run it: its exit code, stdout and stderr. `StepFailed` with them if it failed."""
+async def run_child(
+    *words: str, place: StepPlace, timeout: float | None, shell: bool = False
+) -> dict[str, Any]:
+    """Run a program, or a line of shell, in the project's folder.
+
+    Returns its exit code, stdout and stderr; `StepFailed` with the same if it failed.
+    """
+    command = Command(
+        *words,
+        shell=shell,
+        cwd=str(place.project),
+        env={"SPECKIT_WORKFLOW_DIR": str(place.folder)},
+        keep=KEEP,
+        check=False,
+    )
     result = await _result(command, timeout)
     output = output_of(result)
     if result.timed_out:

@@ -36,10 +36,11 @@ FOLDER = Path(".fanwise") / "steps"
 Function = Callable[[Mapping[str, Any], StepPlace], Any]
 
 
-class Custom:
+class CustomLeaf:
     """Calls the function."""
 
     bounds_itself = False
+    needs: Mapping[str, int] = {}
 
     def __init__(self, of_project: Mapping[str, Function]) -> None:
         self._of_project = of_project
@@ -57,10 +58,6 @@ class Custom:
             kind = type(output).__name__
             raise StepFailed(f"a step of type {step.type} gave a {kind}, not a dict")
         return StepResult("completed", output or {})
-
-    def needs(self, step: CustomStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
-        """None of its own."""
-        return {}
 
 
 def of_package(name: str) -> Function:

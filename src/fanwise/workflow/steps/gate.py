@@ -27,7 +27,7 @@ Ask = Callable[[str, str | None, list[str]], str | None]
 away without an answer."""
 
 
-class Gate:
+class GateLeaf:
     """Asks."""
 
     bounds_itself = False
@@ -36,6 +36,7 @@ class Gate:
         self._answers = answers
         self._taken = taken
         self._ask = ask
+        self.needs: Mapping[str, int] = {} if ask is None else {TERMINAL: 1}
 
     def resolve(self, step: GateStep, frame: Frame) -> Resolved:
         """What is asked, and what an input says to it."""
@@ -65,10 +66,6 @@ class Gate:
             known = ", ".join(resolved["options"])
             raise StepFailed(f"{given!r} is no answer to it; there are: {known}", output)
         return _decided({**output, "choice": choice}, step)
-
-    def needs(self, step: GateStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
-        """The terminal, if somebody may be asked there."""
-        return {} if self._ask is None else {TERMINAL: 1}
 
     def _given(self, step: GateStep, resolved: Resolved, place: StepPlace) -> Any:
         """What somebody answered, if that is not an answer that was used up before."""

@@ -1,8 +1,8 @@
-"""What a kind of leaf is to the engine.
+"""The contract between the interpreter and a kind of leaf step.
 
-It first says, purely, what it would do (`resolve`): all that its outcome depends on, as JSON-able
-data. The digest of that tells whether what an earlier execution recorded still counts. Then, unless
-it does, it is performed, with nothing but that.
+`resolve` says, purely, what the step would do: all that its outcome depends on, as JSON-able data.
+The digest of that data tells whether a recorded outcome still counts. If it does not, `perform`
+does the work, from that data alone.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ class Leaf(Protocol[S_contra]):
 
     @property
     def bounds_itself(self) -> bool:
-        """Whether it keeps its time-out by itself, and so can say what it had until then."""
+        """Whether it enforces its time-out itself, so that it can keep the output up to then."""
+
+    @property
+    def needs(self) -> Mapping[str, int]:
+        """Caps that it needs besides those that the file names."""
 
     def resolve(self, step: S_contra, frame: Frame) -> Resolved:
         """What it would do. `BadExpression`."""
 
     async def perform(self, step: S_contra, resolved: Resolved, place: StepPlace) -> StepResult:
         """Do it. `StepFailed` with its output; every other exception is a failure too."""
-
-    def needs(self, step: S_contra, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
-        """Caps that it needs besides those that the file names."""

@@ -1,4 +1,4 @@
-"""`shell`: a line of shell, in the project's folder.
+"""`shell`: a line of shell, in the project's folder; and `map`: a program, once for each item.
 
 Values are parameters of the line, never parts of it, unless the author writes `| raw`. spec-kit
 pastes them in, which runs what they contain; `--compat spec-kit` does as it does.
@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from fanwise.errors import StepFailed
-from fanwise.processes import Command
 from fanwise.processes.shell_line import place_values
 from fanwise.workflow.expressions.json_text import read_json
-from fanwise.workflow.spec.steps import ShellStep
+from fanwise.workflow.spec.steps import EachStep, ShellStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.child import KEEP, run_child
+from fanwise.workflow.steps.child import run_child
 from fanwise.workflow.steps.port import Resolved, StepPlace
 
 
-class Shell:
+class ShellLeaf:
     """Runs `sh -c`."""
 
     bounds_itself = True
+    needs: Mapping[str, int] = {}
 
     def __init__(self, *, compat: bool) -> None:
         self._compat = compat
@@ -31,33 +31,33 @@ class Shell:
     def resolve(self, step: ShellStep, frame: Frame) -> Resolved:
         """The line and its values. How these come into it is no part of what it does."""
         roots = frame.roots()
-        line = [_pasted(step, roots)] if self._compat else [*step.run.marked(roots)]
+        line = [step.run.quoted_render(roots, str)] if self._compat else [*step.run.marked(roots)]
         return {"line": line, "output_format": step.output_format}
 
     async def perform(self, step: ShellStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Run it; with `output_format: json` its stdout must be that."""
         line, *values = resolved["line"]
-        command = Command(
-            line if self._compat else place_values(line),
-            *values,
-            shell=True,
-            cwd=str(place.project),
-            env={"SPECKIT_WORKFLOW_DIR": str(place.folder)},
-            keep=KEEP,
-            check=False,
-        )
-        output = await run_child(command, step.timeout)
+        line = line if self._compat else place_values(line)
+        output = await run_child(line, *values, place=place, timeout=step.timeout, shell=True)
         if step.output_format == "json":
             output["data"] = _data(output)
         return StepResult("completed", output)
 
-    def needs(self, step: ShellStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
-        """None of its own."""
-        return {}
 
+class MapLeaf:
+    """Runs the command of a `map` step for one item. There is no shell, so an item is only data."""
 
-def _pasted(step: ShellStep, roots: Mapping[str, Any]) -> str:
-    return step.run.quoted_render(roots, str)
+    bounds_itself = True
+    needs: Mapping[str, int] = {}
+
+    def resolve(self, step: EachStep, frame: Frame) -> Resolved:
+        """Its arguments, each as text."""
+        roots = frame.roots()
+        return {"argv": [text.quoted_render(roots, str) for text in step.argv]}
+
+    async def perform(self, step: EachStep, resolved: Resolved, place: StepPlace) -> StepResult:
+        output = await run_child(*resolved["argv"], place=place, timeout=step.timeout)
+        return StepResult("completed", output)
 
 
 def _data(output: dict[str, Any]) -> Any:

@@ -26,10 +26,11 @@ PAUSED = 3
 """The exit code of a plan that waits for somebody."""
 
 
-class System:
+class SystemLeaf:
     """Runs what its `spec` or its `file` says."""
 
     bounds_itself = False
+    needs: Mapping[str, int] = {}
 
     def resolve(self, step: SystemStep, frame: Frame) -> Resolved:
         """What would stand in the file of that system."""
@@ -47,10 +48,6 @@ class System:
             plan.execute, step.type, caps=plan.caps, budget=plan.budget, name=place.version
         )
         return _result(end)
-
-    def needs(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> Mapping[str, int]:
-        """None of its own."""
-        return {}
 
     def _plan(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> Runnable:
         found = system(step.type)

@@ -9,13 +9,12 @@ from fanwise.errors import UsageError
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.spec.steps import Step, WorkflowStep
 from fanwise.workflow.spec.workflow_file import Workflow
-from fanwise.workflow.state.setting import Setting
 
 MOST = 100
 """Characters of a value that are shown."""
 
 
-def lines_of(workflow: Workflow, inputs: Mapping[str, Any] | None, setting: Setting) -> list[str]:
+def lines_of(workflow: Workflow, inputs: Mapping[str, Any] | None) -> list[str]:
     """Lines, those inside a step indented. `inputs`: None if nobody has given any."""
     roots = {} if inputs is None else {"inputs": inputs}
     return [*_lines(workflow.steps, roots, 0)]
