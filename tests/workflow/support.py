@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from fanwise.errors import BadSpec, Problem
+from fanwise.processes.shell_line import place_values
 from fanwise.specs import Document, parse
+from fanwise.workflow.expressions import Text
 from fanwise.workflow.spec.workflow_file import Workflow, load
 
 HERE = Path("/project")
@@ -36,3 +39,9 @@ def problems(text: str, **options: Any) -> list[Problem]:
         load(document(text), **options)
     assert caught.value.file == "w.yaml"
     return caught.value.problems
+
+
+def shell_words(text: Text, roots: Mapping[str, Any]) -> tuple[str, ...]:
+    """A line of shell and its parameters, as a shell step runs them."""
+    line, *values = text.marked(roots)
+    return place_values(line), *values

@@ -376,8 +376,7 @@ def test_what_a_text_uses() -> None:
         ("r",),
     }  # fmt: skip
     assert {each.path for each in text.uses() if each.guarded} == {("inputs", "x")}
-    assert not text.is_constant
-    assert Text.parse("a } b").is_constant and Text.parse("a } b").names() == set()
+    assert Text.parse("a } b").names() == set()
 
 
 def test_a_value_of_any_kind() -> None:
@@ -385,7 +384,7 @@ def test_a_value_of_any_kind() -> None:
     made = Value.parse(source)
     assert made.render(ROOTS) == {"args": 3, "deep": [1, {"x": "n=3"}], "none": None}
     assert made.names() == {("inputs", "n")}
-    assert not made.is_constant and Value.parse([1, {"a": "b"}, None]).is_constant
+    assert Value.parse([1, {"a": "b"}, None]).names() == set()
     with pytest.raises(BadExpression):
         Value.parse({"a": ["{{ ? }}"]})
 

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from fanwise.errors import BadExpression, FanwiseError
 from fanwise.workflow.expressions import Text, Value, parse, truth
 from fanwise.workflow.expressions.filters import FILTERS
-from fanwise.workflow.expressions.lexer import MOST_NUMBER
+from fanwise.workflow.expressions.values import MOST_NUMBER
 from tests.profiles import examples
+from tests.workflow.support import shell_words
 
 ROOTS: dict[str, Any] = {
     "inputs": {"n": 3, "z": 0, "t": "ten", "num": "10\n", "l": [1, "a", None], "flag": True},
@@ -203,7 +204,7 @@ def negative(of: Case) -> Case:
 
 
 def piped(of: Case, name: str, argument: Case) -> Case:
-    takes = FILTERS[name][1] == 1
+    takes = FILTERS[name].most == 1
     text = f"{of.at(PIPE)} | {name}" + (f"({argument.text})" if takes else "")
     return Case(text, PIPE, lambda: filtered(of.value(), name, argument.value() if takes else None))
 
@@ -278,7 +279,7 @@ def test_any_text_is_a_value_or_our_error(noise: str, value: Any) -> None:
             made = Text.parse(text)
             made.names()
             truth(made.render(roots))
-            made.shell(roots)
+            shell_words(made, roots)
         except FanwiseError:
             continue  # anything else is what this test is about
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import fanwise.workflow.expressions
 
 ALLOWED = {
-    "__future__", "collections.abc", "typing", "msgspec", "math", "operator", "json",
+    "__future__", "collections.abc", "typing", "msgspec", "math", "operator", "json", "re",
     "fanwise.errors", "fanwise.processes.shell_line",
 }  # fmt: skip
 FORBIDDEN = {"eval", "exec", "compile", "getattr", "open", "print", "__import__"}
@@ -16,7 +16,7 @@ FORBIDDEN = {"eval", "exec", "compile", "getattr", "open", "print", "__import__"
 
 def test_expressions_import_nothing_that_acts_and_call_nothing_that_evaluates() -> None:
     files = sorted(Path(fanwise.workflow.expressions.__path__[0]).glob("*.py"))
-    assert len(files) > 8
+    assert len(files) > 6
     for path in files:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):

@@ -13,6 +13,7 @@ from fanwise.processes.command import Command
 from fanwise.processes.run import run_command
 from fanwise.workflow.expressions import Text
 from fanwise.workflow.expressions.text import MOST_ARGUMENT
+from tests.workflow.support import shell_words
 
 HOSTILE = [
     "plain", "", "two  words", "it's", "$(touch canary)", "`touch canary`", "'; touch canary; '",
@@ -47,7 +48,7 @@ LINES = [
 
 
 def output(text: str, folder: Path, **roots: Any) -> str:
-    command = Command(*Text.parse(text).shell(roots), shell=True, cwd=str(folder))
+    command = Command(*shell_words(Text.parse(text), roots), shell=True, cwd=str(folder))
     result = asyncio.run(run_command(command))
     assert result.exit_code == 0, result
     return str(result.stdout.text)
@@ -70,8 +71,8 @@ def test_each_value_goes_to_its_own_place(tmp_path: Path) -> None:
 
 
 def test_numbers_and_booleans_are_written_into_the_line(tmp_path: Path) -> None:
-    assert Text.parse("a $(( {{ n }} + 1 )) {{ t }} {{ f }}").shell(
-        {"n": 3, "t": True, "f": 1.5}
+    assert shell_words(
+        Text.parse("a $(( {{ n }} + 1 )) {{ t }} {{ f }}"), {"n": 3, "t": True, "f": 1.5}
     ) == ("a $(( 3 + 1 )) True 1.5",)
     assert output("printf %s $(( {{ n }} + 1 ))", tmp_path, n=-3) == "-2"
 
@@ -117,28 +118,29 @@ def test_raw_is_a_part_of_the_line_and_its_quotes_count(tmp_path: Path) -> None:
 )
 def test_where_no_value_can_stand_it_is_refused(line: str) -> None:
     with pytest.raises(UsageError, match="a value stands inside"):
-        Text.parse(line).shell({"x": "text"})
+        shell_words(Text.parse(line), {"x": "text"})
 
 
 def test_nothing_to_fill_is_the_line_itself() -> None:
-    assert Text.parse("echo $1 {} '").shell({}) == ("echo $1 {} '",)
+    assert shell_words(Text.parse("echo $1 {} '"), {}) == ("echo $1 {} '",)
 
 
 def test_what_cannot_be_computed_is_an_error_here_too() -> None:
     with pytest.raises(BadExpression):
-        Text.parse("echo {{ x + 1 }}").shell({"x": "a"})
+        shell_words(Text.parse("echo {{ x + 1 }}"), {"x": "a"})
 
 
 def test_a_nul_is_refused_wherever_it_comes_from() -> None:
     for text in ("echo \0 {{ x }}", "echo {{ nul | raw }} {{ x }}"):
         with pytest.raises(BadExpression, match="NUL"):
-            Text.parse(text).shell({"x": "a", "nul": "\0"})
+            shell_words(Text.parse(text), {"x": "a", "nul": "\0"})
 
 
 def test_a_value_that_is_too_long_for_an_argument_is_named(tmp_path: Path) -> None:
     most = "ü" * (MOST_ARGUMENT // 2)
     assert output("printf %s {{ x }} | wc -c", tmp_path, x=most).strip() == str(MOST_ARGUMENT - 1)
     with pytest.raises(BadExpression, match=r"inputs\.large.*131,072 bytes.*to a file"):
-        Text.parse("wc -c {{ x }} {{ inputs.large }}").shell(
-            {"x": "", "inputs": {"large": "x" * (MOST_ARGUMENT + 1)}}
+        shell_words(
+            Text.parse("wc -c {{ x }} {{ inputs.large }}"),
+            {"x": "", "inputs": {"large": "x" * (MOST_ARGUMENT + 1)}},
         )

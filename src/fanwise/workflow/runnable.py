@@ -69,7 +69,7 @@ class RunnableWorkflow:
     @property
     def folder(self) -> Path:
         """Where its commands run."""
-        return self._project.project
+        return self._project.folder
 
     @cached_property
     def inputs(self) -> dict[str, Any]:

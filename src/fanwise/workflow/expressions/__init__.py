@@ -19,11 +19,8 @@ A word may hold `-` and `:` (`steps.run-tests`, `steps.all:one:0`), so a minus n
 it. Text is in '…' or "…", without escapes.
 """
 
-from fanwise.workflow.expressions.evaluate import evaluate
 from fanwise.workflow.expressions.parser import parse
-from fanwise.workflow.expressions.text import Text
-from fanwise.workflow.expressions.tree import Expression
-from fanwise.workflow.expressions.truth import truth
-from fanwise.workflow.expressions.value import Value
+from fanwise.workflow.expressions.text import Text, Value
+from fanwise.workflow.expressions.values import truth
 
-__all__ = ["Expression", "Text", "Value", "evaluate", "parse", "truth"]
+__all__ = ["Text", "Value", "parse", "truth"]

@@ -1,31 +1,47 @@
-"""The value of a tree: pure, and nothing but a value or `Impossible`."""
+"""The value of an expression: pure; `Impossible` for what cannot be computed.
+
+Comparisons are spec-kit's and always have an answer: texts that are both numbers are compared as
+numbers, values that have no order are neither less nor more, and nothing is in a value that is no
+list, mapping or text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fanwise.workflow.expressions import filters
-from fanwise.workflow.expressions.impossible import Impossible
-from fanwise.workflow.expressions.operators import compare, compute, negative
 from fanwise.workflow.expressions.tree import (
-    Comparison,
-    Every,
+    Arithmetic,
     Expression,
     Filtered,
     ListOf,
     Literal,
-    Negative,
-    Not,
+    Operation,
     Path,
     Reach,
-    Some,
-    Sum,
 )
+from fanwise.workflow.expressions.values import MOST_NUMBER, Impossible, kind, within_size
+
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_ARITHMETIC: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "+": (operator.add, "added"),
+    "-": (operator.sub, "subtracted"),
+    "*": (operator.mul, "multiplied"),
+    "/": (operator.truediv, "divided"),
+    "%": (operator.mod, "divided"),
+}
 
 
 def evaluate(tree: Expression, roots: Mapping[str, Any]) -> Any:
-    """What is not there is None. `Impossible` for what cannot be computed."""
+    """The value; None for what is not there. `Impossible`."""
     try:
         return _value(tree, roots)
     except RecursionError:  # values that are nested too deeply to be compared
@@ -34,28 +50,27 @@ def evaluate(tree: Expression, roots: Mapping[str, Any]) -> Any:
 
 def _value(tree: Expression, roots: Mapping[str, Any]) -> Any:
     match tree:
-        case Literal(value=value):
+        case Literal():
+            return tree.value
+        case Path():
+            return _reach(roots.get(tree.root), tree.parts)
+        case Reach():
+            return _reach(_value(tree.inside, roots), tree.parts)
+        case ListOf():
+            return [_value(entry, roots) for entry in tree.entries]
+        case Operation():
+            return _operation(tree.operator, tree.operands, roots)
+        case Arithmetic():
+            value = _value(tree.first, roots)
+            for sign, part in tree.rest:
+                value = _compute(value, sign, _value(part, roots))
             return value
-        case Path(root=root, parts=parts):
-            return _reach(roots.get(root), parts)
-        case Reach(inside=inside, parts=parts):
-            return _reach(_value(inside, roots), parts)
-        case ListOf(entries=entries):
-            return [_value(entry, roots) for entry in entries]
         case Filtered():
-            return _filtered(tree, roots)
-        case Comparison(left=left, operator=sign, right=right):
-            return compare(_value(left, roots), sign, _value(right, roots))
-        case Every(parts=operands):
-            return all(_value(part, roots) for part in operands)
-        case Some(parts=operands):
-            return any(_value(part, roots) for part in operands)
-        case Not(of=inner):
-            return not _value(inner, roots)
-        case Negative(of=inner):
-            return negative(_value(inner, roots))
-        case Sum():
-            return _sum(tree, roots)
+            value = _value(tree.of, roots)
+            for each in tree.filters:
+                arguments = [_value(argument, roots) for argument in each.arguments]
+                value = filters.apply(each.name, value, arguments)
+            return value
 
 
 def _reach(value: Any, parts: tuple[str | int, ...]) -> Any:
@@ -65,20 +80,89 @@ def _reach(value: Any, parts: tuple[str | int, ...]) -> Any:
         else:
             inside = isinstance(value, list) and part < len(value)
             value = value[part] if inside else None
-    # What steps gave is seen through layers, which change: a value is plain, and stays as it is.
+    # Step outputs are seen through layers, which change: a value is plain, and stays as it is.
     return value if isinstance(value, dict) or not isinstance(value, Mapping) else dict(value)
 
 
-def _filtered(tree: Filtered, roots: Mapping[str, Any]) -> Any:
-    value = _value(tree.of, roots)
-    for each in tree.filters:
-        arguments = [_value(argument, roots) for argument in each.arguments]
-        value = filters.apply(each.name, value, arguments)
-    return value
+def _operation(sign: str, operands: tuple[Expression, ...], roots: Mapping[str, Any]) -> Any:
+    if sign == "and":
+        return all(_value(each, roots) for each in operands)
+    if sign == "or":
+        return any(_value(each, roots) for each in operands)
+    values = [_value(each, roots) for each in operands]
+    if sign == "not":
+        return not values[0]
+    return _negative(values[0]) if sign == "-" else _compare(values[0], sign, values[1])
 
 
-def _sum(tree: Sum, roots: Mapping[str, Any]) -> Any:
-    value = _value(tree.first, roots)
-    for sign, part in tree.rest:
-        value = compute(value, sign, _value(part, roots))
-    return value
+def _compare(left: Any, sign: str, right: Any) -> bool:
+    if sign == "==":
+        return bool(left == right)
+    if sign == "!=":
+        return bool(left != right)
+    if sign in ("in", "not in"):
+        return _is_in(left, right) == (sign == "in")
+    numbers = _as_number(left), _as_number(right)
+    if None not in numbers:
+        left, right = numbers
+    try:
+        return bool(_ORDER[sign](left, right))
+    except TypeError:
+        return False
+
+
+def _is_in(left: Any, right: Any) -> bool:
+    if not isinstance(right, str | list | Mapping):
+        return False
+    try:
+        return left in right
+    except TypeError:  # a number in a text, a list among the keys of a mapping
+        return False
+
+
+def _as_number(value: Any) -> int | float | None:
+    """A number, or a text that is one, with or without spaces around it; else None."""
+    if isinstance(value, int | float):
+        return value
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    digits = text.removeprefix("-").replace(".", "", 1)
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 300):
+        return None
+    return float(text) if "." in text else int(text)
+
+
+def _compute(left: Any, sign: str, right: Any) -> Any:
+    compute, word = _ARITHMETIC[sign]
+    if _is_number(left) and _is_number(right):
+        return _number(compute, left, right)
+    if sign == "+" and type(left) is type(right) and isinstance(left, str | list):
+        within_size(len(left) + len(right))
+        return left + right
+    step = ""
+    if isinstance(left, str) or isinstance(right, str):
+        step = "; text that holds a number becomes one with `| from_json`"
+    raise Impossible(f"{kind(left)} and {kind(right)} cannot be {word}{step}")
+
+
+def _number(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> int | float:
+    try:
+        made: int | float = compute(left, right)
+    except ZeroDivisionError:
+        raise Impossible(f"{left} cannot be divided by zero") from None
+    except OverflowError:
+        made = math.inf
+    if not math.isfinite(made) or (isinstance(made, int) and abs(made) > MOST_NUMBER):
+        raise Impossible("the result is too large a number")
+    return made
+
+
+def _negative(value: Any) -> Any:
+    if not _is_number(value):
+        raise Impossible(f"{kind(value)} has no negative")
+    return -value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

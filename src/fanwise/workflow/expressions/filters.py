@@ -1,31 +1,23 @@
-"""What a value is put through, after a `|`. Each gives a value or raises `Impossible`."""
+"""What a value is put through after a `|`. Each filter returns a value or raises `Impossible`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from fanwise.workflow.expressions.impossible import Impossible, kind, within_size
-from fanwise.workflow.expressions.json_text import read_json
-from fanwise.workflow.expressions.lexer import MOST_NUMBER
-from fanwise.workflow.expressions.shown import shown
-
-FILTERS: dict[str, tuple[int, int]] = {
-    "default": (0, 1),
-    "join": (1, 1),
-    "map": (1, 1),
-    "contains": (1, 1),
-    "from_json": (0, 0),
-    "length": (0, 0),
-    "trim": (0, 0),
-    "raw": (0, 0),
-}
-"""The names, and how many arguments they take: at least, at most."""
+from fanwise.workflow.expressions.values import (
+    MOST_NUMBER,
+    Impossible,
+    kind,
+    read_json,
+    shown,
+    within_size,
+)
 
 
 def apply(name: str, value: Any, arguments: list[Any]) -> Any:
     """The value after the filter. `Impossible`."""
-    return _CALLS[name](value, *arguments)
+    return FILTERS[name].call(value, *arguments)
 
 
 def _default(value: Any, instead: Any = "") -> Any:
@@ -104,16 +96,24 @@ def _trim(value: Any) -> Any:
 
 
 def _raw(value: Any) -> Any:
-    return value  # it speaks to `Text.quoted`, not to the value
+    return value  # it changes how `Text` quotes the value, not the value
 
 
-_CALLS: dict[str, Callable[..., Any]] = {
-    "default": _default,
-    "join": _join,
-    "map": _map,
-    "contains": _contains,
-    "from_json": _from_json,
-    "length": _length,
-    "trim": _trim,
-    "raw": _raw,
+class FilterKind(NamedTuple):
+    """A filter, and how many arguments it takes."""
+
+    call: Callable[..., Any]
+    least: int
+    most: int
+
+
+FILTERS = {
+    "default": FilterKind(_default, 0, 1),
+    "join": FilterKind(_join, 1, 1),
+    "map": FilterKind(_map, 1, 1),
+    "contains": FilterKind(_contains, 1, 1),
+    "from_json": FilterKind(_from_json, 0, 0),
+    "length": FilterKind(_length, 0, 0),
+    "trim": FilterKind(_trim, 0, 0),
+    "raw": FilterKind(_raw, 0, 0),
 }

@@ -1,22 +1,33 @@
-"""An expression as tokens, each with its place."""
+"""An expression as tokens, each with its position."""
 
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Literal, NamedTuple
 
 from fanwise.errors import BadExpression
+from fanwise.workflow.expressions.values import MOST_NUMBER
 
-SIGNS = ("==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "|", "(", ")", "[", "]", ",")
 QUOTES = "'\""
 MOST_CHARACTERS = 10_000
 """Of one expression."""
-MOST_NUMBER = 2**63 - 1
-"""Whole numbers that every JSON library takes."""
+_SPACE = re.compile(r"\s*")
+_TOKEN = re.compile(
+    r"""
+      (?P<text> '[^']*' | "[^"]*" )
+    | \.(?P<member> [\w:-]+ )           # after a dot a word may begin with anything: results.0
+    | (?P<number> [0-9]+ (\.[0-9]+)? ) (?P<rest> [\w:]? )
+    | (?P<word> [^\W\d][\w:-]* )
+    | (?P<sign> == | != | <= | >= | [-<>+*/%|()\[\],] )
+    """,
+    re.VERBOSE,
+)
+_MEANT = {"=": "; equality is ==", "&": "; write `and`", "!": "; write `not`"}
 
 
 class Token(NamedTuple):
-    """`kind` is "text", "number", "word" (its value may be a keyword), "sign" or "end"."""
+    """`value` is a text, a number, a name or keyword, or a sign."""
 
     kind: Literal["text", "number", "word", "sign", "end"]
     value: Any
@@ -29,104 +40,48 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """All of them, the end too. `BadExpression`."""
+    """All tokens, with one for the end. `BadExpression`."""
     if len(text) > MOST_CHARACTERS:
         problem = f"it has more than {MOST_CHARACTERS:,} characters"
         raise BadExpression(text, problem, 0, "Compute it in a step of its own")
-    return _Lexer(text).all()
+    found: list[Token] = []
+    at = _SPACE.match(text).end()  # type: ignore[union-attr]
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise _unknown(text, at)
+        found += _tokens(match, text, at)
+        at = _SPACE.match(text, match.end()).end()  # type: ignore[union-attr]
+    return [*found, Token("end", "", len(text))]
 
 
-def is_word(char: str) -> bool:
-    """Whether a name may hold it, after its first character."""
-    return char.isalnum() or char in "_-:"
+def _tokens(match: re.Match[str], text: str, at: int) -> list[Token]:
+    if match["text"] is not None:
+        return [Token("text", match["text"][1:-1], at)]
+    if match["member"] is not None:
+        return [Token("sign", ".", at), Token("word", match["member"], at + 1)]
+    if match["number"] is not None:
+        if match["rest"]:
+            problem = f"`{match[0]}` is no number, and a name begins otherwise"
+            raise BadExpression(text, problem, at)
+        return [Token("number", _number(match["number"], text, at), at)]
+    if match["word"] is not None and not (text[at].isalpha() or text[at] == "_"):
+        raise _unknown(text, at)
+    return [Token("sign" if match["word"] is None else "word", match[0], at)]
 
 
-class _Lexer:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.found: list[Token] = []
+def _number(written: str, text: str, at: int) -> int | float:
+    value = float(written)
+    whole = "." not in written
+    if math.isinf(value) or (whole and (len(written) > 20 or int(written) > MOST_NUMBER)):
+        raise BadExpression(text, "the number is too large", at)
+    return int(written) if whole else value
 
-    def all(self) -> list[Token]:
-        while self.at < len(self.text):
-            if self.text[self.at].isspace():
-                self.at += 1
-            else:
-                self._token()
-        self.found.append(Token("end", "", len(self.text)))
-        return self.found
 
-    def _token(self) -> None:
-        char = self.text[self.at]
-        if char in QUOTES:
-            self._quoted(char)
-        elif char == ".":
-            self._after_dot()
-        elif char.isdecimal() and char.isascii():
-            self._number()
-        elif char.isalpha() or char == "_":
-            self._add("word", self._run(), self.at)
-        else:
-            self._sign()
-
-    def _quoted(self, quote: str) -> None:
-        end = self.text.find(quote, self.at + 1)
-        if end < 0:
-            raise self._bad(f"the quote {quote} is not closed")
-        self._add("text", self.text[self.at + 1 : end], self.at, end + 1)
-
-    def _after_dot(self) -> None:
-        """What follows a dot is a word, whatever it begins with: `results.0`, `steps.2nd`."""
-        self._add("sign", ".", self.at, self.at + 1)
-        word = self._run()
-        if not word:
-            raise self._bad("a name is expected after the dot")
-        self._add("word", word, self.at)
-
-    def _number(self) -> None:
-        end = self._digits(self.at)
-        whole = True
-        if self.text[end : end + 1] == "." and self._digits(end + 1) > end + 1:
-            end, whole = self._digits(end + 1), False
-        written = self.text[self.at : end]
-        if end < len(self.text) and is_word(self.text[end]) and self.text[end] != "-":
-            raise self._bad(
-                f"`{written}{self.text[end]}` is no number, and a name begins otherwise"
-            )
-        value = self._whole(written) if whole else float(written)
-        if not math.isfinite(value):
-            raise self._bad("the number is too large")
-        self._add("number", value, self.at, end)
-
-    def _whole(self, written: str) -> int:
-        value = int(written) if len(written) <= 20 else MOST_NUMBER + 1
-        if value > MOST_NUMBER:
-            raise self._bad("the number is too large")
-        return value
-
-    def _digits(self, at: int) -> int:
-        while at < len(self.text) and self.text[at] in "0123456789":
-            at += 1
-        return at
-
-    def _sign(self) -> None:
-        for sign in SIGNS:
-            if self.text.startswith(sign, self.at):
-                self._add("sign", sign, self.at, self.at + len(sign))
-                return
-        meant = {"=": "; equality is ==", "&": "; write `and`", "!": "; write `not`"}
-        char = self.text[self.at]
-        raise self._bad(f"{char!r} means nothing here{meant.get(char, '')}")
-
-    def _run(self) -> str:
-        end = self.at
-        while end < len(self.text) and is_word(self.text[end]):
-            end += 1
-        return self.text[self.at : end]
-
-    def _add(self, kind: Any, value: Any, at: int, end: int | None = None) -> None:
-        self.found.append(Token(kind, value, at))
-        self.at = at + len(value) if end is None else end
-
-    def _bad(self, problem: str) -> BadExpression:
-        return BadExpression(self.text, problem, self.at)
+def _unknown(text: str, at: int) -> BadExpression:
+    char = text[at]
+    if char in QUOTES:
+        return BadExpression(text, f"the quote {char} is not closed", at)
+    if char == ".":
+        return BadExpression(text, "a name is expected after the dot", at + 1)
+    return BadExpression(text, f"{char!r} means nothing here{_MEANT.get(char, '')}", at)

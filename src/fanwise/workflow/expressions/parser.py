@@ -9,19 +9,15 @@ from fanwise.workflow.expressions.filters import FILTERS
 from fanwise.workflow.expressions.lexer import Token, tokens
 from fanwise.workflow.expressions.tree import (
     COMPARISONS,
-    Comparison,
-    Every,
+    Arithmetic,
     Expression,
     Filter,
     Filtered,
     ListOf,
     Literal,
-    Negative,
-    Not,
+    Operation,
     Path,
     Reach,
-    Some,
-    Sum,
 )
 
 MOST_DEPTH = 30
@@ -51,7 +47,7 @@ class _Parser:
         self._deeper()
         tree = self._choice()
         filters: list[Filter] = []
-        while self._takes("|"):
+        while self._takes("sign", "|"):
             filters.append(self._filter())
         self.depth -= 1
         return Filtered(tree, tuple(filters)) if filters else tree
@@ -65,30 +61,20 @@ class _Parser:
         raise self._expected("an operator, `|` or the end")
 
     def _choice(self) -> Expression:
-        return self._repeated("or", self._both, Some)
+        return self._repeated("or", self._both)
 
     def _both(self) -> Expression:
-        return self._repeated("and", self._denied, Every)
+        return self._repeated("and", self._denied)
 
-    def _repeated(
-        self,
-        word: str,
-        part: Callable[[], Expression],
-        made: Callable[[tuple[Expression, ...]], Expression],
-    ) -> Expression:
+    def _repeated(self, word: str, part: Callable[[], Expression]) -> Expression:
         parts = [part()]
-        while self._takes_word(word):
+        while self._takes("word", word):
             parts.append(part())
-        return made(tuple(parts)) if len(parts) > 1 else parts[0]
+        return Operation(word, tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _denied(self) -> Expression:
-        times = 0
-        while self._takes_word("not"):
-            times += 1
-        tree = self._comparison()
-        if not times:
-            return tree
-        return Not(tree) if times % 2 else Not(Not(tree))
+        times = self._count("word", "not")
+        return _prefixed("not", self._comparison(), times)
 
     def _comparison(self) -> Expression:
         left = self._sum()
@@ -99,10 +85,10 @@ class _Parser:
         if self._takes_comparison() is not None:
             self.next -= 1
             raise self._bad("comparisons do not chain", "Write: a < b and b < c")
-        return Comparison(left, operator, right)
+        return Operation(operator, (left, right))
 
     def _takes_comparison(self) -> str | None:
-        if self._is_word("not") and self.tokens[self.next + 1][:2] == ("word", "in"):
+        if self._is("word", "not") and self.tokens[self.next + 1][:2] == ("word", "in"):
             self.next += 2
             return "not in"
         token = self._token
@@ -125,18 +111,14 @@ class _Parser:
         while self._token.kind == "sign" and self._token.value in operators:
             operator = self._take().value
             rest.append((operator, part()))
-        return Sum(first, tuple(rest)) if rest else first
+        return Arithmetic(first, tuple(rest)) if rest else first
 
     def _signed(self) -> Expression:
-        times = 0
-        while self._takes("-"):
-            times += 1
+        times = self._count("sign", "-")
         tree = self._operand()
-        if not times:
-            return tree
         if isinstance(tree, Literal) and type(tree.value) in (int, float):
             return Literal(-tree.value if times % 2 else tree.value)  # type: ignore[operator]
-        return Negative(tree) if times % 2 else Negative(Negative(tree))
+        return _prefixed("-", tree, times)
 
     def _operand(self) -> Expression:
         token = self._token
@@ -146,9 +128,9 @@ class _Parser:
         if token.kind == "word" and token.value not in KEYWORDS:
             self.next += 1
             return self._named(token.value)
-        if self._takes("["):
+        if self._takes("sign", "["):
             return self._reaching(ListOf(self._list("]")))
-        if self._takes("("):
+        if self._takes("sign", "("):
             tree = self.expression()
             self._needs(")")
             return self._reaching(tree)
@@ -157,7 +139,7 @@ class _Parser:
     def _named(self, name: str) -> Expression:
         if name.lower() in CONSTANTS:
             return self._reaching(Literal(CONSTANTS[name.lower()]))
-        if self._is_sign("("):
+        if self._is("sign", "("):
             known = ", ".join(FILTERS)
             raise self._bad(f"`{name}` cannot be called", f"Filters follow a |; known: {known}")
         return Path(name, self._parts())
@@ -169,9 +151,9 @@ class _Parser:
     def _parts(self) -> tuple[str | int, ...]:
         parts: list[str | int] = []
         while True:
-            if self._takes("."):
+            if self._takes("sign", "."):
                 parts.append(str(self._take().value))
-            elif self._takes("["):
+            elif self._takes("sign", "["):
                 parts.append(self._index())
                 self._needs("]")
             else:
@@ -189,8 +171,8 @@ class _Parser:
         if token.kind != "word" or token.value not in FILTERS:
             raise self._expected(f"a filter ({', '.join(FILTERS)})")
         self.next += 1
-        arguments = self._list(")") if self._takes("(") else ()
-        least, most = FILTERS[token.value]
+        arguments = self._list(")") if self._takes("sign", "(") else ()
+        _, least, most = FILTERS[token.value]
         if not least <= len(arguments) <= most:
             wants = {(0, 0): "no argument", (1, 1): "one argument"}
             wanted = wants.get((least, most), "one argument or none")
@@ -200,7 +182,7 @@ class _Parser:
 
     def _list(self, closing: str) -> tuple[Expression, ...]:
         entries: list[Expression] = []
-        while not self._takes(closing):
+        while not self._takes("sign", closing):
             if entries:
                 self._needs(",", f"`,` or `{closing}`")
             entries.append(self.expression())
@@ -217,29 +199,28 @@ class _Parser:
         self.next += 1
         return token
 
-    def _is_sign(self, sign: str) -> bool:
-        return self._token.kind == "sign" and self._token.value == sign
-
-    def _is_word(self, word: str) -> bool:
-        return self._token.kind == "word" and self._token.value == word
+    def _is(self, kind: str, value: str) -> bool:
+        return self._token.kind == kind and self._token.value == value
 
     def _is_operator(self) -> bool:
         if self._token.kind == "word":
             return self._token.value in KEYWORDS
         return self._token.kind == "sign" and self._token.value not in "()[],."
 
-    def _takes(self, sign: str) -> bool:
-        found = self._is_sign(sign)
+    def _takes(self, kind: str, value: str) -> bool:
+        found = self._is(kind, value)
         self.next += found
         return found
 
-    def _takes_word(self, word: str) -> bool:
-        found = self._is_word(word)
-        self.next += found
-        return found
+    def _count(self, kind: str, value: str) -> int:
+        """How often it stands here."""
+        times = 0
+        while self._takes(kind, value):
+            times += 1
+        return times
 
     def _needs(self, sign: str, told: str = "") -> None:
-        if not self._takes(sign):
+        if not self._takes("sign", sign):
             raise self._expected(told or f"`{sign}`")
 
     def _deeper(self) -> None:
@@ -253,3 +234,10 @@ class _Parser:
 
     def _bad(self, problem: str, next_step: str = "") -> BadExpression:
         return BadExpression(self.text, problem, self._token.at, next_step)
+
+
+def _prefixed(operator: str, tree: Expression, times: int) -> Expression:
+    """Twice is more than not at all: `not not x` is a boolean, and `- -x` a number."""
+    for _ in range(times % 2 or 2 * (times > 0)):
+        tree = Operation(operator, (tree,))
+    return tree

@@ -1,4 +1,4 @@
-"""A text of a workflow file, with any number of `{{ … }}` in it."""
+"""Texts of a workflow file with any number of `{{ … }}` in them, and values made of such texts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import BadExpression
-from fanwise.processes.shell_line import MARK, place_values
+from fanwise.processes.shell_line import MARK
 from fanwise.workflow.expressions.evaluate import evaluate
-from fanwise.workflow.expressions.impossible import Impossible, within_size
 from fanwise.workflow.expressions.lexer import QUOTES
-from fanwise.workflow.expressions.names import Used, used
 from fanwise.workflow.expressions.parser import parse
-from fanwise.workflow.expressions.shown import shown
-from fanwise.workflow.expressions.tree import Expression, Filtered
+from fanwise.workflow.expressions.tree import Expression, Filtered, Used, used
+from fanwise.workflow.expressions.values import Impossible, shown, within_size
 
 OPEN, CLOSE = "{{", "}}"
 MOST_ARGUMENT = 128 * 1024 - 1
@@ -78,11 +76,6 @@ class Text(msgspec.Struct, frozen=True):
         return tuple(part for part in self.parts if isinstance(part, Part))
 
     @property
-    def is_constant(self) -> bool:
-        """Whether nothing stands in braces."""
-        return not self.expressions
-
-    @property
     def is_lone(self) -> bool:
         """Whether it is one `{{ }}` and nothing else, spaces around it aside: it has any type."""
         others = [part for part in self.parts if isinstance(part, str)]
@@ -114,14 +107,6 @@ class Text(msgspec.Struct, frozen=True):
             lambda part: part.text(roots) if part.is_raw else quote(part.text(roots))
         )
 
-    def shell(self, roots: Mapping[str, Any]) -> tuple[str, ...]:
-        """A line of shell and its parameters: `Command(*text.shell(roots), shell=True)`.
-
-        `UsageError` where no value can stand.
-        """
-        line, *values = self.marked(roots)
-        return place_values(line), *values
-
     def marked(self, roots: Mapping[str, Any]) -> tuple[str, ...]:
         """A line of shell with a `MARK` for each value (see `place_values`), and the values.
 
@@ -151,6 +136,61 @@ class Text(msgspec.Struct, frozen=True):
         except Impossible as error:
             raise BadExpression(self.source[:60], str(error)) from None
         return "".join(texts)
+
+
+class Value(msgspec.Struct, frozen=True):
+    """`{args: "{{ inputs.spec }}", deep: [1, "{{ item }}"]}`, parsed."""
+
+    source: Any
+    """As the file has it."""
+    _made: Any
+    """The same, with each text parsed."""
+
+    @staticmethod
+    def parse(source: Any) -> Value:
+        """`BadExpression`."""
+        return Value(source, _parsed(source))
+
+    def uses(self) -> Iterator[Used]:
+        """The paths in it, and whether they may be missing."""
+        for text in _texts(self._made):
+            yield from text.uses()
+
+    def names(self) -> set[tuple[str, ...]]:
+        """The paths that it uses."""
+        return {each.path for each in self.uses()}
+
+    def render(self, roots: Mapping[str, Any]) -> Any:
+        """The same value, with each text rendered. `BadExpression`."""
+        return _rendered(self._made, roots)
+
+
+def _parsed(source: Any) -> Any:
+    if isinstance(source, str):
+        return Text.parse(source)
+    if isinstance(source, list):
+        return [_parsed(each) for each in source]
+    if isinstance(source, dict):
+        return {key: _parsed(each) for key, each in source.items()}
+    return source
+
+
+def _texts(made: Any) -> Iterator[Text]:
+    if isinstance(made, Text):
+        yield made
+    elif isinstance(made, list | dict):
+        for each in made.values() if isinstance(made, dict) else made:
+            yield from _texts(each)
+
+
+def _rendered(made: Any, roots: Mapping[str, Any]) -> Any:
+    if isinstance(made, Text):
+        return made.render(roots)
+    if isinstance(made, list):
+        return [_rendered(each, roots) for each in made]
+    if isinstance(made, dict):
+        return {key: _rendered(each, roots) for key, each in made.items()}
+    return made
 
 
 def _split(text: str) -> Iterator[str | Part]:

@@ -1,4 +1,4 @@
-"""The tree that an expression is parsed to.
+"""The tree that an expression is parsed to, and the paths that it uses.
 
 What repeats (`a + b + c`, `x | f | g`, `a and b and c`) is one node with many parts, not a chain of
 nodes: so a tree is only as deep as its brackets, and evaluating it cannot overflow the stack.
@@ -6,9 +6,12 @@ nodes: so a tree is only as deep as its brackets, and evaluating it cannot overf
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
 
 import msgspec
+
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
 
 
 class Literal(msgspec.Struct, frozen=True, tag=True):
@@ -31,46 +34,21 @@ class Path(msgspec.Struct, frozen=True, tag=True):
 
 
 class Reach(msgspec.Struct, frozen=True, tag=True):
-    """`(…).name[0]`: into what another expression gives."""
+    """`(…).name[0]`: into the value of another expression."""
 
     inside: Expression
     parts: tuple[str | int, ...]
 
 
-class Not(msgspec.Struct, frozen=True, tag=True):
-    """`not x`."""
+class Operation(msgspec.Struct, frozen=True, tag=True):
+    """`a and b and c`, `a == b`, `not a`, `-a`."""
 
-    of: Expression
-
-
-class Negative(msgspec.Struct, frozen=True, tag=True):
-    """`-x`."""
-
-    of: Expression
-
-
-class Comparison(msgspec.Struct, frozen=True, tag=True):
-    """`a == b`; `operator` is one of COMPARISONS."""
-
-    left: Expression
     operator: str
-    right: Expression
+    operands: tuple[Expression, ...]
 
 
-class Every(msgspec.Struct, frozen=True, tag=True):
-    """`a and b and c`."""
-
-    parts: tuple[Expression, ...]
-
-
-class Some(msgspec.Struct, frozen=True, tag=True):
-    """`a or b or c`."""
-
-    parts: tuple[Expression, ...]
-
-
-class Sum(msgspec.Struct, frozen=True, tag=True):
-    """`a + b - c`, or `a * b / c`: from the left; `operator` is one of `+ - * / %`."""
+class Arithmetic(msgspec.Struct, frozen=True, tag=True):
+    """`a + b - c`, or `a * b / c`, computed from the left."""
 
     first: Expression
     rest: tuple[tuple[str, Expression], ...]
@@ -90,7 +68,40 @@ class Filtered(msgspec.Struct, frozen=True, tag=True):
     filters: tuple[Filter, ...]
 
 
-Expression: TypeAlias = (
-    Literal | ListOf | Path | Reach | Not | Negative | Comparison | Every | Some | Sum | Filtered
-)
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
+Expression: TypeAlias = Literal | ListOf | Path | Reach | Operation | Arithmetic | Filtered
+
+
+class Used(NamedTuple):
+    """A path that an expression uses: `("steps", "plan", "output", "files", "0")`."""
+
+    path: tuple[str, ...]
+    guarded: bool
+    """It may be missing, because a `default` follows it."""
+
+
+def used(tree: Expression, *, guarded: bool = False) -> Iterator[Used]:
+    """All paths in an expression, in order."""
+    if isinstance(tree, Path):
+        yield Used((tree.root, *map(str, tree.parts)), guarded)
+        return
+    inside = guarded and isinstance(tree, Reach)
+    if isinstance(tree, Filtered):
+        inside = tree.filters[0].name == "default"
+    for position, child in enumerate(_children(tree)):
+        yield from used(child, guarded=inside and position == 0)
+
+
+def _children(tree: Expression) -> tuple[Expression, ...]:
+    match tree:
+        case Reach():
+            return (tree.inside,)
+        case ListOf():
+            return tree.entries
+        case Operation():
+            return tree.operands
+        case Arithmetic():
+            return (tree.first, *(part for _, part in tree.rest))
+        case Filtered():
+            return (tree.of, *(each for one in tree.filters for each in one.arguments))
+        case Literal() | Path():
+            return ()

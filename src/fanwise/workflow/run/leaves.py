@@ -22,7 +22,7 @@ from fanwise.errors import (
 )
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
-from fanwise.workflow.expressions.impossible import Impossible
+from fanwise.workflow.expressions.values import Impossible
 from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.state.frame import Frame, more_needs
 from fanwise.workflow.state.step_result import Moment, Record, StepResult, digest_of, record_of

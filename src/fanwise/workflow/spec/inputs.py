@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from fanwise.specs import Many, SpecModel
 from fanwise.specs.check import shown
-from fanwise.workflow.expressions.lexer import MOST_NUMBER
+from fanwise.workflow.expressions.values import MOST_NUMBER
 from fanwise.workflow.spec.fields import Flag
 
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from fanwise.specs import CapSpec, FieldPath, LimitsSpec
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.expressions import Text, Value
-from fanwise.workflow.expressions.names import Used
+from fanwise.workflow.expressions.tree import Used
 from fanwise.workflow.spec.inputs import InputSpec
 from fanwise.workflow.spec.read_steps import Reader
 from fanwise.workflow.spec.steps import FanInStep, FanOutStep, GateStep, MapStep, Step

@@ -2,7 +2,7 @@
 
 One class is both what is checked and what is executed: texts are `Text` or `Value`, durations are
 seconds, and steps inside are steps. Those are raw data while the fields of a step are checked;
-`reading.py` checks them in their own places, and puts them in.
+`read_steps.py` checks them in their own places, and puts them in.
 """
 
 from __future__ import annotations

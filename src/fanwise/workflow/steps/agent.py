@@ -15,8 +15,7 @@ from fanwise.errors import StepFailed, UsageError
 from fanwise.models import Options, Request, ask, connect
 from fanwise.models.names import BUILT_IN, PROVIDERS
 from fanwise.models.port import Message
-from fanwise.workflow.expressions.impossible import kind
-from fanwise.workflow.expressions.shown import shown
+from fanwise.workflow.expressions.values import kind, shown
 from fanwise.workflow.spec.inputs import AUTO
 from fanwise.workflow.spec.steps import AgentStep, CommandStep, PromptStep
 from fanwise.workflow.state.frame import Frame

@@ -23,7 +23,7 @@ from pydantic import Field, field_validator
 from fanwise.errors import UsageError
 from fanwise.specs import Document, Many, SpecModel, check, read
 from fanwise.specs.nearest import did_you_mean
-from fanwise.workflow.expressions.shown import shown
+from fanwise.workflow.expressions.values import shown
 
 FILE = Path(".fanwise", "integrations.yaml")
 """In the project's folder."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from fanwise.errors import StepFailed
 from fanwise.processes.shell_line import place_values
-from fanwise.workflow.expressions.json_text import read_json
+from fanwise.workflow.expressions.values import read_json
 from fanwise.workflow.spec.steps import EachStep, ShellStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
