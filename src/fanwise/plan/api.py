@@ -141,7 +141,7 @@ async def run_plan(
 
 async def _result(resolved: ResolvedPlan, options: PlanRunOptions, run: Run) -> PlanResult:
     state = await execute(resolved, run, bisect=options.bisect)
-    delivery = await deliver(resolved, state.result, run, to_work_tree=options.apply)
+    state, delivery = await deliver(resolved, state, run, to_work_tree=options.apply)
     commands = Commands(run)
     return PlanResult(
         run_id=None,

@@ -25,7 +25,7 @@ from fanwise.plan.spec.plan_spec import KEY, PlanSpec
 from fanwise.plan.spec.resolved_plan import ResolvedPlan, resolve_plan
 from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.board import board_of
-from fanwise.plan.state.replay import items_of, replay, reusable, reusable_success
+from fanwise.plan.state.replay import bisected, items_of, replay, reusable, reusable_success
 from fanwise.plan.views.end_text import note_lines, output_lines, rollback_lines
 from fanwise.plan.views.estimate import estimate_of, facts_of, plan_lines, start_notes
 from fanwise.plan.views.live_tree import LiveTree
@@ -124,9 +124,11 @@ class RunnablePlan:
     def _unknown(self, journal: Journal, run: RunRecord) -> tuple[Node, ...]:
         """The leaves that would be done, as far as that is known."""
         resolved, options = self.resolved, self._options
-        board = board_of(resolved.spec, resolved.base, resolved.work, bisect=options.bisect)
+        records = list(items_of(journal, run.id))
+        bisect = options.bisect or bisected(each.key for each in records)
+        board = board_of(resolved.spec, resolved.base, resolved.work, bisect=bisect)
         counts = reusable_success if options.retry_failed else reusable
-        left = replay(board, items_of(journal, run.id), counts).left
+        left = replay(board, records, counts).left
         again = {item.leaf.id for item in left if item.kind == "again" and item.leaf is not None}
         if board.over:
             return ()
@@ -142,7 +144,7 @@ class RunnablePlan:
             return await self._roll_back(run)
         resolved, options = self.resolved, self._options
         found = await execute(resolved, run, bisect=options.bisect, took=self.drawing.took)
-        delivery = await deliver(resolved, found.result, run, to_work_tree=options.apply)
+        found, delivery = await deliver(resolved, found, run, to_work_tree=options.apply)
         ok = found.ok and not delivery.problem
         document = {
             "base": resolved.base.commit,

@@ -74,10 +74,17 @@ class Templates:
         sections: Iterable[Section],
         *,
         lead: str = "",
+        shortfall: str = "",
         scripts: Sequence[str] = (),
     ) -> str:
-        """The page of a run. `scripts` are files of the package."""
-        values = {"run": run, "status": shown_status(run), "lead": lead, "tiles": list(tiles)}
+        """The page of a run. `scripts` are files of the package.
+
+        `shortfall` says what is missing in a run that is done: its badge is not green then.
+        """
+        status = shown_status(run)
+        if shortfall:
+            status = f"{status}: {shortfall}"
+        values = {"run": run, "status": status, "lead": lead, "tiles": list(tiles)}
         title = f"{run.name}: fanwise report"
         return self.page("fanwise/report.html", title, sections, scripts=scripts, **values)
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from fanwise.plan.merge.step import MOST_FILES, Signature, author_of, merge_step, rests_on
+from fanwise.plan.merge.merge import LeafEdits
+from fanwise.plan.merge.step import (
+    MOST_FILES,
+    Signature,
+    author_of,
+    merge_step,
+    message_of,
+    rests_on,
+)
 from fanwise.plan.merge.trees import commit_with
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.merge_result import MergeStep
@@ -76,7 +85,7 @@ def test_words_of_others_keep_their_line_and_long_lists_are_cut(tmp_path: Path) 
     evil = Change(leaf="L1", title="evil\n\nCo-authored-by: root", files=made.files)
     said = user("log", "-1", "--format=%B", merge_step(
         user, "HEAD", [evil], "three_way", SIGNED).commit).splitlines()  # fmt: skip
-    assert said[0] == "evil Co-authored-by: root"
+    assert said[0] == "Say what it is: evil Co-authored-by: root"
     assert said[-1] == "  and 2 more"
     assert not [line for line in said if line.startswith(("Signed", "Co-"))]
 
@@ -93,3 +102,24 @@ def test_the_author_is_whom_git_knows(tmp_path: Path) -> None:
                       Signature(goal="g", author=author))  # fmt: skip
     assert user("log", "-1", "--format=%ae", step.commit) == "zoe@example.org"
     assert commit_with(user, step.commit, [], "") == step.commit
+
+
+@pytest.mark.parametrize(
+    ("goal", "title", "subject"),
+    [
+        ("Rename a to b", "tests/cart", "Rename a to b: tests/cart"),
+        ("Rename a to b", "tests/{cart, mail, user, 7 more}", "Rename a to b: tests (2 files)"),
+        ("Rename a to b", "{cart, mail}", "Rename a to b: 2 files"),
+        ("Rename a to b", f"pkg/{'long/' * 20}x.py", "Rename a to b: 2 files"),
+        (f"Rename {'a' * 80}", "tests/cart", f"Rename {'a' * 52}…: tests/cart"),
+        ("Rename\n\na to b", "tests/cart", "Rename a to b: tests/cart"),
+    ],
+)
+def test_the_subject_of_a_commit_says_what_was_done_and_where(
+    goal: str, title: str, subject: str
+) -> None:
+    changed = Change(leaf="L1", title=title, files={})
+    said = message_of(changed, LeafEdits("L1", {"x": None, "y": None}), goal).splitlines()
+    assert said[0] == subject
+    assert len(said[0]) <= 72
+    assert (" ".join(goal.split()) in said[2:]) == ("…" in subject), "whole, where it was cut"

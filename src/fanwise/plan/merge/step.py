@@ -15,6 +15,8 @@ from fanwise.workspaces.git import Git
 
 MOST_FILES = 50
 """That are named in the message of a commit."""
+SUBJECT = 72
+"""The longest first line of a message."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,12 +69,30 @@ def rests_on(change: Change, changes: Sequence[Change]) -> tuple[str, ...]:
 
 
 def message_of(change: Change, laid: LeafEdits, goal: str) -> str:
-    """What the commit of a leaf says. Titles and names are others' words: each keeps its line."""
+    """The message of a leaf's commit: what was done, then where.
+
+    Goals, titles and file names are other people's words, so each stays on its line.
+    """
+    what, where = _line(goal), _place(change, len(laid.files))
+    room = SUBJECT - len(where) - 2
+    short = what if len(what) <= room else f"{what[: max(room, 20) - 1].rstrip()}…"
     names = [f"  {_line(path)}" for path in sorted(laid.files)]
     if len(names) > MOST_FILES:
         names[MOST_FILES:] = [f"  and {len(names) - MOST_FILES} more"]
-    told = [_line(change.title) or change.leaf, "", _line(goal), "", f"Sub-plan: {change.leaf}"]
-    return "\n".join([*told, "Files:", *names, ""])
+    body = [] if short == what else [what, ""]
+    told = [f"{short}: {where}", "", *body, f"Sub-plan: {change.leaf}", "Files:", *names, ""]
+    return "\n".join(told)
+
+
+def _place(change: Change, files: int) -> str:
+    """A leaf's title; of one that lists several names, the folder that they are in."""
+    title = _line(change.title) or change.leaf
+    folder, lists, _ = title.partition("{")
+    if not lists and len(title) <= SUBJECT // 2:
+        return title
+    count = f"{files} file{'' if files == 1 else 's'}"
+    folder = folder.rstrip("/") if lists else folder.rpartition("/")[0]
+    return f"{folder} ({count})" if 0 < len(folder) <= SUBJECT // 2 else count
 
 
 def author_of(git: Git) -> str:

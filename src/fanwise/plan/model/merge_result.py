@@ -24,6 +24,10 @@ another needs a folder; a file that one renames and another changes, deletes or 
 difference at all (`fail_on_conflict`); a patch that does not apply (`sequential`)."""
 
 
+WorkTree = Literal["", "applied", "rolled back"]
+"""What became of the result in the user's work tree; empty: it was not written there."""
+
+
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """Changes of a leaf that cannot stand beside those of earlier ones."""
 

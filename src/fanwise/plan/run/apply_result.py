@@ -5,22 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.errors import FanwiseError
 from fanwise.journal.codec import JSON
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
+from fanwise.kernel.scope import path_here
 from fanwise.plan.merge.publish import PlanDelivery, Undone, apply, rollback
-from fanwise.plan.model.merge_result import PublishedResult
+from fanwise.plan.model.merge_result import PublishedResult, WorkTree
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
-from fanwise.plan.state.replay import items_of
+from fanwise.plan.state.plan_item import FAN_OUT
+from fanwise.plan.state.plan_state import PlanState
+from fanwise.plan.state.replay import WORK_TREE, earlier_work_tree, items_of
 
 
 async def deliver(
+    resolved: ResolvedPlan, found: PlanState, run: Run, *, to_work_tree: bool
+) -> tuple[PlanState, PlanDelivery]:
+    """Write the result to the work tree if asked to, and say where its patch is."""
+    delivery = await _deliver(resolved, found.result, run, to_work_tree=to_work_tree)
+    now = found.work_tree
+    if delivery.is_there:
+        now = "applied"
+    elif now == "rolled back" and found.result is not None and found.result.branch is not None:
+        now = ""  # the branch is there again
+    _note(run, now)
+    return replace(found, work_tree=now), delivery
+
+
+async def _deliver(
     resolved: ResolvedPlan, result: PublishedResult | None, run: Run, *, to_work_tree: bool
 ) -> PlanDelivery:
-    """Write the result to the work tree if asked to, and say where its patch is."""
     folder = kept_files(run)
     if result is None:
         return PlanDelivery()
@@ -43,7 +60,17 @@ async def roll_back(resolved: ResolvedPlan, run: Run) -> Undone | None:
     if value is None:
         return None
     result = msgspec.convert(JSON.decode(value), PublishedResult)
-    return await in_thread(rollback, resolved.repo, resolved.base.commit, result)
+    undone = await in_thread(rollback, resolved.repo, resolved.base.commit, result)
+    if undone.files or undone.branch:
+        _note(run, "rolled back")
+    return undone
+
+
+def _note(run: Run, state: WorkTree) -> None:
+    """Keep it for `show`, unless it is what the journal says already."""
+    path = path_here(FAN_OUT, run)
+    if run.journal is not None and earlier_work_tree(run.journal, run.id, path) != state:
+        run.note(WORK_TREE, {"path": path, "state": state})
 
 
 def _short(path: Path) -> Path:

@@ -22,7 +22,15 @@ from fanwise.plan.state.board import board_of
 from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.plan_state import PlanState, plan_state
 from fanwise.plan.state.policy import grower
-from fanwise.plan.state.replay import OUTSIDE, earlier_outside, replay, reusable, reusable_success
+from fanwise.plan.state.replay import (
+    OUTSIDE,
+    bisected,
+    earlier_outside,
+    earlier_work_tree,
+    replay,
+    reusable,
+    reusable_success,
+)
 from fanwise.plan.work.sparse_folders import NOTHING
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.repository_state import differences, state_of
@@ -39,6 +47,7 @@ async def execute(
     spec, base = resolved.spec, resolved.base
     path = path_here(FAN_OUT, run)
     before = await in_thread(read_earlier_items, run, resolved.git, path)
+    bisect = bisect or bisected(each.key for each in before.records)
     known = board_of(spec, base, resolved.work, bisect=bisect)
     counts = reusable_success if _retries(run) else reusable
     board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed)
@@ -60,7 +69,10 @@ async def execute(
     if board.fatal is not None:
         raise board.fatal
     found = plan_state(board, kept, complete=board.over)
-    outside = earlier_outside(run.journal, run.id, path) if run.journal is not None else ()
+    outside: tuple[str, ...] = ()
+    if run.journal is not None:
+        found = replace(found, work_tree=earlier_work_tree(run.journal, run.id, path))
+        outside = earlier_outside(run.journal, run.id, path)
     if users is not None:
         outside += await in_thread(_look_outside, resolved, users, found.result)
         run.note(OUTSIDE, {"path": path, "changed": outside})

@@ -26,6 +26,7 @@ from fanwise.plan.model.merge_result import (
     MovedFile,
     OverwrittenFile,
     PublishedResult,
+    WorkTree,
 )
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.model.states import State
@@ -129,6 +130,7 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Titles of what was running when an earlier execution was killed, and ran again."""
     complete: bool = True
     """It came to its end; nobody halted or killed it."""
+    work_tree: WorkTree = ""
     outside: tuple[str, ...] = ()
     """What changed in the user's repository while sub-plans ran, other than by the result."""
     unaffordable: int = 0
@@ -166,6 +168,17 @@ class PlanState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         doubtful = bool(self.broken) and not self.checks
         published = self.result is not None or self.count("done") == 0
         return done and published and self.complete and self.halted is None and not doubtful
+
+    @property
+    def shortfall(self) -> str:
+        """Why a plan that has ended is not all that was asked for, in a few words."""
+        if self.ok or not self.complete:
+            return ""
+        if self.failures:
+            return (
+                f"{len(self.failures):,} of {many(len(self.leaves), 'sub-plan')} not in the result"
+            )
+        return "the check failed" if self.passed is False else "in doubt"
 
     @property
     def counts(self) -> Counts:

@@ -30,7 +30,14 @@ from fanwise.plan.state.board import board_of
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 from fanwise.plan.state.plan_state import LeafState, PlanState, WorkSpan, plan_state
-from fanwise.plan.state.replay import Replay, earlier_outside, items_of, replay
+from fanwise.plan.state.replay import (
+    Replay,
+    bisected,
+    earlier_outside,
+    earlier_work_tree,
+    items_of,
+    replay,
+)
 from fanwise.specs import Document, check
 from fanwise.view.run_summary import shown_status
 
@@ -103,8 +110,7 @@ def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
     records = {each.key: each for each in items_of(journal, run.id)}
     spec = check(Document.again(stored), PlanSpec, KEY, on_unknown=lambda problem: None)
     work = stored.get("work")
-    # Whoever asked for a bisection may have done so on a resume.
-    bisect = stored.get("asked", {}).get("bisect", False) or "check:1" in records
+    bisect = stored.get("asked", {}).get("bisect", False) or bisected(records)
     board = board_of(spec, base, work or "", bisect=bisect)
     replayed = replay(board, records.values(), _Counting(knows_work=work is not None))
     folder = kept_beside(journal, run.id)
@@ -118,6 +124,7 @@ def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
             state,
             leaves=tuple(map(reader.leaf, state.leaves)),
             outside=earlier_outside(journal, run.id),
+            work_tree=earlier_work_tree(journal, run.id),
         ),
         steps=tuple(reader.steps()),
         calls=total(each for made in attempts.values() for each in made),

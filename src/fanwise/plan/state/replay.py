@@ -10,11 +10,14 @@ from fanwise.core.outcome import Outcome
 from fanwise.errors import fields_of
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import ItemRecord, Journal
+from fanwise.plan.model.merge_result import WorkTree
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 
 OUTSIDE = "outside"
 """The kind of event that says what changed in the user's repository meanwhile."""
+WORK_TREE = "work_tree"
+"""The kind of event that says what became of the result in the user's work tree."""
 Counts = Callable[[PlanItem, Outcome[Any]], bool]
 
 
@@ -65,11 +68,23 @@ def items_of(journal: Journal, run_id: str, path: str = FAN_OUT) -> Iterable[Ite
     return []
 
 
+def bisected(keys: Iterable[str]) -> bool:
+    """Whether there was a second check: somebody has asked for a bisection, then or on a resume."""
+    return "check:1" in keys
+
+
 def earlier_outside(journal: Journal, run_id: str, path: str = FAN_OUT) -> tuple[str, ...]:
     """What earlier executions noticed that had changed in the user's repository."""
     notes = (JSON.decode(event.data) for event in journal.events(run_id, OUTSIDE))
     found = [each for note in notes if note["path"] == path for each in note["changed"]]
     return tuple(dict.fromkeys(found))
+
+
+def earlier_work_tree(journal: Journal, run_id: str, path: str = FAN_OUT) -> WorkTree:
+    """Whether the result was applied or rolled back last."""
+    notes = (JSON.decode(event.data) for event in journal.events(run_id, WORK_TREE))
+    found: list[WorkTree] = [note["state"] for note in notes if note["path"] == path]
+    return found[-1] if found else ""
 
 
 def _outcome(record: ItemRecord) -> Outcome[Any]:

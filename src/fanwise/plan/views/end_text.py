@@ -48,9 +48,7 @@ def output_lines(
         lines.append(applied if delivery.applied else "the work tree has all of it already")
         lines += commands.line("undo it", "resume", "--rollback")
     elif not delivery.problem:
-        # Without it the check would have failed, and there would be nothing to apply.
-        bisected = ("--bisect",) if state.count("left out") else ()
-        lines += commands.line("write it to the work tree", "resume", *bisected, "--apply")
+        lines += commands.line("write it to the work tree", "resume", "--apply")
     return lines
 
 

@@ -50,7 +50,10 @@ def report(found: RecordedPlan) -> Report:
         "fanwise.plan.views", found=found, plan=found.state, plural=plural, one_line=one_line,
         MARKS=MARKS, ORDER=ORDER, CHIPS=CHIPS,
     )  # fmt: skip
-    html = templates.report(found.run, _tiles(found), _sections(templates, found), lead=found.goal)
+    html = templates.report(
+        found.run, _tiles(found), _sections(templates, found), lead=found.goal,
+        shortfall=found.state.shortfall,
+    )  # fmt: skip
     return Report(html, summary_lines(found), recorded_document(found))
 
 
@@ -109,6 +112,8 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
     wanted = requests(found.state)
     if wanted:
         yield section("requests", "Requests", requests=wanted)
+    if state.outside:
+        yield section("outside", "Changed outside")
     if found.calls.attempts:
         yield section("cost", "Cost", leaves=_costly(found))
     # The tree as it is now, with what leaves returned.

@@ -47,6 +47,7 @@ def document_of(state: PlanState, goal: str) -> dict[str, Any]:
         "merged": state.merged,
         "result": _plain(state.result),
         "may_have_run_twice": _plain(state.may_have_run_twice),
+        "work_tree": state.work_tree,
         "outside": _plain(state.outside),
     }
 

@@ -135,10 +135,14 @@ def result_lines(found: RecordedPlan) -> Iterator[str]:
         return
     of = f"of {plural(len(result.leaves), 'sub-plan')}"
     if result.branch is not None:
-        yield f"result: the branch {result.branch} ({result.commit[:12]}), with the changes {of}"
+        gone = ", removed by a rollback" if found.state.work_tree == "rolled back" else ""
+        what = f"({result.commit[:12]}), with the changes {of}{gone}"
+        yield f"result: the branch {result.branch} {what}"
     if found.patch is not None:
         lead = "  as a patch:" if result.branch is not None else f"result: the changes {of}:"
         yield f"{lead} {found.patch}"
+    if found.state.work_tree:
+        yield f"  in the work tree: {found.state.work_tree}"
 
 
 def titles(leaves: Iterable[str], state: PlanState) -> str:
