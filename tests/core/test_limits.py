@@ -83,6 +83,16 @@ def test_an_item_that_needs_two_caps_holds_neither_while_it_waits() -> None:
     assert caps.ledger.request(ticket(caps, 2, a=1), 0.0)
 
 
+def test_one_that_needs_several_permits_goes_although_the_cap_was_never_full() -> None:
+    caps = Caps(gpu=4)
+    ledger = caps.ledger
+    small, other, large = ticket(caps, 1, gpu=1), ticket(caps, 2, gpu=1), ticket(caps, 3, gpu=3)
+    assert ledger.request(small, 0) and ledger.request(other, 0)
+    assert not ledger.request(large, 0)
+    ledger.release(small, 1.0)
+    assert ledger.grants(1.0) == [large]
+
+
 def test_turns_go_round_between_fan_outs_that_share_a_cap() -> None:
     """A late fan-out with few items does not stand behind all items of an early one."""
     caps = Caps(a=1)

@@ -181,6 +181,8 @@ class Budgets:
 
     def within(self, *budgets: Budget | None) -> Budgets:
         """These too; one that is among them already counts once."""
+        if not any(budgets):
+            return self
         each = list(self._each)
         for budget in budgets:
             if budget is not None and not any(budget is other for other in each):

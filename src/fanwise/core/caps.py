@@ -197,8 +197,10 @@ def parse_needs(needs: Needs, known: Mapping[str, Resource], index: int) -> dict
     if needs is None:
         return {}
     if isinstance(needs, str):
-        found = {needs: 1}
-    elif isinstance(needs, Mapping):
+        if needs not in known:
+            raise UnknownCap(needs, known)
+        return {needs: 1}
+    if isinstance(needs, Mapping):
         found = {n: whole(f"the need for {n!r} of item {index}", u) for n, u in needs.items()}
     elif isinstance(needs, Iterable):
         found = {}

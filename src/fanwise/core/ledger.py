@@ -75,9 +75,9 @@ class Ledger:
         ticket.state = "over"
         # The fan-out's own cap comes last: asked first, it would always favour its own items.
         for resource, units in reversed(ticket.needs):
-            resource.in_use -= units
-            if resource.waiting:
+            if resource.waiting and resource.scarce:
                 self._freed[resource] = None
+            resource.in_use -= units
         if ticket.group.lines:
             line = ticket.group.lines.get(ticket.needs)
             if line is not None:
@@ -97,6 +97,16 @@ class Ledger:
     def restless(self) -> bool:
         """`grants` or `wake_at` may have something to say."""
         return bool(self._freed or self._timed)
+
+    @property
+    def timed(self) -> bool:
+        """`wake_at` may have something to say."""
+        return bool(self._timed)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether any of its caps wants to know how an attempt went."""
+        return any(r.adaptation is not None for r in self.resources.values())
 
     @property
     def idle(self) -> bool:
@@ -247,7 +257,8 @@ class Ledger:
         ticket.paid = self._tokens(ticket)
         for resource, units in ticket.needs:
             resource.take(units, ticket.paid, now)
-        self._look_again_at_turns()
+        if self._awaited:
+            self._look_again_at_turns()
 
     def _look_again_at_turns(self) -> None:
         """Somebody left, or took what another lacks now: who let it go first need not any more."""
@@ -262,8 +273,10 @@ class Ledger:
         group = ticket.group
         group.waiting += 1
         group.line(ticket.needs).tickets.append(ticket)
-        for resource, _ in ticket.needs:
+        for resource, units in ticket.needs:
             resource.waiting[group] = None
+            if units > resource.largest:
+                resource.largest = units
             if resource.turns is not None:
                 self._awaited[resource] = None
             if resource.buckets or resource.paused_until is not None:
@@ -309,7 +322,9 @@ class Ledger:
                 fitting.append((line, head))
         if not fitting:
             return None
-        if len(fitting) == 1 or group.prefer == "order":
+        if len(fitting) == 1:
+            return fitting[0][1]
+        if group.prefer == "order":
             return min(fitting, key=lambda pair: pair[1].order)[1]
         ran = sum(line.ran for line in group.lines.values())
         mean = sum(line.ran_s for line in group.lines.values()) / ran if ran else 1.0

@@ -20,6 +20,7 @@ class Resource:
         "buckets",
         "in_use",
         "inside",
+        "largest",
         "limit",
         "most",
         "name",
@@ -44,6 +45,8 @@ class Resource:
         """Of an exclusive cap."""
         self.inside: set[Resource] = set()
         """Caps that were ever waited for while holding this one."""
+        self.largest = 1
+        """The most permits that somebody who had to wait needs of it."""
         self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
 
     def fits(self, units: int, tokens: float, now: float) -> bool:
@@ -76,6 +79,13 @@ class Resource:
             self.turns.took(units)
         for bucket in self.buckets:
             bucket.take(bucket.amount(tokens), now)
+
+    @property
+    def scarce(self) -> bool:
+        """Whether somebody may wait for its permits. False: all who wait lack something else."""
+        if self.limit is None or self.buckets or self.turns or self.adaptation:
+            return True
+        return self.in_use + self.largest > self.limit
 
     def hold_back(self, sent_at: float, retry_after: float, now: float) -> None:
         """Nobody goes for as long as was asked for; from then on, at the pace that is allowed."""

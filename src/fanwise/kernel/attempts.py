@@ -37,7 +37,7 @@ class Attempts(Generic[I, T]):
         self._attempt = attempt
         self._retry = retry
         self._time = scope.time
-        self._judged = bool(scope.ledger.resources or scope.subscribers)
+        self._judged = bool(scope.subscribers) or scope.ledger.adapts
         """Whether anyone asks how a good attempt went."""
 
     async def make(self, entry: Entry[I, T]) -> None:
@@ -87,7 +87,7 @@ class Attempts(Generic[I, T]):
         delay = None
         if isinstance(error, RateLimited):
             ledger.refused(entry, error.retry_after, self._time())
-        elif error is None and ledger.resources:
+        elif error is None:
             ledger.accepted(entry, self._time())
         if ledger.moves:
             self._scope.report_moves()

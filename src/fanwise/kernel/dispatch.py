@@ -11,6 +11,7 @@ import asyncio
 from fanwise.core.ledger import Ledger
 from fanwise.core.waiting import Ticket
 from fanwise.errors import UsageError
+from fanwise.kernel.virtual import clock_of
 
 
 class Grantee(Ticket):
@@ -29,20 +30,22 @@ class Dispatcher:
     def __init__(self, ledger: Ledger, loop: asyncio.AbstractEventLoop) -> None:
         self.ledger = ledger
         self.loop = loop
+        self._time = clock_of(loop)
         self._timer: asyncio.TimerHandle | None = None
 
     def pump(self) -> None:
         """Start everyone who can go now."""
-        for ticket in self.ledger.grants(self.loop.time()):
+        for ticket in self.ledger.grants(self._time()):
             assert isinstance(ticket, Grantee)
             ticket.granted()
-        self._set_timer()
+        if self._timer is not None or self.ledger.timed:
+            self._set_timer()
 
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        wake_at = self.ledger.wake_at(self.loop.time())
+        wake_at = self.ledger.wake_at(self._time())
         if wake_at is not None:
             self._timer = self.loop.call_at(wake_at, self.pump)
 

@@ -160,7 +160,7 @@ class Engine(Generic[I, T]):
             self.recorder.runs_again(self.scope.path, entry.key)
         if self.schedule.add(entry, needs, now):
             self.start(entry)
-        elif needs:
+        elif self.schedule.ledger.restless:
             self.dispatcher.pump()  # it may wait for nothing but a rate
 
     def _counts(self, item: I, recorded: Outcome[T]) -> bool:
@@ -276,7 +276,8 @@ class Engine(Generic[I, T]):
         """Permits came back: start whoever can use them."""
         if self.schedule.ledger.restless:
             self.dispatcher.pump()
-        self.intake.pump()
+        if not self.schedule.exhausted:
+            self.intake.pump()
 
     def _told(self, outcome: Outcome[T], entry: Entry[I, T] | None = None) -> None:
         """The outcome is final: keep it, and see what it halts."""

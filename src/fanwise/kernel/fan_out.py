@@ -69,7 +69,7 @@ async def fan_out(
     """
     got: list[Outcome[Any]] = []
     async with run_of(run) as found:
-        one = FanOut[I, Any](
+        one: FanOut[I, Any] = FanOut(
             got.append, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
             timeout=timeout, key=key, run=found, name=name, budget=budget, reuse=reuse,
             record=record,

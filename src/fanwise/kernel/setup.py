@@ -16,10 +16,11 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
 
-from fanwise.core.budget import BudgetLike, Budgets, as_budget
+from fanwise.core.budget import Budget, BudgetLike, Budgets, as_budget
 from fanwise.core.caps import CapsLike, Needs, as_caps, whole
 from fanwise.core.counts import Counts
 from fanwise.core.halt import Halt
+from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Outcome
 from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.schedule import Schedule
@@ -39,6 +40,8 @@ from fanwise.processes.command import Command
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
+NO_SUBSCRIBERS = events.Subscribers()
+NO_BUDGETS = Budgets()
 
 Work = Callable[[I], Awaitable[T]] | Callable[[I], T] | Command
 Items = Iterable[I] | AsyncIterable[I] | Feed[I]
@@ -101,43 +104,21 @@ class FanOut(Generic[I, T]):
         self.threads = Threads("fanwise")
         attempt = attempter(work, self.threads, timeout)
         source = _source(items)
+        size = len(items) if isinstance(items, Sized) else None
         self.cap = cap
-        growing = isinstance(items, Feed)
-        self.total = len(items) if isinstance(items, Sized) and not growing else None
+        self.total = None if isinstance(items, Feed) else size
         self.path = self._path(name, around)
-        self.scope = FanOutScope(
-            loop=self.loop,
-            ledger=ledger,
-            budgets=_budgets(self.run, around).within(budget),
-            run=self.run,
-            subscribers=self.run.subscribers if self.run else events.Subscribers(),
-            path=self.path,
-            held=around.held if around else NOTHING_HELD,
-            threads=self.threads,
-            again=around is not None and around.again,
-        )
-        self.recorder: Recorder | None = None
-        if self.run is not None and budget is not None:
-            self.run.count_earlier(budget, self.path)
-        if self.run is not None and record:
-            codec = codec_for(work, self.run.codec)
-            self.recorder = self.run.recorder(
-                # With `reuse`, what counts of an earlier attempt is not for the kernel to say.
-                self.path,
-                cap,
-                halt.kind,
-                codec,
-                again=self.scope.again and reuse is None,
-            )
+        self.scope = self._make_scope(ledger, budget)
+        self.recorder = self._make_recorder(work, halt, reuse=reuse is not None) if record else None
         if self.recorder is not None and self.recorder.halts:
             halt = halt.also_at(self.recorder.halts)
-        self.engine = Engine[I, T](
+        self.engine: Engine[I, T] = Engine(
             scope=self.scope,
             schedule=Schedule(ledger, cap, halt, now=self.loop.time()),
             dispatcher=dispatcher_of(ledger),
             attempt=attempt,
             source=source,
-            ahead=needs is not None and isinstance(items, Sized),
+            ahead=needs is not None and size is not None,
             needs=needs,
             key=key,
             retry=retry,
@@ -145,6 +126,31 @@ class FanOut(Generic[I, T]):
             deliver=deliver,
             reuse=reuse,
         )
+
+    def _make_scope(self, ledger: Ledger, budget: Budget | None) -> FanOutScope:
+        around, run = self.around, self.run
+        if run is not None and budget is not None:
+            run.count_earlier(budget, self.path)
+        return FanOutScope(
+            loop=self.loop,
+            ledger=ledger,
+            budgets=_budgets(run, around, budget),
+            run=run,
+            subscribers=run.subscribers if run is not None else NO_SUBSCRIBERS,
+            path=self.path,
+            held=around.held if around is not None else NOTHING_HELD,
+            threads=self.threads,
+            again=around is not None and around.again,
+        )
+
+    def _make_recorder(self, work: Work[I, T], halt: Halt, *, reuse: bool) -> Recorder | None:
+        """The journal's side of it; None: it is in memory."""
+        if self.run is None:
+            return None
+        codec = codec_for(work, self.run.codec)
+        # With `reuse`, it is not for the kernel to say what counts of an earlier attempt.
+        again = self.scope.again and not reuse
+        return self.run.recorder(self.path, self.cap, halt.kind, codec, again=again)
 
     def _path(self, name: str | None, around: Entry[Any, Any] | None) -> str:
         if around is not None and not self.top:
@@ -230,7 +236,7 @@ def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I] | Feed[I]:
         raise UsageError(f"items is a {kind}", "Give an iterable or async iterable") from error
 
 
-def _budgets(run: Run | None, around: Entry[Any, Any] | None) -> Budgets:
-    """Those around it, and the run's: one of its own is no way past them."""
-    found = Budgets() if around is None else around.fan_out.budgets
-    return found if run is None else found.within(run.budget)
+def _budgets(run: Run | None, around: Entry[Any, Any] | None, own: Budget | None) -> Budgets:
+    """Its own, beside those around it and the run's: its own is no way past them."""
+    found = NO_BUDGETS if around is None else around.fan_out.budgets
+    return found.within(None if run is None else run.budget, own)

@@ -31,9 +31,11 @@ def attempter(work: Any, threads: Threads, timeout: float | None) -> Attempter:
     if not callable(work):
         kind = type(work).__name__
         raise UsageError(f"work is a {kind}", "Give a function, an async function or a Command")
-    if inspect.isasyncgenfunction(work) or inspect.isgeneratorfunction(work):
-        raise UsageError("work is a generator", "Return the value; `yield` gives none")
-    function: Attempter = work if is_async(work) else _in_thread(work, threads)
+    function: Attempter = work
+    if not is_async(work):
+        if inspect.isasyncgenfunction(work) or inspect.isgeneratorfunction(work):
+            raise UsageError("work is a generator", "Return the value; `yield` gives none")
+        function = _in_thread(work, threads)
     return function if timeout is None else _within(function, timeout)
 
 
