@@ -44,7 +44,8 @@ def test_one_commit_a_leaf_in_order_each_with_what_it_does_to_the_tree(tmp_path:
         "\n"
     )
     assert [line for line in told if line] == [
-        "Title of L1", "a.py", "new.py", "Title of L2", "b.py", "Title of L4", "a.py",
+        "Say what it is: Title of L1", "a.py", "new.py", "Say what it is: Title of L2", "b.py",
+        "Say what it is: Title of L4", "a.py",
     ]  # fmt: skip
     assert user("log", "-1", "--format=%B", f"{step.commit}~2").splitlines() == [
         "Title of L1", "", "Say what it is", "", "Sub-plan: L1", "Files:", "  a.py", "  new.py",
