@@ -48,7 +48,7 @@ def test_one_commit_a_leaf_in_order_each_with_what_it_does_to_the_tree(tmp_path:
         "Say what it is: Title of L4", "a.py",
     ]  # fmt: skip
     assert user("log", "-1", "--format=%B", f"{step.commit}~2").splitlines() == [
-        "Title of L1", "", "Say what it is", "", "Sub-plan: L1", "Files:", "  a.py", "  new.py",
+        "Say what it is: Title of L1", "", "Sub-plan: L1", "Files:", "  a.py", "  new.py",
     ]  # fmt: skip
     assert everything(user.cwd) == before
     assert msgspec.convert(msgspec.to_builtins(step), MergeStep) == step
