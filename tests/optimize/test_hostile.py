@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from fanwise.errors import UntestedOriginal
 from fanwise.processes.sandbox import unusable
 from tests.marks import slow
 from tests.optimize.sleepy import judge, make_sleepy, variant
@@ -20,7 +22,7 @@ HARM = {
     "a_sleeps": "time.sleep(10**6)",
     "b_forks": "import os\nfor _ in range(7): os.fork()\ntime.sleep(10**6)",
     "c_allocates": "keep = []\nwhile True: keep.append(b'x' * (1 << 26))",
-    "d_prints": "for _ in range(1024): print('x' * (1 << 20))",
+    "d_prints": "while True: print('x' * (1 << 20))",
     "e_writes": "open({outside!r}, 'w').write('harm')",
     "f_connects": "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=5)",
     "g_kills": "import os, signal\nos.killpg(0, signal.SIGKILL)\ntime.sleep(10**6)",
@@ -31,7 +33,7 @@ SAYS = {
     "a_sleeps": ("did not end within",),
     "b_forks": ("processes",),
     "c_allocates": ("memory",),
-    "d_prints": ("wrote",),
+    "d_prints": ("wrote more output",),
     "e_writes": ("outside of its workspace",),
     "f_connects": ("network",),
     "g_kills": ("SIGKILL",),
@@ -83,7 +85,11 @@ def test_a_time_out_leaves_no_grandchild(tmp_path: Path) -> None:
         time.sleep(600)
     """)
     write(tmp_path / "candidates" / "one.py", f"{variant('one')}\n{started}")
-    (verdict,) = judge(tmp_path, fields={"timeout": 4}).verdicts
+    for timeout in (2, 16, 128):  # on a busy machine even the original takes longer to start
+        with suppress(UntestedOriginal):
+            (verdict,) = judge(tmp_path, fields={"timeout": timeout}).verdicts
+        if pids.exists():
+            break
     assert "did not end within" in verdict.reason
     (pid,) = map(int, pids.read_text().split())
     eventually_now(lambda: state(pid) in ("", "Z"))

@@ -137,6 +137,21 @@ def test_a_file_grows_no_larger_than_it_may(tmp_path: Path) -> None:
     assert ended.exceeded == "file_size"
 
 
+def test_a_program_that_prints_without_end_is_ended_at_its_limit_of_output() -> None:
+    for stream in ("stdout", "stderr"):
+        code = f"import sys\nwhile True: sys.{stream}.write('x' * 65536)"
+        result = ran(python(code, limits=Limits(output=1 * MB)))
+        assert (result.ending, result.exceeded) == ("limit", "output")
+    code = f"print('x' * {MB}, end='')"
+    assert ran(python(code, limits=Limits(output=1 * MB))).ok
+
+
+def test_too_much_output_is_an_excess_even_if_the_program_has_ended() -> None:
+    result = ran(python("print('x' * 4096)", limits=Limits(output=4096)))
+    assert not result.ok
+    assert (result.ending, result.exceeded) == ("limit", "output")
+
+
 def test_exit_signal_time_out_and_limit_are_told_apart() -> None:
     limits = Limits(address_space=4096 * MB, memory=512 * MB, processes=10, cpu_s=100)
     ends = {

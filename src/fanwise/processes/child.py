@@ -11,6 +11,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from fanwise.processes.collect import Collector
@@ -65,7 +66,9 @@ class Child:
             self._watch = Watch(command.limits, self._family, helpers, self._cgroup)
         self._collectors = [Collector(name, command.keep, spill) for name in ("stdout", "stderr")]
         ends = zip((spawned.stdout, spawned.stderr), self._collectors, strict=True)
-        self._outputs = [OutputPipe(fd, self._loop, each.add, self.wake) for fd, each in ends]
+        self._outputs = [
+            OutputPipe(fd, self._loop, partial(self._take, each), self.wake) for fd, each in ends
+        ]
         self._input: InputPipe | None = None
         if spawned.stdin is not None:
             self._input = InputPipe(spawned.stdin, self._loop, command.stdin or b"")
@@ -90,9 +93,12 @@ class Child:
         return self._exit.exited
 
     @property
-    def exceeds(self) -> bool:
-        """Whether it takes more than it may, and has to be ended."""
-        return self._watch is not None and self._watch.found is not None
+    def exceeds(self) -> Exceeded | None:
+        """Of what it takes more than it may, so that it has to be ended."""
+        most = None if self._limits is None else self._limits.output
+        if most is not None and any(each.size > most for each in self._collectors):
+            return "output"
+        return None if self._watch is None else self._watch.found
 
     @property
     def broken(self) -> bool:
@@ -161,16 +167,19 @@ class Child:
             self._cgroup.close()
 
     def _exceeded(self, exit_code: int | None, number: int | None) -> Exceeded | None:
-        if self._watch is not None and self._watch.found is not None:
-            return self._watch.found
-        if self._limits is None:
-            return None
+        if self.exceeds or self._limits is None:
+            return self.exceeds
         oom_killed = oom_kills() > self._oom_kills
         said = self._collectors[1].capture().data[-_LAST_WORDS:]
         return exceeded_limit(self._limits, exit_code, number, said, oom_killed=oom_killed)
 
+    def _take(self, collector: Collector, chunk: bytes) -> None:
+        collector.add(chunk)
+        if self.exceeds:
+            self.wake()
+
     def _look(self) -> bool:
-        return self._watch is not None and self._watch.looked()
+        return bool(self.exceeds) or (self._watch is not None and self._watch.looked())
 
     def _is_silent(self) -> bool:
         return all(output.ended for output in self._outputs) or self._look()

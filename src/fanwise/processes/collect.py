@@ -25,7 +25,8 @@ class Collector:
         self._name = name
         self._keep = keep
         self._spill = spill
-        self._size = 0
+        self.size = 0
+        """Bytes that came in so far."""
         self._head = bytearray()
         self._tail = bytearray()
         self._file: FileIO | None = None
@@ -33,9 +34,9 @@ class Collector:
 
     def add(self, chunk: bytes) -> None:
         """Take what was read."""
-        before = self._size
-        self._size += len(chunk)
-        if self._size <= self._keep:
+        before = self.size
+        self.size += len(chunk)
+        if self.size <= self._keep:
             self._head += chunk
             return
         if before <= self._keep:
@@ -51,8 +52,8 @@ class Collector:
         """Return what there is; to be called after `close`."""
         return Capture(
             data=self._data(),
-            size=self._size,
-            truncated=self._size > self._keep and self._path is None,
+            size=self.size,
+            truncated=self.size > self._keep and self._path is None,
             path=None if self._path is None else str(self._path),
         )
 
@@ -73,7 +74,7 @@ class Collector:
         return self._keep - self._keep // 2
 
     def _data(self) -> bytes:
-        left_out = self._size - len(self._head) - len(self._tail)
+        left_out = self.size - len(self._head) - len(self._tail)
         marker = b"\n[... %d bytes left out ...]\n" % left_out if left_out else b""
         return b"".join((self._head, marker, self._tail))
 

@@ -1,10 +1,11 @@
 """How much a command may take, and which limit ended it.
 
-Two kinds. The kernel's own (`ulimit`) cannot be overrun, hold for each process by itself, and are
-set by a line of shell in front of the program: a `preexec_fn` would rule out vfork and is unsafe
-with threads, and `prlimit` from outside comes too late for what forks at once. `memory` and
-`processes` are for the command as a whole, so these two are looked at while it runs: `watch.py`;
-`pids.py` has a wall behind that for what forks faster than anybody looks.
+`output` is counted by whoever reads it. The others are of two kinds. The kernel's own (`ulimit`)
+cannot be overrun, hold for each process by itself, and are set by a line of shell in front of the
+program: a `preexec_fn` would rule out vfork and is unsafe with threads, and `prlimit` from outside
+comes too late for what forks at once. `memory` and `processes` are for the command as a whole, so
+these two are looked at while it runs: `watch.py`; `pids.py` has a wall behind that for what forks
+faster than anybody looks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 
 from fanwise.errors import UsageError
 
-Exceeded = Literal["memory", "cpu", "file_size", "processes"]
+Exceeded = Literal["memory", "cpu", "file_size", "processes", "output"]
 
 _BLOCK = 512  # the unit of `ulimit -f` in a POSIX shell
 _SAYS_NO_MEMORY = (
@@ -39,7 +40,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The most that a command may take; None: as much as there is.
 
     `memory` and `processes` are looked at a few times a second and only where there is /proc;
-    the others are the kernel's. A command that exceeds one is ended, and its result says which.
+    `output` is counted as it is read; the others are the kernel's. A command that exceeds one is
+    ended, and its result says which.
     """
 
     memory: int | None = None
@@ -52,6 +54,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of CPU time of each process."""
     file_size: int | None = None
     """Bytes of each file that it writes."""
+    output: int | None = None
+    """Bytes that it writes to stdout, or to stderr."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

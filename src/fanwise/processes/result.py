@@ -154,6 +154,7 @@ _EXCEEDED: dict[Exceeded, str] = {
     "cpu": "used up its CPU time",
     "file_size": "wrote a file larger than it may",
     "processes": "had more processes than it may",
+    "output": "wrote more output than it may",
 }
 
 

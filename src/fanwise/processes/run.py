@@ -52,7 +52,7 @@ async def _run(child: Child, timeout: float | None, grace: float) -> CommandResu
     try:
         timed_out = not await child.exited(timeout)
         if not timed_out and not child.broken and not child.exceeds:
-            left_behind = not await child.quiet(grace)
+            left_behind = not await child.quiet(grace) and not child.exceeds
     except asyncio.CancelledError:
         await child.end(grace)
         raise

@@ -35,11 +35,6 @@ def ending_of(result: CommandResult, settings: Settings, timeout: float | None =
         return f"it was killed by {signal_name(result.signal)}"
     if result.exit_code is None:
         return "it ended, and how was lost"
-    for name, stream in (("stdout", result.stdout), ("stderr", result.stderr)):
-        if stream.size > settings.output:
-            return (
-                f"it wrote {_size(stream.size)} to {name}, and may write {_size(settings.output)}"
-            )
     return ""
 
 
@@ -56,6 +51,8 @@ def _exceeded(what: str, limits: Limits) -> str:
         return f"it had more processes than the {limits.processes} that it may have"
     if what == "cpu":
         return f"it used up the {limits.cpu_s} s of CPU time that it may have"
+    if what == "output":
+        return f"it wrote more output than the {_size(limits.output or 0)} that it may"
     return f"it wrote a file larger than the {_size(limits.file_size or 0)} that it may"
 
 

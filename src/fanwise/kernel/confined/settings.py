@@ -9,7 +9,7 @@ import msgspec
 from fanwise.processes import PLAIN, Limits
 
 MB = 1 << 20
-LIMITS = Limits(memory=4096 * MB, processes=256, file_size=256 * MB)
+LIMITS = Limits(memory=4096 * MB, processes=256, file_size=256 * MB, output=64 * MB)
 """What tests do not need more of, and a mistake soon would."""
 
 
@@ -24,5 +24,3 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the variables that pass; the others do not, for there may be keys in them."""
     env: Mapping[str, str] = {}
     """Variables that tests need, beside those."""
-    output: int = 64 * MB
-    """Bytes that a program may write to stdout, and to stderr."""

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fanwise.errors import CandidateUnfit
-from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.confined.settings import LIMITS, Settings
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.threads import EndedAnyway
 from fanwise.kernel.workspaces import workspace
@@ -69,6 +69,7 @@ class Workbench:
                 processes=takes.processes,
                 cpu_s=None if takes.cpu is None else max(1, round(takes.cpu)),
                 file_size=takes.file_size,
+                output=LIMITS.output,
             ),
             sandbox=spec.sandbox,
             inherit=(*PLAIN, *spec.env),
