@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fanwise import Caps, Halt, Retry, fan_out, fan_out_stream, fan_out_sync
-from fanwise.errors import AttemptTimeout, BadPredicate, ItemsError
+from fanwise.errors import AttemptTimeout, BadPredicate, ItemsError, JournalDamaged
 from fanwise.kernel.events import Event, ItemEnded
 from fanwise.kernel.run import open_run
 from fanwise.testing import MemoryJournal, Recording, run_virtual, virtual_time
@@ -426,9 +426,10 @@ async def test_a_codec_that_fails_on_resume_ends_everything_before_it_comes_out(
     journal = MemoryJournal()
     async with open_run("r", journal=journal, codec=Codec()) as run:
         await fan_out(one, [5], key=str, run=run)
-    with pytest.raises(Boom, match="decode"):
+    with pytest.raises(JournalDamaged, match="item '5'") as caught:
         async with open_run("r", journal=journal, codec=Codec()) as run:
             await fan_out(later, [1, 2, 5], key=str, run=run)
+    assert isinstance(caught.value.__cause__, Boom)
     assert sleeper.started == sleeper.ended
     assert len(asyncio.all_tasks()) == 1
 

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from fanwise.errors import UsageError
 from fanwise.kernel.entry import Entry
 from fanwise.kernel.scope import current
-from fanwise.kernel.threads import CancelFlag, cancel_flag
+from fanwise.kernel.threads import ThreadCall, current_call
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
     around = current.get()
     if around is None or not around.fan_out.loop.is_running():
         return asyncio.run(main)
-    inside = _in_scope(main, around, cancel_flag())
+    inside = _in_scope(main, around, current_call())
     try:
         return asyncio.run_coroutine_threadsafe(inside, around.fan_out.loop).result()
     except concurrent.futures.CancelledError as error:
@@ -54,15 +54,15 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
 
 
 async def _in_scope(
-    main: Coroutine[Any, Any, T], around: Entry[Any, Any], flag: CancelFlag | None
+    main: Coroutine[Any, Any, T], around: Entry[Any, Any], call: ThreadCall | None
 ) -> T:
     """On the loop of the item around: under its caps, and ended with it."""
     current.set(around)
     task = asyncio.current_task()
     assert task is not None
     around.guests |= {task}
-    if flag is not None:
-        flag.on_set(task.cancel)
+    if call is not None:
+        call.on_interruption(task.cancel)
     try:
         return await main
     finally:

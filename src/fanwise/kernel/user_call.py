@@ -5,7 +5,6 @@ They cost nothing of the budget by themselves; what they ask of a model counts w
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, TypedDict
 
@@ -29,9 +28,7 @@ async def perform(function: Callable[..., Any], *args: Any) -> Any:
     """Call it: on the loop if it is async, else in a thread, so that nothing else waits for it."""
     if is_async(function):
         return await function(*args)
-    answer = await call(function, *args, name=name_of(function), **FREE)
-    # A plain function that returns a coroutine: a coroutine is true, whatever it would say.
-    return await answer if inspect.isawaitable(answer) else answer
+    return await call(function, *args, name=name_of(function), **FREE)
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -7,6 +7,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import GeneratorType
 from typing import Any, TypeVar
 
 from fanwise.errors import AttemptTimeout, UsageError
@@ -58,9 +59,15 @@ def _in_thread(work: Callable[..., Any], threads: Threads) -> Attempter:
                 raise asyncio.CancelledError from None
             return late.value  # it was paid for
         # A lambda around an async function looks sync until it is called.
-        return await value if inspect.isawaitable(value) else value
+        return await value if is_awaitable(value) else value
 
     return attempt
+
+
+def is_awaitable(value: Any) -> bool:
+    """As `inspect.isawaitable`, which is slow to say no."""
+    maybe = hasattr(type(value), "__await__") or isinstance(value, GeneratorType)
+    return maybe and inspect.isawaitable(value)
 
 
 def _within(function: Attempter, seconds: float) -> Attempter:
