@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any
 
 import msgspec
 
 from fanwise.errors import UsageError
-from fanwise.system_names import BUILT_IN, registered
+from fanwise.system_names import BUILT_IN, load, registered
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,9 +81,8 @@ def _options_module(value: str) -> Sequence[Option]:
 def _loaded(values: set[str]) -> Sequence[Option]:
     if len(values) > 1:
         return ()
-    module, _, attribute = next(iter(values)).partition(":")
     try:
-        system: Any = getattr(import_module(module), attribute)
+        system = load(*values)
     except Exception:  # a file of that system gets the reason; other files need not suffer
         return ()
     return [each for each in getattr(system, "options", ()) if isinstance(each, Option)]

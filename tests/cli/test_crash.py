@@ -14,11 +14,11 @@ from typing import IO
 
 import pytest
 
-from fanwise.cli.fd_writer import PIECE
-from fanwise.cli.map_spec import KEEP
 from fanwise.cli.reading import reading
 from fanwise.crashpoint import POINTS
 from fanwise.errors import RunNotFound
+from fanwise.lines.output.fd_writer import PIECE
+from fanwise.lines.spec.map_spec import KEEP
 from fanwise.view.item_rows import item_rows
 from fanwise.view.run_detail import run_detail
 from tests.cli.support import Place, end, eventually, numbers
@@ -166,7 +166,7 @@ def test_an_input_that_was_not_read_to_its_end_is_said_and_can_be_given_again(
     process.kill()
     end(process)
     known = place.run("resume", "r")
-    assert b"halted: the input was not read to its end; known: 2 lines\n" in known.stderr
+    assert b"halted: the input was not read to its end; 2 lines known\n" in known.stderr
     assert known.returncode == 130
     (place.path / "other").write_bytes(b"1\nx\n3\n")
     other = place.run("resume", "r", "--input", "other")

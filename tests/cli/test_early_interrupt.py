@@ -57,7 +57,7 @@ def run(place: Place, code: str, *args: str) -> subprocess.CompletedProcess[byte
     )
 
 
-@pytest.mark.parametrize("name", ["typer", "fanwise.cli.map_run"])
+@pytest.mark.parametrize("name", ["typer", "fanwise.lines.run.execution"])
 def test_while_importing_it_is_a_line(place: Place, name: str) -> None:
     done = run(place, AT_IMPORT.format(name=name), "map", "--", "true")
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"fanwise: interrupted\n")
@@ -76,7 +76,7 @@ def test_while_importing_what_the_library_needs_it_is_a_line_too(place: Place, n
     [
         ("fanwise.journal.open", "open_journal"),
         ("fanwise.journal.owner", "current_owner"),
-        ("fanwise.view.inputs", "known_inputs"),
+        ("fanwise.lines.state.inputs", "known_inputs"),
     ],
 )
 def test_while_the_run_is_made_its_resume_is_named_and_no_line_is_lost(

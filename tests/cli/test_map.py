@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from fanwise.cli.map_spec import KEEP
+from fanwise.lines.spec.map_spec import KEEP
 from tests.cli.support import COMMAND, DEADLINE_S, Place, end, eventually, numbers, release
 
 PRINT_ARGUMENT = ["--", "printf", "%s|", "{}"]

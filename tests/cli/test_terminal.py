@@ -20,7 +20,7 @@ def test_the_live_line_is_drawn_and_gone_at_the_end_and_outputs_are_whole(place:
     got = on_a_terminal(place, "map", "--run", "the-run", "--", "echo", given=numbers(30))
     assert b"the-run" in got
     assert b"in flight" in got
-    assert as_seen(got) == [*map(str, range(1, 31)), "fanwise: run the-run: 30 done", ""]
+    assert as_seen(got) == [*map(str, range(1, 31)), "fanwise: run the-run: 30 lines done", ""]
 
 
 def test_the_live_line_is_not_drawn_behind_an_output_that_has_not_ended_its_line(
@@ -28,7 +28,7 @@ def test_the_live_line_is_not_drawn_behind_an_output_that_has_not_ended_its_line
 ) -> None:
     got = on_a_terminal(place, "map", "--run", "r", "--", "printf", "%s.", given=numbers(30))
     outputs = "".join(f"{n}." for n in range(1, 31))
-    assert as_seen(got) == [outputs, "fanwise: run r: 30 done", ""]
+    assert as_seen(got) == [outputs, "fanwise: run r: 30 lines done", ""]
 
 
 def test_no_color_is_honoured(place: Place) -> None:
@@ -56,4 +56,4 @@ def test_on_a_terminal_a_resume_says_first_what_it_will_do(place: Place) -> None
     (place.path / "mended").touch()
     told = as_seen(on_a_terminal(place, "resume", "r", "--retry-failed"))
     assert told[0] == "fanwise: r: 1 line done, 1 failed (to run again), 3 to run"
-    assert told[-2] == "fanwise: run r: 5 done"
+    assert told[-2] == "fanwise: run r: 5 lines done"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fanwise.cli.map_run import files_of
+from fanwise.journal.open import DEFAULT
 from fanwise.kernel.work import INSIST_AFTER_S
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -19,4 +19,4 @@ def test_there_is_one_time_to_clean_up() -> None:
 def test_long_outputs_are_where_the_guide_says() -> None:
     text = (DOCS / "guides" / "command-line.md").read_text()
     (told,) = re.findall(r"Outputs above 256 KiB are files in `(.*?)`", text)
-    assert Path(told).absolute() == files_of(None, "RUN").absolute()
+    assert Path(told) == DEFAULT.with_name(f"{DEFAULT.name}.files") / "RUN"

@@ -55,7 +55,7 @@ def test_an_unknown_key_names_the_nearest_system(place: Path) -> None:
     )
     assert refused("x: 1") == (
         "f.yaml:1:1: no top-level key says what to run; "
-        "known: matrix, optimize, plan, sample, workflow"
+        "known: map, matrix, optimize, plan, sample, workflow"
     )
 
 

@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from fanwise.cli.exit_codes import DONE, INTERRUPTED
+from fanwise.cli.exit_codes import BROKEN_PIPE, DONE, INTERRUPTED
 from fanwise.cli.interrupts import Interrupts
+from fanwise.cli.json_stream import print_document
 from fanwise.cli.progress_line import ProgressLine, is_shown
-from fanwise.cli.resume_hint import how_to_go_on, resume_command, say_how_to_go_on
+from fanwise.cli.reading import reading
+from fanwise.cli.resume_hint import how_to_go_on, say_how_to_go_on
 from fanwise.cli.say import print_json, say_lines
+from fanwise.core.counts import Counts, many
 from fanwise.errors import FanwiseError
+from fanwise.kernel.kept_files import check_kept_files
 from fanwise.kernel.run import Run, open_run
 from fanwise.specs.run_file import execute_plan
-from fanwise.specs.system import Drawing, Opening
+from fanwise.specs.system import Drawing, Opening, StreamingRunnable
 from fanwise.view.progress import Progress
+from fanwise.view.resume_command import resume_command
 
 if TYPE_CHECKING:
     from fanwise.specs import End, Runnable
@@ -68,6 +73,7 @@ async def execute(asked: Execution) -> Ended:
     plan = asked.plan
     opening: Opening = getattr(plan, "opening", Opening())
     drawing: Drawing | None = getattr(plan, "drawing", None) if is_shown() else None
+    check_kept_files(asked.journal)
     progress = Progress(plan.total, plan.caps)
     run = open_run(
         asked.run_id or opening.run_id,
@@ -83,7 +89,10 @@ async def execute(asked: Execution) -> Ended:
         budget=plan.budget,
         subscribers=[progress] if drawing is None else [progress, drawing],
     )
-    screen = ProgressLine(progress, run.id, drawing=drawing)
+    quiet: bool = getattr(plan, "quiet", False)
+    screen = ProgressLine(progress, run.id, wanted=not quiet, drawing=drawing)
+    if isinstance(plan, StreamingRunnable):
+        plan.use(screen, stdout=not asked.as_json)
     try:
         with (
             screen,
@@ -123,27 +132,37 @@ def _warnings_told(say: Callable[[str], None]) -> Iterator[None]:
 def _ended(run: Run, end: End) -> Ended:
     status, why = run.ending
     if status in ("halted", "cancelled"):
-        return Ended(run.id, status, why, end, INTERRUPTED)
+        return Ended(run.id, status, why, end, max(INTERRUPTED, end.exit_code))
     return Ended(run.id, end.status or status, None, end, end.exit_code)
 
 
 def _print_document(asked: Execution, ended: Ended) -> None:
-    print_json(
-        {
-            "run": ended.run_id,
-            "kind": asked.kind,
-            "status": ended.status,
-            "exit_code": ended.exit_code,
-            "halted": ended.why,
-            "counts": ended.end.counts,
-            "notes": list(ended.end.notes),
-            "result": ended.end.document,
-            **ended.end.facts,
-        }
-    )
+    document = {
+        "run": ended.run_id,
+        "kind": asked.kind,
+        "status": ended.status,
+        "exit_code": ended.exit_code,
+        "halted": ended.why,
+        "counts": ended.end.counts,
+        "notes": list(ended.end.notes),
+        "result": ended.end.document,
+        **ended.end.facts,
+    }
+    if ended.end.table is None:
+        print_json(document)
+        return
+    with reading(asked.journal, ended.run_id) as (journal, _):
+        table = ended.end.table(journal)
+        print_document(document, table.what, table.rows)
+
+
+def _done(counts: Counts | None) -> str:
+    return "done" if counts is None else f"{many(counts.done, counts.unit)} done"
 
 
 def _tell(asked: Execution, ended: Ended) -> None:
+    if ended.exit_code == BROKEN_PIPE:
+        return  # nobody reads
     for line in ended.end.output:
         sys.stdout.write(f"{line}\n")  # data: safe on a terminal, untouched elsewhere
     told = list(ended.end.notes)
@@ -152,5 +171,6 @@ def _tell(asked: Execution, ended: Ended) -> None:
         more = how_to_go_on(ended.status, ended.why, ended.end.counts, command)
         told += [line for line in more if line not in told]  # the system may have said why
     elif not told and ended.exit_code == DONE and os.isatty(2):
-        told.append(f"run {ended.run_id}: done")
+        quiet: bool = getattr(asked.plan, "quiet", False)
+        told += [] if quiet else [f"run {ended.run_id}: {_done(ended.end.counts)}"]
     say_lines(told)

@@ -15,10 +15,10 @@ import typer
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json
-from fanwise.cli.streams import text_file
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.system_names import homes
+from fanwise.view.text_file import text_file
 
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord

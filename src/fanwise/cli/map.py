@@ -1,16 +1,22 @@
-"""`fanwise map`: fan a command over the lines of stdin."""
+"""`fanwise map`: run a command for each line of stdin."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fanwise.cli.options import JournalOption, JsonOption
+from fanwise.cli.exit_codes import DONE
+from fanwise.cli.options import JournalOption, JsonOption, RunIdOption
 from fanwise.cli.say import say
-from fanwise.core.run_id import check_run_id
+from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
+
+if TYPE_CHECKING:
+    from fanwise.lines.spec.map_spec import MapSpec
 
 HELP = """Run CMD once for each line of stdin, at most --cap at once.
 
@@ -50,94 +56,37 @@ def map_lines(
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[--] CMD [ARG]...", show_default=False)
     ] = None,
-    cap: Annotated[
-        int,
-        typer.Option("--cap", "-c", "-j", "-P", metavar="N", help="How many commands run at once."),
-    ] = 10,
-    lines: Annotated[
-        int, typer.Option("-n", metavar="N", help="How many lines each command gets.")
-    ] = 1,
-    halt: Annotated[
-        str,
-        typer.Option(
-            metavar="WHEN",
-            help="never; failure: stop at the first line that fails, like a loop; soon,fail=N:"
-            " start nothing more after N failures; now,fail=N: also end what is in flight. Also"
-            " success=N and done=N.",
-        ),
-    ] = "never",
-    retry: Annotated[int, typer.Option(help="Extra attempts after a failure.")] = 0,
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Kill an attempt after this time.")
-    ] = None,
-    key: Annotated[
-        bool,
-        typer.Option(
-            "--key",
-            help="Identify lines by content, so that a resume can use an edited input. "
-            "Every line must be different.",
-        ),
-    ] = False,
-    null: Annotated[
-        bool, typer.Option("--null", "-0", help="Input lines end with NUL instead of newline.")
-    ] = False,
-    shell: Annotated[
-        bool, typer.Option("--shell", help="Run CMD with /bin/sh; {} is quoted as one word.")
-    ] = False,
-    tag: Annotated[
-        bool, typer.Option("--tag", help="Prefix each line of output with its input line.")
-    ] = False,
-    joblog: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write a job log in GNU parallel's format."),
-    ] = None,
-    quiet: Annotated[
-        bool,
-        typer.Option("--quiet", "-q", help="No progress line and no list of failures."),
-    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the commands without running them.")
     ] = False,
-    run_id: Annotated[
-        str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
-    ] = None,
+    run_id: RunIdOption = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> int:
-    """Run a command for each line."""
-    import asyncio
-
-    from fanwise.cli.input_file import open_input
-    from fanwise.cli.map_dry_run import print_commands
-    from fanwise.cli.map_end import exit_code, tell
-    from fanwise.cli.map_run import MapPlan, execute
-    from fanwise.cli.map_spec import MapSpec
+    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.lines.spec.input_file import open_input
+    from fanwise.lines.system import KEY, SYSTEM
 
     if not command:
         raise UsageError("there is no command", "Write: fanwise map -- CMD {}")
-    spec = MapSpec(
-        argv=command,
-        cwd=os.getcwd(),  # noqa: PTH109
-        shell=shell,
-        cap=cap,
-        halt=halt,
-        retry=retry,
-        timeout=timeout,
-        key=key,
-        null=null,
-        lines=lines,
-        tag=tag,
-        joblog=None if joblog is None else os.path.abspath(joblog),  # noqa: PTH100
-    )
-    spec.check()
-    if run_id is not None:
-        check_run_id(run_id)
     stdin = open_input()
+    plan = SYSTEM.from_command_line(command, stdin, **options.of(SYSTEM))
     if os.isatty(stdin):
         say("reading lines from the terminal; Ctrl-D ends them")
     if dry_run:
-        return print_commands(spec, stdin, as_json=as_json)
-    plan = MapPlan(spec, run_id, journal, fd=stdin, as_json=as_json, quiet=quiet)
-    end = asyncio.run(execute(plan))
-    tell(end, journal, as_json=as_json)
-    return exit_code(end)
+        return _print_commands(plan.map_spec, stdin, as_json=as_json)
+    return run_to_its_end(Execution(KEY, plan, run_id, journal, resume=False, as_json=as_json))
+
+
+def _print_commands(spec: MapSpec, stdin: int, *, as_json: bool) -> int:
+    from fanwise.cli.json_stream import print_document
+    from fanwise.lines.run.dry_run import commands
+
+    if as_json:
+        print_document({"dry_run": True}, "commands", commands(spec, stdin))
+        return DONE
+    for words in commands(spec, stdin):
+        sys.stdout.write(f"{shlex.join(words)}\n")
+    return DONE

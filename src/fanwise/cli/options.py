@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fanwise.core.run_id import check_run_id
+
 JournalOption = Annotated[
     str | None,
     typer.Option(
@@ -18,6 +20,20 @@ JournalOption = Annotated[
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")
+]
+
+
+def _checked(run_id: str | None) -> str | None:
+    if run_id is not None:
+        check_run_id(run_id)
+    return run_id
+
+
+RunIdOption = Annotated[
+    str | None,
+    typer.Option(
+        "--run", metavar="ID", callback=_checked, help="The run's id. Default: a new one."
+    ),
 ]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from fanwise.cli.streams import cannot_write
 from fanwise.errors import UsageError
 from fanwise.view.table import Kind, Table
+from fanwise.view.text_file import cannot_write
 
 ROWS_AT_ONCE = 1_000
 

@@ -75,7 +75,8 @@ class ProgressLine:
         if self._timer is not None:
             self._timer.cancel()
         self._erase()
-        self._on = False
+        write_stderr("\n" if self._in_a_line else "")
+        self._on = self._in_a_line = False
 
     def say(self, text: str) -> None:
         """Write a line of our own to stderr."""
@@ -83,6 +84,10 @@ class ProgressLine:
         write_stderr("\n" if self._in_a_line else "")
         write_stderr(f"fanwise: {text}\n")
         self._in_a_line = False
+
+    def expect(self, total: int) -> None:
+        """The number of items, which was not known at the start."""
+        self._progress.total = total
 
     def make_room(self, fd: int) -> None:
         """Something will be written to this descriptor."""

@@ -13,9 +13,9 @@ import typer
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.reading import reading
 from fanwise.cli.say import print_json, print_line, say
-from fanwise.cli.streams import cannot_write, text_file
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
+from fanwise.view.text_file import cannot_write, text_file
 
 if TYPE_CHECKING:
     from fanwise.specs.system import ReportingSystem

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
@@ -42,17 +41,6 @@ matched by content.
 """
 
 
-class Resume(msgspec.Struct, frozen=True):
-    """What was asked for."""
-
-    journal: str | None
-    retry_failed: bool
-    take_over: bool
-    as_json: bool
-    options: dict[str, Any]
-    """Those of the run's system."""
-
-
 def register(app: typer.Typer) -> None:
     app.command("resume", help=HELP)(resume)
 
@@ -71,17 +59,29 @@ def resume(
     *,
     options: GivenOptions,
 ) -> int:
-    """Go on with a run."""
-    from fanwise.cli.map_run import KIND
+    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.specs import names, runnable_again, system
 
     with reading(journal, run_id) as (found, run):
         if os.isatty(2) and not as_json:
             say(what_it_will_do(found, run, retry_failed=retry_failed))
-    given = {"input": options.values.get("--input", ())}
-    if run.kind != KIND or options.values.keys() - {"--input"}:
-        given = options.of_kind(run.kind)
-    asked = Resume(journal, retry_failed, take_over, as_json, given)
-    return resume_map(run, asked) if run.kind == KIND else resume_system(run, asked)
+    given = options.of_kind(run.kind)
+    if run.kind not in names():
+        step = f"Run that program again: with open_run({run.id!r}) it continues"
+        raise UsageError(f"run {run.id!r} was made by a program ({run.kind})", step)
+    plan = runnable_again(system(run.kind), JSON.decode(run.spec), given)
+    return run_to_its_end(
+        Execution(
+            run.kind,
+            plan,
+            run.id,
+            journal,
+            resume=True,
+            retry_failed=retry_failed,
+            take_over=take_over,
+            as_json=as_json,
+        )
+    )
 
 
 def what_it_will_do(journal: Journal, run: RunRecord, *, retry_failed: bool) -> str:
@@ -100,57 +100,3 @@ def what_it_will_do(journal: Journal, run: RunRecord, *, retry_failed: bool) -> 
     parts += [f"{failed:,} failed ({again})"] if failed else []
     parts += [] if total is None else [f"{max(0, total - done - failed):,} to run"]
     return f"{run.id}: {', '.join(parts)}"
-
-
-def resume_system(run: RunRecord, asked: Resume) -> int:
-    """Go on with a `fanwise run`, from what the journal kept of its file."""
-    from fanwise.cli.execution import Execution, run_to_its_end
-    from fanwise.specs import names, runnable_again, system
-
-    if run.kind not in names():
-        step = f"Run that program again: with open_run({run.id!r}) it goes on"
-        raise UsageError(f"run {run.id!r} was made by a program ({run.kind})", step)
-    found = system(run.kind)
-    plan = runnable_again(found, JSON.decode(run.spec), asked.options)
-    return run_to_its_end(
-        Execution(
-            run.kind,
-            plan,
-            run.id,
-            asked.journal,
-            resume=True,
-            retry_failed=asked.retry_failed,
-            take_over=asked.take_over,
-            as_json=asked.as_json,
-        )
-    )
-
-
-def resume_map(run: RunRecord, asked: Resume) -> int:
-    """Go on with a `fanwise map`."""
-    import asyncio
-
-    from fanwise.cli.input_file import open_input
-    from fanwise.cli.map_end import exit_code, tell
-    from fanwise.cli.map_run import MapPlan, execute
-    from fanwise.cli.map_spec import MapSpec
-
-    spec = MapSpec.from_json(run.spec)
-    given = asked.options.get("input", ())
-    if len(given) > 1:
-        raise UsageError("--input is there twice", "Name one file")
-    lines = next(iter(given), None)
-    plan = MapPlan(
-        spec,
-        run.id,
-        asked.journal,
-        fd=None if lines is None else open_input(lines),
-        resume=True,
-        retry_failed=asked.retry_failed,
-        take_over=asked.take_over,
-        new_input=lines is not None,
-        as_json=asked.as_json,
-    )
-    end = asyncio.run(execute(plan))
-    tell(end, asked.journal, as_json=asked.as_json)
-    return exit_code(end)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
-
 from fanwise.core.counts import Counts
 from fanwise.errors import FanwiseError, JournalNotWritable, OutputNotWritable
 from fanwise.kernel.run import Run
+from fanwise.view.resume_command import resume_command
 from fanwise.view.run_summary import status_text
 
 NOTHING_STARTED = "Nothing was started; free space or permissions, or name another with --journal"
-
-
-def resume_command(run_id: str, journal: str | None, more: Sequence[str] = ()) -> str:
-    """The command that continues the run."""
-    where = [] if journal is None else ["--journal", journal]
-    return shlex.join(["fanwise", "resume", run_id, *where, *more])
 
 
 def how_to_go_on(status: str, why: str | None, counts: Counts | None, command: str) -> list[str]:

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from fanwise.cli.exit_codes import DONE, SOME_FAILED
-from fanwise.cli.options import FileArgument, JournalOption, JsonOption
+from fanwise.cli.options import FileArgument, JournalOption, JsonOption, RunIdOption
 from fanwise.cli.system_options import GivenOptions
-from fanwise.core.run_id import check_run_id
 
 HELP = """Run a file. Its top-level key says which system it is for.
 
@@ -53,9 +52,7 @@ def register(app: typer.Typer) -> None:
 
 def run(
     file: FileArgument,
-    run_id: Annotated[
-        str | None, typer.Option("--run", metavar="ID", help="The run's id. Default: a new one.")
-    ] = None,
+    run_id: RunIdOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would run, without running it.")
     ] = False,
@@ -69,8 +66,6 @@ def run(
     from fanwise.cli.execution import Execution, run_to_its_end
     from fanwise.specs import read, runnable_of, system_of
 
-    if run_id is not None:
-        check_run_id(run_id)
     document = read(file)
     system = system_of(document)
     given = options.of(system)

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from fanwise.cli.input_file import open_input
 from fanwise.cli.options import JournalOption, JsonOption
 from fanwise.core.caps import whole
 from fanwise.core.run_id import check_run_id
 from fanwise.errors import UsageError
+from fanwise.lines.spec.input_file import open_input
 
 MOST_TITLE = 60
 HELP = """Ask a model until its answer meets all requirements, and print it.

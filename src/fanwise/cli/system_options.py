@@ -43,7 +43,7 @@ class GivenOptions:
     ) -> None:
         self._command = command
         self._declared = declared
-        self.values = values
+        self._values = values
         self._clashes = clashes
         """By system: a flag that it cannot have."""
 
@@ -61,7 +61,7 @@ class GivenOptions:
         found: dict[str, Any] = {}
         declared = self._declared if kind in self._declared else third_party_options(self._command)
         known = {each.flag: each for each in declared.get(kind, ())}
-        for flag, value in self.values.items():
+        for flag, value in self._values.items():
             if flag not in known:
                 raise not_an_option(flag, kind)
             self._check_same_shape(known[flag], kind)

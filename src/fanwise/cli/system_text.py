@@ -7,13 +7,12 @@ left alone, and so is a run whose system is not installed here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fanwise.core.paths import is_top
-from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord, Journal, RunRecord
-from fanwise.system_names import homes
+from fanwise.system_names import homes, load
 
 if TYPE_CHECKING:
     from fanwise.core.counts import Counts
@@ -67,11 +66,10 @@ def _with_values(journal: Journal, run: RunRecord) -> Iterator[ItemRecord]:
 
 
 def _system(kind: str) -> System | None:
-    if not homes(kind):  # a program made the run, or `fanwise map`
+    found = homes(kind)
+    if len(found) != 1:  # a program made the run
         return None
-    from fanwise.specs import registry
-
     try:
-        return registry.system(kind)
-    except UsageError:  # it cannot be loaded here
+        return cast("System", load(*found))
+    except Exception:  # a package that is broken here
         return None

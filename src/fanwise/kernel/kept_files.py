@@ -13,6 +13,8 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 from fanwise.core.paths import path_part
+from fanwise.errors import UsageError
+from fanwise.journal.open import journal_path
 from fanwise.journal.port import Journal
 from fanwise.kernel.in_thread import thread_context
 from fanwise.kernel.run import Run
@@ -43,6 +45,17 @@ def kept_files(run: Run) -> Path | None:
     folder = None if run.journal is None else kept_beside(run.journal, run.id)
     around = item_of(run)
     return folder if around is None or folder is None else folder / path_part(around.path)
+
+
+def check_kept_files(location: str | None) -> None:
+    """Before a run is made: whether a file is where its folder goes. `UsageError`."""
+    path = journal_path(location)
+    files = path.with_name(f"{path.name}.files")
+    if files.exists() and not files.is_dir():
+        raise UsageError(
+            f"{files} is in the way: the files of runs go into a directory of that name",
+            "Move it, or name another journal with --journal",
+        )
 
 
 def kept_beside(journal: Journal, run_id: str) -> Path | None:

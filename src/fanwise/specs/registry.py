@@ -6,14 +6,13 @@ runs another finds it here.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, cast
 
 from fanwise.errors import BadSpec, UsageError
 from fanwise.specs.document import Document
 from fanwise.specs.nearest import did_you_mean
 from fanwise.specs.system import System
-from fanwise.system_names import BUILT_IN, homes, registered
+from fanwise.system_names import BUILT_IN, homes, load, registered
 from fanwise.system_options import Option
 
 
@@ -62,9 +61,9 @@ def _nothing_known(document: Document, known: list[str]) -> BadSpec:
 
 
 def _load(name: str, value: str) -> System:
-    module, _, attribute = value.partition(":")
+    module = value.partition(":")[0]
     try:
-        loaded: Any = getattr(import_module(module), attribute)
+        loaded = load(value)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and name in BUILT_IN:
             package = module.rpartition(".")[0]

@@ -23,7 +23,7 @@ from fanwise.kernel.sync import sync_twin
 from fanwise.specs.read import read
 from fanwise.specs.registry import system_of
 from fanwise.specs.system import End, Opening, Runnable, runnable_of
-from fanwise.view.inputs import PLANNED
+from fanwise.view.recorded_counts import PLANNED
 
 PAUSED = 3
 """The exit code of a plan that waits for somebody."""

@@ -52,7 +52,8 @@ class End(msgspec.Struct, frozen=True):
     """Lines for stderr: what the person should know. Those that are indented belong to the one
     before."""
     exit_code: int = 0
-    """0 done, 1 some failed, 3 paused. 130 is given by fanwise itself, to a run that was halted."""
+    """0 done, 1 some failed, 3 paused, or one above 130, of a run that was ended by a signal.
+    fanwise itself gives 130 to a run that was halted."""
     counts: Counts | None = None
     """How far it came. A run that did less than it was asked is halted: see `Run.conclude`."""
     status: str | None = None
@@ -63,6 +64,8 @@ class End(msgspec.Struct, frozen=True):
     """Arguments for `fanwise resume` without which it would come no further: an answer."""
     failures: Sequence[str] = ()
     """A line for each part that failed."""
+    table: Callable[[Journal], Table] | None = None
+    """A table that may not fit into memory: `--json` prints its rows after all else."""
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -141,6 +144,29 @@ class Drawing(Protocol):
 
         Those that are wider are cut.
         """
+
+
+class Screen(Protocol):
+    """The terminal, on which the progress of a run is drawn."""
+
+    def expect(self, total: int) -> None:
+        """The number of items, which was not known at the start."""
+
+    def make_room(self, fd: int) -> None:
+        """Something will be written to this descriptor."""
+
+    def wrote(self, fd: int, data: bytes) -> None: ...
+
+
+@runtime_checkable
+class StreamingRunnable(Protocol):
+    """A runnable that writes to stdout while it runs, instead of at its end.
+
+    It may also have `quiet`: then there is no progress line, and nothing is said at a good end.
+    """
+
+    def use(self, screen: Screen, *, stdout: bool) -> None:
+        """Called before `execute`, by the command line. `stdout`: whether to write there."""
 
 
 class Runnable(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,7 +15,8 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
 from fanwise.view.calls import call_detail, call_lines
-from fanwise.view.inputs import PLANNED, line_name
+from fanwise.view.items import has_inputs
+from fanwise.view.recorded_counts import PLANNED
 from fanwise.view.run_summary import (
     CountNow,
     duration,
@@ -55,17 +57,18 @@ def run_detail(
             if e.kind not in BOOKKEEPING
         ],
     }
+    which = partial(_which, journal, run.id, detail["unit"] if has_inputs(journal, run.id) else "")
     for fan_out in fan_outs:
         halted = False
         for item in journal.items(fan_out.id):
             if item.status == "failed":
                 where = "failures_after_the_halt" if halted else "failures"
-                detail[where].append(_failure(journal, run, fan_out, item))
+                detail[where].append(_failure(which(fan_out, item), item))
                 # The first one in item order is where a sequential run would have ended. What
                 # failed behind it was in flight, and is no part of what the run gave.
                 halted = fan_out.halt == "failure"
             if item.starts > 1:
-                detail["may_have_run_twice"].append(_which(journal, run, fan_out, item))
+                detail["may_have_run_twice"].append(which(fan_out, item))
     return detail
 
 
@@ -141,20 +144,23 @@ def _fan_out_line(fan_out: Detail) -> str:
     return line
 
 
-def _which(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: ItemRecord) -> Detail:
+def _which(
+    journal: Journal, run_id: str, unit: str, fan_out: FanOutRecord, item: ItemRecord
+) -> Detail:
+    """The item; `unit`: what it is called, if the run recorded its input."""
     which: Detail = {"path": fan_out.path, "index": item.index, "key": item.key}
     which["starts"] = item.starts
-    if run.kind == "map":
-        which["name"] = line_name(item.index, JSON.decode(run.spec).get("lines", 1))
-        for line in take(journal.inputs(run.id, item.index), 1):
+    if unit:
+        which["name"] = f"{unit} {item.index + 1}"
+        for line in take(journal.inputs(run_id, item.index), 1):
             which["input"] = line.data.decode("utf-8", "backslashreplace")
     return which
 
 
-def _failure(journal: Journal, run: RunRecord, fan_out: FanOutRecord, item: ItemRecord) -> Detail:
+def _failure(which: Detail, item: ItemRecord) -> Detail:
     error = None if item.error is None else decode_error(item.error)
     return {
-        **_which(journal, run, fan_out, item),
+        **which,
         "error": None if error is None else {"type": error.type_name, "text": error.text},
     }
 

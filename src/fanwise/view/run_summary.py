@@ -12,7 +12,7 @@ from fanwise.core.paths import is_top
 from fanwise.journal.damage import explain_damage
 from fanwise.journal.owner import liveness
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.view.inputs import counts_at_the_end, known_inputs, planned_items
+from fanwise.view.recorded_counts import counts_at_the_end, planned_items
 from fanwise.view.times import moment
 
 Summary = dict[str, Any]
@@ -44,10 +44,10 @@ def run_summary(
             items.update(journal.counts(fan_out.id))
     status = shown_status(run)
     counts = _counts(journal, run, status, count) or Counts(
-        "line" if run.kind == "map" else "item",
+        "item",
         items["done"],
         items["failed"],
-        _total(journal, run, items),
+        max(items.total(), planned_items(journal, run.id) or 0),
     )
     return {
         "id": run.id,
@@ -125,10 +125,3 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
-
-
-def _total(journal: Journal, run: RunRecord, counts: Counter[str]) -> int | None:
-    if run.kind != "map":
-        return max(counts.total(), planned_items(journal, run.id) or 0)
-    inputs = known_inputs(journal, run.id)
-    return inputs.count if inputs.complete else None

@@ -1,7 +1,7 @@
-"""A row for each command that has ended, in the columns of GNU parallel's `--joblog`.
+"""`--joblog`: a row for each command that has ended, in the columns of GNU parallel.
 
-Written as a subscriber, when the outcome is on disk. A kill may come between the two: a resume
-adds the rows that are missing.
+Rows are written by a subscriber, when the outcome is on disk. If a kill comes in between, a resume
+adds the missing rows.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from fanwise.cli.map_spec import Line, MapSpec
-from fanwise.cli.streams import text_file
 from fanwise.core.outcome import Outcome
 from fanwise.errors import OutputNotWritable, UsageError
 from fanwise.kernel import events
+from fanwise.lines.spec.map_spec import Line, MapSpec
 from fanwise.processes import CommandResult
 from fanwise.view.terminal_text import terminal_line
+from fanwise.view.text_file import text_file
 
 HEAD = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
 HERE = ":"
-"""The host, as GNU parallel writes the one that it runs on."""
+"""How GNU parallel writes the local host."""
 
 
 class JobLog:
@@ -61,14 +61,14 @@ class JobLog:
                 self._write(self._row(outcome, start))
 
     def close(self) -> None:
-        with suppress(OutputNotWritable):  # told already
+        with suppress(OutputNotWritable):  # reported already, as `problem`
             self._file.close()
 
     def _write(self, text: str) -> None:
         try:
             self._file.write(text)
             self._file.flush()
-        except OutputNotWritable as error:  # a subscriber ends no run; its owner tells it
+        except OutputNotWritable as error:  # a subscriber cannot end the run; see `problem`
             self.problem = error
 
     def _row(self, outcome: Outcome[CommandResult], start: float | None) -> str:
@@ -97,7 +97,7 @@ def _open(path: Path, *, resumed: bool) -> IO[str]:
 
 
 def _sequence_numbers(path: Path) -> set[int]:
-    """Those of the rows that are there."""
+    """The numbers of the rows that are there."""
     with suppress(OSError):
         rows = path.read_text("utf-8", "replace").splitlines()[1:]
         return {int(row.partition("\t")[0]) for row in rows if row[:1].isdigit()}

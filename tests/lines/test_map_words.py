@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.cli.map_template import Template, placeholders
-from fanwise.cli.ordered_output import _tagged
+from fanwise.lines.output.ordered_output import _tagged
+from fanwise.lines.spec.command_template import CommandTemplate as Template
+from fanwise.lines.spec.command_template import placeholders
 from tests.cli.support import Place, end, eventually, numbers, release
 
 PATHS = "a/b.tar.gz\nplain\n/top\n.hidden\ndir/\n"
@@ -141,8 +142,8 @@ def test_a_command_that_was_given_n_lines_is_named_and_resumed_as_one(place: Pla
         (["-n", "2", "--", "echo", "{.}"], b"{.} stands for one line, and -n 2 gives"),
         (["-n", "0", "--", "echo"], b"-n is 0"),
         (["-j", "0", "--", "echo"], b"--cap is 0"),
-        (["--halt", "soon,fail=10%", "--", "echo"], b"a share of the lines is not counted"),
-        (["--halt", "later", "--", "echo"], b"--halt 'later' means nothing"),
+        (["--halt", "soon,fail=10%", "--", "echo"], b"percentages are not supported"),
+        (["--halt", "later", "--", "echo"], b"--halt 'later' is not a rule"),
         (["--joblog", "no/where", "--", "echo"], b"cannot write the job log"),
     ],
 )

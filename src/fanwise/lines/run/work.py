@@ -1,4 +1,4 @@
-"""What a map does for each line: its command, filled in and run."""
+"""The work on a line: its command, filled in and run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import heapq
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fanwise.cli.map_spec import Line, MapSpec
 from fanwise.kernel.work import CommandCodec, perform_command
+from fanwise.lines.spec.map_spec import Line, MapSpec
 from fanwise.processes import CommandResult
 
 
 class LineWork:
-    """An async function from a line to what its command gave."""
+    """The work on a line, for a fan-out."""
 
     journal_codec = CommandCodec()
 
@@ -27,7 +27,7 @@ class LineWork:
 
 
 class Slots:
-    """Numbers from 1 that nobody else has at the same time, always the lowest."""
+    """Numbers from 1 that are not in use, the lowest first."""
 
     def __init__(self) -> None:
         self._free: list[int] = []
@@ -35,7 +35,7 @@ class Slots:
 
     @contextmanager
     def one(self) -> Iterator[int]:
-        """One of them, for as long as the block lasts."""
+        """A number for as long as the block lasts."""
         if not self._free:
             self._made += 1
             heapq.heappush(self._free, self._made)

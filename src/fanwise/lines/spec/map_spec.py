@@ -1,55 +1,55 @@
-"""What a `fanwise map` does, as data: checked before anything is written, kept for resume."""
+"""What a map does, as data: checked before anything is written, and kept for a resume."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 import msgspec
 
-from fanwise.cli.map_halt import HaltRule
-from fanwise.cli.map_template import Template, placeholders
 from fanwise.core.caps import whole
 from fanwise.core.retry import Retry
 from fanwise.errors import UsageError
-from fanwise.journal.codec import JSON
+from fanwise.lines.spec.command_template import CommandTemplate, placeholders
+from fanwise.lines.spec.halt_rule import HaltRule
 from fanwise.processes import Command
 
 KEEP = 1 << 18
-"""Bytes of an output that go into the journal; what is longer is complete in a file."""
+"""Bytes of an output that go into the journal; longer outputs go to a file."""
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
-    """One item: a line, or as many as a command is given, with their separator between them."""
+    """One item: a line, or several with the separator between them, if commands get several."""
 
     index: int
     data: bytes
 
 
 class MapSpec(msgspec.Struct, frozen=True):
-    """The command and the options. The environment is that of whoever executes it."""
+    """The command and the options. Commands run in the environment of whoever executes it."""
 
     argv: list[str]
     cwd: str
     shell: bool = False
     cap: int = 10
     halt: str = "never"
-    """As `HaltRule.parse` takes it."""
+    """See `HaltRule.parse`."""
     retry: int = 0
     timeout: float | None = None
     key: bool = False
     null: bool = False
     lines: int = 1
-    """How many of them each command is given; the last one may get fewer."""
+    """How many lines each command gets; the last one may get fewer."""
     tag: bool = False
-    """Each line of output begins with the line of input that it is of."""
+    """Prefix each line of output with its input line."""
     joblog: str | None = None
-    """Where to write a row for each command that has ended."""
+    """The file that gets a row for each command that has ended."""
 
-    def check(self) -> None:
-        """`UsageError` for what could not work with any line."""
+    def check(self) -> Self:
+        """The spec itself. `UsageError` if it could not work with any line."""
         whole("--cap", self.cap)
         whole("-n", self.lines)
         whole("--retry", self.retry, least=0)
@@ -59,10 +59,11 @@ class MapSpec(msgspec.Struct, frozen=True):
         self.commands()(Line(0, b"line"), 1)
         if not self.shell:
             _check_program(self.argv[0], self.cwd)
+        return self
 
     def commands(self, spill: str | None = None) -> Callable[[Line, int], Command]:
-        """Makes what is run for a line, in a slot (see `{%}`)."""
-        template = Template(self.argv, shell=self.shell, lines=self.lines)
+        """A function that makes the command for a line, in a slot (see `{%}`)."""
+        template = CommandTemplate(self.argv, shell=self.shell, lines=self.lines)
 
         def command(line: Line, slot: int) -> Command:
             words = [os.fsdecode(each) for each in self.split(line.data)]
@@ -82,7 +83,7 @@ class MapSpec(msgspec.Struct, frozen=True):
 
     @property
     def retrying(self) -> Retry:
-        """How often to try again."""
+        """The retry of the fan-out."""
         return Retry(self.retry)
 
     @property
@@ -92,7 +93,7 @@ class MapSpec(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The command as a person would write it."""
+        """The command as one would type it."""
         text = " ".join(self.argv) if self.shell else shlex.join(self.argv)
         return text.encode("utf-8", "backslashreplace").decode()[:200]
 
@@ -101,9 +102,9 @@ class MapSpec(msgspec.Struct, frozen=True):
         return msgspec.structs.asdict(self)
 
     @classmethod
-    def from_json(cls, text: str) -> MapSpec:
-        """What `to_json` gave, as the journal has it."""
-        return msgspec.convert(JSON.decode(text), cls)
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """From what `to_json` returned."""
+        return msgspec.convert(data, cls)
 
 
 def line_key(line: bytes) -> str:
@@ -115,7 +116,7 @@ def line_key(line: bytes) -> str:
 
 
 def _check_program(program: str, cwd: str) -> None:
-    """A typing error in the program's name shall not become ten thousand failures."""
+    """A typo in the program's name must not become ten thousand failures."""
     if placeholders(program):
         return
     given = os.path.join(cwd, program) if os.sep in program else program  # noqa: PTH118

@@ -8,25 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
-from fanwise.cli.fd_writer import FdWriter
-from fanwise.cli.pieces import Piece, Pieces, piece_of
-from fanwise.cli.position import Position
 from fanwise.core.outcome import Outcome
 from fanwise.errors import JournalError, OutputNotWritable
+from fanwise.lines.output.fd_writer import FdWriter
+from fanwise.lines.output.pieces import Piece, Pieces, piece_of
+from fanwise.lines.output.position import Position
 from fanwise.processes import CommandResult
+from fanwise.specs.system import Screen
 
 READ_AT_ONCE = 1 << 20
-
-
-class Screen(Protocol):
-    """What else is drawn on the terminal, and has to make room."""
-
-    def make_room(self, fd: int) -> None:
-        """Something will be written to this descriptor."""
-
-    def wrote(self, fd: int, data: bytes) -> None: ...
 
 
 class OrderedOutput:

@@ -12,9 +12,9 @@ from typing import IO
 
 import msgspec
 
-from fanwise.cli.streams import cannot_write
 from fanwise.core.outcome import Outcome
 from fanwise.processes import Capture, CommandResult
+from fanwise.view.text_file import cannot_write
 
 MOST_IN_MEMORY = 64 << 20
 

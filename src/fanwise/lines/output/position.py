@@ -20,9 +20,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from fanwise.cli.streams import cannot_write
 from fanwise.journal.port import RunRecord
 from fanwise.private_files import make_folder, open_file
+from fanwise.view.text_file import cannot_write
 
 libc = ctypes.PyDLL(None, use_errno=True)
 """System calls that do not let another thread have the interpreter meanwhile."""

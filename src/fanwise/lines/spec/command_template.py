@@ -42,7 +42,7 @@ def placeholders(text: str) -> list[str]:
     return _PLACEHOLDER.findall(text)
 
 
-class Template:
+class CommandTemplate:
     """A command with places for lines; `lines`: how many each command is given at most.
 
     `UsageError` for one that could not work with any line.

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from fanwise import open_run
-from fanwise.cli.recorded_lines import RecordedLines
 from fanwise.journal.port import InputRecord
 from fanwise.journal.sqlite import SqliteJournal
+from fanwise.lines.run.recorded_lines import RecordedLines
 from tests.cli.support import numbers
 from tests.journal.conftest import write
 

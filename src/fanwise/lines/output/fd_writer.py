@@ -20,8 +20,8 @@ import select
 from functools import partial
 from typing import Any
 
-from fanwise.cli.position import Position, libc
-from fanwise.cli.streams import cannot_write
+from fanwise.lines.output.position import Position, libc
+from fanwise.view.text_file import cannot_write
 
 PIECE = 4096
 """PIPE_BUF on Linux."""

@@ -16,14 +16,14 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from fanwise.cli.map_spec import Line
 from fanwise.errors import UsageError
 from fanwise.journal.port import Batch, InputRecord, Journal, Write
 from fanwise.journal.take_first import take
 from fanwise.kernel.inbox import Inbox
 from fanwise.kernel.lines import LineReader
 from fanwise.kernel.run import Run
-from fanwise.view.inputs import COMPLETE, known_inputs
+from fanwise.lines.spec.map_spec import Line
+from fanwise.lines.state.inputs import COMPLETE, known_inputs
 
 AHEAD = 8 << 20
 """Bytes that are read ahead of the items, with `A_LINE` for each line: 100,000 short ones."""

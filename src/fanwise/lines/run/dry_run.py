@@ -1,40 +1,26 @@
-"""`fanwise map --dry-run`: the commands that would run, as a shell would take them."""
+"""`fanwise map --dry-run`: the commands that would run."""
 
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Iterator
 
-from fanwise.cli.exit_codes import DONE
-from fanwise.cli.map_spec import Line, MapSpec
 from fanwise.errors import UsageError
+from fanwise.lines.spec.map_spec import Line, MapSpec
 
 CHUNK = 1 << 18
 
 
-def print_commands(spec: MapSpec, fd: int, *, as_json: bool) -> int:
-    """One in a line on stdout, or all in a JSON document. Nothing is started or written."""
-    from fanwise.cli.json_stream import print_document
-
+def commands(spec: MapSpec, fd: int) -> Iterator[list[str]]:
+    """The words of each command. Nothing is started or written."""
     make = spec.commands()
-    argvs = (
-        [os.fsdecode(each) for each in make(Line(index, item), index % spec.cap + 1).exec_argv()]
-        for index, item in enumerate(_items(spec, fd))
-    )
-    if as_json:
-        print_document(
-            {"dry_run": True}, "commands", ([_text(word) for word in argv] for argv in argvs)
-        )
-        return DONE
-    for argv in argvs:
-        sys.stdout.write(f"{shlex.join(map(_text, argv))}\n")
-    return DONE
+    for index, item in enumerate(_items(spec, fd)):
+        argv = make(Line(index, item), index % spec.cap + 1).exec_argv()
+        yield [_text(os.fsdecode(each)) for each in argv]
 
 
 def _items(spec: MapSpec, fd: int) -> Iterator[bytes]:
-    """The lines, as many together as a command is given."""
+    """The lines, grouped as commands get them."""
     together: list[bytes] = []
     for line in _lines(fd, spec.separator):
         together.append(line)

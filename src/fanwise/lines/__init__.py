@@ -1,0 +1,1 @@
+"""`fanwise map`: a command for each line of the input, in parallel and in order."""

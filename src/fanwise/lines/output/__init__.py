@@ -1,0 +1,1 @@
+"""Writing outputs in order, exactly once, also across a kill and a resume."""

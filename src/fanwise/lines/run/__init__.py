@@ -1,0 +1,1 @@
+"""What happens in a map: lines become items, and items become output."""

@@ -1,0 +1,1 @@
+"""What a map does, as data: the command, its placeholders, when to halt."""

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.cli.conftest import place
+
+__all__ = ["place"]
