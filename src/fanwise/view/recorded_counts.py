@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from fanwise.core.counts import COUNTED, Counts
 from fanwise.journal.port import Journal
 
