@@ -177,6 +177,16 @@ def test_a_cell_that_failed_is_not_ok_and_says_why() -> None:
         result.require()
 
 
+def test_a_cell_that_a_scorer_failed_on_is_a_failure_too() -> None:
+    def broken(answer: str) -> float:
+        raise ValueError("no score")
+
+    result = run_matrix_sync(Matrix(models=model_of(), prompts="hi", inputs=["a"], score=broken))
+    assert [(each.status, each.error) for each in result.failures] == [("done", None)]
+    with pytest.raises(NotOk, match="1 of 1 cells could not be scored"):
+        result.require()
+
+
 def test_a_matrix_that_the_budget_cuts_short_is_not_ok() -> None:
     result = run_matrix_sync(matrix_of(model_of(), 3), budget={"requests": 2})
     assert (result.ok, result.failures, len(result.cells)) == (False, [], 2)

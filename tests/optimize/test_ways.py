@@ -221,7 +221,7 @@ def test_a_command_that_fails_is_told_and_the_others_are_judged(sleepy: Path) ->
         candidates={"files": "candidates/*", "propose": {"command": "false", "n": 1}},
     )
     assert len(result.verdicts) == 1
-    (why,) = result.unproposed.values()
+    (why,) = result.failures.values()
     assert "CommandFailed" in why
 
 

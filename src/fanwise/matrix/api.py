@@ -159,9 +159,7 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[Cell] = []
     """Not run, for their contrasts are settled."""
     failures: list[CellResult] = []
-    """The cells without an answer."""
-    badly_scored: list[CellResult] = []
-    """The cells with an answer that a scorer failed on."""
+    """The cells without an answer (see their `error`), and those that a scorer failed on."""
     short: str = ""
     """Why less was done than was asked: the budget is used up, or the run was halted."""
     verdicts: list[ContrastVerdict] = []
@@ -171,16 +169,18 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         """Whether every cell that was wanted has an answer and all of its scores."""
-        return not self.failures and not self.badly_scored and not self.short
+        return not self.failures and not self.short
 
     def require(self) -> Self:
         """The result itself; `NotOk` if it is not `ok`."""
         if self.ok:
             return self
-        counts = {"failed": len(self.failures), "were badly scored": len(self.badly_scored)}
+        unanswered = [each for each in self.failures if each.error is not None]
+        unscored = len(self.failures) - len(unanswered)
+        counts = {"failed": len(unanswered), "could not be scored": unscored}
         told = [f"{n} of {len(self.cells)} cells {what}" for what, n in counts.items() if n]
         told += [self.short] if self.short else []
-        told += [f"the first: {each.error}" for each in self.failures[:1]]
+        told += [f"the first: {each.error}" for each in unanswered[:1]]
         raise NotOk("; ".join(told), self)
 
     @property
@@ -255,8 +255,7 @@ async def run_matrix(
         run_id=run_id,
         cells=done.results,
         left_out=done.left_out,
-        failures=done.failed,
-        badly_scored=done.badly_scored,
+        failures=[*done.failed, *done.badly_scored],
         short=done.counts.short,
         verdicts=done.verdicts,
         stats=stats,

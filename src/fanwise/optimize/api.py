@@ -44,9 +44,7 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     """Why the winner was not applied."""
     failures: Mapping[str, str] = {}
-    """Candidates that could not be judged, by name, and why."""
-    unproposed: Mapping[str, str] = {}
-    """Proposals that did not come, and why."""
+    """Candidates that could not be judged, and proposals that did not come, by name, and why."""
     noise: Any = None
     """Of the machine: what the original is beside itself."""
     notes: Sequence[str] = ()
@@ -57,14 +55,14 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         """Whether every candidate was judged, one is proven faster, and it was put in place."""
-        missing = self.failures or self.unproposed or self.short
-        return self.winner is not None and not missing and not self.problem
+        missing = self.failures or self.short or self.problem
+        return self.winner is not None and not missing
 
     def require(self) -> Self:
         """The result itself; `NotOk` if it is not `ok`."""
         if self.ok:
             return self
-        told = [f"{name}: {why}" for name, why in {**self.failures, **self.unproposed}.items()]
+        told = [f"{name}: {why}" for name, why in self.failures.items()]
         told += [each for each in (self.short, self.problem) if each]
         raise NotOk("; ".join(told[:3]) or "no candidate was proven faster", self)
 
@@ -140,8 +138,7 @@ def _result(found: tuple[JudgedRun, Delivery], run_id: str | None, stats: Stats)
         applied=delivery.applied,
         commit=delivery.commit,
         problem=delivery.problem,
-        failures=done.failures,
-        unproposed=done.unproposed,
+        failures={**done.failures, **done.unproposed},
         noise=done.baseline.get("noise"),
         notes=done.notes,
         short=done.counts.short,
