@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fanwise.journal.port import FanOutRecord, ItemEnded
@@ -31,7 +33,8 @@ print(code, *sys.modules, file=sys.stderr)
 def journal(tmp_path: Path) -> str:
     path = tmp_path / "j.db"
     journal = SqliteJournal(path)
-    run = journal.create_run(a_run())
+    digest = hashlib.sha256(a_run().spec.encode()).hexdigest()
+    run = journal.create_run(msgspec.structs.replace(a_run(), digest=digest))
     fan_out = FanOutRecord(run.number << 32 | 1, "r", "lines", 1, "never", 1.0)
     write(journal, fan_out, ItemEnded(fan_out.id, "0", 0, "failed", 2.0))
     journal.close()

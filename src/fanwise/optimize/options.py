@@ -1,8 +1,152 @@
-"""The options that optimize takes on the command line."""
+"""The options of `fanwise optimize`, and of `run` and `resume` for optimize."""
 
 from fanwise.system_options import Option
 
+OPTIMIZE = ("optimize",)
+
 OPTIONS = (
+    Option(
+        name="test",
+        commands=OPTIMIZE,
+        flags=("--test", "-t"),
+        metavar="LINE",
+        required=True,
+        help="The test command, like `pytest -q tests`. Required.",
+    ),
+    Option(
+        name="candidates",
+        commands=OPTIMIZE,
+        many=True,
+        flags=("--candidates", "-c"),
+        metavar="GLOB",
+        help="Candidate files. Repeatable.",
+    ),
+    Option(
+        name="branches",
+        commands=OPTIMIZE,
+        many=True,
+        metavar="GLOB",
+        help="Candidate branches. Repeatable.",
+    ),
+    Option(
+        name="propose",
+        commands=OPTIMIZE,
+        metavar="PROVIDER:MODEL",
+        help="Ask a model for candidates.",
+    ),
+    Option(
+        name="propose_command",
+        commands=OPTIMIZE,
+        metavar="LINE",
+        help="Ask a command for candidates.",
+    ),
+    Option(
+        name="n",
+        commands=OPTIMIZE,
+        type=int,
+        flags=("-n",),
+        metavar="N",
+        help="Number of first proposals. Default: 4.",
+    ),
+    Option(
+        name="repair",
+        commands=OPTIMIZE,
+        type=int,
+        metavar="N",
+        help="Rounds of repairing failed candidates. Default: 0.",
+    ),
+    Option(
+        name="refine",
+        commands=OPTIMIZE,
+        type=int,
+        metavar="N",
+        help="Rounds of refining the best candidates. Default: 0.",
+    ),
+    Option(
+        name="bench",
+        commands=OPTIMIZE,
+        metavar="LINE",
+        help="Time this command. Default: the recorded calls of TARGET.",
+    ),
+    Option(
+        name="bench_call",
+        commands=OPTIMIZE,
+        metavar="MODULE:FUNCTION",
+        help="Time this function.",
+    ),
+    Option(
+        name="bench_budget",
+        commands=OPTIMIZE,
+        type=float,
+        metavar="SECONDS",
+        help="Longest timing of a candidate. Default: 60.",
+    ),
+    Option(
+        name="accept",
+        commands=OPTIMIZE,
+        type=float,
+        metavar="RATIO",
+        help="The smallest speed-up that counts. Default: 1.05.",
+    ),
+    Option(
+        name="slots",
+        commands=OPTIMIZE,
+        type=int,
+        metavar="N",
+        help="Workspaces at once. Default: 4.",
+    ),
+    Option(
+        name="repo",
+        commands=OPTIMIZE,
+        metavar="FOLDER",
+        help="The repository. Default: the working directory.",
+    ),
+    Option(
+        name="dirty",
+        commands=OPTIMIZE,
+        type=bool,
+        help="Start from the work tree instead of HEAD.",
+    ),
+    Option(
+        name="copy",
+        commands=OPTIMIZE,
+        many=True,
+        metavar="GLOB",
+        help="Ignored files that the tests need. Repeatable.",
+    ),
+    Option(
+        name="timeout",
+        commands=OPTIMIZE,
+        type=float,
+        metavar="SECONDS",
+        help="Time-out of a command. Default: based on the original.",
+    ),
+    Option(
+        name="no_sandbox",
+        commands=OPTIMIZE,
+        type=bool,
+        help="Run candidates with your permissions and network.",
+    ),
+    Option(
+        name="profile",
+        commands=OPTIMIZE,
+        type=bool,
+        help="Profile the original and the winner line by line.",
+    ),
+    Option(
+        name="usd",
+        commands=OPTIMIZE,
+        type=float,
+        metavar="DOLLARS",
+        help="Spend no more than this.",
+    ),
+    Option(
+        name="seed",
+        commands=OPTIMIZE,
+        type=int,
+        metavar="N",
+        help="Seed for varied calls and their order.",
+    ),
     Option(
         name="apply",
         commands=("run", "resume", "optimize"),

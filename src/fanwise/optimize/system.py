@@ -18,6 +18,7 @@ from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.options import OPTIONS
 from fanwise.optimize.run.delivery import DeliveryOptions, end_of
 from fanwise.optimize.run.execution import execute
+from fanwise.optimize.spec.command_line import fields_of
 from fanwise.optimize.spec.optimize_spec import OptimizeSpec
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec, resolve_spec
 from fanwise.optimize.state.recorded_run import read_run
@@ -101,6 +102,12 @@ class OptimizeSystem:
     def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""
         return RunnableOptimize(document, delivery=DeliveryOptions(**options))
+
+    def from_command_line(self, target: str | None, given: Mapping[str, Any]) -> Runnable:
+        """What is to be faster, and the options of `fanwise optimize`."""
+        document = Document("the command line", Path.cwd(), {KEY: fields_of(target, given)})
+        delivery = {name: given[name] for name in ("apply", "branch") if name in given}
+        return RunnableOptimize(document, delivery=DeliveryOptions(**delivery))
 
     def preview(self, document: Document) -> Preview:
         """What would run, which candidates apply, and what is missing."""

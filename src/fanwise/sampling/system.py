@@ -21,6 +21,7 @@ from fanwise.sampling.api import sample
 from fanwise.sampling.checks.require import schema
 from fanwise.sampling.checks.requirement import Tier, in_checking_order
 from fanwise.sampling.options import OPTIONS
+from fanwise.sampling.spec.command_line import fields_of
 from fanwise.sampling.spec.sample_spec import LoopSpec, SampleSpec
 from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.views.text import end_of, lines_of
@@ -191,9 +192,10 @@ class SampleSystem:
             checked=schema or rewarded or bool(spec.requirements),
         )
 
-    def literally(self, fields: Mapping[str, Any], folder: Path) -> Runnable:
-        """From the fields that the command line gave: the prompt is not a template."""
-        document = Document("the command line", folder, {KEY: dict(fields)})
+    def from_command_line(self, prompt: str, options: Mapping[str, Any]) -> Runnable:
+        """A prompt, which is not a template, and the options of `fanwise sample`."""
+        fields = fields_of(prompt, options)
+        document = Document("the command line", Path.cwd(), {KEY: fields})
         return RunnableSample(document, None, literal=True)
 
 

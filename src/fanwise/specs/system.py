@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from fanwise.view.table import Table
 
 
+COMMANDS = {"run", "resume", "check"}
+"""Those whose options `runnable` and `resume` get."""
+
+
 class End(msgspec.Struct, frozen=True):
     """What came of a plan."""
 
@@ -287,7 +291,7 @@ def runnable_again(system: System, spec: Any, options: Mapping[str, Any]) -> Run
 
 def _check_options(system: System, options: Mapping[str, Any]) -> None:
     declared: Sequence[Option] = getattr(system, "options", ())
-    known = {each.name for each in declared}
+    known = {each.name for each in declared if not COMMANDS.isdisjoint(each.commands or COMMANDS)}
     for name in options:
         if name not in known:
             raise not_an_option(f"--{name.replace('_', '-')}", system.name)

@@ -1,0 +1,57 @@
+"""A split as text and as JSON: the scorecard, the tree, and what stands out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from fanwise.plan.model.node import FileNote, Split
+from fanwise.plan.split import Listing, Rules
+from fanwise.plan.views.scorecard_text import scorecard_lines
+from fanwise.plan.views.tree_text import first_tree_lines
+
+ROWS = 60
+"""Lines of the tree, unless all are asked for."""
+NAMED = 5
+"""Hubs and files that are named, unless all are asked for."""
+
+
+def split_document(found: Split, rules: Rules, listing: Listing) -> dict[str, Any]:
+    """All of it, JSON-able."""
+    document: dict[str, Any] = msgspec.to_builtins(found)
+    document["rules"] = msgspec.to_builtins(rules)
+    document["unmatched"] = list(listing.unmatched)
+    document["hubs"] = [each._asdict() for each in found.hubs]
+    for name in ("unparsed", "left_out"):
+        document[name] = [each._asdict() for each in getattr(found, name)]
+    return document
+
+
+def split_lines(found: Split, listing: Listing, *, width: int, everything: bool) -> list[str]:
+    """What `fanwise split` prints."""
+    lines = [*scorecard_lines(found), ""]
+    lines += first_tree_lines(found.tree, None if everything else ROWS, width=width, rest="--all")
+    beyond = [leaf for leaf in found.tree.leaves if leaf.irreducible]
+    lines += _some("irreducible", [(each.title, each.irreducible) for each in beyond], everything)
+    hubs = [(each.path, f"{each.importers} importers") for each in found.hubs]
+    lines += _some("hubs", hubs, everything)
+    lines += _some("not understood, but in leaves", _pairs(found.unparsed), everything)
+    lines += _some("left out", _pairs(found.left_out), everything)
+    lines += _some("match no file", [(each, "") for each in listing.unmatched], True)
+    return lines
+
+
+def _pairs(notes: tuple[FileNote, ...]) -> list[tuple[str, str]]:
+    return [(each.path, each.why) for each in notes]
+
+
+def _some(title: str, rows: list[tuple[str, str]], everything: bool) -> list[str]:
+    """A few of them, and how many there are."""
+    if not rows:
+        return []
+    shown = rows if everything else rows[:NAMED]
+    lines = ["", f"{title} ({len(rows):,})"]
+    lines += [f"  {name}  {why}".replace("\n", "\\n") for name, why in shown]
+    more = len(rows) - len(shown)
+    return [*lines, f"  … {more:,} more; --all"] if more else lines
