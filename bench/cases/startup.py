@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from bench.harness import ROOT, Row, command_cpu_s, environment, fanwise
 
@@ -20,6 +21,10 @@ IMPORT_BOUND_S = 0.15
 KERNEL = "from fanwise import Caps, Command, Retry, call, fan_out, fan_out_stream, open_run"
 IMPORT = f"import time; t = time.process_time(); {KERNEL}; print(time.process_time() - t)"
 LINES = "\n".join(map(str, range(20)))
+FLOW = """\
+workflow: {id: flow, name: Flow, version: 1.0.0}
+steps: [{id: hi, type: shell, run: echo hi}]
+"""
 
 
 def measure() -> list[Row]:
@@ -28,10 +33,12 @@ def measure() -> list[Row]:
     rows = [_row("from fanwise import fan_out, …", _import_s(), bare, IMPORT_BOUND_S)]
     with tempfile.TemporaryDirectory() as folder:
         _run_map(folder)
+        _run_workflow(folder)
         for words, bound in (
             (["--help"], HELP_BOUND_S),
             (["runs"], LOOK_BOUND_S),
             (["show", "small"], LOOK_BOUND_S),
+            (["show", "flow"], LOOK_BOUND_S),
         ):
             took = _best(fanwise(*words), folder)
             rows.append(_row(f"fanwise {' '.join(words)}", took, bare, bound))
@@ -54,6 +61,12 @@ def _run_map(folder: str) -> None:
     subprocess.run(
         command, cwd=folder, env=environment(), input=lines, capture_output=True, check=True
     )
+
+
+def _run_workflow(folder: str) -> None:
+    Path(folder, "flow.yaml").write_text(FLOW)
+    command = fanwise("run", "flow.yaml", "--run", "flow")
+    subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=True)
 
 
 def _best(command: list[str], folder: str) -> float:

@@ -37,11 +37,18 @@ def journal(tmp_path: Path) -> str:
     run = journal.create_run(msgspec.structs.replace(a_run(), digest=digest))
     fan_out = FanOutRecord(run.number << 32 | 1, "r", "lines", 1, "never", 1.0)
     write(journal, fan_out, ItemEnded(fan_out.id, "0", 0, "failed", 2.0))
+    spec = '{"data": {"steps": [{"id": "first"}]}}'
+    digest = hashlib.sha256(spec.encode()).hexdigest()
+    journal.create_run(
+        msgspec.structs.replace(a_run("flow"), kind="workflow", spec=spec, digest=digest)
+    )
     journal.close()
     return str(path)
 
 
-@pytest.mark.parametrize("command", ["runs", "runs --json", "show r", "show r --json", "--help"])
+@pytest.mark.parametrize(
+    "command", ["runs", "runs --json", "show r", "show r --json", "show flow", "--help"]
+)
 def test_a_quick_command_imports_little(command: str, journal: str) -> None:
     place = [] if command == "--help" else ["--journal", journal]
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import textwrap
@@ -34,7 +35,7 @@ def a_run(run_id: str = "r", *, owner: Owner | None = None) -> RunRecord:
         kind="map",
         name="n",
         spec="{}",
-        digest="d",
+        digest=hashlib.sha256(b"{}").hexdigest(),
         status="running",
         created_at=1.0,
         owner=owner,

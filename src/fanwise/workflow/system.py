@@ -1,16 +1,19 @@
-"""`workflow:` in a file: spec-kit's workflows, and what fanwise adds to them."""
+"""`workflow:` in a file: spec-kit's workflows, and what fanwise adds to them.
+
+What reads and runs files is imported where it is used: `fanwise show` needs only the tree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fanwise.journal.port import Journal, RunRecord
-from fanwise.specs import Document, Runnable
 from fanwise.workflow.options import OPTIONS
-from fanwise.workflow.run.options import RunOptions
-from fanwise.workflow.runnable import again, plan
 from fanwise.workflow.views.tree import tree_lines
+
+if TYPE_CHECKING:
+    from fanwise.journal.port import Journal, RunRecord
+    from fanwise.specs import Document, Runnable
 
 KEY = "workflow"
 
@@ -24,10 +27,16 @@ class WorkflowSystem:
 
     def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""
+        from fanwise.workflow.run.options import RunOptions
+        from fanwise.workflow.runnable import plan
+
         return plan(document, RunOptions(**options))
 
     def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
         """What the journal kept of it."""
+        from fanwise.workflow.run.options import RunOptions
+        from fanwise.workflow.runnable import again
+
         return again(spec, RunOptions(**options))
 
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:

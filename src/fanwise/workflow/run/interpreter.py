@@ -33,8 +33,9 @@ from fanwise.workflow.spec.steps import (
 from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs
 from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, cut_short, digest_of_whole
 from fanwise.workflow.state.frame import Frame, Home
-from fanwise.workflow.state.history import STEP, RunHistory, StepNote
+from fanwise.workflow.state.history import RunHistory
 from fanwise.workflow.state.order import Order
+from fanwise.workflow.state.step_note import STEP, StepNote
 from fanwise.workflow.state.step_result import Moment, StepResult
 from fanwise.workflow.steps.kinds import Project
 from fanwise.workflow.steps.port import StepPlace

@@ -14,11 +14,10 @@ import msgspec
 from fanwise.journal.port import EventRecord
 from fanwise.kernel.run import Run
 from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, CutShort
+from fanwise.workflow.state.step_note import STEP, StepNote
 
 EXECUTION = "workflow"
 """The kind of event that says what an execution was given."""
-STEP = "step"
-"""The kind of event that says what came of a step that is no item: an if, a loop …"""
 
 
 class Given(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,18 +29,6 @@ class Given(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of gates, by path."""
     start: str | None = None
     """The id of the step from which on all runs again."""
-
-
-class StepNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of a step that is no item."""
-
-    path: str
-    type: str
-    status: str
-    at: float
-    """When it began."""
-    inside: str = ""
-    error: str | None = None
 
 
 class GateAnswer(msgspec.Struct, frozen=True):

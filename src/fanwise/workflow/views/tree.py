@@ -17,7 +17,7 @@ from fanwise.journal.port import EventRecord, ItemRecord, Journal, RunRecord
 from fanwise.view.run_summary import duration, shown_status
 from fanwise.view.terminal_text import terminal_line
 from fanwise.workflow.spec.outline import Outline
-from fanwise.workflow.state.history import STEP, StepNote
+from fanwise.workflow.state.step_note import STEP, StepNote
 from fanwise.workflow.state.step_result import Record, record_of
 
 MOST = 20
