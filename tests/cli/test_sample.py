@@ -165,10 +165,10 @@ def test_a_file_samples_each_input_in_order(
         assert told.returncode == 0
         assert told.stdout.decode().splitlines() == [
             "reviews.yaml: sample, reviews",
-            "  items   3",
+            "  prompts 3",
             "  caps    openai 2",
             "  budget  1 usd",
-            "  3 prompts to openai:gpt-5-mini",
+            "  model   openai:gpt-5-mini",
             "  at most 6 samples each, 3 wide and 2 deep: 18 in all",
             "  strategy Majority, chooses among the valid samples",
             "  checked by code: matches the schema",

@@ -71,13 +71,15 @@ def preview(plan: Runnable) -> Preview:
 
     caps = {} if plan.caps is None else plan.caps.current
     budget = {} if plan.budget is None else plan.budget.limits
-    return Preview(plan.title, plan.total, caps, budget, plan.describe())
+    unit: str = getattr(plan, "unit", "item")
+    return Preview(plan.title, plan.total, caps, budget, plan.describe(), unit=unit)
 
 
 def _facts(found: Preview) -> dict[str, Any]:
     return {
         "title": found.title,
         "items": found.items,
+        "unit": found.unit,
         "caps": found.caps,
         "budget": found.budget,
         "describe": list(found.describe),
@@ -87,7 +89,7 @@ def _facts(found: Preview) -> dict[str, Any]:
 
 
 def _lines(found: Preview) -> list[str]:
-    lines = [] if found.items is None else [f"items   {found.items}"]
+    lines = [] if found.items is None else [f"{found.unit + 's':<7} {found.items:,}"]
     if found.caps:
         caps = (f"{name} {'rate' if most is None else most}" for name, most in found.caps.items())
         lines.append(f"caps    {', '.join(caps)}")

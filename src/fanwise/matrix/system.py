@@ -35,6 +35,8 @@ KEY = "matrix"
 class RunnableMatrix:
     """A file that can be run. Making one checks all of it."""
 
+    unit = "cell"
+
     def __init__(
         self,
         document: Document,
@@ -94,7 +96,7 @@ class RunnableMatrix:
 
     def describe(self) -> Sequence[str]:
         """What would run."""
-        lines = [f"{len(self.cells)} cells"]
+        lines = []
         for axis, values in values_by_axis(self.cells).items():
             named = ", ".join(values[:8]) + (", …" if len(values) > 8 else "")
             lines.append(f"{axis}: {len(values)} ({named})")

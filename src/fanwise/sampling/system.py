@@ -38,6 +38,8 @@ ALONE = Input("0", {})
 class RunnableSample:
     """A file that can be run, checked completely."""
 
+    unit = "prompt"
+
     def __init__(self, document: Document, inputs: Inputs | None, *, literal: bool) -> None:
         self._document = document
         self._where = document.at(KEY)
@@ -76,7 +78,7 @@ class RunnableSample:
         spec = self._spec
         deep, wide = spec.loop_budget, spec.concurrency_budget
         lines = [
-            f"{self.total} prompt{'s' if self.total > 1 else ''} to {self._model.name}",
+            f"model   {self._model.name}",
             f"at most {deep * wide} samples each, {wide} wide and {deep} deep: "
             f"{self.total * deep * wide} in all",
         ]

@@ -197,7 +197,10 @@ class Runnable(Protocol):
 
     @property
     def total(self) -> int | None:
-        """How many items its top-level fan-outs will have, if that is known."""
+        """How many items its top-level fan-outs will have, if that is known.
+
+        `fanwise check` calls them items, unless the runnable has a `unit`: "cell".
+        """
 
     def describe(self) -> Sequence[str]:
         """What would run, for `fanwise check`: a few lines."""
@@ -302,6 +305,7 @@ class Preview(msgspec.Struct, frozen=True):
 
     title: str
     items: int | None
+    """How many there are of its `unit`, if that is known."""
     caps: Mapping[str, int | None]
     """By name; None: only a rate."""
     budget: Mapping[str, float]
@@ -311,6 +315,8 @@ class Preview(msgspec.Struct, frozen=True):
     """The same as JSON-able data, for `--json`."""
     problems: Sequence[Problem] = ()
     """All that is missing before it can run: keys, extras, weights, files."""
+    unit: str = "item"
+    """What users count, one of it: "cell", "prompt"."""
 
 
 @runtime_checkable

@@ -148,10 +148,10 @@ def _preview(compiled: Compiled, problems: Sequence[Problem], file: str) -> Prev
     by_axis = {axis: dict(Counter(cell.axes[axis] for cell in compiled.cells)) for axis in AXES}
     return Preview(
         compiled.spec.title(file),
-        sum(len(each.steps) + len(compiled.scorers) for each in demands),
+        len(compiled.cells),
         {} if limits is None else limits.current,
         {} if budget is None else budget.limits,
-        [*_counted(compiled, by_axis), *_estimated(estimate), *_budgeted(compiled, estimate)],
+        [*_counted(by_axis), *_estimated(estimate), *_budgeted(compiled, estimate)],
         {
             "cells": estimate.total.cells,
             "by_axis": by_axis,
@@ -162,11 +162,12 @@ def _preview(compiled: Compiled, problems: Sequence[Problem], file: str) -> Prev
             },
         },
         problems,
+        unit="cell",
     )
 
 
-def _counted(compiled: Compiled, by_axis: dict[str, dict[str, int]]) -> list[str]:
-    lines = [f"{len(compiled.cells)} cells"]
+def _counted(by_axis: dict[str, dict[str, int]]) -> list[str]:
+    lines = []
     for axis, values in by_axis.items():
         shown = list(values.items())[:MOST_VALUES]
         even = len(set(values.values())) == 1
