@@ -16,7 +16,9 @@ import pytest
 from pyarrow import parquet
 
 from fanwise.journal.open import open_journal
-from fanwise.matrix.state.recorded_matrix import RecordedMatrix, read_matrix
+from fanwise.matrix.state.matrix_state import MatrixState
+from fanwise.matrix.state.recorded_matrix import read_matrix
+from fanwise.matrix.state.results import CellResult
 from tests.cli.support import Place
 from tests.matrix.real_run import RUN, record
 
@@ -29,7 +31,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(journal: Path) -> RecordedMatrix:
+def found(journal: Path) -> MatrixState:
     with closing(open_journal(journal, read_only=True)) as opened:
         return read_matrix(opened, RUN)
 
@@ -38,7 +40,13 @@ def export(place: Place, journal: Path, *args: str) -> subprocess.CompletedProce
     return place.run("export", RUN, "--journal", str(journal), *args)
 
 
-def expected(found: RecordedMatrix) -> dict[str, dict[str, Any]]:
+def score_in_row(result: CellResult, name: str) -> float | None:
+    if result.fault == "strategy":
+        return 0.0
+    return result.scores[name].score if name in result.scores else None
+
+
+def expected(found: MatrixState) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for each in found.results:
         answer = each.answer or {"text": None, "value": None}
@@ -48,15 +56,13 @@ def expected(found: RecordedMatrix) -> dict[str, dict[str, Any]]:
             "value": answer["value"], "error": each.error, "calls": each.calls, "usd": each.usd,
             "input_tokens": each.input_tokens, "ran_s": each.ran_s,
             "messages": answer.get("messages"),
-            **{f"score_{name}": score.score for name, score in each.scores.items()},
+            **{f"score_{name}": score_in_row(each, name) for name in found.scorers},
             **{f"scorer_error_{name}": score.error for name, score in each.scores.items()},
         }  # fmt: skip
-    return rows | {cell.key: {"status": "waiting"} for cell in found.waiting}
+    return rows | {each.cell.key: {"status": "waiting"} for each in found.waiting}
 
 
-def test_a_matrix_is_one_row_for_each_cell(
-    place: Place, journal: Path, found: RecordedMatrix
-) -> None:
+def test_a_matrix_is_one_row_for_each_cell(place: Place, journal: Path, found: MatrixState) -> None:
     done = export(place, journal)
     assert (done.returncode, done.stderr) == (0, b"")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -70,7 +76,7 @@ def test_a_matrix_is_one_row_for_each_cell(
 
 
 def test_csv_has_the_same_rows_and_a_column_for_each_score(
-    place: Place, journal: Path, found: RecordedMatrix
+    place: Place, journal: Path, found: MatrixState
 ) -> None:
     done = export(place, journal, "--format", "csv", "--output", "x.csv", "--json")
     number = len(found.results) + len(found.waiting)
@@ -84,12 +90,12 @@ def test_csv_has_the_same_rows_and_a_column_for_each_score(
         row = by_cell[each.id]
         assert row["text"] == ("" if each.answer is None else each.answer["text"])
         for name in found.scorers:
-            score = each.scores[name].score if name in each.scores else None
+            score = score_in_row(each, name)
             assert row[f"score_{name}"] == ("" if score is None else str(score))
 
 
 def test_parquet_has_the_same_rows_with_types(
-    place: Place, journal: Path, found: RecordedMatrix
+    place: Place, journal: Path, found: MatrixState
 ) -> None:
     done = export(place, journal, "--format", "parquet", "-o", "x.parquet")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -108,7 +114,7 @@ def test_parquet_has_the_same_rows_with_types(
 
 
 def test_the_items_of_a_matrix_are_there_for_who_asks(
-    place: Place, journal: Path, found: RecordedMatrix
+    place: Place, journal: Path, found: MatrixState
 ) -> None:
     done = export(place, journal, "--items", "--json")
     items = json.loads(done.stdout)["items"]

@@ -96,7 +96,8 @@ def test_each_cell_is_answered_and_scored_and_failures_are_rows(
         cells = cells_of(done.stdout)
         assert len(cells) == CELLS
         good = cells["openai:gpt-5-mini", "one", "b", "0"]
-        assert (good["answer"]["value"], good["scores"]["exact"]) == ("bad", {"score": 1.0})
+        right = {"score": 1.0, "reason": "as expected"}
+        assert (good["answer"]["value"], good["scores"]["exact"]) == ("bad", right)
         # The scorer's failure is the score's: the answer is there, and the other score too.
         assert "knows no b" in good["scores"]["odd"]["error"]
         bad = cells["openai:gpt-5", "one", "b", "1"]
@@ -107,8 +108,8 @@ def test_each_cell_is_answered_and_scored_and_failures_are_rows(
             "mood": "glad",
             "label": '"good"',
         }
-        assert cells["-", "always", "b", "0"]["scores"]["exact"] == {"score": 0.0}
-        assert cells["-", "oracle", "b", "0"]["scores"]["exact"] == {"score": 1.0}
+        assert cells["-", "always", "b", "0"]["scores"]["exact"]["score"] == 0.0
+        assert cells["-", "oracle", "b", "0"]["scores"]["exact"] == right
         assert cells["openai:gpt-5", "mine", "a", "0"]["answer"]["text"] == "glad"
         assert len(cells["openai:gpt-5", "vote", "a", "0"]["answer"]["samples"]) == 3
         assert server.most_in_flight <= 3  # that it reaches its cap is shown with a gate elsewhere

@@ -129,7 +129,7 @@ def test_answers_are_scored_again_without_paying(
         first = await command(matrix, "run", "m.yaml", "--json")
         assert first.returncode == 1
         scores = cells_of(first.stdout)["plain", "2"]["scores"]
-        assert scores["exact"] == {"score": 1.0}
+        assert scores["exact"] == {"score": 1.0, "reason": "as expected"}
         assert "not yet" in scores["score"]["error"]
         failed = await command(matrix, "score", "reviews")
         assert failed.returncode == 1 and b"fanwise score" in failed.stderr
@@ -209,6 +209,6 @@ def test_show_tells_the_summary_and_with_items_every_cell(
         assert "plain 1 #0" not in told
         assert max(map(len, told.splitlines())) < 400
         fully = (await command(matrix, "show", "reviews", "--items")).stdout.decode()
-        assert "plain 1 #0" in fully and "done, exact 1, score 1" in fully
+        assert "plain 1 #0" in fully and "exact 1, expected good: as expected" in fully
 
     serving(refusing, main, monkeypatch)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
-from fanwise.matrix.stats.data import Scored
+from fanwise.matrix.stats.data import Fault, Scored
 
 Score = Callable[[Mapping[str, str]], float | None]
 
@@ -20,6 +20,7 @@ def cell(
     ran_s: float = 1.0,
     first_token_s: float | None = 0.1,
     scorer: str = "exact",
+    fault: Fault = "provider",
 ) -> Scored:
     return Scored(
         key="/".join(axes.values()),
@@ -32,6 +33,7 @@ def cell(
         output_tokens=5,
         usd=usd,
         error="TimeoutError" if failed else None,
+        fault=fault if failed else None,
     )
 
 

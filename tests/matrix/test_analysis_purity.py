@@ -32,7 +32,8 @@ def test_the_analysis_imports_no_clock_no_files_no_loop(name: str) -> None:
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or ""]
         for module in names:
-            own = module.removeprefix("fanwise.matrix.") in PURE or module == "fanwise.errors"
+            own = module.removeprefix("fanwise.matrix.") in PURE
+            own |= module in ("fanwise.errors", "fanwise.core.counts")
             assert own or module in ALLOWED, f"{name} imports {module}"
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
 from fanwise.errors import UsageError
 from fanwise.matrix.stats.compare import compare
+from fanwise.matrix.stats.data import Fault, Scored
 from fanwise.matrix.stats.intervals import estimate
 from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.summary import summarize
 from tests.matrix.support import cell, places, random_cells, scored
 
 
@@ -67,23 +70,42 @@ def test_what_failed_is_counted_and_said() -> None:
     assert (found.pairs, found.only_first, found.only_second, found.neither) == (4, 2, 1, 1)
     assert found.without_partner == 1
     assert found.unpaired == (
-        "not compared: 2 pairs without a score of 'b', 1 pairs without a score of 'a', "
-        "1 pairs without both scores, 1 cells without a partner"
+        "4 of 8 pairs missing: 2 without a score of b, 1 without a score of a, 1 without both; "
+        "1 cell without a partner"
     )
+    assert found.failures == "failed: a 2 of 8, b 3 of 8"
 
 
-def test_a_failure_can_be_a_wrong_answer() -> None:
-    cells = scored(places(inputs=6), lambda axes: None if axes["model"] == "b" else 1.0)
-    (left_out,) = compare(cells, "model", "exact")
-    assert (left_out.p, left_out.p_holm, left_out.difference.value) == (None, None, None)
-    assert left_out.difference.note == "no scores"
-    (counted,) = compare(cells, "model", "exact", options=AnalysisOptions(failed_as=0.0))
+def test_a_failure_of_the_strategy_is_a_wrong_answer_unless_it_shall_be_missing() -> None:
+    def cells(fault: Fault) -> list[Scored]:
+        return [cell(axes, 1.0, failed=axes["model"] == "b", fault=fault)
+                for axes in places(inputs=6)]  # fmt: skip
+
+    (counted,) = compare(cells("strategy"), "model", "exact")
     assert (counted.pairs, counted.difference.value, counted.p) == (6, 1.0, 2 * 0.5**6)
+    assert counted.failures == "failed: a 0 of 6, b 6 of 6"
+    missing = AnalysisOptions(failed_as=None)
+    for left_out in (
+        *compare(cells("provider"), "model", "exact"),
+        *compare(cells("strategy"), "model", "exact", options=missing),
+    ):
+        assert (left_out.p, left_out.p_holm, left_out.difference.value) == (None, None, None)
+        assert left_out.difference.note == "no scores"
+        assert left_out.unpaired == "6 of 6 pairs missing: 6 without a score of b"
+
+
+def test_pairs_of_cells_that_did_not_run_are_missing_too() -> None:
+    cells = scored(places(inputs=4), lambda axes: 1.0)
+    waiting = [msgspec.structs.replace(each, status="waiting", scores={}) for each in cells[-2:]]
+    (found,) = compare([*cells[:-2], *waiting], "model", "exact")
+    assert found.unpaired == "1 of 4 pairs missing: 1 without both"
+    summary = summarize([*cells[:-2], *waiting], by=[]).whole
+    assert (summary.n, summary.waiting, summary.scores["exact"].unscored) == (6, 2, 2)
 
 
 def test_a_scorer_that_failed_is_no_score_even_if_failures_are_wrong_answers() -> None:
     cells = [cell(axes, None if axes["model"] == "b" else 1.0) for axes in places(inputs=3)]
-    (found,) = compare(cells, "model", "exact", options=AnalysisOptions(failed_as=0.0))
+    (found,) = compare(cells, "model", "exact")
     assert (found.pairs, found.only_first) == (0, 3)
 
 

@@ -10,22 +10,21 @@ from typing import Any
 
 import pytest
 
-from fanwise.journal.codec import JSON
 from fanwise.journal.open import open_journal
-from fanwise.matrix.state.recorded_matrix import RecordedMatrix, read_matrix
+from fanwise.matrix.state.matrix_state import MatrixState
+from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.stats.compare import compare
 from fanwise.matrix.stats.summary import summarize
 from fanwise.matrix.views.page import report
 from fanwise.matrix.views.palette import Palette
 from fanwise.matrix.views.plots import read_lanes
-from fanwise.matrix.views.prompts import Prompts
 from fanwise.specs.system import Report
 from tests.matrix.real_run import HOSTILE, HOSTILE_NAME, KIND, RUN
 from tests.view.seen import Seen
 
 
 @pytest.fixture(scope="module")
-def found(recorded_matrix: Path) -> RecordedMatrix:
+def found(recorded_matrix: Path) -> MatrixState:
     with closing(open_journal(recorded_matrix, read_only=True)) as journal:
         return read_matrix(journal, RUN)
 
@@ -46,12 +45,14 @@ def data_of(html: str) -> dict[str, Any]:
 
 
 def test_every_cell_is_there_with_prompt_answer_and_scores(
-    made: Report, found: RecordedMatrix
+    made: Report, found: MatrixState
 ) -> None:
     data = data_of(made.html)
     texts, fields = data["texts"], data["fields"]
     rows = {row[0]: dict(zip(fields, row, strict=True)) for row in data["rows"]}
-    assert rows.keys() == {each.id for each in found.results} | {c.key for c in found.waiting}
+    assert rows.keys() == {each.id for each in found.results} | {
+        each.cell.key for each in found.waiting
+    }
     for each in found.results:
         row = rows[each.id]
         axes = [texts[row[name]] for name in ("model", "strategy", "input")]
@@ -77,13 +78,13 @@ def test_every_cell_is_there_with_prompt_answer_and_scores(
     assert votes and all(len(row["samples"]) == 3 for row in votes)
 
 
-def test_a_failed_cell_tells_what_it_was_asked(found: RecordedMatrix) -> None:
-    prompts = Prompts(JSON.decode(found.run.spec))
+def test_a_failed_cell_tells_what_it_was_asked(found: MatrixState) -> None:
+    assert found.given is not None
     failed = {(e.cell.strategy, e.cell.input): e for e in found.results if e.status == "failed"}
-    asked = prompts.of_failed(failed["one", "b"])
+    asked = found.given.prompt_of_failed(failed["one", "b"])
     assert asked == [{"role": "user", "content": "Is it good or bad? awful"}]
     # Of several steps the one that failed, with what the one before it answered.
-    second = prompts.of_failed(failed["two", "b"])
+    second = found.given.prompt_of_failed(failed["two", "b"])
     assert second == [{"role": "user", "content": "So? sad"}]
 
 
@@ -96,8 +97,8 @@ def test_nothing_of_the_run_is_markup_and_nothing_is_fetched(made: Report) -> No
     assert HOSTILE_NAME in page.text  # and yet it can be read
 
 
-def test_the_numbers_are_those_of_the_analysis(made: Report, found: RecordedMatrix) -> None:
-    cells = [each.scored for each in found.results]
+def test_the_numbers_are_those_of_the_analysis(made: Report, found: MatrixState) -> None:
+    cells = found.scored
     summary = summarize(cells, by=[("model",), ("strategy",), ("model", "strategy")])
     assert made.document["summary"] == summary.to_json()
     wanted = [
@@ -121,7 +122,7 @@ def test_the_numbers_are_those_of_the_analysis(made: Report, found: RecordedMatr
 def test_lines_have_the_summary_the_contrasts_and_pass_at_k(made: Report) -> None:
     text = "\n".join(made.lines)
     assert "MODEL" in text and "P (HOLM)" in text and "PASS@2" in text
-    assert "8 cells were not run" in text
+    assert "8 cells not run" in text
 
 
 def test_the_timeline_has_each_call_under_each_cap_that_it_held(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
 from fanwise.errors import UsageError
@@ -62,8 +63,8 @@ def test_a_cell_without_a_score_is_counted_beside_the_mean() -> None:
     b = group(summarize(by_hand()).groups, model="b").scores["exact"]
     assert (b.unscored, b.mean.n) == (1, 3)
     assert b.mean.value == pytest.approx(2 / 3)
-    options = AnalysisOptions(failed_as=0.0)
-    b = group(summarize(by_hand(), options=options).groups, model="b").scores["exact"]
+    own = [msgspec.structs.replace(each, fault="strategy") for each in by_hand()]
+    b = group(summarize(own).groups, model="b").scores["exact"]
     assert (b.unscored, b.mean.n, b.mean.value) == (0, 4, 0.5)
 
 
@@ -136,7 +137,8 @@ def test_inputs_with_too_few_repeats_are_counted() -> None:
     assert [each.too_few for each in (one, two, three)] == [0, 1, 1]
     assert [each.unscored for each in (one, two, three)] == [2, 2, 2]
     assert [each.estimate.units for each in (one, two, three)] == [4, 3, 3]
-    strict = pass_rates(cells, "exact", options=AnalysisOptions(failed_as=0.0))
+    own = [msgspec.structs.replace(each, fault="strategy") for each in cells]
+    strict = pass_rates(own, "exact")
     assert [each.estimate.value for each in strict] == [pytest.approx((3 + x) / 4)
                                                         for x in (1 / 3, 2 / 3, 1)]  # fmt: skip
 

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from fanwise.errors import one_line
 from fanwise.journal.open import open_journal
 from fanwise.journal.port import AttemptRecord
+from fanwise.journal.revive import revive_error
 from fanwise.matrix.state.definitions import recorded
-from fanwise.matrix.state.recorded_matrix import RecordedMatrix, read_matrix
+from fanwise.matrix.state.matrix_state import MatrixState
+from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.state.results import CellResult
 from tests.matrix.real_run import RUN
 
@@ -22,7 +25,7 @@ Row = dict[str, Any]
 
 
 @pytest.fixture
-def found(recorded_matrix: Path) -> RecordedMatrix:
+def found(recorded_matrix: Path) -> MatrixState:
     with closing(open_journal(recorded_matrix, read_only=True)) as journal:
         return read_matrix(journal, RUN)
 
@@ -44,7 +47,7 @@ def by_cell(rows: list[Row]) -> dict[str, Row]:
     return found
 
 
-def test_the_run_has_all_that_a_journal_can_hold_of_a_matrix(found: RecordedMatrix) -> None:
+def test_the_run_has_all_that_a_journal_can_hold_of_a_matrix(found: MatrixState) -> None:
     """What the other tests rest on: were it gone, they would show nothing."""
     results = found.results
     assert {each.status for each in results} == {"done", "failed"} and found.waiting
@@ -58,12 +61,12 @@ def test_the_run_has_all_that_a_journal_can_hold_of_a_matrix(found: RecordedMatr
     assert any(score.reason for each in results for score in each.scores.values())
 
 
-def test_cells_are_those_of_the_matrix_as_it_is(found: RecordedMatrix, sql: Any) -> None:
+def test_cells_are_those_of_the_matrix_as_it_is(found: MatrixState, sql: Any) -> None:
     rows = by_cell(sql("SELECT * FROM cells WHERE run = ? AND now", RUN))
     assert len(rows) == len(found.results) + len(found.waiting)
     for each in found.results:
         assert_same(rows[each.id], each)
-    waiting = {cell.key for cell in found.waiting}
+    waiting = {each.cell.key for each in found.waiting}
     assert {row["cell"].partition("~")[0] for row in rows.values()
             if row["status"] == "waiting"} == waiting  # fmt: skip
 
@@ -76,7 +79,7 @@ def assert_same(row: Row, each: CellResult) -> None:
     assert value_of(row["value"]) == answer.get("value")
     assert (row["error"] is None) is (each.error is None)
     if each.error is not None:
-        assert json.loads(row["error"])["text"].split()[0] in each.error
+        assert one_line(revive_error(row["error"])) == each.error
     names = ("calls", "input_tokens", "output_tokens")
     assert {name: row[name] for name in names} == {name: getattr(each, name) for name in names}
     for name in ("queued_s", "backoff_s", "ran_s", "usd", "first_token_s", "scoring_usd"):
@@ -101,7 +104,7 @@ def test_cells_of_the_matrix_before_it_was_edited_are_kept_apart(
     assert all(row["status"] in ("done", "failed") for row in rows.values())
 
 
-def test_scores_are_those_of_the_cells(found: RecordedMatrix, sql: Any) -> None:
+def test_scores_are_those_of_the_cells(found: MatrixState, sql: Any) -> None:
     rows = sql("SELECT * FROM scores WHERE run = ? AND now", RUN)
     assert len(rows) == (len(found.results) + len(found.waiting)) * len(found.scorers)
     by_name = {(row["cell"], row["scorer"]): row for row in rows}

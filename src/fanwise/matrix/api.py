@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 import msgspec
 
@@ -24,8 +24,10 @@ from fanwise.matrix.run.execution import execute
 from fanwise.matrix.spec.blocks import plain_options
 from fanwise.matrix.spec.compile import Compiled, compile_
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
-from fanwise.matrix.state.results import CellResult, CellsExecution, digest
+from fanwise.matrix.state.matrix_state import MatrixState
+from fanwise.matrix.state.results import CellResult, digest
 from fanwise.matrix.stats.compare import Contrast, compare
+from fanwise.matrix.stats.data import Scored
 from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
 from fanwise.matrix.stats.sequential import ContrastVerdict
@@ -60,8 +62,9 @@ class Matrix:
     of `prompt`, `steps`, `constant` and `copy_of`. `inputs`: rows, the path of a `.jsonl` or `.csv`
     with them, or what a file has there. `score`: functions, and what `exact`, `f1`, `json_match`,
     `regex`, `judge` and `command` return. `exclude` and `include`: cells by their axes. `options`,
-    `caps`, `budget`, `retry` and `timeout`: of the calls. `seed`: the cells' own seeds come from
-    it. `folder`: what paths are relative to. All of it is checked here: `BadSpec`.
+    `caps`, `budget`, `retry` and `timeout`: of the calls. `failed_as`: the score of a cell whose
+    strategy failed, 0 or "missing". `seed`: the cells' own seeds come from it. `folder`: what paths
+    are relative to. All of it is checked here: `BadSpec`.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Matrix:
         budget: BudgetLike | None = None,
         retry: RetryLike | None = None,
         timeout: float | str | None = None,
+        failed_as: Literal[0, "missing"] = 0,
         seed: int = 0,
         folder: str | os.PathLike[str] = ".",
     ) -> None:
@@ -98,6 +102,7 @@ class Matrix:
             "exclude": list(exclude),
             "include": list(include),
             "seed": seed,
+            **({} if failed_as == 0 else {"failed_as": failed_as}),
             **plain_limits(caps, budget),
             **{key: value for key, value in more.items() if value is not None},
         }
@@ -156,8 +161,10 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
     """The durable run that has it; None: it was in memory."""
     cells: list[CellResult]
     """In the order of the matrix; those that did not end are missing."""
+    waiting: list[Cell] = []
+    """Cells that did not run, or did not end."""
     left_out: list[Cell] = []
-    """Not run, for their contrasts are settled."""
+    """Of these, the cells that were not needed, because their contrasts are settled."""
     failures: list[CellResult] = []
     """The cells without an answer (see their `error`), and those that a scorer failed on."""
     short: str = ""
@@ -165,6 +172,8 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: list[ContrastVerdict] = []
     """With `stop_when_decided`: what is known of each contrast."""
     stats: Stats = Stats()
+    options: AnalysisOptions = DEFAULTS
+    """How the results are analysed unless you say otherwise."""
 
     @property
     def ok(self) -> bool:
@@ -189,10 +198,10 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
         return digest(self.cells)
 
     def summary(
-        self, by: Sequence[Sequence[str]] | None = None, options: AnalysisOptions = DEFAULTS
+        self, by: Sequence[Sequence[str]] | None = None, options: AnalysisOptions | None = None
     ) -> Summary:
         """Means with intervals, failures, latency, tokens, dollars, for each value of each axis."""
-        return summarize([each.scored for each in self.cells], by=by, options=options)
+        return summarize(self._scored, by=by, options=options or self.options)
 
     def compare(
         self,
@@ -200,21 +209,26 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
         scorer: str,
         *,
         baseline: str | None = None,
-        options: AnalysisOptions = DEFAULTS,
+        options: AnalysisOptions | None = None,
     ) -> list[Contrast]:
         """The values of an axis in pairs, with corrected p-values."""
-        scored = [each.scored for each in self.cells]
-        return compare(scored, axis, scorer, baseline=baseline, options=options)
+        how = options or self.options
+        return compare(self._scored, axis, scorer, baseline=baseline, options=how)
 
     def pass_at_k(
-        self, scorer: str, ks: Sequence[int] | None = None, options: AnalysisOptions = DEFAULTS
+        self, scorer: str, ks: Sequence[int] | None = None, options: AnalysisOptions | None = None
     ) -> list[PassAtK]:
         """How often at least one of k repeats passes."""
-        return pass_rates([each.scored for each in self.cells], scorer, ks=ks, options=options)
+        return pass_rates(self._scored, scorer, ks=ks, options=options or self.options)
 
     def table(self) -> str:
         """The summary as text."""
-        return "\n".join(summary_lines(self.cells))
+        return "\n".join(summary_lines(self._scored, self.options))
+
+    @property
+    def _scored(self) -> list[Scored]:
+        waiting = [Scored(each.key, each.axes, "waiting") for each in self.waiting]
+        return [each.scored for each in self.cells] + waiting
 
 
 async def run_matrix(
@@ -247,18 +261,20 @@ async def run_matrix(
         retry_failed=asked.retry_failed,
     )
 
-    async def body(run: Run) -> CellsExecution:
+    async def body(run: Run) -> MatrixState:
         return await execute(matrix.compiled, run, asked, shuffle=shuffle)
 
     done, run_id, stats = await in_run(body, wanted, lambda done: done.counts, **where)
     return MatrixResult(
         run_id=run_id,
         cells=done.results,
+        waiting=[each.cell for each in done.waiting],
         left_out=done.left_out,
         failures=[*done.failed, *done.badly_scored],
         short=done.counts.short,
-        verdicts=done.verdicts,
+        verdicts=list(done.verdicts),
         stats=stats,
+        options=done.options,
     )
 
 

@@ -19,10 +19,12 @@ from fanwise.matrix.spec.matrix_spec import COMMAND
 from fanwise.matrix.state import definitions
 from fanwise.matrix.state.board import CellBoard, CellItem
 from fanwise.matrix.state.definitions import Definition
+from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.queue_limits import QueueLimits
-from fanwise.matrix.state.recorded_matrix import read_results
-from fanwise.matrix.state.results import CellResult, CellsExecution, unaffordable
+from fanwise.matrix.state.recorded_matrix import VERDICTS, SettledContrasts, read_cells
+from fanwise.matrix.state.results import CellResult, unaffordable
 from fanwise.matrix.state.spending import FAN_OUT, Spending
+from fanwise.matrix.stats.sequential import ContrastVerdict
 
 
 async def execute(
@@ -32,42 +34,62 @@ async def execute(
     *,
     shuffle: int = 0,
     score_only: bool = False,
-) -> CellsExecution:
+) -> MatrixState:
     """The cells that are asked for. `score_only`: of those that have an answer, the scores."""
     cells = asked.cells(compiled.cells)
     known = _defined(compiled, run, asked, cells)
     spending = Spending(path_here(FAN_OUT, run))
-    stopping = Stopping(cells, [each.name for each in compiled.scorers])
     before: list[CellResult] = []
     if run.journal is not None and run.resumed:
         spending.read(run.journal, run.id)
         if item_of(run) is None and (score_only or asked.stop_when_decided):
-            before = list(read_results(run.journal, run.id, [known[cell.key] for cell in cells]))
+            mine = [known[cell.key] for cell in cells]
+            before = read_cells(run.journal, run.id, mine, compiled.spec.analysis).results
     if score_only:
         answered = {each.cell.key for each in before if each.status == "done"}
         cells = [cell for cell in cells if cell.key in answered]
-    elif asked.stop_when_decided:
-        for result in before:
-            if result.status == "failed" or len(result.scores) == len(compiled.scorers):
-                stopping.take(result)  # one that was killed before it was scored is not at its end
+    options = compiled.spec.analysis
+    state = MatrixState([known[cell.key] for cell in cells], spending, options=options)
+    needed = _stopping(compiled, run, cells, state, before) if asked.stop_when_decided else None
+    if needed is None and not score_only and run.resumed:
+        run.note(VERDICTS, SettledContrasts())  # those of an earlier execution hold no longer
     run.subscribers.append(spending)
     board = CellBoard(
         compiled,
         known,
-        spending,
+        state,
         in_dispatch_order(cells, shuffle),
         QueueLimits(compiled, ledger_here(None, run)),
-        needed=stopping.needed,
-        on_cell=stopping.take if asked.stop_when_decided else lambda _: None,
+        needed=needed or (lambda _: True),
     )
     try:
         await _drive(compiled, board, run)
     finally:
         run.subscribers.remove(spending)
-    found = [board.results[cell.key] for cell in cells if cell.key in board.results]
-    return CellsExecution(
-        found, len(cells), board.left_out, stopping.verdicts, board.unaffordable, board.unscored
-    )
+    return state
+
+
+def _stopping(
+    compiled: Compiled,
+    run: Run,
+    cells: Sequence[Cell],
+    state: MatrixState,
+    before: Sequence[CellResult],
+) -> Callable[[Cell], bool]:
+    """Looks whenever a repeat is complete, and records what is settled before it is acted on."""
+
+    def look(verdicts: Sequence[ContrastVerdict], left_out: Sequence[str]) -> None:
+        state.verdicts = verdicts
+        if item_of(run) is None:
+            run.note(VERDICTS, SettledContrasts(list(verdicts), list(left_out)))
+
+    scorers = [each.name for each in compiled.scorers]
+    stopping = Stopping(cells, scorers, state.options.failed_as, look)
+    for result in before:
+        if result.status == "failed" or len(result.scores) == len(compiled.scorers):
+            stopping.take(result)  # one that was killed before it was scored is not at its end
+    state.on_cell = stopping.take
+    return stopping.needed
 
 
 async def _drive(compiled: Compiled, board: CellBoard, run: Run) -> None:
@@ -89,7 +111,7 @@ async def _drive(compiled: Compiled, board: CellBoard, run: Run) -> None:
 
 def _work(compiled: Compiled, board: CellBoard) -> Callable[[CellItem], Awaitable[Any]]:
     async def work(item: CellItem) -> Any:
-        cell, answers = item.cell, board.answers(item.cell)
+        cell, answers = item.cell, board.state.answers(item.cell)
         model = compiled.models.get(cell.model)
         subject = Subject(cell, compiled.inputs[cell.input].data, model, answers)
         steps = compiled.steps[cell.strategy]

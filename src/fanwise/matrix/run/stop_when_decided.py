@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fanwise.matrix.cells.cell import Cell
 from fanwise.matrix.state.results import CellResult
@@ -15,7 +15,14 @@ AXES = ("model", "strategy")
 class Stopping:
     """Looks at the contrasts whenever a repeat of all cells is complete."""
 
-    def __init__(self, cells: Sequence[Cell], scorers: Sequence[str]) -> None:
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        scorers: Sequence[str],
+        failed_as: float | None,
+        on_look: Callable[[Sequence[ContrastVerdict], Sequence[str]], None],
+    ) -> None:
+        """`on_look`: called with the verdicts, and the keys of the cells that need not run."""
         self._cells = list(cells)
         self._planned = [cell.axes for cell in cells]
         self._axes = [axis for axis in AXES if len({each[axis] for each in self._planned}) > 1]
@@ -23,8 +30,8 @@ class Stopping:
         self._ended: dict[str, CellResult] = {}
         self._open = Counter(cell.repeat for cell in cells)
         self._needless: set[str] = set()
-        self.verdicts: list[ContrastVerdict] = []
-        """As of the last look."""
+        self._failed_as = failed_as
+        self._on_look = on_look
 
     def needed(self, cell: Cell) -> bool:
         """Whether it can still change a verdict."""
@@ -48,8 +55,11 @@ class Stopping:
 
     def _look(self) -> None:
         scored = [each.scored for each in self._ended.values()]
-        self.verdicts = verdicts(scored, self._planned, self._axes, self._scorers)
-        dropped = {self._cells[place].key for place in needless(self._planned, self.verdicts)}
+        found = verdicts(
+            scored, self._planned, self._axes, self._scorers, failed_as=self._failed_as
+        )
+        dropped = {self._cells[place].key for place in needless(self._planned, found)}
         fresh = dropped - self._needless - set(self._ended)
         self._needless |= dropped
+        self._on_look(found, sorted(self._needless))
         self._count([cell for cell in self._cells if cell.key in fresh])

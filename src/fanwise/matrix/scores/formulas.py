@@ -28,6 +28,8 @@ Scorer = Callable[..., float]
 
 ARTICLES = frozenset({"a", "an", "the"})
 FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+MOST_SHOWN = 60
+"""Characters of a value in a reason."""
 STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -100,6 +102,53 @@ def json_match(
 
 SCORERS: Mapping[str, Scorer] = {"exact": exact, "f1": f1, "regex": regex, "json": json_match}
 """By the name that a file calls them."""
+
+
+def reason(kind: str, answer: object, expected: object, score: float) -> str:
+    """Why an answer has that score, in a line."""
+    if kind == "f1":
+        ours, theirs = _words(answer), _words(_best(f1, answer, expected))
+        shared = (Counter(ours) & Counter(theirs)).total()
+        return f"{shared} words shared, of {len(ours)} in the answer and {len(theirs)} expected"
+    if kind == "regex":
+        return f"{'matches' if score else 'does not match'} {_short(expected)}"
+    if score:
+        return "as expected"
+    if kind == "json":
+        value = _parsed(answer)
+        wanted = expected if value is _NOTHING or isinstance(value, str) else _parsed(expected)
+        found = _difference(value, expected if wanted is _NOTHING else wanted, "")
+        return "the answer is not JSON" if value is _NOTHING else found
+    return f"expected {_short(expected)}, not {_short(answer)}"
+
+
+def _difference(value: object, wanted: object, path: str) -> str:
+    """Where JSON is first not as wanted; fields that nobody asked for aside."""
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        for name in wanted:
+            at = f"{path}.{name}".lstrip(".")
+            if name not in value:
+                return f"{at} is missing"
+            if not contains(value[name], wanted[name]):
+                return _difference(value[name], wanted[name], at)
+    if isinstance(value, list) and isinstance(wanted, list) and len(value) == len(wanted):
+        for place, (one, two) in enumerate(zip(value, wanted, strict=True)):
+            if not contains(one, two):
+                return _difference(one, two, f"{path}[{place}]")
+    at = f"{path}: " if path else ""
+    return f"{at}expected {_short(wanted)}, not {_short(value)}"
+
+
+def _best(score: Scorer, answer: object, expected: object) -> object:
+    """Of a choice, the one that counts."""
+    if not _is_choice(answer, expected):
+        return expected
+    return max(cast(list[object], expected), key=lambda each: score(answer, each), default="")
+
+
+def _short(value: object) -> str:
+    text = " ".join(as_text(value).split())
+    return f"{text[:MOST_SHOWN]!r}…" if len(text) > MOST_SHOWN else repr(text)
 
 
 class _Nothing:

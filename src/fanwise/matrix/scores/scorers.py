@@ -24,12 +24,6 @@ from fanwise.processes import Command, CommandResult, run_command
 from fanwise.processes.result import signal_name
 from fanwise.specs import Template
 
-PURE: dict[str, Callable[[Any, Any], float]] = {
-    "exact": scoring.exact,
-    "f1": scoring.f1,
-    "json": scoring.json_match,
-}
-
 
 class Scorer(Protocol):
     """One way to score."""
@@ -60,8 +54,9 @@ class Compared(msgspec.Struct, frozen=True):
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
         """Compare."""
-        expected = field_of(subject.input, self.path)
-        return PURE[self.kind](said(answer), expected), None
+        given, expected = said(answer), field_of(subject.input, self.path)
+        score = scoring.SCORERS[self.kind](given, expected)
+        return score, scoring.reason(self.kind, given, expected, score)
 
 
 class Pattern(msgspec.Struct, frozen=True):
@@ -77,7 +72,9 @@ class Pattern(msgspec.Struct, frozen=True):
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
         """Search for it."""
-        return scoring.regex(said(answer), self.template.render(**subject.names)), None
+        given, pattern = said(answer), self.template.render(**subject.names)
+        score = scoring.regex(given, pattern)
+        return score, scoring.reason("regex", given, pattern, score)
 
 
 class Judging(msgspec.Struct, frozen=True):
@@ -134,12 +131,12 @@ class Program(msgspec.Struct, frozen=True):
         try:
             score = float(told)
         except ValueError:
-            return float(result.exit_code == 0), told or None
+            return float(result.exit_code == 0), told or f"exit code {result.exit_code}"
         if not math.isfinite(score):
             raise UsageError(
                 f"the scorer {self.name!r} printed {told}: no score", "Let it print a number"
             )
-        return score, None
+        return score, f"printed {told}"
 
 
 class Called(msgspec.Struct, frozen=True):

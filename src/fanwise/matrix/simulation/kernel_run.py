@@ -26,7 +26,7 @@ from fanwise.matrix.scores.scorers import Judging
 from fanwise.matrix.simulation.attempts import SIMULATED, Attempts, error_of
 from fanwise.matrix.simulation.result import SimulationPlan, SimulationRun
 from fanwise.matrix.spec.compile import Compiled
-from fanwise.matrix.state.results import CellsExecution
+from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.models.ask import ask
 from fanwise.models.port import Model, Reply, Request
 
@@ -40,14 +40,14 @@ def kernel_run(plan: SimulationPlan, attempts: Attempts, seed: int) -> Simulatio
         took, done = run_virtual(_run(plan, attempts))
     results = done.results
     errors = [each.error for each in results if each.status == "failed"]
-    errors += [NO_BUDGET] * len(done.unaffordable)
+    errors += [NO_BUDGET for each in done.waiting if each.why == "budget"]
     unscored = [s.error for each in results for s in each.scores.values() if s.error]
     return SimulationRun(
         seed, took, attempts.totals, [error or "" for error in (*errors, *unscored)]
     )
 
 
-async def _run(plan: SimulationPlan, attempts: Attempts) -> tuple[float, CellsExecution]:
+async def _run(plan: SimulationPlan, attempts: Attempts) -> tuple[float, MatrixState]:
     compiled = _with_stand_ins(plan, attempts)
     clock = asyncio.get_running_loop().time
     began = clock()

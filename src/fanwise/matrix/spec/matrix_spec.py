@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.models.output import check_schema
 from fanwise.specs import (
     Duration,
@@ -167,6 +168,13 @@ class MatrixSpec(LimitsSpec):
     retry: RetrySpec | None = None
     timeout: Duration | None = None
     seed: int = Field(default=0, ge=0)
+    failed_as: Literal[0, "missing"] = 0
+    """The score of a cell whose strategy failed; `missing`: it is left out of means."""
+
+    @property
+    def analysis(self) -> AnalysisOptions:
+        """How the results are analysed."""
+        return AnalysisOptions(failed_as=None if self.failed_as == "missing" else 0.0)
 
     def title(self, file: str) -> str:
         """Its name, or that of its file, as that of a run."""

@@ -1,49 +1,101 @@
-"""A matrix read from its journal: all cells, what came of them, and every call."""
+"""The state of a matrix, read from its journal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
 
 from fanwise.core.counts import Counts
 from fanwise.core.outcome import Attempt, Outcome, Status
-from fanwise.journal.codec import JSON, decode_error
-from fanwise.journal.port import ItemRecord, Journal, RunRecord
-from fanwise.matrix.cells.cell import Cell
+from fanwise.journal.codec import JSON
+from fanwise.journal.port import ItemRecord, Journal
+from fanwise.journal.revive import revive_error
 from fanwise.matrix.state.definitions import Definition, recorded
-from fanwise.matrix.state.results import CellResult, Score, score_of, unaffordable
+from fanwise.matrix.state.given import Given
+from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.spending import FAN_OUT, Spending
+from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.sequential import ContrastVerdict
 
 PAGE = 200
 """Cells whose items are held at once."""
 AT_ONCE = 500
 """Items that are asked for at once."""
+VERDICTS = "verdicts"
+"""The kind of the event that keeps what `--stop-when-decided` decided; the last one holds."""
 
 
-class RecordedMatrix(msgspec.Struct, frozen=True):
-    """What a journal knows of a matrix, as it is now (not as it was before it was edited)."""
+class SettledContrasts(msgspec.Struct, frozen=True):
+    """What the event says."""
 
-    run: RunRecord
-    results: list[CellResult]
-    waiting: list[Cell]
-    """Cells without an answer or an error."""
-    environment: dict[str, Any] | None
-    """Of the last execution."""
-    scorers: list[str]
-    """In the order of the matrix."""
+    verdicts: list[ContrastVerdict] = []
+    left_out: list[str] = []
+    """The keys of the cells that need not run."""
 
 
-def read_matrix(journal: Journal, run_id: str) -> RecordedMatrix:
-    """All of it."""
-    definitions = [each for each in recorded(journal, run_id) if each.now]
-    results = list(read_results(journal, run_id, definitions))
-    known = {each.cell.key for each in results}
-    waiting = [each.as_cell() for each in definitions if each.key not in known]
-    scorers = list(dict.fromkeys(name for each in definitions for name in each.scores))
-    environment = _environment(journal, run_id)
-    return RecordedMatrix(journal.run(run_id), results, waiting, environment, scorers)
+def read_matrix(journal: Journal, run_id: str) -> MatrixState:
+    """As it is now (not as it was before it was edited)."""
+    spec = JSON.decode(journal.run(run_id).spec)
+    found = read_cells(
+        journal,
+        run_id,
+        [each for each in recorded(journal, run_id) if each.now],
+        recorded_options(spec),
+    )
+    found.given = Given(spec)
+    for event in journal.events(run_id):
+        if event.kind == "environment":
+            found.environment = event.decode(dict[str, Any])
+        elif event.kind == VERDICTS:
+            settled = event.decode(SettledContrasts)
+            found.verdicts = settled.verdicts
+    if found.verdicts:
+        found.leave_out(settled.left_out)
+    return found
+
+
+def recorded_options(spec: Any) -> AnalysisOptions:
+    """As the file of the run says."""
+    failed_as = spec["data"]["matrix"].get("failed_as", 0)
+    return AnalysisOptions(failed_as=None if failed_as == "missing" else 0.0)
+
+
+def read_cells(
+    journal: Journal,
+    run_id: str,
+    definitions: Sequence[Definition],
+    options: AnalysisOptions,
+) -> MatrixState:
+    """These cells, as far as they have got."""
+    spending = Spending()
+    found = MatrixState(definitions, spending, options=options)
+    fan_outs = [each.id for each in journal.fan_outs(run_id) if each.path == FAN_OUT]
+    if not fan_outs:
+        return found
+    spending.read(journal, run_id)
+    for start in range(0, len(definitions), PAGE):
+        page = definitions[start : start + PAGE]
+        items = _items(journal, fan_outs[0], [key for each in page for key in _keys(each)])
+        for definition in page:
+            _replay(found, definition, items)
+    return found
+
+
+def _replay(state: MatrixState, definition: Definition, items: dict[str, Outcome[Any]]) -> None:
+    """The outcomes of a cell in the order in which they came."""
+    for number in range(len(definition.steps)):
+        outcome = items.get(definition.step_key(number))
+        if outcome is None:
+            return
+        state.take_step(definition.key, outcome)
+        if not outcome.ok:
+            return
+    for name in definition.scores:
+        outcome = items.get(definition.score_key(name))
+        if outcome is not None:
+            state.take_score(definition.key, name, outcome)
 
 
 def count_cells(journal: Journal, run_id: str) -> Counts:
@@ -62,26 +114,7 @@ def count_cells(journal: Journal, run_id: str) -> Counts:
     return Counts("cell", done, failed, total)
 
 
-def read_results(
-    journal: Journal, run_id: str, definitions: Sequence[Definition]
-) -> Iterator[CellResult]:
-    """Of the cells that have ended, in this order."""
-    found = [each.id for each in journal.fan_outs(run_id) if each.path == FAN_OUT]
-    if not found:
-        return
-    spending = Spending()
-    spending.read(journal, run_id)
-    for start in range(0, len(definitions), PAGE):
-        page = definitions[start : start + PAGE]
-        items = _items(journal, found[0], page)
-        for definition in page:
-            result = _result(definition, items, spending)
-            if result is not None:
-                yield result
-
-
-def _items(journal: Journal, fan_out: int, page: Sequence[Definition]) -> dict[str, Outcome[Any]]:
-    keys = [key for each in page for key in _keys(each)]
+def _items(journal: Journal, fan_out: int, keys: Sequence[str]) -> dict[str, Outcome[Any]]:
     found: dict[str, Outcome[Any]] = {}
     for start in range(0, len(keys), AT_ONCE):
         for row in journal.items(fan_out, keys[start : start + AT_ONCE]):
@@ -90,28 +123,9 @@ def _items(journal: Journal, fan_out: int, page: Sequence[Definition]) -> dict[s
     return found
 
 
-def _keys(definition: Definition) -> list[str]:
-    steps = [definition.step_key(number) for number in range(len(definition.steps))]
-    return steps + [definition.score_key(name) for name in definition.scores]
-
-
-def _result(
-    definition: Definition, items: dict[str, Outcome[Any]], spending: Spending
-) -> CellResult | None:
-    outcomes: list[Outcome[Any]] = []
-    for number in range(len(definition.steps)):
-        outcome = items.get(definition.step_key(number))
-        if outcome is None or unaffordable(outcome):
-            return None
-        outcomes.append(outcome)
-        if not outcome.ok:
-            break
-    scores: dict[str, Score] = {}
-    for name in definition.scores:
-        outcome = items.get(definition.score_key(name))
-        if outcome is not None:
-            scores[name] = score_of(outcome)
-    return CellResult.made(definition, outcomes, scores, spending)
+def _keys(definition: Definition) -> Iterable[str]:
+    yield from (definition.step_key(number) for number in range(len(definition.steps)))
+    yield from (definition.score_key(name) for name in definition.scores)
 
 
 def _outcome(row: ItemRecord) -> Outcome[Any]:
@@ -119,16 +133,8 @@ def _outcome(row: ItemRecord) -> Outcome[Any]:
         row.index,
         cast(Status, row.status),
         None if row.value is None else JSON.decode(row.value),
-        None if row.error is None else decode_error(row.error),
+        None if row.error is None else revive_error(row.error),
         (Attempt(row.queued_s, row.ran_s, row.backoff_s),),
         row.key,
         recorded=True,
     )
-
-
-def _environment(journal: Journal, run_id: str) -> dict[str, Any] | None:
-    found = None
-    for event in journal.events(run_id):
-        if event.kind == "environment":
-            found = event.decode(dict[str, Any])
-    return found

@@ -8,15 +8,34 @@ from typing import Any, Literal
 
 import msgspec
 
-from fanwise.core.counts import Counts, many
 from fanwise.core.outcome import Outcome
-from fanwise.errors import one_line, refused_by_budget
+from fanwise.errors import (
+    BadOutput,
+    BudgetExceeded,
+    JournalError,
+    ModelError,
+    ModelNotReady,
+    ModelRefused,
+    NotRecorded,
+    RateLimited,
+    UnknownCost,
+    UnknownModel,
+    WorkspaceError,
+    one_line,
+    refused_by_budget,
+)
 from fanwise.matrix.answers.steps import Answer
 from fanwise.matrix.cells.cell import Cell
 from fanwise.matrix.state.definitions import Definition
 from fanwise.matrix.state.spending import Spending
-from fanwise.matrix.stats.data import Scored
-from fanwise.matrix.stats.sequential import ContrastVerdict
+from fanwise.matrix.stats.data import Fault, Scored
+
+OWN = (BadOutput, ModelRefused)
+"""Model errors that say something about what was asked."""
+FROM_OUTSIDE = (
+    ModelError, RateLimited, BudgetExceeded, UnknownCost, UnknownModel, ModelNotReady, NotRecorded,
+    JournalError, WorkspaceError, TimeoutError, ConnectionError, MemoryError,
+)  # fmt: skip
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -30,6 +49,20 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 def unaffordable(outcome: Outcome[Any]) -> bool:
     """Whether the budget had no room for it. It was not tried, so it has not failed."""
     return outcome.status == "failed" and refused_by_budget(outcome.error)
+
+
+def fault_of(error: BaseException | None) -> Fault:
+    """Whose fault a failure is: the strategy's own, or the provider's or this machine's.
+
+    A function that raised, an answer that does not match its schema and a refusal are wrong
+    answers. Where the service was out of reach or gave up, nothing is known of the answer.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        faults = {fault_of(each) for each in error.exceptions}
+        return "provider" if "provider" in faults else "strategy"
+    if isinstance(error, OWN):
+        return "strategy"
+    return "provider" if error is None or isinstance(error, FROM_OUTSIDE) else "strategy"
 
 
 def score_of(outcome: Outcome[Any]) -> Score:
@@ -52,6 +85,8 @@ class CellResult(msgspec.Struct, frozen=True):
     steps: Mapping[str, Answer]
     scores: Mapping[str, Score]
     error: str | None = None
+    fault: Fault | None = None
+    """Of a cell that failed: whether its strategy did, or the provider or this machine."""
     calls: int = 0
     """Attempts of calls, failed ones too."""
     queued_s: float = 0.0
@@ -62,7 +97,9 @@ class CellResult(msgspec.Struct, frozen=True):
     input_tokens: int | None = 0
     output_tokens: int | None = 0
     usd: float | None = 0.0
-    """None: the price of at least one call is unknown."""
+    """None: that of at least one attempt is unknown."""
+    usd_known: float = 0.0
+    """Of the attempts of which it is known."""
     scoring_usd: float | None = 0.0
     """What judges cost."""
 
@@ -87,6 +124,7 @@ class CellResult(msgspec.Struct, frozen=True):
             {name: each.unwrap() for name, each in zip(definition.steps, done, strict=False)},
             dict(scores),
             None if last.ok else _said(last),
+            None if last.ok else fault_of(last.error),
             spent.calls,
             spent.queued_s,
             ran_s,
@@ -95,6 +133,7 @@ class CellResult(msgspec.Struct, frozen=True):
             spent.input_tokens,
             spent.output_tokens,
             spent.usd,
+            spent.usd_known,
             spending.on_scores(definition.cell).usd,
         )
 
@@ -113,7 +152,9 @@ class CellResult(msgspec.Struct, frozen=True):
             self.input_tokens,
             self.output_tokens,
             self.usd,
+            self.usd_known,
             self.error,
+            self.fault,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -138,46 +179,3 @@ def digest(results: Iterable[CellResult]) -> str:
 def _said(outcome: Outcome[Any]) -> str:
     error = outcome.error
     return outcome.status if error is None else one_line(error)
-
-
-class CellsExecution(msgspec.Struct, frozen=True):
-    """What one execution came to."""
-
-    results: list[CellResult]
-    """In the order of the cells; those that did not end are missing."""
-    wanted: int
-    left_out: list[Cell]
-    """Not run, for their contrasts are settled."""
-    verdicts: list[ContrastVerdict]
-    unaffordable: list[Cell] = []
-    """Not run, for the budget had no room."""
-    unscored: list[Cell] = []
-    """Answered, but a scorer's call did not fit into the budget."""
-
-    @property
-    def counts(self) -> Counts:
-        """How many cells have an answer and its scores, and why not all of them."""
-        failed = len(self.failed)
-        total = self.wanted - len(self.left_out)
-        if not self.unaffordable and not self.unscored:
-            return Counts("cell", len(self.results) - failed, failed, total)
-        parts = {"not run": len(self.unaffordable), "not scored": len(self.unscored)}
-        told = ", ".join(f"{number:,} {what}" for what, number in parts.items() if number)
-        return Counts(
-            "cell",
-            len(self.results) - failed - len(self.unscored),
-            failed,
-            total,
-            f"the budget is used up: {told}, of {many(total, 'cell')}",
-            "raise the budget in the file, and run it again",
-        )
-
-    @property
-    def failed(self) -> list[CellResult]:
-        """Cells without an answer."""
-        return [each for each in self.results if each.status == "failed"]
-
-    @property
-    def badly_scored(self) -> list[CellResult]:
-        """Cells with an answer that a scorer failed on."""
-        return [each for each in self.results if any(s.error for s in each.scores.values())]

@@ -33,7 +33,9 @@ class Spent(msgspec.Struct, gc=False):
     queued_ns: int = 0
     ran_ns: int = 0
     backoff_ns: int = 0
-    pico_usd: int | None = 0
+    pico_usd: int = 0
+    unpriced: int = 0
+    """Attempts whose dollars nobody knows."""
 
     @property
     def queued_s(self) -> float:
@@ -52,8 +54,13 @@ class Spent(msgspec.Struct, gc=False):
 
     @property
     def usd(self) -> float | None:
-        """Dollars."""
-        return None if self.pico_usd is None else self.pico_usd / PICO
+        """Dollars; None: of at least one attempt they are unknown."""
+        return None if self.unpriced else self.usd_known
+
+    @property
+    def usd_known(self) -> float:
+        """Dollars of the attempts of which they are known."""
+        return self.pico_usd / PICO
 
     def add(self, attempt: Attempt) -> None:
         """One more attempt of a call."""
@@ -66,12 +73,14 @@ class Spent(msgspec.Struct, gc=False):
             self.first_token_s = first if known is None else min(first, known)
         usage = attempt.usage
         if usage is None:
-            self.input_tokens = self.output_tokens = self.pico_usd = None
+            self.input_tokens = self.output_tokens = None
+            self.unpriced += 1
             return
         if usage.requests or usage.tokens:
             self.input_tokens = _plus(self.input_tokens, usage.input_tokens)
             self.output_tokens = _plus(self.output_tokens, usage.output_tokens)
-        self.pico_usd = _plus(self.pico_usd, None if usage.usd is None else round(usage.usd * PICO))
+        self.pico_usd += round((usage.usd or 0.0) * PICO)
+        self.unpriced += usage.usd is None
 
 
 def _plus(total: int | None, more: int | None) -> int | None:

@@ -20,8 +20,9 @@ best?"), so their p-values are corrected together, by Holm (1979): valid under a
 and never weaker than Bonferroni. Two scorers, or two axes, are two questions. Intervals are each
 for its own contrast, not corrected.
 
-**Nothing is dropped in silence.** A pair in which a side failed, or has no score, is counted
-(`only_first`, `only_second`, `neither`), as is a cell whose partner is not in the matrix.
+**Nothing is dropped in silence.** A pair in which a side has no score is counted (`only_first`,
+`only_second`, `neither`), as is a cell whose partner is not in the matrix. Where one side failed
+more often than the other, `failures` says so: what is left may not be a fair sample.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from fanwise.core.counts import many
 from fanwise.errors import UsageError
 from fanwise.matrix.stats.data import (
     INPUT,
@@ -79,19 +81,45 @@ class Contrast(msgspec.Struct, frozen=True):
     neither: int
     without_partner: int
     """Cells of these two values for which the matrix has no partner."""
+    failed_first: int = 0
+    """Of all pairs, those in which the first failed; whether it is scored 0 or missing."""
+    failed_second: int = 0
+
+    @property
+    def missing(self) -> int:
+        """Pairs without both scores."""
+        return self.only_first + self.only_second + self.neither
+
+    @property
+    def planned(self) -> int:
+        """Pairs that the matrix has."""
+        return self.pairs + self.missing
+
+    @property
+    def failures(self) -> str:
+        """How often each side failed, where that differs; read it before the difference."""
+        if self.failed_first == self.failed_second:
+            return ""
+        return (
+            f"failed: {self.first} {self.failed_first:,} of {self.planned:,}, "
+            f"{self.second} {self.failed_second:,} of {self.planned:,}"
+        )
 
     @property
     def unpaired(self) -> str:
         """What is not in the comparison, as a sentence; empty if all is."""
         counts = {
-            f"without a score of {self.second!r}": self.only_first,
-            f"without a score of {self.first!r}": self.only_second,
-            "without both scores": self.neither,
+            f"without a score of {self.second}": self.only_first,
+            f"without a score of {self.first}": self.only_second,
+            "without both": self.neither,
         }
-        parts = [f"{count} pairs {what}" for what, count in counts.items() if count]
+        parts = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        told = (
+            [f"{self.missing:,} of {many(self.planned, 'pair')} missing: {parts}"] if parts else []
+        )
         if self.without_partner:
-            parts.append(f"{self.without_partner} cells without a partner")
-        return f"not compared: {', '.join(parts)}" if parts else ""
+            told.append(f"{many(self.without_partner, 'cell')} without a partner")
+        return "; ".join(told)
 
 
 class _Pair(NamedTuple):
@@ -107,6 +135,8 @@ class _Matched(NamedTuple):
     only_second: int
     neither: int
     without_partner: int
+    failed_first: int
+    failed_second: int
 
 
 def compare(
@@ -176,6 +206,8 @@ def contrast(
         only_second=matched.only_second,
         neither=matched.neither,
         without_partner=matched.without_partner,
+        failed_first=matched.failed_first,
+        failed_second=matched.failed_second,
     )
 
 
@@ -213,7 +245,9 @@ def _match(
         else:
             lost[one is not None, two is not None] += 1
     alone = len(first.keys() ^ second.keys())
-    return _Matched(pairs, unit, lost[True, False], lost[False, True], lost[False, False], alone)
+    failed = [sum(side[place].status == "failed" for place in both) for side in (first, second)]
+    missing = lost[True, False], lost[False, True], lost[False, False]
+    return _Matched(pairs, unit, *missing, alone, *failed)
 
 
 def _differences(pairs: Iterable[_Pair]) -> Samples:

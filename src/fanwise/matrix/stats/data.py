@@ -6,10 +6,10 @@ input as one observation, the mean of its scores. Counting cells instead makes i
 by up to the square root of the number of repeats. Where there is only one input, the repeats are
 the sample, and what is said holds for that input alone.
 
-**Missing scores.** A cell that failed, or whose scorer failed, has no score. It is left out of
-means and counted beside them, or, with `failed_as=0.0`, a failed cell is a wrong answer. Which is
-right depends on the question ("how good are the answers" or "how good is the service"), so it is
-the caller's choice; a scorer's failure says nothing of the answer and is never taken for 0.
+**Missing scores.** If the strategy itself failed (its function raised, the answer did not match
+its schema, the model refused), the cell scores `failed_as`: 0, unless the caller wants it left out.
+If the provider or this machine failed, the cell was not run, or its scorer failed, nothing is known
+of the answer: it is never taken for 0, but left out of means and counted beside them.
 
 **Order.** The analysis sorts first, and sums exactly where it adds up cells: the order in which
 cells ended changes no bit of the result.
@@ -29,6 +29,8 @@ from fanwise.errors import UsageError
 INPUT = "input"
 REPEAT = "repeat"
 
+Fault = Literal["strategy", "provider"]
+
 Spot = tuple[tuple[str, str], ...]
 """Where a cell is in the matrix: its axes and values, sorted."""
 Samples = dict[str, list[float]]
@@ -36,12 +38,12 @@ Samples = dict[str, list[float]]
 
 
 class Scored(msgspec.Struct, frozen=True, gc=False):
-    """One cell of a matrix that has ended, with its scores, times and costs."""
+    """One cell of a matrix with its scores, times and costs; `waiting`: it has not run."""
 
     key: str
     axes: dict[str, str]
     """Model, strategy, input (its id), repeat, and whatever other axes there are."""
-    status: Literal["done", "failed"]
+    status: Literal["done", "failed", "waiting"]
     scores: dict[str, float | None] = {}
     """By scorer; None: the scorer failed."""
     queued_s: float = 0.0
@@ -52,7 +54,11 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
     """None: nobody can know."""
     output_tokens: int | None = 0
     usd: float | None = None
+    usd_known: float = 0.0
+    """Of `usd`, what is known; it counts where that is None."""
     error: str | None = None
+    fault: Fault | None = None
+    """Of a cell that failed: its strategy's, or that of the provider or this machine."""
 
 
 def spot(axes: Mapping[str, str], without: Iterable[str] = ()) -> Spot:
@@ -93,10 +99,10 @@ def scorer_names(cells: Iterable[Scored]) -> list[str]:
     return sorted({name for cell in cells for name in cell.scores})
 
 
-def score_of(cell: Scored, scorer: str, failed_as: float | None = None) -> float | None:
+def score_of(cell: Scored, scorer: str, failed_as: float | None = 0.0) -> float | None:
     """Its score; None where there is none, which a score that is no number counts as."""
     if cell.status == "failed":
-        return failed_as
+        return failed_as if cell.fault == "strategy" else None
     score = cell.scores.get(scorer)
     return score if score is not None and math.isfinite(score) else None
 
@@ -107,7 +113,7 @@ def unit_axis(cells: Iterable[Scored]) -> str:
 
 
 def samples(
-    cells: Sequence[Scored], scorer: str, unit: str, failed_as: float | None = None
+    cells: Sequence[Scored], scorer: str, unit: str, failed_as: float | None = 0.0
 ) -> Samples:
     """The scores that there are, by unit."""
     found: Samples = {}

@@ -18,8 +18,9 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
     flips: int = 9_999
     """Of the sign-flip test; the smallest p-value it can give is 1 / (1 + flips)."""
     seed: int = 0
-    failed_as: float | None = None
-    """The score of a cell that failed; None: it has none, and is counted as such."""
+    failed_as: float | None = 0.0
+    """The score of a cell whose strategy failed; None: it is left out, and counted as missing.
+    What failed for reasons outside the strategy is always left out."""
     threshold: float = 1.0
     """A score of at least that passes."""
     bootstrap: Literal["bca", "percentile"] = "bca"

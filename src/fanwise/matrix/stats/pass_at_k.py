@@ -5,9 +5,7 @@ choices of k repeats that has a pass in it, which is without bias (Chen et al. 2
 1 - (1 - c/n)^k has a bias downwards. One estimate for each place in the matrix without its repeat,
 averaged over inputs; inputs are independent, so the interval is that of `intervals.estimate`.
 
-An input with fewer than k scored repeats says nothing of pass@k. It is counted in `too_few`; if
-these are the ones on which a model fails, the average without them flatters it, and
-`failed_as=0.0` counts failures as answers that do not pass.
+An input with fewer than k scored repeats says nothing of pass@k. It is counted in `too_few`.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def verdicts(
     alpha: float = 0.05,
     margin: float | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
-    failed_as: float | None = None,
+    failed_as: float | None = 0.0,
     seed: int = 0,
 ) -> list[ContrastVerdict]:
     """Each contrast of these axes under these scorers, given the cells that have ended so far.

@@ -61,7 +61,7 @@ class ScoreSummary(msgspec.Struct, frozen=True):
 
     mean: Estimate
     unscored: int
-    """Cells without a score: failed, or the scorer failed."""
+    """Cells whose score is missing: the provider or the scorer failed, or the cell did not run."""
     passed: int
     """Cells with a score of at least the threshold."""
     usd_per_pass: float | None
@@ -74,8 +74,11 @@ class GroupSummary(msgspec.Struct, frozen=True):
     axes: dict[str, str]
     """The axes that they agree on; empty: all cells."""
     n: int
+    """Cells that ended."""
     done: int
     failed: int
+    waiting: int
+    """Cells that did not run; they are in no number but this one and `unscored`."""
     failure_rate: Estimate
     errors: dict[str, int]
     """How often each error was, the most frequent first."""
@@ -152,11 +155,11 @@ def percentiles(values: Sequence[float]) -> Percentiles:
     return Percentiles(len(ordered), p50, p90, p99)
 
 
-def total(values: Sequence[float | None]) -> Total:
-    """The sum, and how much of it is unknown."""
+def total(values: Sequence[float | None], parts: Sequence[float] = ()) -> Total:
+    """The sum, and how much of it is unknown. `parts`: what is known of values that are not."""
     known = [value for value in values if value is not None]
     unknown = len(values) - len(known)
-    amount = math.fsum(known)
+    amount = math.fsum([*known, *parts])
     return Total(None if unknown else amount, amount, unknown)
 
 
@@ -177,19 +180,26 @@ def _grouped(
 
 
 def _group(
-    axes: dict[str, str], cells: Sequence[Scored], scorers: Sequence[str], options: AnalysisOptions
+    axes: dict[str, str],
+    planned: Sequence[Scored],
+    scorers: Sequence[str],
+    options: AnalysisOptions,
 ) -> GroupSummary:
-    done = [cell for cell in cells if cell.status == "done"]
-    failed = [cell for cell in cells if cell.status == "failed"]
-    usd = total([cell.usd for cell in cells])
+    done = [cell for cell in planned if cell.status == "done"]
+    failed = [cell for cell in planned if cell.status == "failed"]
+    cells = [cell for cell in planned if cell.status != "waiting"]
+    usd = total(
+        [cell.usd for cell in cells], [cell.usd_known for cell in cells if cell.usd is None]
+    )
     return GroupSummary(
         axes=axes,
         n=len(cells),
         done=len(done),
         failed=len(failed),
+        waiting=len(planned) - len(cells),
         failure_rate=_failure_rate(cells, options),
         errors=_errors(failed),
-        scores={name: _scores(cells, name, usd, options) for name in scorers},
+        scores={name: _scores(planned, name, usd, options) for name in scorers},
         ran_s=percentiles([cell.ran_s for cell in done]),
         first_token_s=percentiles(
             [cell.first_token_s for cell in done if cell.first_token_s is not None]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from fanwise.matrix.state.recorded_matrix import RecordedMatrix
+from fanwise.core.counts import many
+from fanwise.journal.port import RunRecord
+from fanwise.matrix.state.matrix_state import REASONS, MatrixState
 from fanwise.matrix.state.results import digest
 from fanwise.matrix.stats.compare import Contrast, compare
 from fanwise.matrix.stats.data import Scored, axis_values, compared_axes, score_of, scorer_names
 from fanwise.matrix.stats.intervals import Estimate, is_binary
+from fanwise.matrix.stats.options import AnalysisOptions
 from fanwise.matrix.stats.pass_at_k import PassAtK, pass_rates
+from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import GroupSummary, Summary, summarize
-from fanwise.matrix.views.tables import GROUP, aligned, group_lines, interval_text
+from fanwise.matrix.views.tables import GROUP, aligned, group_lines, interval_text, range_text
 
 MOST_LINES = 30
 """Of contrasts on a terminal: ten models have 45."""
@@ -24,9 +29,13 @@ class Analysis(msgspec.Struct, frozen=True):
     """All of it."""
 
     cells: list[Scored]
+    """Those that ended."""
     scorers: list[str]
     summary: Summary
     contrasts: list[Contrast]
+    """Without p-values where repeats were left out: a test made for one look is too sure then."""
+    verdicts: Sequence[ContrastVerdict]
+    """What can be relied on instead."""
     pass_at_k: list[PassAtK]
     """Only where there are repeats, and of scorers that say right or wrong."""
 
@@ -40,28 +49,41 @@ class Analysis(msgspec.Struct, frozen=True):
         return [each for each in self.summary.groups if set(each.axes) == {axis}]
 
 
-def analyse(found: RecordedMatrix) -> Analysis:
-    """The cells as they are in the journal."""
-    cells = [each.scored for each in found.results]
+def analyse(found: MatrixState) -> Analysis:
+    """All that the report says of these cells."""
+    planned, options = found.scored, found.options
+    cells = [each for each in planned if each.status != "waiting"]
     repeats = len(axis_values(cells, "repeat")) > 1
+    contrasts = [each for name in found.scorers for each in _contrasts(planned, name, options)]
+    if found.left_out:
+        contrasts = [msgspec.structs.replace(each, p=None, p_holm=None) for each in contrasts]
     return Analysis(
         cells,
         found.scorers,
-        summarize(cells, by=[("model",), ("strategy",), GROUP]),
-        [contrast for scorer in found.scorers for contrast in _contrasts(cells, scorer)],
-        [rate for scorer in found.scorers if repeats for rate in _pass_rates(cells, scorer)],
+        summarize(planned, by=[("model",), ("strategy",), GROUP], options=options),
+        contrasts,
+        found.verdicts,
+        [
+            rate
+            for scorer in found.scorers
+            if repeats
+            for rate in _pass_rates(cells, scorer, options)
+        ],
     )
 
 
-def _pass_rates(cells: Sequence[Scored], scorer: str) -> list[PassAtK]:
+def _pass_rates(cells: Sequence[Scored], scorer: str, options: AnalysisOptions) -> list[PassAtK]:
     """Of scores that are right or wrong; others have no pass."""
     scores = [score for cell in cells if (score := score_of(cell, scorer)) is not None]
-    return pass_rates(cells, scorer) if scores and is_binary([scores]) else []
+    return pass_rates(cells, scorer, options=options) if scores and is_binary([scores]) else []
 
 
-def _contrasts(cells: Sequence[Scored], scorer: str) -> Iterator[Contrast]:
+def _contrasts(
+    cells: Sequence[Scored], scorer: str, options: AnalysisOptions
+) -> Iterator[Contrast]:
     for axis in compared_axes(cells):
-        yield from (each for each in compare(cells, axis, scorer) if _says_something(each))
+        found = compare(cells, axis, scorer, options=options)
+        yield from (each for each in found if _says_something(each))
 
 
 def _says_something(contrast: Contrast) -> bool:
@@ -69,37 +91,80 @@ def _says_something(contrast: Contrast) -> bool:
     return contrast.pairs > 0
 
 
-def document_of(found: RecordedMatrix, analysis: Analysis) -> dict[str, Any]:
+def document_of(run: RunRecord, found: MatrixState, analysis: Analysis) -> dict[str, Any]:
     """For programs."""
     return {
-        "run": found.run.id,
-        "name": found.run.name,
-        "status": found.run.status,
+        "run": run.id,
+        "name": run.name,
+        "status": run.status,
         "digest": digest(found.results),
         "cells": len(found.results),
         "waiting": len(found.waiting),
+        "left_out": len(found.left_out),
+        "failed_as": "missing" if found.options.failed_as is None else found.options.failed_as,
         "summary": analysis.summary.to_json(),
         "contrasts": msgspec.to_builtins(analysis.contrasts),
+        "verdicts": msgspec.to_builtins(analysis.verdicts),
         "pass_at_k": msgspec.to_builtins(analysis.pass_at_k),
         "environment": found.environment,
     }
 
 
-def lines_of(found: RecordedMatrix, analysis: Analysis) -> list[str]:
+def not_run_lines(found: MatrixState) -> list[str]:
+    """How many cells did not run, and why."""
+    counts = Counter(each.why for each in found.waiting)
+    return [f"{many(count, 'cell')} {REASONS[why]}" for why, count in counts.items()]
+
+
+def verdict_lines(verdicts: Sequence[ContrastVerdict]) -> list[str]:
+    """What `--stop-when-decided` found, with intervals that hold however often one looks."""
+    if not verdicts:
+        return []
+    rows = [["SETTLED", "FIRST", "SECOND", "SCORE", "REPEATS", "PAIRS", "DIFFERENCE", "VERDICT"]]
+    rows += [
+        [each.axis, each.first, each.second, each.scorer, str(each.rounds), str(each.pairs),
+         range_text(each.mean, each.low, each.high), verdict_text(each)]
+        for each in verdicts
+    ]  # fmt: skip
+    return aligned(rows)
+
+
+def verdict_text(verdict: ContrastVerdict) -> str:
+    """A verdict in words."""
+    if verdict.decision is None:
+        return verdict.note or "not settled"
+    if verdict.decision == "same":
+        return "the same"
+    better = verdict.first if verdict.decision == "first" else verdict.second
+    return f"{better} is better"
+
+
+def lines_of(found: MatrixState, analysis: Analysis) -> list[str]:
     """For a terminal."""
     lines = ["no cell has ended yet"]
-    if analysis.groups:
+    if analysis.cells:
         lines = group_lines(analysis.groups, scorer_names(analysis.cells))
-    if found.waiting:
-        lines += ["", f"{len(found.waiting)} cells were not run"]
+    for more in (not_run_lines(found), verdict_lines(analysis.verdicts)):
+        lines += ["", *more] if more else []
     if analysis.contrasts:
+        lines += ["", *contrast_notes(analysis.contrasts)]
         shown = sorted(analysis.contrasts, key=_p)[:MOST_LINES]
-        more = len(analysis.contrasts) - len(shown)
-        lines += ["", *aligned(_contrast_rows([c for c in analysis.contrasts if c in shown]))]
-        lines += [f"… and {more} more with larger p-values"] if more else []
+        hidden = len(analysis.contrasts) - len(shown)
+        lines += aligned(_contrast_rows([c for c in analysis.contrasts if c in shown]))
+        lines += [f"… and {hidden} more with larger p-values"] if hidden else []
     if analysis.pass_at_k:
         lines += ["", *aligned(_pass_rows(analysis.pass_at_k))]
     return lines
+
+
+def contrast_notes(contrasts: Sequence[Contrast]) -> list[str]:
+    """Where sides failed unevenly and what could not be paired; each once, before the numbers."""
+    told = [f"{each.axis}: {note}" for each in contrasts for note in (each.failures,) if note]
+    told += [f"{each.axis}: {each.first} and {each.second} ({each.scorer}): {each.unpaired}"
+             for each in contrasts if each.missing]  # fmt: skip
+    found = list(dict.fromkeys(told))
+    more = len(found) - MOST_LINES
+    return found[:MOST_LINES] + ([f"… and {more:,} more"] if more > 0 else [])
 
 
 def _p(contrast: Contrast) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanwise.matrix.cells.cell import Cell
-from fanwise.matrix.state.recorded_matrix import RecordedMatrix
+from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.results import CellResult
 from fanwise.view.table import Kind, Row, Table
 
@@ -15,14 +15,14 @@ BEFORE: dict[str, Kind] = {
     "provider": "text", "seed": "integer", "status": "text", "text": "text", "value": "json",
 }  # fmt: skip
 AFTER: dict[str, Kind] = {
-    "error": "text", "calls": "integer", "queued_s": "number", "ran_s": "number",
-    "backoff_s": "number", "first_token_s": "number", "input_tokens": "integer",
-    "output_tokens": "integer", "usd": "number", "scoring_usd": "number", "messages": "json",
-    "steps": "json",
+    "error": "text", "fault": "text", "not_run_because": "text", "calls": "integer",
+    "queued_s": "number", "ran_s": "number", "backoff_s": "number", "first_token_s": "number",
+    "input_tokens": "integer", "output_tokens": "integer", "usd": "number", "usd_known": "number",
+    "scoring_usd": "number", "input_data": "json", "messages": "json", "steps": "json",
 }  # fmt: skip
 
 
-def cell_table(found: RecordedMatrix) -> Table:
+def cell_table(found: MatrixState) -> Table:
     """All cells in the order of the matrix: those that ended, then those that wait."""
     scorers = found.scorers
     return Table("cells", {**BEFORE, **_score_columns(scorers), **AFTER}, _rows(found))
@@ -31,17 +31,30 @@ def cell_table(found: RecordedMatrix) -> Table:
 def _score_columns(scorers: Sequence[str]) -> dict[str, Kind]:
     columns: dict[str, Kind] = {}
     for name in scorers:
+        columns[f"expected_{name}"] = "json"
         columns[f"score_{name}"] = "number"
         columns[f"reason_{name}"] = "text"
         columns[f"scorer_error_{name}"] = "text"
     return columns
 
 
-def _rows(found: RecordedMatrix) -> Iterator[Row]:
+def _rows(found: MatrixState) -> Iterator[Row]:
+    empty: Row = dict.fromkeys({**BEFORE, **_score_columns(found.scorers), **AFTER})
     for result in found.results:
-        yield _row(result)
-    for cell in found.waiting:
-        yield {**_axes(cell, cell.key), "status": "waiting"}
+        row = {**empty, **_row(result, found.scorers, found.options.failed_as)}
+        yield {**row, **_given(result.cell, found)}
+    for each in found.waiting:
+        status = {"status": "waiting", "not_run_because": each.why}
+        axes = _axes(each.cell, each.cell.key)
+        yield {**empty, **axes, **status, **_given(each.cell, found)}
+
+
+def _given(cell: Cell, found: MatrixState) -> Row:
+    if found.given is None:
+        return {}
+    expected = found.given.expected(cell).items()
+    known = {f"expected_{name}": value for name, value in expected if name in found.scorers}
+    return {"input_data": found.given.input(cell), **known}
 
 
 def _axes(cell: Cell, id_: str) -> Row:
@@ -56,16 +69,18 @@ def _axes(cell: Cell, id_: str) -> Row:
     }
 
 
-def _row(result: CellResult) -> Row:
+def _row(result: CellResult, scorers: Sequence[str], failed_as: float | None) -> Row:
     answer: dict[str, Any] = result.answer or {}
     row: Row = {**_axes(result.cell, result.id), "status": result.status}
     row |= {"text": answer.get("text"), "value": answer.get("value")}
+    if result.status == "failed" and result.fault == "strategy":
+        row |= {f"score_{name}": failed_as for name in scorers}
     for name, score in result.scores.items():
         row[f"score_{name}"] = score.score
         row[f"reason_{name}"] = score.reason
         row[f"scorer_error_{name}"] = score.error
-    names = ("error", "calls", "queued_s", "ran_s", "backoff_s", "first_token_s", "input_tokens",
-             "output_tokens", "usd", "scoring_usd")  # fmt: skip
+    names = ("error", "fault", "calls", "queued_s", "ran_s", "backoff_s", "first_token_s",
+             "input_tokens", "output_tokens", "usd", "usd_known", "scoring_usd")  # fmt: skip
     row |= {name: getattr(result, name) for name in names}
     row["messages"] = answer.get("messages")
     row["steps"] = {name: step["text"] for name, step in result.steps.items()}

@@ -12,15 +12,16 @@ from typing import Any
 import msgspec
 
 from fanwise.matrix.cells.cell import Cell
-from fanwise.matrix.state.recorded_matrix import RecordedMatrix
+from fanwise.matrix.state.given import Given
+from fanwise.matrix.state.matrix_state import REASONS, MatrixState, WaitingCell
 from fanwise.matrix.state.results import CellResult
 from fanwise.matrix.views.palette import Palette
-from fanwise.matrix.views.prompts import Prompts
+from fanwise.matrix.views.text import shown
 
 FIELDS = (
     "id", "model", "strategy", "input", "repeat", "status", "steps", "value", "samples", "scores",
-    "error", "calls", "queued_s", "ran_s", "backoff_s", "first_token_s", "input_tokens",
-    "output_tokens", "usd", "scoring_usd",
+    "expected", "error", "calls", "queued_s", "ran_s", "backoff_s", "first_token_s", "input_tokens",
+    "output_tokens", "usd", "usd_known", "scoring_usd",
 )  # fmt: skip
 """What each row of the data is, in order."""
 
@@ -39,31 +40,46 @@ class _Texts:
         return list(self._places)
 
 
-def cells_data(found: RecordedMatrix, prompts: Prompts, palette: Palette) -> dict[str, Any]:
+def cells_data(found: MatrixState, palette: Palette) -> dict[str, Any]:
     """JSON-able."""
     texts = _Texts()
-    rows = [_row(each, prompts, texts, found.scorers) for each in found.results]
-    rows += [_waiting(cell, texts) for cell in found.waiting]
+    rows = [_row(each, found, texts) for each in found.results]
+    rows += [_waiting(each, texts) for each in found.waiting]
+    cells = [*(each.cell for each in found.results), *(each.cell for each in found.waiting)]
+    inputs = {
+        str(row[3]): _input(cell, found, texts) for row, cell in zip(rows, cells, strict=True)
+    }
     models = dict.fromkeys(row[1] for row in rows)
     return {
         "fields": FIELDS,
         "scorers": found.scorers,
         "colours": {str(place): palette[texts.all[place]] for place in models},
         "names": {str(place): palette.text(texts.all[place]) for place in models},
+        "inputs": inputs,
         "rows": rows,
         "texts": texts.all,
     }
 
 
-def _row(result: CellResult, prompts: Prompts, texts: _Texts, scorers: Sequence[str]) -> list[Any]:
+def _input(cell: Cell, found: MatrixState, texts: _Texts) -> int | None:
+    given = None if found.given is None else found.given.input(cell)
+    if given is None:
+        return None
+    return texts.place("\n".join(f"{name}: {shown(value)}" for name, value in given.items()))
+
+
+def _row(result: CellResult, found: MatrixState, texts: _Texts) -> list[Any]:
     answer = result.answer or {}
+    expected = {} if found.given is None else found.given.expected(result.cell)
     samples = [_sample(each) for each in answer.get("samples") or ()]
     return [
         *_axes(result.cell, result.id, result.status, texts),
-        _steps(result, prompts, texts),
+        _steps(result, found.given, texts),
         texts.place(_value(answer)),
         [texts.place(each) for each in samples if each is not None],
-        [_score(result, name, texts) for name in scorers],
+        [_score(result, name, texts) for name in found.scorers],
+        [texts.place(shown(expected[name])) if name in expected else None
+         for name in found.scorers],
         texts.place(result.error),
         result.calls,
         *(_rounded(each) for each in (result.queued_s, result.ran_s, result.backoff_s,
@@ -71,6 +87,7 @@ def _row(result: CellResult, prompts: Prompts, texts: _Texts, scorers: Sequence[
         result.input_tokens,
         result.output_tokens,
         result.usd,
+        result.usd_known,
         result.scoring_usd,
     ]  # fmt: skip
 
@@ -80,19 +97,20 @@ def _axes(cell: Cell, id_: str, status: str, texts: _Texts) -> list[Any]:
     return [id_, *places, cell.repeat, status]
 
 
-def _waiting(cell: Cell, texts: _Texts) -> list[Any]:
-    empty: list[Any] = [[], None, [], [], None, 0, 0, 0, 0, None, 0, 0, 0, 0]
+def _waiting(waiting: WaitingCell, texts: _Texts) -> list[Any]:
+    cell, why = waiting.cell, texts.place(REASONS[waiting.why])
+    empty: list[Any] = [[], None, [], [], [], why, 0, 0, 0, 0, None, 0, 0, 0, 0, 0]
     return [*_axes(cell, cell.key, "waiting", texts), *empty]
 
 
-def _steps(result: CellResult, prompts: Prompts, texts: _Texts) -> list[Any]:
+def _steps(result: CellResult, given: Given | None, texts: _Texts) -> list[Any]:
     """Each as its name, what was asked (role and text), and what was answered."""
     steps = [
         [name, _asked(step.get("messages") or (), texts), texts.place(str(step.get("text", "")))]
         for name, step in result.steps.items()
     ]
-    if result.status == "failed":
-        asked = _asked(prompts.of_failed(result), texts)
+    if result.status == "failed" and given is not None:
+        asked = _asked(given.prompt_of_failed(result), texts)
         steps += [["failed", asked, None]] if asked else []
     return steps
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.matrix.state.recorded_matrix import RecordedMatrix, read_matrix
+from fanwise.matrix.state.matrix_state import MatrixState
+from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.stats.data import axis_values
 from fanwise.matrix.views.analysis import Analysis, analyse, document_of, lines_of
 from fanwise.matrix.views.cells import cells_data
@@ -15,9 +17,10 @@ from fanwise.matrix.views.header import tiles
 from fanwise.matrix.views.heat import input_map, score_maps
 from fanwise.matrix.views.palette import Palette
 from fanwise.matrix.views.plots import Lanes, caps_of, cost, latency, read_lanes, timeline
-from fanwise.matrix.views.prompts import Prompts
-from fanwise.matrix.views.rows import families, forests, pass_tables
+from fanwise.matrix.views.rows import families, forests, pass_tables, verdict_rows
+from fanwise.matrix.views.tables import usd_text
 from fanwise.specs.system import Report
+from fanwise.view.formats import money
 from fanwise.view.geometry import pauses_text, time_axis
 from fanwise.view.html import Section, Templates
 from fanwise.view.in_flight import busy_clock
@@ -32,15 +35,20 @@ def report(journal: Journal, run: RunRecord) -> Report:
     analysis = analyse(found)
     palette = Palette(axis_values(analysis.cells, "model"))
     templates = Templates("fanwise.matrix.views", palette=palette, scorers=analysis.scorers)
-    sections = _sections(templates, found, analysis, palette, read_lanes(journal, run.id))
-    html = templates.report(found.run, tiles(found, analysis), sections, scripts=["cells.js"])
-    return Report(html, lines_of(found, analysis), document_of(found, analysis))
+    sections = _sections(templates, run, found, analysis, palette, read_lanes(journal, run.id))
+    html = templates.report(run, tiles(found, analysis), sections, scripts=["cells.js"])
+    return Report(html, lines_of(found, analysis), document_of(run, found, analysis))
 
 
 def _sections(
-    templates: Templates, found: RecordedMatrix, analysis: Analysis, palette: Palette, lanes: Lanes
+    templates: Templates,
+    run: RunRecord,
+    found: MatrixState,
+    analysis: Analysis,
+    palette: Palette,
+    lanes: Lanes,
 ) -> Iterator[Section]:
-    section, spec = templates.section, JSON.decode(found.run.spec)
+    section, spec = templates.section, JSON.decode(run.spec)
     if analysis.cells:
         yield from _results(templates, analysis, palette)
     if lanes:
@@ -49,20 +57,24 @@ def _sections(
         drawn = timeline(lanes, caps_of(spec), clock)
         yield section("timeline", "Timeline", lanes=drawn, ticks=ticks, unit=unit,
                       pauses=pauses_text(clock))  # fmt: skip
-    yield section("cells", "Cells", data=cells_data(found, Prompts(spec), palette))
+    yield section("cells", "Cells", data=cells_data(found, palette))
     environment: dict[str, Any] = found.environment or {}
-    yield section("environment", "Environment", run=found.run, status=shown_status(found.run),
+    yield section("environment", "Environment", run=run, status=shown_status(run),
                   environment=environment, packages=environment.get("packages") or {},
                   git=environment.get("git") or {})  # fmt: skip
 
 
 def _results(templates: Templates, analysis: Analysis, palette: Palette) -> Iterator[Section]:
     section = templates.section
-    yield section("summary", "Summary", groups=analysis.groups)
+    yield section(
+        "summary", "Summary", groups=analysis.groups, usd_text=partial(usd_text, form=money)
+    )
     if analysis.scorers:
         yield section("scores", "Scores", forests=forests(analysis))
         strategies = axis_values(analysis.cells, "strategy")
         yield section("heat", "Heat map", maps=score_maps(analysis, palette), strategies=strategies)
+    if analysis.verdicts:
+        yield section("verdicts", "Verdicts", verdicts=verdict_rows(analysis, palette))
     if analysis.contrasts:
         yield section("paired", "Paired", families=families(analysis, palette))
     if analysis.pass_at_k:

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from fanwise.matrix.stats.compare import Contrast
 from fanwise.matrix.stats.intervals import Estimate
+from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.stats.summary import GroupSummary
-from fanwise.matrix.views.analysis import Analysis, p_text
+from fanwise.matrix.views.analysis import Analysis, p_text, verdict_text
 from fanwise.matrix.views.palette import Palette
+from fanwise.matrix.views.tables import range_text
 from fanwise.view.scales import Linear, spanning
 
 ALPHA = 0.05
@@ -48,7 +50,6 @@ class ContrastRow(NamedTuple):
     decided: bool
     p: str
     p_holm: str
-    unpaired: int
     reading: str
 
 
@@ -73,20 +74,38 @@ def families(analysis: Analysis, palette: Palette) -> Iterator[Family]:
 
 def _contrast_row(each: Contrast, palette: Palette) -> ContrastRow:
     decided = each.p_holm is not None and each.p_holm < ALPHA
-    unpaired = each.only_first + each.only_second + each.neither + each.without_partner
-    return ContrastRow(
-        each, decided, p_text(each.p), p_text(each.p_holm), unpaired, reading(each, palette)
-    )
+    told = reading(each, palette)
+    if each.failures:
+        told = f"{each.failures}; {told}"
+    return ContrastRow(each, decided, p_text(each.p), p_text(each.p_holm), told)
 
 
 def reading(each: Contrast, palette: Palette) -> str:
     """A contrast in words, as far as the corrected p-value allows."""
     value = each.difference.value
-    if each.p_holm is None or value is None:
+    if value is None:
         return "nothing to compare"
+    if each.p_holm is None:
+        return "stopped early: see Verdicts"
     if each.p_holm >= ALPHA or value == 0:
         return "no difference shown"
     return f"{palette.text(each.first if value > 0 else each.second)} is better"
+
+
+def verdict_rows(
+    analysis: Analysis, palette: Palette
+) -> list[tuple[ContrastVerdict, str, str, str, str]]:
+    """Each with its sides, its interval and its verdict as text."""
+    return [
+        (
+            each,
+            palette.text(each.first),
+            palette.text(each.second),
+            range_text(each.mean, each.low, each.high),
+            verdict_text(each),
+        )
+        for each in analysis.verdicts
+    ]
 
 
 class PassTable(NamedTuple):

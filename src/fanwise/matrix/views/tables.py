@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from fanwise.matrix.state.results import CellResult
-from fanwise.matrix.stats.data import scorer_names
+from fanwise.matrix.stats.data import Scored, scorer_names
 from fanwise.matrix.stats.intervals import Estimate
-from fanwise.matrix.stats.summary import GroupSummary, summarize
+from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.summary import GroupSummary, ScoreSummary, Total, summarize
 
 GROUP = ("model", "strategy")
 
 
-def summary_lines(found: Sequence[CellResult]) -> list[str]:
+def summary_lines(cells: Sequence[Scored], options: AnalysisOptions) -> list[str]:
     """One line for each model and strategy."""
-    if not found:
+    if all(each.status == "waiting" for each in cells):
         return []
-    cells = [each.scored for each in found]
-    return group_lines(summarize(cells, by=[GROUP]).groups, scorer_names(cells))
+    groups = summarize(cells, by=[GROUP], options=options).groups
+    return group_lines(groups, scorer_names(cells))
 
 
 def group_lines(groups: Sequence[GroupSummary], names: Sequence[str]) -> list[str]:
@@ -36,23 +36,42 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _row(group: GroupSummary, names: Sequence[str]) -> list[str]:
-    usd = group.usd.total
     return [
         group.axes["model"],
         group.axes["strategy"],
         str(group.n),
         str(group.failed),
-        *(interval_text(group.scores[name].mean) for name in names),
+        *(score_text(group.scores[name]) for name in names),
         "-" if group.ran_s.p50 is None else f"{group.ran_s.p50:.2f} s",
-        "unknown" if usd is None else f"{usd:.4f}",
+        usd_text(group.usd),
     ]
+
+
+def score_text(score: ScoreSummary) -> str:
+    """A mean with its interval, and how many scores are missing from it."""
+    text = interval_text(score.mean)
+    missing = score.unscored
+    return f"{text}, {missing:,} of {score.mean.n + missing:,} missing" if missing else text
 
 
 def interval_text(mean: Estimate, *, sign: bool = False) -> str:
     """A number with its interval."""
-    form = "+.3f" if sign else ".3f"
-    if mean.value is None:
+    return range_text(mean.value, mean.low, mean.high, "+.3f" if sign else ".3f")
+
+
+def range_text(
+    value: float | None, low: float | None, high: float | None, form: str = "+.3f"
+) -> str:
+    """A number and the ends of its interval, as far as they are known."""
+    if value is None:
         return "-"
-    if mean.low is None or mean.high is None:
-        return f"{mean.value:{form}}"
-    return f"{mean.value:{form}} [{mean.low:{form}}, {mean.high:{form}}]"
+    if low is None or high is None:
+        return f"{value:{form}}"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
+
+
+def usd_text(usd: Total, form: Callable[[float], str] = "{:.4f}".format) -> str:
+    """Dollars; where some are unknown, what they are at least."""
+    if usd.total is not None:
+        return form(usd.total)
+    return f"≥ {form(usd.known)}" if usd.known else "unknown"

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fanwise.matrix.state.recorded_matrix import RecordedMatrix
-from fanwise.matrix.state.results import CellResult, CellsExecution, Score, digest
+import msgspec
+
+from fanwise.core.counts import many
+from fanwise.matrix.state.matrix_state import MatrixState
+from fanwise.matrix.state.results import CellResult, Score, digest
 from fanwise.matrix.stats.sequential import ContrastVerdict
+from fanwise.matrix.views.analysis import not_run_lines, verdict_lines, verdict_text
 from fanwise.matrix.views.tables import summary_lines
 from fanwise.specs.system import End
 
@@ -15,32 +19,35 @@ MOST_NAMED = 5
 MOST_TEXT = 100
 
 
-def end_of(done: CellsExecution) -> End:
+def end_of(done: MatrixState) -> End:
     """The summary on stdout, what is wrong on stderr."""
     found = done.results
     document = {
         "digest": digest(found),
         "cells": [each.to_json() for each in found],
         "left_out": [cell.key for cell in done.left_out],
+        "verdicts": msgspec.to_builtins(done.verdicts),
     }
     code = 1 if done.failed or done.badly_scored or done.counts.short else 0
     failures = [f"{name_of(each)}: {each.error}" for each in done.failed]
-    lines, notes = summary_lines(found), _notes(done)
+    lines, notes = summary_lines(done.scored, done.options), _notes(done)
     return End(document, lines, notes, code, done.counts, failures=failures)
 
 
-def _notes(done: CellsExecution) -> list[str]:
+def _notes(done: MatrixState) -> list[str]:
     notes = []
     failed, unscored = done.failed, done.badly_scored
     if failed:
-        notes.append(f"{len(failed)} of {done.wanted} cells failed; with --rerun failed once more:")
+        wanted = many(len(done.results) + len(done.waiting), "cell")
+        notes.append(f"{len(failed):,} of {wanted} failed; to retry them: --rerun failed")
         notes += _some(failed, lambda each: each.error or "")
     if unscored:
-        notes.append(f"{len(unscored)} answers have no score of some scorer; see fanwise score:")
+        notes.append(f"{many(len(unscored), 'answer')} could not be scored; see fanwise score:")
         notes += _some(unscored, _score_error)
     if done.left_out:
-        notes.append(f"{len(done.left_out)} cells were not needed: their contrasts are settled")
-        notes += [f"  {_verdict(each)}" for each in done.verdicts if each.decision is not None]
+        left_out = many(len(done.left_out), "cell")
+        notes.append(f"{left_out} not needed: their contrasts are settled")
+        notes += [f"  {each.axis}: {_verdict(each)}" for each in done.verdicts if each.decision]
     return notes + _undecidable(done.verdicts)
 
 
@@ -76,29 +83,42 @@ def _score_error(result: CellResult) -> str:
 
 def _verdict(verdict: ContrastVerdict) -> str:
     if verdict.decision == "same":
-        return f"{verdict.axis}: {verdict.first} and {verdict.second} are the same"
-    better, other = verdict.first, verdict.second
-    if verdict.decision == "second":
-        better, other = other, better
-    return f"{verdict.axis}: {better} is better than {other} ({verdict.scorer})"
+        return f"{verdict.first} and {verdict.second} are the same ({verdict.scorer})"
+    other = verdict.second if verdict.decision == "first" else verdict.first
+    return f"{verdict_text(verdict)} than {other} ({verdict.scorer})"
 
 
-def describe_run(found: RecordedMatrix, *, fully: bool) -> list[str]:
+def describe_run(found: MatrixState, *, fully: bool) -> list[str]:
     """A matrix for `fanwise show`: the summary, what failed; fully: every cell."""
-    lines = summary_lines(found.results)
-    if found.waiting:
-        lines.append(f"{len(found.waiting)} cells have not been run")
+    lines = summary_lines(found.scored, found.options)
+    lines += not_run_lines(found) + verdict_lines(found.verdicts)
     if fully:
-        return [*lines, *(line for each in found.results for line in _cell_lines(each))]
+        return [*lines, *(line for each in found.results for line in _cell_lines(each, found))]
     failed = [each for each in found.results if each.status == "failed"]
     return lines + _some(failed, lambda each: each.error or "")
 
 
-def _cell_lines(result: CellResult) -> list[str]:
-    scores = ", ".join(f"{name} {_score(score)}" for name, score in result.scores.items())
+def _cell_lines(result: CellResult, found: MatrixState) -> list[str]:
+    """The cell, what it was given and answered, and why it scored as it did."""
+    expected: dict[str, Any] = {}
+    lines = [f"{name_of(result)}: {result.status}"]
+    if found.given is not None:
+        expected = found.given.expected(result.cell)
+        lines.append(f"    input: {_cut(shown(found.given.input(result.cell)))}")
     said = result.error if result.answer is None else result.answer["text"]
-    head = f"{name_of(result)}: {result.status}" + (f", {scores}" if scores else "")
-    return [head, f"    {_cut(said or '')}"]
+    lines.append(f"    {'error' if result.answer is None else 'answer'}: {_cut(said or '')}")
+    for name, score in result.scores.items():
+        wanted = f", expected {_cut(shown(expected[name]))}" if name in expected else ""
+        why = score.reason or score.error
+        lines.append(f"    {name} {_score(score)}{wanted}" + (f": {_cut(why)}" if why else ""))
+    return lines
+
+
+def shown(value: Any) -> str:
+    """Text as it is, and plain data as JSON; unknown data as a question mark."""
+    if isinstance(value, str):
+        return value
+    return "?" if value is None else msgspec.json.encode(value).decode()
 
 
 def _score(score: Score) -> str:
