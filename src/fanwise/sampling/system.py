@@ -196,8 +196,11 @@ class SampleSystem:
 
     def from_command_line(self, prompt: str, options: Mapping[str, Any]) -> Runnable:
         """A prompt, which is not a template, and the options of `fanwise sample`."""
-        fields = fields_of(prompt, options)
-        document = Document("the command line", Path.cwd(), {KEY: fields})
+        return self.literally(fields_of(prompt, options), Path.cwd())
+
+    def literally(self, fields: Mapping[str, Any], folder: Path) -> Runnable:
+        """Fields whose texts are data: of the command line, or of a workflow's step."""
+        document = Document("the command line", folder, {KEY: dict(fields)})
         return RunnableSample(document, None, literal=True)
 
 
