@@ -18,9 +18,7 @@ async def test_all_kinds_of_errors_of_chains_are_told_and_of_many_inputs_the_fir
     rows: list[list[Any]] = [[ModelRefused("no")], [ModelRejected("bad")], [ModelRefused("no")]]
     result = await sample(by_turn(*rows, ["x", GOOD]), "x", [good])
     assert result.ok
-    outcomes = [
-        Outcome(n, "done", result.to_json(), attempts=(), given_key=f"k{n}") for n in range(9)
-    ]
+    outcomes = [Outcome(n, "done", result.to_json(), given_key=f"k{n}") for n in range(9)]
     end = end_of(outcomes, 9, alone=False)
     assert end.exit_code == 0
     assert end.notes[:3] == [

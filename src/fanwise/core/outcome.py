@@ -1,10 +1,12 @@
 """What became of an item.
 
 Outcomes are made by the hundred thousand, so they are msgspec structs (half the size of a
-dataclass), and what can be computed is not stored: the seconds of an item are the sums over its
-attempts. `gc=False` is only for what holds plain data: an attempt holds an error, whose traceback
-holds whatever was going on. (A struct without an error costs the garbage collector nothing
-anyway: it is tracked only if a field of it is.)
+dataclass). Most items have a single attempt that worked. Its seconds are stored in the outcome
+itself, as in the journal, and the `Attempt` is made when somebody asks for it. That saves a third
+of the memory, and an outcome that holds only plain data costs the garbage collector nothing.
+
+`gc=False` is only for structs of plain data: an attempt may hold an error, whose traceback holds
+everything that was going on.
 """
 
 from __future__ import annotations
@@ -65,12 +67,26 @@ class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
     status: Status
     value: T | None = None
     error: BaseException | None = None
-    attempts: tuple[Attempt, ...] = ()
+    kept_attempts: tuple[Attempt, ...] | None = ()
+    """What `attempts` gives; None: a single attempt that is made from the seconds below."""
     given_key: str | None = None
     recorded: bool = False
     """Read from the journal: it was not run again."""
     may_have_run_twice: bool = False
     """An earlier process had started it and recorded no end."""
+    queued_s: float = 0.0
+    """Seconds spent waiting for permits, rates and the journal."""
+    ran_s: float = 0.0
+    """Seconds of work, over all attempts."""
+    backoff_s: float = 0.0
+    """Seconds between attempts, during which it held no permit."""
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Every attempt at the item, then those of the calls inside it."""
+        if self.kept_attempts is None:
+            return (Attempt(self.queued_s, self.ran_s, self.backoff_s),)
+        return self.kept_attempts
 
     @property
     def key(self) -> str:
@@ -81,30 +97,6 @@ class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
     def ok(self) -> bool:
         """Whether it is done."""
         return self.status == "done"
-
-    @property
-    def queued_s(self) -> float:
-        """Seconds spent waiting for permits, rates and the journal."""
-        return sum(a.queued_s for a in self.attempts if a.call is None)
-
-    @property
-    def ran_s(self) -> float:
-        """Seconds of work, over all attempts."""
-        return sum(a.ran_s for a in self.attempts if a.call is None)
-
-    @property
-    def backoff_s(self) -> float:
-        """Seconds between attempts, during which it held no permit."""
-        return sum(a.backoff_s for a in self.attempts if a.call is None)
-
-    @property
-    def times(self) -> tuple[float, float, float]:
-        """Seconds queued, ran and backed off, in one go: most items have a single attempt."""
-        if len(self.attempts) == 1:
-            (only,) = self.attempts
-            if only.call is None:
-                return only.queued_s, only.ran_s, only.backoff_s
-        return self.queued_s, self.ran_s, self.backoff_s
 
     def unwrap(self) -> T:
         """The value; raises the item's error if it is not done."""

@@ -59,10 +59,11 @@ class Attempts(Generic[I, T]):
                 if entry.guests:
                     await _see_off(entry)
                 ran_s = time() - began
+                if error is None and not self._judged and not entry.attempts:
+                    self._engine.worked_at_once(entry, value, queued_s, ran_s)
+                    return
                 attempt = Attempt(queued_s, ran_s, backoff_s, error)
                 entry.attempts += (attempt,)
-                if error is None and not self._judged:
-                    break
                 delay = self._judge(entry, attempt)
                 if delay is None:
                     break

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from math import fsum
 from typing import Any, Generic, TypeVar
 
 from fanwise.core.caps import Needs
@@ -203,6 +204,18 @@ class Engine(Generic[I, T]):
         # another must not inherit that one's variables.
         entry.task = new_task(self._attempts.make(entry), self._loop, self._context.copy())
 
+    def worked_at_once(
+        self, entry: Entry[I, T], value: T | None, queued_s: float, ran_s: float
+    ) -> None:
+        """The first attempt is done: what happens to most items, in as few steps as possible."""
+        crash_point("item.worked")
+        kept = (Attempt(queued_s, ran_s), *entry.calls) if entry.calls else None
+        outcome = Outcome(
+            entry.index, "done", value, None, kept, entry.given_key, False, entry.twice,
+            queued_s, ran_s,
+        )  # fmt: skip
+        self._ended(entry, outcome, ran_s)
+
     def concluded(
         self, entry: Entry[I, T], value: T | None, error: BaseException | None, ran_s: float
     ) -> None:
@@ -239,12 +252,17 @@ class Engine(Generic[I, T]):
         error: BaseException | None,
         ran_s: float,
     ) -> None:
+        own = entry.attempts
+        outcome = Outcome(
+            entry.index, status, value, error, own + entry.calls, entry.given_key, False,
+            entry.twice, fsum(a.queued_s for a in own), fsum(a.ran_s for a in own),
+            fsum(a.backoff_s for a in own),
+        )  # fmt: skip
+        self._ended(entry, outcome, ran_s)
+
+    def _ended(self, entry: Entry[I, T], outcome: Outcome[T], ran_s: float) -> None:
         """The work is over: permits go back, the outcome goes to disk, then it is told."""
         entry.task = None  # its context leads back to the entry
-        outcome = Outcome(
-            entry.index, status, value, error, entry.attempts + entry.calls, entry.given_key,
-            False, entry.twice,
-        )  # fmt: skip
         if self.recorder is None:
             self.schedule.worked(entry, ran_s)
             self._told(outcome, entry)
@@ -268,7 +286,7 @@ class Engine(Generic[I, T]):
         if outcome.status in self._spared:
             self._told(outcome, entry)
             return
-        self.schedule.worked(entry, outcome.attempts[-1].ran_s if outcome.attempts else 0.0)
+        self.schedule.worked(entry, entry.attempts[-1].ran_s if entry.attempts else outcome.ran_s)
         self._told(outcome, entry)
         self.go_on()
 

@@ -88,11 +88,7 @@ class RecordedOutcomes:
             self._attempts.setdefault(attempt.key, []).append(attempt)
 
     def _outcome(self, index: int, row: port.ItemRecord) -> Outcome[Any]:
-        rows = self._attempts.pop(row.key, [])
-        # An item with a single attempt has its times in its own row.
-        single = not any(attempt.call is None for attempt in rows)
-        # Most backoffs are 0: one number for all of them, instead of a million.
-        own = [Attempt(row.queued_s, row.ran_s, row.backoff_s or 0.0)] if single else []
+        rows = self._attempts.pop(row.key, None)
         value = None if row.value is None else self._value(row.key, row.value)
         error = None if row.error is None else revive_error(row.error)
         if value is not None and isinstance(error, CommandFailed | AttemptTimeout | StepFailed):
@@ -102,9 +98,13 @@ class RecordedOutcomes:
             cast(Status, intern(row.status)),
             value,
             error,
-            (*own, *(attempt_of(attempt) for attempt in rows)),
+            None if rows is None else _attempts(row, rows),
             None if row.key == str(index) else row.key,
-            recorded=True,
+            True,
+            False,
+            row.queued_s,
+            row.ran_s,
+            row.backoff_s or 0.0,  # most are 0: one number for all of them, instead of a million
         )
 
     def _value(self, key: str, text: str) -> Any:
@@ -113,6 +113,13 @@ class RecordedOutcomes:
         except Exception as error:
             row = f"the value of item {key!r}"
             raise JournalDamaged(self._journal.location, self._run_id, row, str(error)) from error
+
+
+def _attempts(row: port.ItemRecord, rows: list[port.AttemptRecord]) -> tuple[Attempt, ...]:
+    # An item with a single attempt has its times in its own row.
+    single = not any(attempt.call is None for attempt in rows)
+    own = [Attempt(row.queued_s, row.ran_s, row.backoff_s)] if single else []
+    return (*own, *map(attempt_of, rows))
 
 
 def attempt_of(row: port.AttemptRecord) -> Attempt:

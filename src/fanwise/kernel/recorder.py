@@ -100,14 +100,13 @@ class Recorder:
                 value = self._codec.encode(outcome.value)
             except NotStorable as problem:
                 outcome = _without_value(outcome, problem)
-        if len(outcome.attempts) > 1:
-            self._attempts(key, outcome.attempts)
+        if outcome.kept_attempts is not None and len(outcome.kept_attempts) > 1:
+            self._attempts(key, outcome.kept_attempts)
         error = None if outcome.error is None else encode_error(outcome.error)
         at = self._epoch + monotonic()
-        queued_s, ran_s, backoff_s = outcome.times
         row = (
-            self._fan_out, key, outcome.index, outcome.status, at, queued_s, ran_s, backoff_s,
-            value, error,
+            self._fan_out, key, outcome.index, outcome.status, at,
+            outcome.queued_s, outcome.ran_s, outcome.backoff_s, value, error,
         )  # fmt: skip
         self._outbox.add_end(row, entry)
         return outcome
@@ -168,7 +167,4 @@ def _without_value(outcome: Outcome[Any], problem: NotStorable) -> Outcome[Any]:
     if outcome.error is not None:  # what it printed is a courtesy; why it failed is not
         return msgspec.structs.replace(outcome, value=None)
     problem.add_note(f"the value of item {outcome.index} (key {outcome.key!r})")
-    return Outcome(
-        outcome.index, "failed", None, problem, outcome.attempts, outcome.given_key,
-        may_have_run_twice=outcome.may_have_run_twice,
-    )  # fmt: skip
+    return msgspec.structs.replace(outcome, status="failed", value=None, error=problem)

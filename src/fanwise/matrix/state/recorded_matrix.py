@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from fanwise.core.counts import Counts
-from fanwise.core.outcome import Attempt, Outcome, Status
+from fanwise.core.outcome import Outcome, Status
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord, Journal
 from fanwise.journal.revive import revive_error
@@ -134,7 +134,10 @@ def _outcome(row: ItemRecord) -> Outcome[Any]:
         cast(Status, row.status),
         None if row.value is None else JSON.decode(row.value),
         None if row.error is None else revive_error(row.error),
-        (Attempt(row.queued_s, row.ran_s, row.backoff_s),),
-        row.key,
+        kept_attempts=None,
+        given_key=row.key,
         recorded=True,
+        queued_s=row.queued_s,
+        ran_s=row.ran_s,
+        backoff_s=row.backoff_s,
     )
