@@ -17,7 +17,7 @@ import pytest
 from fanwise import open_run
 from fanwise.errors import SpecChanged, UsageError
 from fanwise.testing import MemoryJournal, virtual_time
-from tests.processes.support import alive, pids_in
+from tests.processes.support import alive, pids_in, run, timed_out
 
 from .running import World, output, statuses
 
@@ -309,8 +309,9 @@ async def test_8_retries_time_outs_and_caps(tmp_path: Path) -> None:
 
 def test_8_a_time_out_ends_the_whole_family(tmp_path: Path) -> None:
     line = "sleep 300 & echo $! > child; sleep 300 & echo $! >> child; wait"
-    steps = f"- {{id: slow, type: shell, timeout: 2, run: {line!r}}}"
-    ending = asyncio.run(World(tmp_path).run(steps))
+    steps = f"- {{id: slow, type: shell, timeout: 500, run: {line!r}}}"
+    running = World(tmp_path).run(steps)
+    ending = run(timed_out(running, 500, lambda: len(pids_in(tmp_path / "child")) == 2))
     assert ending.status == "failed"
     assert output(ending, "slow")["exit_code"] == -1
     started = pids_in(tmp_path / "child")

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from fanwise.workflow.views.end_text import Ending
+from tests.processes.support import run as run_jumping
+from tests.processes.support import timed_out
 
 from .running import World, output, statuses
 from .support import file_of, problems
@@ -154,14 +156,20 @@ def test_retry_and_time_out_are_those_of_each_command(tmp_path: Path) -> None:
       items: [a, b]
       retry: {times: 1, base: 0.01}
       command: [sh, -c, 'echo "$1" >> ran; mkdir "made$1" && exit 1; exit 0', sh]
-    - {id: late, type: map, items: [0, 60], timeout: 2, command: [sleep]}
+    - id: late
+      type: map
+      items: [0, 600]
+      max_concurrency: 1
+      timeout: 500
+      command: [sh, -c, 'touch "begun$1"; sleep "$1"', sh]
     """
-    ending = run(World(tmp_path), once)
+    running = World(tmp_path).run(once, INPUTS)
+    ending = run_jumping(timed_out(running, 500, (tmp_path / "begun600").exists))
     assert ran(tmp_path) == ["a", "a", "b", "b"]
     assert statuses(ending)["m"] == "completed"
     late = output(ending, "late")["results"]
     assert [each.get("timed_out", False) for each in late] == [False, True]
-    assert ending.facts["error"] == "timed out after 2 s, and was killed"
+    assert ending.facts["error"] == "timed out after 500 s, and was killed"
 
 
 def test_a_failure_may_be_a_result_like_others(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from fanwise.specs import read
 from fanwise.testing import ScriptedModel
 from fanwise.workspaces import Workspace, WorkspacePool
 from tests.plan.work.support import leaf, lives, make_repository
+from tests.processes.support import jump, run
 
 FILES = ("pkg/a.py", "pkg/b.py")
 PARTS = [{"goal": "first", "files": ["pkg/a.py"]}, {"goal": "second", "files": ["pkg/b.py"]}]
@@ -240,15 +241,16 @@ def test_parts_have_one_form(parts: Any, depth_left: int, why: str) -> None:
 
 def test_one_that_takes_too_long_is_ended(kind: Kind, pool: WorkspacePool) -> None:
     async def main() -> tuple[Any, str]:
-        reading = in_thread(kind.fifo.read_text)
-        both = await asyncio.gather(_unwrapped(pool, kind.hangs(), ask(timeout=0.5)), reading)
-        return both[0], both[1]
+        doing = asyncio.ensure_future(_unwrapped(pool, kind.hangs(), ask(timeout=500)))
+        told = await in_thread(kind.fifo.read_text)
+        jump(500)
+        return await doing, told
 
-    error, told = asyncio.run(main())
+    error, told = run(main())
 
     assert isinstance(error, WorkFailed)
     assert error.cut_off
-    assert "0.5 s" in error.reason
+    assert "500 s" in error.reason
     assert not lives(told)
 
 

@@ -21,6 +21,7 @@ from fanwise.plan.work.by_call import CallWorker, Work
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.workspaces import WorkspacePool
 from tests.plan.work.support import blob, do, done, how, leaf, lives, make_repository, names
+from tests.processes.support import run, timed_out
 from tests.workspaces.support import everything, git, write
 
 
@@ -170,24 +171,27 @@ def test_one_that_does_not_verify_is_repaired_and_one_that_fails_begins_anew(
 
 
 def test_one_that_was_cut_off_goes_on(repo: Path, tmp_path: Path) -> None:
-    first = "echo half >> pkg/a.py; sleep 600"
+    begun = tmp_path / "begun"
+    first = f"echo half >> pkg/a.py; touch {begun}; sleep 600"
     line = f'if [ "$FANWISE_PLAN_TRY" = 1 ]; then {first}; fi; echo whole >> pkg/a.py'
-    ended = do(repo, CommandWorker(line), leaf(), how(tmp_path, retry=1, timeout=0.5))
+    with WorkspacePool(repo, slots=1) as pool:
+        doing = done(pool, CommandWorker(line), leaf(), how(tmp_path, retry=1, timeout=500))
+        ended = run(timed_out(doing, 500, begun.exists))
 
     assert blob(repo, ended, "pkg/a.py").endswith("half\nwhole")
-    assert "longer than 0.5 s" in ended.tries[0].reason
+    assert "longer than 500 s" in ended.tries[0].reason
 
 
 def test_a_verification_that_takes_too_long_is_ended(repo: Path, tmp_path: Path) -> None:
-    error = given_up(
-        lambda: do(
-            repo, CommandWorker("echo x >> pkg/a.py"), leaf(),
-            how(tmp_path, timeout=0.5, verify="echo begun; sleep 600"),
-        )
-    )  # fmt: skip
+    begun = tmp_path / "begun"
+    verify = f"echo begun; touch {begun}; sleep 600"
+    with WorkspacePool(repo, slots=1) as pool:
+        settings = how(tmp_path, timeout=500, verify=verify, sandbox=False)
+        doing = done(pool, CommandWorker("echo x >> pkg/a.py"), leaf(), settings)
+        error = given_up(lambda: run(timed_out(doing, 500, begun.exists)))
 
     assert error.tries[0].stage == "verify"
-    assert "did not end within 0.5 s" in error.tries[0].reason
+    assert "did not end within 500 s" in error.tries[0].reason
     assert "begun" in error.tries[0].said
 
 
