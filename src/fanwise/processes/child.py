@@ -34,10 +34,7 @@ _LAST_WORDS = 4096  # of stderr: a program that lacks memory says so at its end
 class Child:
     """A running command. Whoever makes one calls `close`, whatever happens."""
 
-    def __init__(
-        self, command: Command, spill: Path | None, *, channel: int | None = None, helpers: int = 0
-    ) -> None:
-        """`channel`: a descriptor that it gets. `helpers`: processes of it that do not count."""
+    def __init__(self, command: Command, spill: Path | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[None] | None = None
         self._cancelled: asyncio.CancelledError | None = None
@@ -51,7 +48,7 @@ class Child:
         self._number = self._guard.announce()
         self.mark = self._guard.mark(self._number)
         try:
-            spawned = spawn(command, self.mark, self._cgroup, channel)
+            spawned = spawn(command, self.mark, self._cgroup)
         except BaseException:
             self._guard.over(self._number)
             self._leave_cgroup()
@@ -62,7 +59,7 @@ class Child:
         self._family = Family(self._process.pid, self.mark, sandboxed=spawned.sandboxed)
         self._watch: Watch | None = None
         if command.limits is not None and command.limits.watched:
-            helpers += HELPERS if self.sandboxed else 0
+            helpers = HELPERS if self.sandboxed else 0
             self._watch = Watch(command.limits, self._family, helpers, self._cgroup)
         self._collectors = [Collector(name, command.keep, spill) for name in ("stdout", "stderr")]
         ends = zip((spawned.stdout, spawned.stderr), self._collectors, strict=True)
@@ -79,18 +76,9 @@ class Child:
 
         True as well when there is no more to wait for: it is `broken`, or `exceeds` a limit.
         """
-        return await self.until(lambda: False, timeout)
-
-    async def until(self, done: Callable[[], bool], timeout: float | None) -> bool:
-        """Wait for something that whoever calls `wake` brings about, or for its own end."""
         return await self._until(
-            lambda: done() or self._exit.exited or self.broken or self._look(), timeout, watch=True
+            lambda: self._exit.exited or self.broken or self._look(), timeout, watch=True
         )
-
-    @property
-    def gone(self) -> bool:
-        """Whether the program has ended."""
-        return self._exit.exited
 
     @property
     def exceeds(self) -> Exceeded | None:

@@ -86,34 +86,12 @@ class Command:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def shell_line(
-        cls,
-        line: str,
-        *,
-        stdin: bytes | None = None,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        keep: int = KEEP,
-        check: bool = True,
-        spill: str | None = None,
-        inherit: Collection[str] | None = None,
-        limits: Limits | None = None,
-        sandbox: Sandbox | bool = False,
-    ) -> Command:
-        """Run `line` under /bin/sh; `{}` becomes one word, whatever the item contains."""
-        return cls(
-            line,
-            stdin=stdin,
-            cwd=cwd,
-            env=env,
-            shell=True,
-            keep=keep,
-            check=check,
-            spill=spill,
-            inherit=inherit,
-            limits=limits,
-            sandbox=sandbox,
-        )
+    def shell_line(cls, line: str, **options: Any) -> Command:
+        """Run `line` under /bin/sh; `{}` becomes one word, whatever the item contains.
+
+        `options` are those of `Command`: `Command(line, shell=True, …)` is the same.
+        """
+        return cls(line, shell=True, **options)
 
     def for_item(self, item: Text | os.PathLike[str]) -> Command:
         """Fill the placeholders; without any, the item becomes the last argument."""

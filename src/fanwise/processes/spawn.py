@@ -12,6 +12,7 @@ import errno
 import os
 import shutil
 import subprocess
+from typing import NamedTuple
 
 from fanwise.errors import CommandFailed
 from fanwise.processes.command import Command
@@ -24,39 +25,25 @@ from fanwise.processes.sandbox import inside
 _OUT_OF = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 
 
-class Spawned:
-    """A started child and the parent's ends of its pipes."""
+class Spawned(NamedTuple):
+    """A started child, and the parent's ends of its pipes."""
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        stdin: int | None,
-        stdout: int,
-        stderr: int,
-        *,
-        sandboxed: bool,
-    ) -> None:
-        self.process = process
-        self.sandboxed = sandboxed
-        self.stdin = stdin
-        self.stdout = stdout
-        self.stderr = stderr
+    process: subprocess.Popen[bytes]
+    stdin: int | None
+    stdout: int
+    stderr: int
+    sandboxed: bool
 
 
-def spawn(
-    command: Command, mark: str, cgroup: PidsCgroup | None = None, channel: int | None = None
-) -> Spawned:
-    """Start the command in a session and a process group of its own.
-
-    `channel`: a descriptor that it gets, under the same number.
-    """
+def spawn(command: Command, mark: str, cgroup: PidsCgroup | None) -> Spawned:
+    """Start the command in a session and a process group of its own."""
     try:
-        return _spawn(command, mark, cgroup, channel)
+        return _spawn(command, mark, cgroup)
     except OSError as error:
         raise _cannot_run(command, error) from error
 
 
-def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None, channel: int | None) -> Spawned:
+def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None) -> Spawned:
     argv, sandboxed = _wrapped(command, cgroup)
     env = environment(command, mark, sandboxed=sandboxed)
     if argv != command.exec_argv():
@@ -76,10 +63,9 @@ def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None, channel: int 
             cwd=command.cwd,
             env=env,
             start_new_session=True,
-            pass_fds=() if channel is None else (channel,),
         )
         ours.pop_all()
-        return Spawned(process, stdin, stdout, stderr, sandboxed=sandboxed)
+        return Spawned(process, stdin, stdout, stderr, sandboxed)
 
 
 def _wrapped(command: Command, cgroup: PidsCgroup | None) -> tuple[list[bytes], bool]:
