@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from fanwise.core.outcome import Outcome
 from fanwise.journal.port import RunRecord
 from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
-from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.propose.port import Unusable
+from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.views.results import Results
 
 
 def candidate(name: str = "a", **more: Any) -> Candidate:
@@ -51,8 +55,11 @@ def recorded(
     *,
     name: str = "src/pkg/find.py::find",
     noise: dict[str, Any] | None = None,
-    **more: Any,
-) -> RecordedRun:
+    waiting: Sequence[Candidate] = (),
+    unusable: Sequence[Unusable] = (),
+    failures: Mapping[str, str] | None = None,
+    profiles: Mapping[str, str] | None = None,
+) -> Results:
     """A run as the journal would have it."""
     data = {
         "target": "src/pkg/find.py::find",
@@ -71,12 +78,15 @@ def recorded(
         created_at=1_700_000_000.0,
         ended_at=1_700_000_321.5,
     )
-    given: dict[str, Any] = {
-        "run": run,
-        "verdicts": verdicts or [],
-        "waiting": [],
-        "failures": {},
-        "baseline": {} if noise is None else {"noise": noise},
-        "unusable": [],
-    }
-    return RecordedRun(**{**given, **more})
+    state = OptimizeState()
+    for place, each in enumerate(verdicts or []):
+        value = {"place": place, "verdict": msgspec.to_builtins(each)}
+        state.apply(f"verdict:{each.candidate.key}", Outcome(0, "done", value))
+    for candidate in waiting:
+        state.enter(candidate)
+    if noise is not None:
+        state.apply("baseline:noise", Outcome(0, "done", noise))
+    state.unusable += unusable
+    state.failures |= failures or {}
+    state.profiles |= profiles or {}
+    return Results(run, state)

@@ -9,7 +9,7 @@ import pytest
 
 from fanwise.errors import BadSpec, FanwiseError, UntestedOriginal
 from fanwise.journal.open import open_journal
-from fanwise.optimize.state.recorded_run import read_run
+from fanwise.optimize.state.run_state import read_run
 from fanwise.testing import ScriptedModel
 from tests.marks import slow
 from tests.optimize import project

@@ -16,7 +16,8 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.sync import sync_twin
 from fanwise.optimize.run.delivery import Delivery, DeliveryOptions, deliver
-from fanwise.optimize.run.execution import JudgedRun, execute
+from fanwise.optimize.run.execution import execute
+from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.system import KEY, RunnableOptimize
 from fanwise.optimize.verdict import Verdict
 from fanwise.optimize.views.text import table_lines
@@ -119,29 +120,31 @@ async def optimize(
     options = DeliveryOptions(apply, branch)
     made = await in_thread(RunnableOptimize, document, delivery=options)
 
-    async def body(run: Run) -> tuple[JudgedRun, Delivery]:
-        done = await execute(made.case, run)
-        return done, await deliver(made.case, done, options, run)
+    async def body(run: Run) -> tuple[OptimizeState, Delivery]:
+        state, base = await execute(made.case, run)
+        return state, await deliver(made.case, state, base, options, run)
 
     wanted = SystemRun.of(KEY, made, folder=made.folder)
     ended = await in_run(body, wanted, lambda found: found[0].counts, **where)
     return _result(*ended)
 
 
-def _result(found: tuple[JudgedRun, Delivery], run_id: str | None, stats: Stats) -> OptimizeResult:
-    done, delivery = found
+def _result(
+    found: tuple[OptimizeState, Delivery], run_id: str | None, stats: Stats
+) -> OptimizeResult:
+    state, delivery = found
     return OptimizeResult(
         run_id=run_id,
-        verdicts=done.verdicts,
+        verdicts=state.verdicts,
         winner=delivery.winner,
         patch=delivery.patch,
         applied=delivery.applied,
         commit=delivery.commit,
         problem=delivery.problem,
-        failures={**done.failures, **done.unproposed},
-        noise=done.baseline.get("noise"),
-        notes=done.notes,
-        short=done.counts.short,
+        failures={**state.unjudged, **state.unproposed},
+        noise=state.baseline.get("noise"),
+        notes=state.notes,
+        short=state.counts.short,
         stats=stats,
     )
 

@@ -21,8 +21,9 @@ from fanwise.optimize.run.execution import execute
 from fanwise.optimize.spec.command_line import fields_of
 from fanwise.optimize.spec.optimize_spec import OptimizeSpec
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec, resolve_spec
-from fanwise.optimize.state.recorded_run import read_run
+from fanwise.optimize.state.run_state import read_run
 from fanwise.optimize.views.preview import preview
+from fanwise.optimize.views.results import Results
 from fanwise.optimize.views.text import describe_run
 from fanwise.specs import Document, End, Runnable, check
 from fanwise.specs.system import Preview, Report
@@ -89,7 +90,8 @@ class RunnableOptimize:
 
     async def execute(self, run: Run) -> End:
         """Judge all candidates; the winner's patch is written, and applied if that was asked."""
-        return await end_of(self.case, await execute(self.case, run), self._delivery, run)
+        state, base = await execute(self.case, run)
+        return await end_of(self.case, state, base, self._delivery, run)
 
 
 class OptimizeSystem:
@@ -130,13 +132,13 @@ class OptimizeSystem:
         """A page with all that there is to see."""
         from fanwise.optimize.views.page import report  # only who reads one needs all of it
 
-        return report(read_run(journal, run))
+        return report(Results(run, read_run(journal, run)))
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
         """One row for each candidate."""
         from fanwise.optimize.views.rows import candidate_table
 
-        return candidate_table(read_run(journal, run))
+        return candidate_table(Results(run, read_run(journal, run)))
 
 
 SYSTEM = OptimizeSystem()

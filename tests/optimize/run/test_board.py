@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanwise.core.outcome import Outcome
 from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.static_checks import Finding
@@ -38,6 +40,14 @@ def digest_of(given: Candidate) -> str:
     return "shared" if given.content == "twin" else given.key
 
 
+def done(value: object) -> Outcome[object]:
+    return Outcome(0, "done", msgspec.to_builtins(value))
+
+
+def failed(error: Exception) -> Outcome[object]:
+    return Outcome(0, "failed", None, error)
+
+
 class World:
     """Does what items say, in an order that a random number decides."""
 
@@ -60,43 +70,36 @@ class World:
         return self
 
     def _perform(self, item: OptimizeItem) -> list[OptimizeItem]:
-        board = self.board
         if item.key in self.fails:
-            return board.fail(item, OSError("the disk is full"))
+            return self.board.take(item, failed(OSError("the disk is full")))
+        return self.board.take(item, done(self._value(item)))
+
+    def _value(self, item: OptimizeItem) -> object:
         if item.kind == "baseline":
-            return board.baseline_done(item)
+            return {}
         if item.kind == "propose":
-            return board.proposed(item, self._answers(item))
+            return {"candidates": self._answers(item)}
         if item.kind == "profile":
-            return board.profiled(item, "slow: line 3")
+            return "slow: line 3"
         assert item.candidate is not None
         if item.kind == "verdict":
-            assert item.verdict is not None
-            return board.judged(item, item.verdict)
+            return {"place": item.number, "verdict": item.verdict}
         fate = item.candidate.content
         if item.kind == "prepare":
             ok = fate != "unfit"
-            return board.prepared(
-                item,
-                PreparedCandidate(
-                    findings=(Finding(stage="apply", ok=ok, reason="" if ok else "line 3"),),
-                    digest=digest_of(item.candidate),
-                    original=fate == "original",
-                    source=f"source of {item.candidate.name}",
-                ),
+            return PreparedCandidate(
+                findings=(Finding(stage="apply", ok=ok, reason="" if ok else "line 3"),),
+                digest=digest_of(item.candidate),
+                original=fate == "original",
+                source=f"source of {item.candidate.name}",
             )
         assert self.known(*(f"baseline:{stage}" for stage in STAGES))
         if item.kind == "check":
-            return board.checked(
-                item, CheckResult(findings=(Finding(stage="test", ok=fate != "wrong", reason="2"),))
-            )
+            return CheckResult(findings=(Finding(stage="test", ok=fate != "wrong", reason="2"),))
         assert self.known("baseline:noise")
-        return board.measured(
-            item,
-            Speed(
-                ratio=2, low=1.9, high=2.1, decision=DECISIONS[fate], reason="", rounds=9,
-                baseline_s=2, candidate_s=1, spent_s=5,
-            ),
+        return Speed(
+            ratio=2, low=1.9, high=2.1, decision=DECISIONS[fate], reason="", rounds=9,
+            baseline_s=2, candidate_s=1, spent_s=5,
         )  # fmt: skip
 
     def known(self, *keys: str) -> bool:
@@ -105,8 +108,9 @@ class World:
     @property
     def verdicts(self) -> dict[str, tuple[str, str | None]]:
         found: dict[str, tuple[str, str | None]] = {}
-        for key, entry in self.board.entries.items():
-            assert entry.over
+        state = self.board.state
+        assert state.complete
+        for key, entry in state.entries.items():
             verdict = entry.verdict
             found[key] = ("failed", None) if verdict is None else (verdict.status, verdict.same_as)
         return found
@@ -135,7 +139,7 @@ def test_of_equal_ones_the_first_in_order_is_judged_and_the_others_share_its_ver
         assert world.verdicts["c1"] == ("accepted", None)
         assert world.verdicts["c3"] == world.verdicts["c4"] == ("same", "c1")
         assert "check:c3" not in world.done
-        shared = world.board.entries["c4"].verdict
+        shared = world.board.state.entries["c4"].verdict
         assert shared is not None
         assert shared.speed is not None
         assert "c1" in shared.reason
@@ -187,24 +191,25 @@ def test_equals_of_one_that_could_not_be_judged_could_not_be_judged_either() -> 
         "c1": ("failed", None),
         "c2": ("accepted", None),
     }
-    assert world.board.entries["c1"].error == "OSError: the disk is full"
+    state = world.board.state
+    assert state.error(state.entries["c1"]) == "OSError: the disk is full"
 
 
 def test_if_the_original_fails_nothing_is_judged() -> None:
     board = board_of(["accept"])
     (tests, prepare) = board.begin()
     error = ValueError("no tests ran")
-    assert board.fail(tests, error) == []
+    assert board.take(tests, failed(error)) == []
     assert board.fatal is error
     prepared = PreparedCandidate(findings=(Finding(stage="apply", ok=True),), digest="d")
-    assert board.prepared(prepare, prepared) == []
+    assert board.take(prepare, done(prepared)) == []
     assert board.over
 
 
 def test_candidates_that_are_alike_to_the_letter_are_told_apart() -> None:
     twice = [candidate("c", "accept"), candidate("c", "accept")]
     board = Board(twice, BoardOptions(baseline=STAGES))
-    assert list(board.entries) == ["c", "c-2"]
+    assert list(board.state.entries) == ["c", "c-2"]
 
 
 def answers(item: OptimizeItem) -> list[Candidate]:
@@ -226,7 +231,7 @@ def test_failures_are_repaired_and_accepted_ones_refined_as_often_as_asked(order
     line = [
         "p1", "p1+repaired", "p1+repaired+repaired", "p1+repaired+repaired+refined",
     ]  # fmt: skip
-    assert [name for name in board.entries if name.startswith("p1")] == line
+    assert [name for name in board.state.entries if name.startswith("p1")] == line
     assert world.verdicts["p1+repaired+repaired"] == ("accepted", None)
     # What is correct and not faster is no failure to repair; the refined one had its round.
     assert not {"repair:c0", "refine:c0", f"refine:{line[-1]}"} & set(world.done)
@@ -252,7 +257,7 @@ def test_a_proposal_that_does_not_come_is_told_and_nothing_waits_for_it() -> Non
     world = World(board_of(["accept"], proposals=1))
     world.fails = {"propose:0"}
     assert world.run().verdicts == {"c0": ("accepted", None)}
-    assert world.board.unproposed == [("propose:0", "OSError: the disk is full")]
+    assert world.board.state.unproposed == {"propose:0": "OSError: the disk is full"}
 
 
 @given(st.integers(), st.integers())

@@ -19,8 +19,8 @@ from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.run.drive import drive as run_board
 from fanwise.optimize.state.board import Board, BoardOptions
-from fanwise.optimize.state.item import FAN_OUT, CheckResult, OptimizeItem, PreparedCandidate
-from fanwise.optimize.state.recorded_run import claims, read_run
+from fanwise.optimize.state.item import CheckResult, OptimizeItem, PreparedCandidate
+from fanwise.optimize.state.run_state import read_state
 from fanwise.testing import run_virtual
 
 SECONDS = {"baseline": 1.0, "prepare": 0.1, "check": 2.0, "benchmark": 5.0, "propose": 40.0}
@@ -106,7 +106,7 @@ def drive(
 def test_six_that_all_pass_on_two_slots_are_all_measured() -> None:
     stages = Stages()
     board = drive(stages, many(6))
-    assert all(each.verdict is not None for each in board.entries.values())
+    assert all(each.verdict is not None for each in board.state.entries.values())
     assert len(stages.of("benchmark")) == 6
 
 
@@ -127,7 +127,7 @@ def test_benchmarks_go_on_while_proposals_are_awaited() -> None:
     asked = stages.of("propose")
     early = [each for each in stages.of("benchmark") if any(each.beside(one) for one in asked)]
     assert {each.item.candidate.name for each in early if each.item.candidate} >= {"c0", "c1"}
-    assert len(board.entries) == 5
+    assert len(board.state.entries) == 5
 
 
 def test_there_is_no_barrier_between_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,8 +154,8 @@ def test_an_error_of_a_stage_ends_that_candidate_only() -> None:
             return await super().__call__(item)
 
     board = drive(Broken(), many(3))
-    assert board.entries["c1"].error == "OSError: no space left on device"
-    assert [board.entries[key].verdict is None for key in ("c0", "c1", "c2")] == [
+    assert board.state.entries["c1"].error == "OSError: no space left on device"
+    assert [board.state.entries[key].verdict is None for key in ("c0", "c1", "c2")] == [
         False,
         True,
         False,
@@ -183,7 +183,8 @@ def journal(tmp_path: Path) -> Path:
 def durable(journal: Path, stages: Stages, given: Sequence[Candidate], **wanted: Any) -> Board:
     async def main() -> Board:
         async with open_run("r", journal=journal, kind="optimize", spec={"candidates": []}) as run:
-            claimed = claims(run.journal, "r") if run.journal is not None else {}
+            assert run.journal is not None
+            claimed = read_state(run.journal, "r", given).checked_for
             board = Board(given, BoardOptions(baseline=("tests",), **wanted), claimed)
             await run_board(board, stages, Caps(workspaces=2, cpu=Exclusive(2), propose=8), run)
             return board
@@ -214,7 +215,7 @@ def test_a_run_that_ended_anywhere_goes_on_without_repeating_what_had_ended(
     board = durable(journal, second, many(3), proposals=1)
     assert at in second.keys
     assert not set(first.keys) & set(second.keys)
-    statuses = [each.verdict.status for each in board.entries.values() if each.verdict]
+    statuses = [each.verdict.status for each in board.state.entries.values() if each.verdict]
     assert statuses == ["accepted", "accepted", "accepted", "same"]
     third = Stages(answers)
     assert durable(journal, third, many(3), proposals=1).over
@@ -229,12 +230,13 @@ def test_the_journal_tells_what_became_of_every_candidate(journal: Path) -> None
             return await super().__call__(item)
 
     answers: list[Candidate] = [candidate("p", content="c0", how="proposed")]
-    board = durable(journal, Broken(lambda _: answers), many(3), proposals=1)
+    given = [*many(3), candidate("equal", content="c2")]
+    live = durable(journal, Broken(lambda _: answers), given, proposals=1).state
     with closing(open_journal(journal, read_only=True)) as found:
-        recorded = read_run(found, found.run("r"))
-    expected = [each.verdict for each in board.entries.values() if each.verdict is not None]
-    assert recorded.verdicts == expected
+        recorded = read_state(found, "r", given)
     assert [each.candidate.name for each in recorded.verdicts] == ["c0", "c1", "p"]
     assert recorded.failures == {"benchmark:c2": "OSError: no space left on device"}
+    assert set(recorded.unjudged) == {"c2", "equal"}
     assert set(recorded.baseline) == {"tests", "noise"}
-    assert FAN_OUT == "optimize"
+    for name in ("verdicts", "waiting", "failures", "unjudged", "baseline", "counts", "complete"):
+        assert getattr(recorded, name) == getattr(live, name), name

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fanwise.optimize.benchmark.noise import Noise
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.compare import Difference
-from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.propose.port import Unusable
 from fanwise.optimize.verdict import Verdict
 from fanwise.optimize.views.candidates import candidate_rows, speed_scale
 from fanwise.optimize.views.markdown import code, escaped
@@ -32,7 +32,7 @@ NOISE = Noise(
 )  # fmt: skip
 
 
-def a_run() -> RecordedRun:
+def a_run() -> Results:
     """All kinds of verdicts, with a lineage of three."""
     return recorded(
         [
@@ -66,9 +66,7 @@ def a_run() -> RecordedRun:
         ],
         noise=msgspec.to_builtins(NOISE),
         waiting=[candidate("late", how="proposed")],
-        unusable=[
-            {"name": "proposal 9", "reason": "no code block", "answer": "I would rather not"}
-        ],
+        unusable=[Unusable(name="proposal 9", reason="no code block", answer="I would rather not")],
         failures={"propose:3": "the model was overloaded"},
         profiles={"original": "line 2: 99 %", "fast": "line 7: 50 %", "third": "not the winner's"},
     )
@@ -115,7 +113,7 @@ def test_a_parent_that_is_not_there_and_one_that_is_its_own_hide_nobody() -> Non
     assert sorted(row["name"] for row in rows) == ["a", "b", "orphan", "self"]
 
 
-def hostile() -> RecordedRun:
+def hostile() -> Results:
     found = verdict(
         EVIL,
         reason=EVIL,
@@ -125,7 +123,7 @@ def hostile() -> RecordedRun:
         seconds={EVIL: 1.0},
     )
     won = replace(verdict("x", 2.0, patch=EVIL), candidate=candidate(EVIL, how="given", key="w"))
-    told = [{"name": EVIL, "reason": EVIL, "answer": EVIL}]
+    told = [Unusable(name=EVIL, reason=EVIL, answer=EVIL)]
     return recorded([found, won], name=EVIL, unusable=told, failures={EVIL: EVIL})
 
 
@@ -195,14 +193,12 @@ def test_none_one_and_two_hundred_and_odd_ones_make_a_page(verdicts: list[Verdic
 
 def test_the_stages_of_a_candidate_are_bars_side_by_side() -> None:
     rows = candidate_rows(
-        Results(
-            recorded(
-                [
-                    verdict("a", seconds={"apply": 1.0, "test": 0.0, "benchmark": 3.0}),
-                    verdict("longest", seconds={"test": 8.0}),
-                    verdict("none"),
-                ]
-            )
+        recorded(
+            [
+                verdict("a", seconds={"apply": 1.0, "test": 0.0, "benchmark": 3.0}),
+                verdict("longest", seconds={"test": 8.0}),
+                verdict("none"),
+            ]
         )
     )
     places = [[(start, width) for start, width, _, _ in row.bars] for row in rows]
@@ -239,11 +235,11 @@ def test_the_document_is_plain_data_with_all_of_it() -> None:
     assert again["winner"] == "fast"
     assert again["counts"]["same"] == 2
     assert [each["candidate"]["name"] for each in again["candidates"]][:2] == ["fast", "first"]
-    assert msgspec.convert(again["candidates"], list[Verdict]) == a_run().verdicts
+    assert msgspec.convert(again["candidates"], list[Verdict]) == a_run().state.verdicts
 
 
 def test_a_spec_that_cannot_be_read_any_more_is_no_reason_to_show_nothing() -> None:
     found = a_run()
     for spec in ("null", "{}", '{"file": "x", "folder": "/", "data": {"optimize": {"new": 1}}}'):
-        made = report(replace(found, run=replace(found.run, spec=spec)))
+        made = report(Results(replace(found.run, spec=spec), found.state))
         assert "2.42 (2.31 to 2.55)" in made.html

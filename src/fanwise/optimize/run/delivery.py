@@ -12,8 +12,8 @@ from fanwise.errors import FanwiseError
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
-from fanwise.optimize.run.execution import JudgedRun
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
+from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import DIGITS, Verdict, winner
 from fanwise.optimize.views.text import failure_lines, speed_text, table_lines
 from fanwise.specs.system import End
@@ -48,35 +48,37 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was not applied."""
 
 
-async def end_of(case: ResolvedSpec, done: JudgedRun, options: DeliveryOptions, run: Run) -> End:
+async def end_of(
+    case: ResolvedSpec, state: OptimizeState, base: str, options: DeliveryOptions, run: Run
+) -> End:
     """Write what was asked for, and say what came of it. Exit code 1: there is no winner."""
-    delivery = await deliver(case, done, options, run)
+    delivery = await deliver(case, state, base, options, run)
     document = {
         "winner": None if delivery.winner is None else delivery.winner.candidate.key,
         "patch": delivery.patch,
         "applied": list(delivery.applied),
         "commit": delivery.commit,
-        "noise": done.baseline.get("noise"),
-        "candidates": msgspec.to_builtins(done.verdicts),
-        "failures": done.failures,
-        "unproposed": done.unproposed,
-        "unusable": msgspec.to_builtins(done.unusable),
+        "noise": state.baseline.get("noise"),
+        "candidates": msgspec.to_builtins(state.verdicts),
+        "failures": state.unjudged,
+        "unproposed": state.unproposed,
+        "unusable": msgspec.to_builtins(state.unusable),
     }
-    bad = delivery.winner is None or bool(delivery.problem or done.failures or done.unproposed)
-    output = [*table_lines(done.verdicts), *_winner_lines(delivery, options)]
-    notes = _notes(done, delivery)
-    failed = [f"{name}: {why}" for name, why in {**done.failures, **done.unproposed}.items()]
-    return End(document, output, notes, 1 if bad else 0, done.counts, failures=failed)
+    bad = delivery.winner is None or bool(delivery.problem or state.unjudged or state.unproposed)
+    output = [*table_lines(state.verdicts), *_winner_lines(delivery, options)]
+    notes = _notes(state, delivery)
+    failed = [f"{name}: {why}" for name, why in {**state.unjudged, **state.unproposed}.items()]
+    return End(document, output, notes, 1 if bad else 0, state.counts, failures=failed)
 
 
 async def deliver(
-    case: ResolvedSpec, done: JudgedRun, options: DeliveryOptions, run: Run
+    case: ResolvedSpec, state: OptimizeState, base: str, options: DeliveryOptions, run: Run
 ) -> Delivery:
     """Write the winner's patch file; change the work tree or make a branch if that was asked.
 
     A run that is being halted has no winner: others may have been better.
     """
-    best = winner(done.verdicts)
+    best = winner(state.verdicts)
     if best is None or run.halting is not None:
         return Delivery()
     folder = kept_files(run)
@@ -87,10 +89,10 @@ async def deliver(
         await in_thread(write_patch, patch, best.patch)
     try:
         if options.apply:
-            applied = await in_thread(apply_to_tree, case.repo, best.patch, done.base)
+            applied = await in_thread(apply_to_tree, case.repo, best.patch, base)
         if options.branch is not None:
             message = message_of(best, "" if case.target is None else case.target.text())
-            made = (case.repo, best.patch, done.base, options.branch, message)
+            made = (case.repo, best.patch, base, options.branch, message)
             commit = await in_thread(commit_on_branch, *made)
     except FanwiseError as error:
         problem = str(error)
@@ -121,15 +123,15 @@ def _winner_lines(delivery: Delivery, options: DeliveryOptions) -> list[str]:
     return lines
 
 
-def _notes(done: JudgedRun, delivery: Delivery) -> list[str]:
-    notes = list(done.notes)
-    notes += failure_lines(done.failures, "candidates could not be judged")
-    notes += failure_lines(done.unproposed, "proposals did not come")
-    unusable: dict[str, Any] = {each.name: each.reason for each in done.unusable}
+def _notes(state: OptimizeState, delivery: Delivery) -> list[str]:
+    notes = list(state.notes)
+    notes += failure_lines(state.unjudged, "candidates could not be judged")
+    notes += failure_lines(state.unproposed, "proposals did not come")
+    unusable: dict[str, Any] = {each.name: each.reason for each in state.unusable}
     notes += failure_lines(unusable, "answers were no candidates")
     if delivery.problem:
         notes.append(f"the winner was not applied: {delivery.problem}")
-    if delivery.winner is None and done.complete:
+    if delivery.winner is None and state.complete:
         notes.append("none was proven faster")
     return notes
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from fanwise.core.caps import Caps
-from fanwise.core.counts import Counts
 from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
@@ -16,15 +12,13 @@ from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import ledger_here, path_here
 from fanwise.kernel.workspaces import open_workspaces
-from fanwise.optimize.propose.port import Unusable
 from fanwise.optimize.run.drive import drive
 from fanwise.optimize.run.item_work import ItemWork
 from fanwise.optimize.run.workbench import Workbench
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state.board import Board, board_options
 from fanwise.optimize.state.item import FAN_OUT
-from fanwise.optimize.state.recorded_run import claims
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.state.run_state import OptimizeState, read_state
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.source import Start, start_of
 
@@ -32,26 +26,8 @@ FOR_THE_ORIGINAL = 1
 """Workspaces beside those of candidates."""
 
 
-class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdicts of an execution, and what could not be judged."""
-
-    verdicts: list[Verdict]
-    """In the order of the candidates; those that were not judged are missing."""
-    failures: dict[str, str]
-    """Candidates that could not be judged, by name, and why."""
-    unproposed: dict[str, str]
-    unusable: Sequence[Unusable]
-    baseline: Mapping[str, Any]
-    base: str
-    """The commit that all started from."""
-    notes: Sequence[str]
-    complete: bool
-    """Every candidate was judged, or could not be."""
-    counts: Counts
-
-
-async def execute(case: ResolvedSpec, run: Run) -> JudgedRun:
-    """Judge all candidates, and what is proposed."""
+async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:
+    """Judge all candidates, and what is proposed. Also returns the commit that all start from."""
     start = await _start(case, run)
     spec = case.spec
     async with (
@@ -66,7 +42,7 @@ async def execute(case: ResolvedSpec, run: Run) -> JudgedRun:
     ):
         await in_thread(_check_start, pool, start)
         slots = len(pool) - FOR_THE_ORIGINAL
-        board = Board(case.given, board_options(case), _claims(run))
+        board = Board(case.given, board_options(case), _claims(case, run))
         async with Workbench(case, pool, folder) as workbench:
             work = ItemWork(case, workbench)
             await in_thread(work.original.load)
@@ -75,7 +51,7 @@ async def execute(case: ResolvedSpec, run: Run) -> JudgedRun:
             await drive(board, work.perform, caps, run, learn=work.learn, kept=work.kept)
     if board.fatal is not None:
         raise board.fatal
-    return _executed(board, work, start)
+    return board.state, start.commit
 
 
 async def _start(case: ResolvedSpec, run: Run) -> Start:
@@ -101,22 +77,7 @@ def _check_start(pool: WorkspacePool, start: Start) -> None:
         )
 
 
-def _claims(run: Run) -> dict[str, str]:
+def _claims(case: ResolvedSpec, run: Run) -> dict[str, str]:
     if run.journal is None or not run.resumed:
         return {}
-    return claims(run.journal, run.id, path_here(FAN_OUT, run))
-
-
-def _executed(board: Board, work: ItemWork, start: Start) -> JudgedRun:
-    entries = list(board.entries.values())
-    return JudgedRun(
-        verdicts=[each.verdict for each in entries if each.verdict is not None],
-        failures={each.candidate.name: each.error for each in entries if each.error is not None},
-        unproposed=dict(board.unproposed),
-        unusable=work.unusable,
-        baseline=work.original.known,
-        base=start.commit,
-        notes=work.notes,
-        complete=all(each.over for each in entries),
-        counts=board.count(),
-    )
+    return read_state(run.journal, run.id, case.given, path_here(FAN_OUT, run)).checked_for

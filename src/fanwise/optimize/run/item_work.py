@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from fanwise.optimize.propose.port import Ask, Feedback, Proposals, Unusable
+from fanwise.optimize.propose.port import Ask, Feedback, Proposals
 from fanwise.optimize.run.original import Original
 from fanwise.optimize.run.trial import Trial, source_of
 from fanwise.optimize.run.workbench import Workbench
@@ -22,25 +21,16 @@ class ItemWork:
         self._case = case
         self._workbench = workbench
         self.original = Original(workbench)
-        self.unusable: list[Unusable] = []
-        """Answers that were no candidates."""
         self._trial = Trial(workbench, self.original)
 
     def learn(self, item: OptimizeItem, value: Any) -> None:
         """What an item gave, now or in an earlier execution."""
         if item.kind == "baseline":
             self.original.learn(item.stage, value)
-        elif item.kind == "propose":
-            self.unusable += msgspec.convert(value, Proposals).unusable
 
     def kept(self, item: OptimizeItem, value: Any) -> bool:
         """Whether the files that belong to what was recorded are there."""
         return item.kind != "baseline" or self.original.kept(item, value)
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """For the person: what limits how far the verdicts can be trusted."""
-        return self.original.notes
 
     async def perform(self, item: OptimizeItem) -> Any:
         """Perform one item."""
@@ -72,7 +62,7 @@ class ItemWork:
             target="" if target is None else target.text(),
             source=source_of(self._workbench.original, target),
             file="" if target is None else target.read(self._workbench.original.root).text,
-            profile=str(self.original.known.get("profile", "")),
+            profile=self.original.line_profile,
             n=max(1, propose.n),
         )
         return await self._case.proposer.propose(ask)

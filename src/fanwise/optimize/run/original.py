@@ -42,22 +42,9 @@ class Original:
         self._workbench = workbench
         self.tests: TestReport | None = None
         self.behaviour: Baseline | None = None
-        self.noise: Noise | None = None
-        self.known: dict[str, Any] = {}
-        """What each stage gave, as plain data."""
+        self.line_profile = ""
         self._stored: tuple[str, Baseline] | None = None
         """What the file has, with its digest."""
-
-    @property
-    def notes(self) -> list[str]:
-        """What a person should know of it."""
-        found = [] if self.behaviour is None else list(self.behaviour.notes)
-        if self.tests is not None:
-            found += _test_notes(self.tests)
-        if self.noise is not None:
-            found.append(f"the original beside itself differs by {self.noise.spread:.1%}: noise")
-            found += self.noise.warnings
-        return found
 
     async def perform(self, item: OptimizeItem) -> Any:
         """One stage."""
@@ -71,13 +58,12 @@ class Original:
 
     def learn(self, stage: str, value: Any) -> None:
         """A stage has ended, now or in an earlier execution."""
-        self.known[stage] = value
         if stage == "tests":
             self.tests = msgspec.convert(value, TestReport)
         elif stage == "recording":
             self.behaviour = self._read(value)
-        elif stage == "noise":
-            self.noise = msgspec.convert(value, Noise)
+        elif stage == "profile":
+            self.line_profile = value
 
     def kept(self, item: OptimizeItem, value: Any) -> bool:
         """Whether the files of what was recorded are there, as they were."""
@@ -173,12 +159,3 @@ class Original:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _test_notes(report: TestReport) -> list[str]:
-    found = []
-    if report.tests is None:
-        found.append("the test command tells no tests, only its exit code is compared")
-    if report.left_out:
-        found.append(f"{len(report.left_out)} tests are left out: they do not come out the same")
-    return found

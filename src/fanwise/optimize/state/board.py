@@ -17,22 +17,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from fanwise.core.counts import Counts, many
+from fanwise.core.counts import Counts
 from fanwise.core.outcome import Outcome
-from fanwise.errors import one_line, refused_by_budget
 from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state import judging
-from fanwise.optimize.state.item import (
-    CheckResult,
-    Kind,
-    OptimizeItem,
-    PreparedCandidate,
-    ProposalResult,
-)
+from fanwise.optimize.state.item import Kind, OptimizeItem, PreparedCandidate
+from fanwise.optimize.state.run_state import CandidateState, OptimizeState
 from fanwise.optimize.verdict import Verdict
 
 
@@ -63,26 +56,6 @@ def board_options(resolved: ResolvedSpec) -> BoardOptions:
     )
 
 
-class CandidateProgress:
-    """A candidate, and how far it is."""
-
-    def __init__(self, candidate: Candidate, place: int) -> None:
-        self.candidate = candidate
-        self.place = place
-        self.prepared: PreparedCandidate | None = None
-        self.checked: CheckResult | None = None
-        self.verdict: Verdict | None = None
-        self.error: str | None = None
-        """It could not be judged."""
-        self.followers: list[CandidateProgress] = []
-        """Those that share its verdict."""
-
-    @property
-    def over(self) -> bool:
-        """Whether there is nothing more to know of it."""
-        return self.verdict is not None or self.error is not None
-
-
 class Board:
     """`begin`, then `take` the outcome of each item that it gave, until it is `over`.
 
@@ -97,20 +70,14 @@ class Board:
     ) -> None:
         self._wanted = wanted
         self._claimed = dict(claimed or {})
-        self.entries: dict[str, CandidateProgress] = {}
-        """By key, in the order in which they came."""
-        self._given = [self._enter(candidate) for candidate in given]
-        self._unsorted: deque[CandidateProgress] = deque(self._given)
+        self.state = OptimizeState(given)
+        self._unsorted: deque[CandidateState] = deque(self.state.entries.values())
         """Not yet compared with those before them."""
-        self._strangers: dict[str, list[CandidateProgress]] = {}
-        """They share the verdict of one that has not come yet."""
+        self._followers: dict[str, list[CandidateState]] = {}
+        """They share the verdict of another one, by its key; it may not have come yet."""
         self._stages = deque([*wanted.baseline, wanted.noise])
-        self._held: dict[Kind, list[CandidateProgress]] = {"check": [], "benchmark": []}
+        self._held: dict[Kind, list[CandidateState]] = {"check": [], "benchmark": []}
         self._open: set[str] = set()
-        self.unproposed: list[tuple[str, str]] = []
-        """Proposals that did not come, and why."""
-        self.unaffordable = 0
-        """Of the failures, those for which the budget had no room."""
         self.fatal: BaseException | None = None
         """What is wrong with the original: then nothing can be judged."""
 
@@ -121,21 +88,14 @@ class Board:
 
     def count(self) -> Counts:
         """How many candidates were judged, and why not all of them."""
-        entries = self.entries.values()
-        done = sum(each.verdict is not None for each in entries)
-        failed = sum(each.error is not None for each in entries)
-        if not self.unaffordable:
-            return Counts("candidate", done, failed, len(entries))
-        halted = f"the budget is used up: {many(self.unaffordable, 'stage')} not run"
-        go_on = "raise the budget, and start a new run"
-        return Counts("candidate", done, failed, len(entries), halted, go_on)
+        return self.state.counts
 
     def begin(self) -> list[OptimizeItem]:
         """What can be done at once."""
         return self._out(
             [
                 *self._next_stage(),
-                *(_item("prepare", entry) for entry in self._given),
+                *(_item("prepare", entry) for entry in self.state.entries.values()),
                 *(
                     OptimizeItem(kind="propose", key=f"propose:{number}", number=number)
                     for number in range(self._wanted.proposals)
@@ -143,86 +103,51 @@ class Board:
             ]
         )
 
-    # -- what comes back ------------------------------------------------------------------------
-
     def take(self, item: OptimizeItem, outcome: Outcome[Any]) -> list[OptimizeItem]:
         """What follows from an outcome, new or recorded."""
-        if outcome.error is not None:
-            return self.fail(item, outcome.error)
-        value = outcome.unwrap()
-        match item.kind:
-            case "baseline":
-                return self.baseline_done(item)
-            case "prepare":
-                return self.prepared(item, msgspec.convert(value, PreparedCandidate))
-            case "check":
-                return self.checked(item, msgspec.convert(value, CheckResult))
-            case "benchmark":
-                return self.measured(item, msgspec.convert(value, Speed))
-            case "profile":
-                return self.profiled(item, value)
-            case "propose":
-                return self.proposed(item, msgspec.convert(value, ProposalResult).candidates)
-            case "verdict":
-                return self.judged(item, msgspec.convert(value["verdict"], Verdict))
-
-    def baseline_done(self, item: OptimizeItem) -> list[OptimizeItem]:
-        """A stage of the original has ended; the next one, and what waited for this one."""
         self._open.discard(item.key)
+        known = len(self.state.entries)
+        self.state.apply(item.key, outcome)
+        if outcome.error is not None and item.kind == "baseline":
+            self.fatal = outcome.error
+            return []
+        if outcome.error is not None:
+            return self._out(self._sort())
+        if item.kind == "baseline":
+            return self._out(self._after_baseline(item.stage))
+        if item.kind == "propose":
+            fresh = list(self.state.entries.values())[known:]
+            self._unsorted.extend(fresh)
+            return self._out([_item("prepare", entry) for entry in fresh])
+        assert item.candidate is not None
+        return self._out(self._next(item, self.state.entries[item.candidate.key], outcome.value))
+
+    def _next(self, item: OptimizeItem, entry: CandidateState, value: Any) -> list[OptimizeItem]:
+        """What follows for a candidate after one of its stages."""
+        match item.kind:
+            case "prepare":
+                return self._sort()
+            case "check":
+                assert entry.checked is not None
+                if entry.checked.findings and not entry.checked.findings[-1].ok:
+                    return [_judge(entry)]
+                return self._enter_stage("benchmark", entry)
+            case "benchmark":
+                return [_judge(entry, msgspec.convert(value, Speed))]
+            case "profile":
+                return self._refine(entry, value)
+            case _:
+                same = self._followers.pop(entry.candidate.key, ())
+                return [*(_shared(each, entry) for each in same), *self._children(entry)]
+
+    def _after_baseline(self, stage: str) -> list[OptimizeItem]:
+        """The next stage of the original, and what waited for this one."""
         freed: list[OptimizeItem] = []
-        if item.stage == self._wanted.noise:
+        if stage == self._wanted.noise:
             freed = [_item("benchmark", entry) for entry in self._let_go("benchmark")]
         elif self._stages and self._stages[0] == self._wanted.noise:
             freed = [_item("check", entry) for entry in self._let_go("check")]
-        return self._out([*self._next_stage(), *freed])
-
-    def prepared(self, item: OptimizeItem, found: PreparedCandidate) -> list[OptimizeItem]:
-        """It was placed, or could not be."""
-        self._of(item).prepared = found
-        return self._out(self._sort())
-
-    def checked(self, item: OptimizeItem, found: CheckResult) -> list[OptimizeItem]:
-        """It does what the original does, or not."""
-        entry = self._of(item)
-        entry.checked = found
-        if found.findings and not found.findings[-1].ok:
-            return self._out([self._judge(entry)])
-        return self._out(self._enter_stage("benchmark", entry))
-
-    def measured(self, item: OptimizeItem, speed: Speed) -> list[OptimizeItem]:
-        """It is faster, or not."""
-        return self._out([self._judge(self._of(item), speed)])
-
-    def judged(self, item: OptimizeItem, verdict: Verdict) -> list[OptimizeItem]:
-        """Its verdict is on disk."""
-        entry = self._of(item)
-        entry.verdict = verdict
-        same = [self._shared(each, entry) for each in self._followers(entry)]
-        return self._out([*same, *self._children(entry)])
-
-    def profiled(self, item: OptimizeItem, profile: str) -> list[OptimizeItem]:
-        """Where its time goes."""
-        return self._out(self._refine(self._of(item), profile))
-
-    def proposed(self, item: OptimizeItem, candidates: Iterable[Candidate]) -> list[OptimizeItem]:
-        """More candidates."""
-        self._open.discard(item.key)
-        fresh = [self._enter(candidate) for candidate in candidates]
-        self._unsorted.extend(fresh)
-        return self._out([_item("prepare", entry) for entry in fresh])
-
-    def fail(self, item: OptimizeItem, error: BaseException) -> list[OptimizeItem]:
-        """The stage failed for reasons outside the candidate."""
-        self._open.discard(item.key)
-        if item.kind == "baseline":
-            self.fatal = error
-            return []
-        reason = one_line(error)
-        self.unaffordable += refused_by_budget(error)
-        if item.candidate is None or item.kind in ("propose", "profile"):
-            self.unproposed.append((item.key, reason))
-            return self._out([])
-        return self._out(self._give_up(self.entries[item.candidate.key], reason))
+        return [*self._next_stage(), *freed]
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -231,20 +156,6 @@ class Board:
             items = self._promote()
         self._open.update(item.key for item in items)
         return items
-
-    def _of(self, item: OptimizeItem) -> CandidateProgress:
-        self._open.discard(item.key)
-        assert item.candidate is not None
-        return self.entries[item.candidate.key]
-
-    def _enter(self, candidate: Candidate) -> CandidateProgress:
-        """Two that are alike to the letter are two: each has its row in the report."""
-        key, copy = candidate.key, 2
-        while key in self.entries:
-            key, copy = f"{candidate.key}-{copy}", copy + 1
-        entry = CandidateProgress(replace(candidate, key=key), len(self.entries))
-        self.entries[key] = entry
-        return entry
 
     def _next_stage(self) -> list[OptimizeItem]:
         if not self._stages:
@@ -257,13 +168,13 @@ class Board:
         left = len(self._stages) + sum(key.startswith("baseline:") for key in self._open)
         return left == 0 or (kind == "check" and left == 1)
 
-    def _enter_stage(self, kind: Kind, entry: CandidateProgress) -> list[OptimizeItem]:
+    def _enter_stage(self, kind: Kind, entry: CandidateState) -> list[OptimizeItem]:
         if self._is_open(kind):
             return [_item(kind, entry)]
         self._held[kind].append(entry)
         return []
 
-    def _let_go(self, kind: Kind) -> list[CandidateProgress]:
+    def _let_go(self, kind: Kind) -> list[CandidateState]:
         held, self._held[kind] = self._held[kind], []
         return held
 
@@ -279,62 +190,33 @@ class Board:
                 items += self._place(entry, entry.prepared)
         return items
 
-    def _place(self, entry: CandidateProgress, found: PreparedCandidate) -> list[OptimizeItem]:
+    def _place(self, entry: CandidateState, found: PreparedCandidate) -> list[OptimizeItem]:
         unfit = any(not each.ok for each in found.findings)
         if unfit or found.original:
-            return [self._judge(entry)]
+            return [_judge(entry)]
         first = self._claimed.setdefault(found.digest, entry.candidate.key)
         if first == entry.candidate.key:
             return self._enter_stage("check", entry)
-        other = self.entries.get(first)
-        if other is None:
-            self._strangers.setdefault(first, []).append(entry)
-            return []
-        if other.error is not None:
-            return self._give_up(entry, other.error)
-        if other.verdict is not None:
-            return [self._shared(entry, other)]
-        other.followers.append(entry)
+        other = self.state.entries.get(first)
+        if other is not None and other.verdict is not None:
+            return [_shared(entry, other)]
+        self._followers.setdefault(first, []).append(entry)
         return []
 
-    def _followers(self, entry: CandidateProgress) -> list[CandidateProgress]:
-        found = [*entry.followers, *self._strangers.pop(entry.candidate.key, ())]
-        entry.followers = []
-        return found
-
     def _promote(self) -> list[OptimizeItem]:
-        """Those whose like never came, though an earlier execution had it: the first is judged."""
+        """Those whose equal never came, though an earlier execution had it: the first is judged."""
         items: list[OptimizeItem] = []
-        for waiting in list(self._strangers.values()):
-            first = waiting[0]
+        for key in [key for key in self._followers if key not in self.state.entries]:
+            first, *others = self._followers.pop(key)
             assert first.prepared is not None
             self._claimed[first.prepared.digest] = first.candidate.key
-            first.followers += waiting[1:]
+            self._followers[first.candidate.key] = others
             items += self._enter_stage("check", first)
-        self._strangers.clear()
         return items
-
-    def _give_up(self, entry: CandidateProgress, error: str) -> list[OptimizeItem]:
-        entry.error = error
-        items = self._sort()
-        for each in self._followers(entry):
-            items += self._give_up(each, error)
-        return items
-
-    def _judge(self, entry: CandidateProgress, speed: Speed | None = None) -> OptimizeItem:
-        assert entry.prepared is not None
-        found = judging.verdict_of(entry.candidate, entry.prepared, entry.checked, speed)
-        return _verdict(entry, found)
-
-    def _shared(self, entry: CandidateProgress, other: CandidateProgress) -> OptimizeItem:
-        assert entry.prepared is not None
-        assert other.verdict is not None
-        found = judging.shared_verdict(entry.candidate, entry.prepared, other.verdict)
-        return _verdict(entry, found)
 
     # -- the next round -------------------------------------------------------------------------
 
-    def _children(self, entry: CandidateProgress) -> list[OptimizeItem]:
+    def _children(self, entry: CandidateState) -> list[OptimizeItem]:
         verdict = entry.verdict
         assert verdict is not None
         if verdict.status == "accepted":
@@ -344,21 +226,21 @@ class Board:
             return [self._propose("repair", entry)]
         return []
 
-    def _refine(self, entry: CandidateProgress, profile: str = "") -> list[OptimizeItem]:
+    def _refine(self, entry: CandidateState, profile: str = "") -> list[OptimizeItem]:
         if self._count(entry, "refined") >= self._wanted.refine:
             return []
         return [self._propose("refine", entry, profile)]
 
-    def _count(self, entry: CandidateProgress, how: str) -> int:
+    def _count(self, entry: CandidateState, how: str) -> int:
         """How often it, or one that it was made from, came to be in this way."""
         found = 0
-        at: CandidateProgress | None = entry
+        at: CandidateState | None = entry
         while at is not None:
             found += at.candidate.how == how
-            at = self.entries.get(at.candidate.parent or "")
+            at = self.state.entries.get(at.candidate.parent or "")
         return found
 
-    def _propose(self, how: str, entry: CandidateProgress, profile: str = "") -> OptimizeItem:
+    def _propose(self, how: str, entry: CandidateState, profile: str = "") -> OptimizeItem:
         return OptimizeItem(
             kind="propose",
             key=f"{how}:{entry.candidate.key}",
@@ -369,11 +251,24 @@ class Board:
         )
 
 
-def _item(kind: Kind, entry: CandidateProgress) -> OptimizeItem:
+def _item(kind: Kind, entry: CandidateState) -> OptimizeItem:
     return OptimizeItem(kind=kind, key=f"{kind}:{entry.candidate.key}", candidate=entry.candidate)
 
 
-def _verdict(entry: CandidateProgress, verdict: Verdict) -> OptimizeItem:
+def _judge(entry: CandidateState, speed: Speed | None = None) -> OptimizeItem:
+    assert entry.prepared is not None
+    found = judging.verdict_of(entry.candidate, entry.prepared, entry.checked, speed)
+    return _verdict(entry, found)
+
+
+def _shared(entry: CandidateState, other: CandidateState) -> OptimizeItem:
+    assert entry.prepared is not None
+    assert other.verdict is not None
+    found = judging.shared_verdict(entry.candidate, entry.prepared, other.verdict)
+    return _verdict(entry, found)
+
+
+def _verdict(entry: CandidateState, verdict: Verdict) -> OptimizeItem:
     return OptimizeItem(
         kind="verdict",
         key=f"verdict:{entry.candidate.key}",

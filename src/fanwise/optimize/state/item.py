@@ -60,9 +60,3 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 def seconds_of(findings: tuple[Finding, ...]) -> Mapping[str, float]:
     """By stage."""
     return {each.stage: each.seconds for each in findings}
-
-
-class ProposalResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of an ask: the part that the board needs."""
-
-    candidates: tuple[Candidate, ...] = ()

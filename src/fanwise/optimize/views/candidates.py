@@ -117,7 +117,7 @@ def speed_scale(speeds: Sequence[Speed], wanted: float) -> Scale:
 
 def _reason(results: Results, candidate: Candidate, verdict: Verdict | None) -> str:
     if verdict is None:
-        return results.found.failures.get(f"check:{candidate.key}", reason(None))
+        return results.state.error(results.state.entries[candidate.key]) or reason(None)
     if verdict.status == "same":
         return f"the same as {results.name(verdict.same_as)}"
     return cut(reason(verdict), MOST_REASON)

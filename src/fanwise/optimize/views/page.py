@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fanwise.optimize.state.recorded_run import RecordedRun
 from fanwise.optimize.verdict import ORIGINAL
 from fanwise.optimize.views.candidates import candidate_rows, legend, speed_scale
 from fanwise.optimize.views.markdown import markdown_lines
@@ -18,16 +17,19 @@ from fanwise.view.html import Section, Templates, Tile
 OTHERS = ("rejected", "undecided", "same", WAITING)
 
 
-def report(found: RecordedRun) -> Report:
+def report(results: Results) -> Report:
     """As the journal has it now; the run may still be going on."""
-    results = Results(found)
     accept = results.accept
     accepted = f"at least {accept.speedup:.3g} times as fast"
     accepted += f", with {100 * accept.confidence:.3g} % confidence"
     templates = Templates(
-        "fanwise.optimize.views", found=found, accept=accept, accepted=accepted, reason_line=reason
+        "fanwise.optimize.views",
+        results=results,
+        accept=accept,
+        accepted=accepted,
+        reason_line=reason,
     )
-    html = templates.report(found.run, _tiles(results), _sections(templates, results))
+    html = templates.report(results.run, _tiles(results), _sections(templates, results))
     return Report(html, markdown_lines(results), document_of(results))
 
 
@@ -43,10 +45,10 @@ def _tiles(results: Results) -> Iterator[Tile]:
     yield Tile("accepted", f"{counts['accepted']:,}", ", ".join(others))
     if results.noise is not None:
         yield _noise(results.noise.get("spread"), results.noise.get("pairs"))
-    if results.found.unusable:
-        yield Tile("unusable answers", f"{len(results.found.unusable):,}", bad=True)
-    if results.found.failures:
-        yield Tile("failures", f"{len(results.found.failures):,}", bad=True)
+    if results.state.unusable:
+        yield Tile("unusable answers", f"{len(results.state.unusable):,}", bad=True)
+    if results.state.failures:
+        yield Tile("failures", f"{len(results.state.failures):,}", bad=True)
     spent = sum(sum(results.seconds(each.candidate).values()) for each in results.rows)
     if spent:
         yield Tile("time of all stages", duration_text(spent), "one after another")
@@ -61,7 +63,7 @@ def _noise(spread: object, pairs: object) -> Tile:
 
 
 def _sections(templates: Templates, results: Results) -> Iterator[Section]:
-    section, found = templates.section, results.found
+    section, found = templates.section, results.state
     speeds = [each.speed for each in found.verdicts if each.speed is not None]
     scale = speed_scale(speeds, results.accept.speedup) if speeds else None
     rows = candidate_rows(results)
@@ -78,7 +80,7 @@ def _sections(templates: Templates, results: Results) -> Iterator[Section]:
 
 
 def _winner(templates: Templates, results: Results) -> Section:
-    best, known = results.winner, results.found.profiles
+    best, known = results.winner, results.state.profiles
     profiles = []
     if best is not None:
         named = (("the original", ORIGINAL), ("the winner", best.candidate.key))

@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from fanwise.errors import BadSpec
+from fanwise.journal.codec import JSON
+from fanwise.journal.port import RunRecord
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.spec.optimize_spec import AcceptSpec, OptimizeSpec
-from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import ORIGINAL, Verdict, winner
 from fanwise.specs import Document, check
 
@@ -65,17 +67,17 @@ STAGES = ("apply", "compile", "test", "differential", "benchmark")
 class Results:
     """All of it; every part is made once."""
 
-    def __init__(self, found: RecordedRun) -> None:
-        self.found = found
-        self.run = found.run
-        self.verdicts = {each.candidate.key: each for each in found.verdicts}
-        self.winner = winner(found.verdicts)
+    def __init__(self, run: RunRecord, state: OptimizeState) -> None:
+        self.run = run
+        self.state = state
+        self.verdicts = {each.candidate.key: each for each in state.verdicts}
+        self.winner = winner(state.verdicts)
 
     @cached_property
     def rows(self) -> list[LineageRow]:
         """Every candidate, judged or not, below the one that it was made from."""
-        judged = [each.candidate for each in self.found.verdicts]
-        return lineage([*judged, *self.found.waiting])
+        judged = [each.candidate for each in self.state.verdicts]
+        return lineage([*judged, *self.state.waiting])
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -86,7 +88,7 @@ class Results:
     def spec(self) -> OptimizeSpec | None:
         """What was asked for; None: it was written by another version, and cannot be read."""
         try:
-            document = Document.again(self.found.spec)
+            document = Document.again(JSON.decode(self.run.spec))
             return check(document, OptimizeSpec, "optimize")
         except (BadSpec, KeyError, TypeError):
             return None
@@ -104,7 +106,7 @@ class Results:
     @property
     def noise(self) -> Mapping[str, Any] | None:
         """How the original came out against itself."""
-        found = self.found.baseline.get("noise")
+        found = self.state.baseline.get("noise")
         return found if isinstance(found, Mapping) else None
 
     def status(self, candidate: Candidate) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from fanwise.optimize.state.recorded_run import RecordedRun
 from fanwise.optimize.views.results import STAGES, LineageRow, Results
 from fanwise.view.table import Kind, Row, Table
 
@@ -22,9 +21,9 @@ COLUMNS: dict[str, Kind] = {
 """All that a row can have, in the order of a table."""
 
 
-def candidate_table(found: RecordedRun) -> Table:
+def candidate_table(results: Results) -> Table:
     """Every candidate, judged or not, each below the one that it was made from."""
-    return Table("candidates", COLUMNS, _rows(Results(found)))
+    return Table("candidates", COLUMNS, _rows(results))
 
 
 def document_of(results: Results) -> dict[str, Any]:
@@ -41,10 +40,10 @@ def document_of(results: Results) -> dict[str, Any]:
             "confidence": results.accept.confidence,
         },
         "noise": results.noise,
-        "candidates": msgspec.to_builtins(results.found.verdicts),
-        "waiting": msgspec.to_builtins(results.found.waiting),
-        "unusable": list(results.found.unusable),
-        "failures": results.found.failures,
+        "candidates": msgspec.to_builtins(results.state.verdicts),
+        "waiting": msgspec.to_builtins(results.state.waiting),
+        "unusable": msgspec.to_builtins(results.state.unusable),
+        "failures": results.state.failures,
     }
 
 

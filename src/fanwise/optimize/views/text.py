@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fanwise.optimize.state.recorded_run import RecordedRun
+from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import ORIGINAL, Verdict, winner
 
 MOST_NAME = 40
@@ -12,17 +12,17 @@ MOST_REASON = 100
 MOST_NAMED = 5
 
 
-def describe_run(found: RecordedRun, *, fully: bool) -> list[str]:
+def describe_run(state: OptimizeState, *, fully: bool) -> list[str]:
     """A run for `fanwise show`."""
-    lines = table_lines(found.verdicts)
+    lines = table_lines(state.verdicts)
     if fully:
-        lines += [line for each in found.verdicts for line in full_lines(each)]
-    if found.waiting:
-        lines.append(f"{len(found.waiting)} candidates have not been judged")
-    best = winner(found.verdicts)
+        lines += [line for each in state.verdicts for line in full_lines(each)]
+    if state.waiting:
+        lines.append(f"{len(state.waiting)} candidates have not been judged")
+    best = winner(state.verdicts)
     if best is not None:
         lines.append(f"the best so far: {best.candidate.name}, {speed_text(best)}")
-    return lines + failure_lines(found.failures, "stages failed")
+    return lines + failure_lines(state.failures, "stages failed")
 
 
 def table_lines(verdicts: Sequence[Verdict]) -> list[str]:
