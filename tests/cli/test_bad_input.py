@@ -21,7 +21,7 @@ BAD = [
     (["map", "--run", "../x", "--", "echo"], "'../x' is not a run id"),
     (["map", "--run", "", "--", "echo"], "'' is not a run id"),
     (["map", "--journal", "postgres://x", "--", "echo"], "'postgres://x'"),
-    (["map"], "there is no command"),
+    (["map"], "no command given"),
     (["map", "--", ""], "program is empty"),
     (["map", "--", "no-such-program"], "there is no program 'no-such-program'"),
     (["map", "--shell", "--", "echo $(( {} + 1 ))"], "arithmetic"),

@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from fanwise.cli.reading import reading
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.crashpoint import POINTS
 from fanwise.errors import RunNotFound
 from fanwise.lines.output.fd_writer import PIECE
@@ -116,7 +116,7 @@ def _offset(position: Path) -> int:
 
 def _is_recorded(place: Place) -> bool:
     try:
-        with reading(str(place.path / ".fanwise" / "journal.db"), "r"):
+        with recorded_run(str(place.path / ".fanwise" / "journal.db"), "r"):
             return True
     except RunNotFound:
         return False
@@ -124,9 +124,9 @@ def _is_recorded(place: Place) -> bool:
 
 def _check_that_done_items_did_not_run_again(place: Place) -> None:
     """An item ran as often as its start is in the journal, or less."""
-    with reading(str(place.path / ".fanwise" / "journal.db"), "r") as (journal, run):
-        items = list(item_rows(journal, "r"))
-        told = run_detail(journal, run)["may_have_run_twice"]
+    with recorded_run(str(place.path / ".fanwise" / "journal.db"), "r") as (journal, run):
+        items = list(item_rows(journal, "r", inputs=True))
+        told = run_detail(journal, run, inputs=True)["may_have_run_twice"]
     ran = place.lines("ran")
     assert len(items) == LINES
     for item in items:

@@ -108,7 +108,7 @@ def test_the_real_one_is_there_and_said_to_be(place: Place, smollm2: str) -> Non
     cache = {n: v for n, v in os.environ.items() if n == "FANWISE_CACHE"}
     done = place.run("pull", "smollm2", given=b"", **cache)
     assert (done.returncode, done.stdout) == (0, b"")
-    assert b"smollm2 was there, and is whole" in done.stderr
+    assert b"smollm2 is already there and intact" in done.stderr
     report = json.loads(place.run("pull", "local:smollm2", "--json", given=b"", **cache).stdout)
     assert report["was_there"] is True
     assert Path(report["path"]).stat().st_size == SMOLLM2.size

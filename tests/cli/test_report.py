@@ -46,10 +46,10 @@ def test_what_is_no_report_is_not_overwritten(place: Place, journal: Path) -> No
     mine.write_text("<!doctype html><p>mine")
     done = place.run("report", RUN, "--journal", str(journal))
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"is no report of fanwise" in done.stderr and b"--output FILE" in done.stderr
+    assert b"is not a report of fanwise" in done.stderr and b"--output FILE" in done.stderr
     assert mine.read_text() == "<!doctype html><p>mine"
     done = place.run("report", RUN, "--journal", str(journal), "-o", str(place.path))
-    assert done.returncode == 2 and b"is no file" in done.stderr
+    assert done.returncode == 2 and b"is not a file" in done.stderr
     done = place.run("report", RUN, "--journal", str(journal), "-o", "no/such/x.html")
     assert done.returncode == 2 and b"no/such/x.html" in done.stderr
 

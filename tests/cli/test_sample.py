@@ -319,7 +319,7 @@ def test_show_has_a_line_for_the_fan_outs_that_are_alike_however_many_inputs(
         "fan-outs  prompts/*/sample",
         "fan-outs  prompts/*/sample/*/samples",
     ]
-    assert "  … and 10 more (all of them: --items)" in lines
+    assert "  … and 10 more; --items shows all" in lines
     assert len(lines) < 40 and max(map(len, lines)) < 300
     whole = place.run("show", "r", "--items").stdout.decode()
     assert "  29: valid (sample" in whole

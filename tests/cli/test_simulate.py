@@ -74,7 +74,7 @@ def test_calls_of_an_earlier_run_are_learned_from(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--latency", "openai"], "is no NAME=LATENCY"),
+        (["--latency", "openai"], "is not NAME=LATENCY"),
         (["--latency", "openai=quick"], "'quick' is no latency"),
         (["--latency", "opnai=2s"], "no cell uses 'opnai'"),
         (["--learn", "never"], "never"),

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from fanwise.cli.app import COMMANDS, command_line
-from fanwise.cli.meanings import ANY, MAP, meaning
+from fanwise.cli.option_hints import ANY, MAP, option_hint
 from tests.cli.support import DEADLINE_S, Place, numbers
 
 FANWISE = str(Path(sys.executable).with_name("fanwise"))
@@ -29,12 +29,12 @@ def options(command: str) -> set[str]:
     [
         (["map", "--retries", "3"], "Write --retry N"),
         (["map", "--jobs", "3"], "Write -j N, or --cap N"),
-        (["map", "-k"], "Leave it out: outputs are in the order of the lines"),
-        (["map", "-I", "{}"], "{} stands for the line already"),
-        (["sample", "--dry-run"], "fanwise check FILE says what would run"),
+        (["map", "-k"], "Not needed: outputs are in the order of the lines"),
+        (["map", "-I", "{}"], "{} already stands for the line"),
+        (["sample", "--dry-run"], "Use: fanwise check FILE"),
         (["runs", "--cpa"], "See: fanwise runs --help"),
         (["map", "--cpa", "3"], "Did you mean --cap?"),
-        (["show", "--verbose"], "fanwise show RUN --items tells more of a run"),
+        (["show", "--verbose"], "Use: fanwise show RUN --items"),
     ],
 )
 def test_an_option_that_does_not_exist_is_answered_by_its_meaning(
@@ -46,8 +46,8 @@ def test_an_option_that_does_not_exist_is_answered_by_its_meaning(
 
 
 def test_what_is_only_spelt_alike_is_not_suggested() -> None:
-    assert meaning("resume", "--dry-run", ["--run"]) != "Did you mean --run?"
-    assert meaning("x", "--dryly", ["--run", "--try"]) is None
+    assert option_hint("resume", "--dry-run", ["--run"]) != "Did you mean --run?"
+    assert option_hint("x", "--dryly", ["--run", "--try"]) is None
 
 
 def test_every_answer_names_options_that_exist_and_asks_for_none_that_does() -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from fanwise import Outcome
+from fanwise.cli.messages import print_json
 from fanwise.cli.progress_line import ProgressLine
-from fanwise.cli.say import print_json
 from fanwise.kernel.events import ItemEnded, ItemStarted
 from fanwise.testing import virtual_time
 from fanwise.view.progress import TERMINAL, Progress

@@ -78,7 +78,7 @@ def test_without_a_terminal_it_needs_a_yes(repo: Path, capfd: pytest.CaptureFixt
         assert run_cli("run", "plan.json") == 2
     told = capfd.readouterr().err
     assert (
-        "there is no terminal to ask at\n  Look at it with `fanwise check`, then add --yes" in told
+        "there is no terminal to ask at\n  Review it with `fanwise check`, then add --yes" in told
     )
     assert not (repo.parent / ".fanwise").exists()
     assert run_cli("run", "plan.json", "--yes") == 0

@@ -1,7 +1,7 @@
-"""`fanwise`: the commands gathered, and the one place where errors become exit codes.
+"""`fanwise`: all commands, and the one place where errors become exit codes.
 
-Help is plain text: drawing it with rich would cost a third of the time in which it has to answer.
-A command's file is imported when the command is asked for; only the help needs all of them.
+Help is plain text, because rendering it with rich would take a third of the time it may take.
+Only the module of the command that was given is imported; the overview of all commands needs all.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import typer
 
 from fanwise import __version__
 from fanwise.cli.exit_codes import BAD_USAGE, BROKEN_PIPE, DONE, SOME_FAILED
-from fanwise.cli.meanings import meaning
-from fanwise.cli.plain_values import take_plain_values_as_they_are
-from fanwise.cli.say import report_error
+from fanwise.cli.messages import report_error
+from fanwise.cli.option_hints import option_hint
+from fanwise.cli.skip_pydantic import skip_pydantic
 from fanwise.cli.streams import give_up_stdout, prepare_streams
 from fanwise.cli.system_options import add_system_options, declared_options
 from fanwise.errors import FanwiseError, JournalError, OutputNotWritable, UsageError
@@ -54,7 +54,7 @@ COMMANDS = (
     "report",
     "pull",
 )
-"""Each is a file in this folder, with a `register`; in the order of the help."""
+"""Each is a module in this folder with a `register` function; in the order of the help."""
 
 
 def _version(wanted: bool) -> None:
@@ -68,7 +68,7 @@ def fanwise(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Options that come before the command."""
+    """Options before the command."""
 
 
 def command_line(arguments: list[str]) -> typer.Typer:
@@ -96,7 +96,7 @@ def command_line(arguments: list[str]) -> typer.Typer:
 
 
 def run_and_flush(arguments: list[str]) -> int:
-    """Run one command, with all that it wrote; its exit code."""
+    """Run one command, flush its output, and return its exit code."""
     prepare_streams()
     try:
         code = run(arguments)
@@ -116,9 +116,9 @@ def run_and_flush(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; its exit code."""
+    """Run one command and return its exit code."""
     command = typer.main.get_command(command_line(arguments))
-    take_plain_values_as_they_are(command)
+    skip_pydantic(command)
     try:
         code = _invoke(command, arguments)
     except FanwiseError as error:
@@ -130,14 +130,14 @@ def run(arguments: list[str]) -> int:
         message = getattr(error, "format_message", None)
         if message is None or not hasattr(error, "exit_code"):
             raise
-        # The parser's own errors: their classes moved with typer's versions, their shape did not.
+        # An error of the parser: its class differs between versions of typer, its shape does not.
         _report_usage(error, message(), as_json=_wants_json(arguments))
         return BAD_USAGE
     return code if isinstance(code, int) else DONE
 
 
 def _invoke(command: Any, arguments: list[str]) -> Any:
-    """What the command returns. The parser's own `main` would swallow a Ctrl-C."""
+    """Call the command. Not by the parser's own `main`, which would swallow Ctrl-C."""
     if "_FANWISE_COMPLETE" in os.environ:  # the shell asks for completions
         return command(arguments, prog_name="fanwise", standalone_mode=False)
     try:
@@ -149,7 +149,7 @@ def _invoke(command: Any, arguments: list[str]) -> Any:
 
 def _report_usage(error: Exception, message: str, *, as_json: bool) -> None:
     context = getattr(error, "ctx", None)
-    if "\n" in message and not as_json:  # no command at all: the message is the help
+    if "\n" in message and not as_json:  # without a command, the message is the help
         typer.echo(message, err=True)
         return
     command = context.info_name if context is not None and context.parent is not None else ""
@@ -160,7 +160,7 @@ def _report_usage(error: Exception, message: str, *, as_json: bool) -> None:
     if option is not None and context is not None and hasattr(error, "possibilities"):
         first = f"{path} has no option {option}"
         known = (name for each in context.command.params for name in each.opts)
-        step = meaning(command, option, known) or step
+        step = option_hint(command, option, known) or step
     report_error(UsageError(first, step), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""Plans that somebody has to agree to before they spend: shown, and asked about."""
+"""Asking for approval before a run spends anything."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from fanwise.cli.reading import reading
-from fanwise.cli.say import say_lines
+from fanwise.cli.messages import say_lines
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.streams import write_stderr
 from fanwise.errors import RunNotFound, UsageError
 from fanwise.specs.system import ApprovedRunnable, Opening
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def is_approved(plan: Runnable, run_id: str | None, journal: str | None, *, yes: bool) -> bool:
-    """Whether it may run. `UsageError`: nobody is there to ask."""
+    """Whether it may run. `UsageError` if there is no terminal to ask at."""
     wanted = _approval(plan, run_id, journal)
     if wanted is None:
         return True
@@ -29,8 +29,8 @@ def is_approved(plan: Runnable, run_id: str | None, journal: str | None, *, yes:
         return True
     if not (os.isatty(0) and os.isatty(2)):
         raise UsageError(
-            "the plan has to be approved, and there is no terminal to ask at",
-            "Look at it with `fanwise check`, then add --yes",
+            "the plan needs approval, and there is no terminal to ask at",
+            "Review it with `fanwise check`, then add --yes",
         )
     if _agreed(wanted.question):
         return True
@@ -46,14 +46,14 @@ def _approval(plan: Runnable, run_id: str | None, journal: str | None) -> Approv
     with ExitStack() as stack:
         try:
             if known is not None:
-                return plan.approval(*stack.enter_context(reading(journal, known)))
+                return plan.approval(*stack.enter_context(recorded_run(journal, known)))
         except RunNotFound:
             pass
         return plan.approval(None, None)
 
 
 def _agreed(question: str) -> bool:
-    """Whether they typed yes. Anything else is a no, and so is the end of the input."""
+    """Whether the answer is yes. Anything else is a no, including the end of the input."""
     write_stderr(f"{question} [y/N] ")
     line = sys.stdin.readline()
     if not line:

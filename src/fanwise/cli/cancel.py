@@ -1,4 +1,4 @@
-"""`fanwise cancel`: end a run that another process executes."""
+"""`fanwise cancel`: cancel a run that another process is executing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from fanwise.cli.messages import print_json, say
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.reading import reading
-from fanwise.cli.say import print_json, say
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.errors import UsageError
 
 HELP = """Cancel a run that another process is executing.
@@ -60,14 +60,14 @@ def cancel(
 def _status(journal: str | None, run_id: str) -> str:
     from fanwise.view.run_summary import shown_status
 
-    with reading(journal, run_id) as (_, run):
+    with recorded_run(journal, run_id) as (_, run):
         return shown_status(run)
 
 
 def _out_of_sight(journal: str | None, run_id: str) -> bool:
     from fanwise.journal.owner import liveness
 
-    with reading(journal, run_id) as (_, run):
+    with recorded_run(journal, run_id) as (_, run):
         return run.owner is not None and liveness(run.owner) == "unknown"
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fanwise.cli.exit_codes import BAD_USAGE, DONE
+from fanwise.cli.messages import print_json, print_line
 from fanwise.cli.options import FileArgument, JsonOption
-from fanwise.cli.say import print_json, print_line
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import BadSpec
 
@@ -49,14 +49,14 @@ def check(file: FileArgument, as_json: JsonOption = False, *, options: GivenOpti
         found = system.preview(document, **given)
     else:
         found = preview(runnable_of(system, document, given))
-    tell(file, system.name, found, as_json=as_json)
+    print_preview(file, system.name, found, as_json=as_json)
     if found.problems and not as_json:
         raise BadSpec(document.name, found.problems)
     return BAD_USAGE if found.problems else DONE
 
 
-def tell(file: str, kind: str, found: Preview, *, as_json: bool) -> None:
-    """What would run, on stdout."""
+def print_preview(file: str, kind: str, found: Preview, *, as_json: bool) -> None:
+    """Print what would run."""
     if as_json:
         print_json({"file": file, "kind": kind, **_facts(found)})
         return
@@ -66,7 +66,7 @@ def tell(file: str, kind: str, found: Preview, *, as_json: bool) -> None:
 
 
 def preview(plan: Runnable) -> Preview:
-    """What would run by a plan, in the words that all plans have."""
+    """What a runnable would run, for a system without a `preview` of its own."""
     from fanwise.specs.system import Preview
 
     caps = {} if plan.caps is None else plan.caps.current

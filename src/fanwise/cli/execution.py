@@ -1,4 +1,4 @@
-"""A plan of a system from its run to its end, new or resumed: what `run` and `resume` share."""
+"""Executing a run and printing its result, for every command that starts or resumes one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import msgspec
 from fanwise.cli.exit_codes import BROKEN_PIPE, DONE, INTERRUPTED
 from fanwise.cli.interrupts import Interrupts
 from fanwise.cli.json_stream import print_document
+from fanwise.cli.messages import print_json, say_lines
 from fanwise.cli.progress_line import ProgressLine, is_shown
-from fanwise.cli.reading import reading
-from fanwise.cli.resume_hint import how_to_go_on, say_how_to_go_on
-from fanwise.cli.say import print_json, say_lines
+from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.resume_hint import add_resume_hint, resume_lines
 from fanwise.core.counts import Counts, many
 from fanwise.errors import FanwiseError
 from fanwise.kernel.kept_files import check_kept_files
@@ -33,33 +33,33 @@ if TYPE_CHECKING:
 
 
 class Execution(msgspec.Struct, frozen=True):
-    """What was asked for."""
+    """What to run, and how."""
 
     kind: str
     plan: Runnable
     run_id: str | None
     journal: str | None
     resume: bool | None = None
-    """None: go on with the run if it exists, and if it has the same spec."""
+    """None: resume the run if it exists and has the same spec."""
     retry_failed: bool = False
     take_over: bool = False
     as_json: bool = False
 
 
-class Ended(msgspec.Struct, frozen=True):
-    """How it ended."""
+class ExecutionResult(msgspec.Struct, frozen=True):
+    """How the execution ended."""
 
     run_id: str
     status: str
-    """As the journal has it: done, paused, halted, cancelled, failed; or the system's word."""
+    """done, paused, halted, cancelled or failed, as in the journal; or the system's own word."""
     why: str | None
-    """Why it did less than it was asked."""
+    """Why it did less than asked."""
     end: End
     exit_code: int
 
 
-def run_to_its_end(asked: Execution) -> int:
-    """Execute it, tell what came of it; the exit code."""
+def run_and_report(asked: Execution) -> int:
+    """Execute it, print the result, and return the exit code."""
     ended = asyncio.run(execute(asked))
     if asked.as_json:
         _print_document(asked, ended)
@@ -68,8 +68,8 @@ def run_to_its_end(asked: Execution) -> int:
     return ended.exit_code
 
 
-async def execute(asked: Execution) -> Ended:
-    """From the first item to the last."""
+async def execute(asked: Execution) -> ExecutionResult:
+    """Execute it in a run, with progress and signals."""
     plan = asked.plan
     opening: Opening = getattr(plan, "opening", Opening())
     drawing: Drawing | None = getattr(plan, "drawing", None) if is_shown() else None
@@ -96,19 +96,19 @@ async def execute(asked: Execution) -> Ended:
     try:
         with (
             screen,
-            _warnings_told(screen.say),
+            _warnings_as_messages(screen.say),
             Interrupts(run, lambda: progress.in_flight, screen.say),
         ):
             async with run:
-                return _ended(run, await execute_plan(plan, run))
+                return _result_of(run, await execute_plan(plan, run))
     except FanwiseError as error:
-        say_how_to_go_on(error, run, asked.journal)
+        add_resume_hint(error, run, asked.journal)
         raise
 
 
 @contextmanager
-def _warnings_told(say: Callable[[str], None]) -> Iterator[None]:
-    """What the library warns of is a line for the person, without the place in our code."""
+def _warnings_as_messages(say: Callable[[str], None]) -> Iterator[None]:
+    """Show warnings as plain messages, without file and line."""
     with warnings.catch_warnings():
         before = warnings.showwarning
 
@@ -129,14 +129,14 @@ def _warnings_told(say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-def _ended(run: Run, end: End) -> Ended:
+def _result_of(run: Run, end: End) -> ExecutionResult:
     status, why = run.ending
     if status in ("halted", "cancelled"):
-        return Ended(run.id, status, why, end, max(INTERRUPTED, end.exit_code))
-    return Ended(run.id, end.status or status, None, end, end.exit_code)
+        return ExecutionResult(run.id, status, why, end, max(INTERRUPTED, end.exit_code))
+    return ExecutionResult(run.id, end.status or status, None, end, end.exit_code)
 
 
-def _print_document(asked: Execution, ended: Ended) -> None:
+def _print_document(asked: Execution, ended: ExecutionResult) -> None:
     document = {
         "run": ended.run_id,
         "kind": asked.kind,
@@ -151,7 +151,7 @@ def _print_document(asked: Execution, ended: Ended) -> None:
     if ended.end.table is None:
         print_json(document)
         return
-    with reading(asked.journal, ended.run_id) as (journal, _):
+    with recorded_run(asked.journal, ended.run_id) as (journal, _):
         table = ended.end.table(journal)
         print_document(document, table.what, table.rows)
 
@@ -160,16 +160,16 @@ def _done(counts: Counts | None) -> str:
     return "done" if counts is None else f"{many(counts.done, counts.unit)} done"
 
 
-def _tell(asked: Execution, ended: Ended) -> None:
+def _tell(asked: Execution, ended: ExecutionResult) -> None:
     if ended.exit_code == BROKEN_PIPE:
         return  # nobody reads
     for line in ended.end.output:
-        sys.stdout.write(f"{line}\n")  # data: safe on a terminal, untouched elsewhere
+        sys.stdout.write(f"{line}\n")  # made safe on a terminal, unchanged elsewhere
     told = list(ended.end.notes)
     if ended.status != "done":
         command = resume_command(ended.run_id, asked.journal, ended.end.resume_with)
-        more = how_to_go_on(ended.status, ended.why, ended.end.counts, command)
-        told += [line for line in more if line not in told]  # the system may have said why
+        more = resume_lines(ended.status, ended.why, ended.end.counts, command)
+        told += [line for line in more if line not in told]  # it may be in the notes
     elif not told and ended.exit_code == DONE and os.isatty(2):
         quiet: bool = getattr(asked.plan, "quiet", False)
         told += [] if quiet else [f"run {ended.run_id}: {_done(ended.end.counts)}"]

@@ -1,10 +1,10 @@
-"""What the command line tells the shell."""
+"""The exit codes of the command line."""
 
 DONE = 0
 SOME_FAILED = 1
 BAD_USAGE = 2
 PAUSED = 3
-"""At a gate: somebody has to decide."""
+"""At a gate, until someone answers it."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""128 + SIGPIPE, as the shell shows a program that `| head` has cut off."""
+"""128 + SIGPIPE, as for any program whose output `| head` no longer reads."""

@@ -12,9 +12,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
+from fanwise.cli.messages import print_json
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.reading import reading
-from fanwise.cli.say import print_json
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.system_names import homes
@@ -80,10 +80,9 @@ def export(
     *,
     options: GivenOptions,
 ) -> None:
-    """Write a run's items or cells."""
     if form == "parquet" and output is None:
-        raise UsageError("Parquet is no text for stdout", "Say where it goes: --output FILE")
-    with reading(journal, run_id) as (found, run):
+        raise UsageError("Parquet cannot be written to stdout", "Name a file: --output FILE")
+    with recorded_run(journal, run_id) as (found, run):
         table = _table(found, run, options.of_kind(run.kind), items=items)
         if as_json and output is None:
             from fanwise.cli.json_stream import print_document
@@ -103,9 +102,10 @@ def _table(journal: Journal, run: RunRecord, given: Mapping[str, Any], *, items:
         found = system(run.kind)
         if isinstance(found, ExportingSystem):
             return found.table(journal, run, **given)
+    from fanwise.cli.system_text import has_inputs
     from fanwise.view.item_rows import item_table
 
-    return item_table(journal, run.id)
+    return item_table(journal, run.id, inputs=has_inputs(run))
 
 
 def _write(table: Table, form: str, output: Path | None) -> int:

@@ -13,7 +13,7 @@ from fanwise.kernel.run import Run
 
 
 class Interrupts:
-    """While entered, signals go to the run."""
+    """A context in which signals halt or cancel the run."""
 
     def __init__(self, run: Run, in_flight: Callable[[], int], say: Callable[[str], None]) -> None:
         self._run = run

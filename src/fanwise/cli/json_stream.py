@@ -1,4 +1,4 @@
-"""One JSON document with a long list in it, written as it is read: a run may not fit in memory."""
+"""A JSON document with a long list, written row by row: a run may not fit into memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fanwise.cli.streams import write_json
 
 
 def print_document(head: dict[str, Any], name: str, rows: Iterable[Any]) -> None:
-    """`{…head, name: [row, …]}` on stdout, a row a line."""
+    """Print `{…head, name: [row, …]}`, one row per line."""
     write_json(msgspec.json.encode(head)[:-1])
     write_json(b', "%s": [' % name.encode())
     for number, row in enumerate(rows):

@@ -1,7 +1,7 @@
-"""Where the command line begins: before anything that takes time to import.
+"""Where the command line starts, before anything that takes time to import.
 
-A Ctrl-C in the first tenths of a second is one like any other: a line and an exit code. So this
-imports only what Python has loaded by itself.
+Ctrl-C in the first tenths of a second gives a message and an exit code too, not a traceback. So
+this module imports only what Python has loaded already.
 """
 
 import os
@@ -22,6 +22,6 @@ def main() -> None:
 def _interrupted() -> int:
     try:  # noqa: SIM105 - `contextlib` would be another import
         os.write(2, b"fanwise: interrupted\n")
-    except OSError:  # nobody is there to read it
+    except OSError:  # nobody reads stderr
         pass
     return 130

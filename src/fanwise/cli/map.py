@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fanwise.cli.exit_codes import DONE
+from fanwise.cli.messages import say
 from fanwise.cli.options import JournalOption, JsonOption, RunIdOption
-from fanwise.cli.say import say
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 
@@ -48,7 +48,7 @@ Exit codes: 0 all done, 1 some failed, 2 bad usage, 130 halted or cancelled.
 
 
 def register(app: typer.Typer) -> None:
-    # Without interspersed options everything after CMD belongs to CMD, also without `--`.
+    # Without interspersed options everything after CMD belongs to CMD, even without `--`.
     app.command("map", help=HELP, context_settings={"allow_interspersed_args": False})(map_lines)
 
 
@@ -65,19 +65,19 @@ def map_lines(
     *,
     options: GivenOptions,
 ) -> int:
-    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.cli.execution import Execution, run_and_report
     from fanwise.lines.spec.input_file import open_input
     from fanwise.lines.system import KEY, SYSTEM
 
     if not command:
-        raise UsageError("there is no command", "Write: fanwise map -- CMD {}")
+        raise UsageError("no command given", "Write: fanwise map -- CMD {}")
     stdin = open_input()
     plan = SYSTEM.from_command_line(command, stdin, **options.of(SYSTEM))
     if os.isatty(stdin):
-        say("reading lines from the terminal; Ctrl-D ends them")
+        say("reading lines from the terminal; end with Ctrl-D")
     if dry_run:
         return _print_commands(plan.map_spec, stdin, as_json=as_json)
-    return run_to_its_end(Execution(KEY, plan, run_id, journal, resume=False, as_json=as_json))
+    return run_and_report(Execution(KEY, plan, run_id, journal, resume=False, as_json=as_json))
 
 
 def _print_commands(spec: MapSpec, stdin: int, *, as_json: bool) -> int:

@@ -51,8 +51,8 @@ def optimize(
     *,
     options: GivenOptions,
 ) -> int:
-    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.cli.execution import Execution, run_and_report
     from fanwise.optimize.system import SYSTEM
 
     plan = SYSTEM.from_command_line(target, options.of(SYSTEM))
-    return run_to_its_end(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))
+    return run_and_report(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))

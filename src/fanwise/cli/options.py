@@ -38,7 +38,7 @@ RunIdOption = Annotated[
 
 
 def _run_ids(incomplete: str) -> list[str]:
-    """For shell completion, which shows nothing rather than an error."""
+    """For shell completion, where an error would only be in the way."""
     from fanwise.errors import FanwiseError
     from fanwise.journal.open import journal_path, open_journal
 

@@ -1,4 +1,4 @@
-"""Parquet: a table with types, for pandas, DuckDB and their like. Needs `fanwise[parquet]`."""
+"""Parquet: a table with types, for pandas, DuckDB and others. Needs `fanwise[parquet]`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 1_000
 
 
 def write_parquet(output: Path, table: Table) -> int:
-    """Write it; how many rows it has. JSON stands in it as text, and moments have a time zone."""
+    """Write the table and return its number of rows. JSON becomes text, times have a time zone."""
     pyarrow, parquet = _pyarrow()
     schema = pyarrow.schema([(name, _type(pyarrow, kind)) for name, kind in table.columns.items()])
     rows, number = iter(table.rows), 0
@@ -65,6 +65,6 @@ def _value(value: Any, kind: Kind) -> Any:
     if kind == "moment":
         return datetime.fromisoformat(value)
     if kind == "text":
-        # Halves of surrogate pairs are no UTF-8.
+        # Lone surrogates cannot be encoded as UTF-8.
         return value.encode("utf-8", "backslashreplace").decode()
     return int(value) if kind == "integer" else value

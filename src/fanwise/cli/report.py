@@ -1,4 +1,4 @@
-"""`fanwise report`: a run as a page to read, and its summary on stdout."""
+"""`fanwise report`: a run as an HTML page, and a summary on stdout."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fanwise.cli.messages import print_json, print_line, say
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.reading import reading
-from fanwise.cli.say import print_json, print_line, say
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.view.text_file import cannot_write, text_file
@@ -49,7 +49,7 @@ going on is shown as it is now.
 An earlier report is overwritten; any other file is not.
 """
 BEGINNING = 1 << 12
-"""How much of a file is looked at to see whether it is a report."""
+"""How many bytes of an existing file are read to see whether it is a report."""
 
 
 def register(app: typer.Typer) -> None:
@@ -69,9 +69,8 @@ def report(
     *,
     options: GivenOptions,
 ) -> None:
-    """Write the report of a run."""
     target = Path(f"{run_id}.html") if output is None else output
-    with reading(journal, run_id) as (found, run):
+    with recorded_run(journal, run_id) as (found, run):
         system = _reporting(run.kind, run_id)
         check_target(target)
         made = system.report(found, run, **options.of_kind(run.kind))
@@ -90,30 +89,30 @@ def _reporting(kind: str, run_id: str) -> ReportingSystem:
 
     found = system(kind) if kind in names() else None
     if not isinstance(found, ReportingSystem):
-        step = f"Give a run of a matrix, a plan or of optimize, or use: fanwise show {run_id}"
-        raise UsageError(f"there is no report of a run of the kind {kind!r} ({run_id})", step)
+        step = f"Use: fanwise show {run_id}"
+        raise UsageError(f"runs of `{kind}` have no report ({run_id})", step)
     return found
 
 
 def check_target(target: Path) -> None:
-    """Refuse a place where something else stands. `UsageError`."""
+    """Check that the file may be written: it is new, or an earlier report. `UsageError`."""
     from fanwise.view.html import is_report
 
     if not target.exists():
         return
     if not target.is_file():
-        raise UsageError(f"{target} is no file", "Say where the report goes: --output FILE")
+        raise UsageError(f"{target} is not a file", "Name a file for the report: --output FILE")
     with target.open(encoding="utf-8", errors="replace") as file:
         beginning = file.read(BEGINNING)
     if beginning and not is_report(beginning):
         raise UsageError(
-            f"{target} is there, and is no report of fanwise",
-            "Move it away, or write elsewhere: --output FILE",
+            f"{target} exists and is not a report of fanwise",
+            "Move it, or name another file: --output FILE",
         )
 
 
 def write_page(target: Path, html: str) -> None:
-    """Whole or not at all: whoever looks at the earlier report meanwhile sees that."""
+    """Replace the file atomically, so that nobody sees half a page."""
     try:
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:

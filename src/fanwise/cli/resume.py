@@ -1,4 +1,4 @@
-"""`fanwise resume`: go on with a run from its journal."""
+"""`fanwise resume`: continue a run from its journal."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from fanwise.cli.messages import say
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.reading import reading
-from fanwise.cli.say import say
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
@@ -59,10 +59,10 @@ def resume(
     *,
     options: GivenOptions,
 ) -> int:
-    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.cli.execution import Execution, run_and_report
     from fanwise.specs import names, runnable_again, system
 
-    with reading(journal, run_id) as (found, run):
+    with recorded_run(journal, run_id) as (found, run):
         if os.isatty(2) and not as_json:
             say(what_it_will_do(found, run, retry_failed=retry_failed))
     given = options.of_kind(run.kind)
@@ -70,7 +70,7 @@ def resume(
         step = f"Run that program again: with open_run({run.id!r}) it continues"
         raise UsageError(f"run {run.id!r} was made by a program ({run.kind})", step)
     plan = runnable_again(system(run.kind), JSON.decode(run.spec), given)
-    return run_to_its_end(
+    return run_and_report(
         Execution(
             run.kind,
             plan,
@@ -85,7 +85,7 @@ def resume(
 
 
 def what_it_will_do(journal: Journal, run: RunRecord, *, retry_failed: bool) -> str:
-    """In a line, for whoever waits for it."""
+    """What a resume will do, in one line."""
     from fanwise.cli.system_text import count_now
     from fanwise.core.counts import many
     from fanwise.view.run_summary import run_summary, status_text

@@ -8,16 +8,16 @@ from fanwise.kernel.run import Run
 from fanwise.view.resume_command import resume_command
 from fanwise.view.run_summary import status_text
 
-NOTHING_STARTED = "Nothing was started; free space or permissions, or name another with --journal"
+NOTHING_STARTED = "Nothing was started; check free space and permissions, or use another --journal"
 
 
-def how_to_go_on(status: str, why: str | None, counts: Counts | None, command: str) -> list[str]:
+def resume_lines(status: str, why: str | None, counts: Counts | None, command: str) -> list[str]:
     """The status of an unfinished run, and how to continue it."""
     step = f"to continue: {(why and counts and counts.go_on) or command}"
     return [status_text(status, why), f"  {step}"] if why else [f"{status}; {step}"]
 
 
-def say_how_to_go_on(error: FanwiseError, run: Run, journal: str | None) -> None:
+def add_resume_hint(error: FanwiseError, run: Run, journal: str | None) -> None:
     """Add the command that continues the run to the error that ended it."""
     command = resume_command(run.id, journal)
     if isinstance(error, JournalNotWritable | OutputNotWritable):

@@ -62,8 +62,8 @@ def run(
     options: GivenOptions,
 ) -> int:
     from fanwise.cli.approval import is_approved
-    from fanwise.cli.check import preview, tell
-    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.cli.check import preview, print_preview
+    from fanwise.cli.execution import Execution, run_and_report
     from fanwise.specs import read, runnable_of, system_of
 
     document = read(file)
@@ -72,8 +72,8 @@ def run(
     plan = runnable_of(system, document, given)
     if dry_run:
         _ = plan.spec  # reports what is wrong with the inputs, as a real run would
-        tell(file, system.name, preview(plan), as_json=as_json)
+        print_preview(file, system.name, preview(plan), as_json=as_json)
         return DONE
     if not is_approved(plan, run_id, journal, yes=given.get("yes", False)):
         return SOME_FAILED
-    return run_to_its_end(Execution(system.name, plan, run_id, journal, as_json=as_json))
+    return run_and_report(Execution(system.name, plan, run_id, journal, as_json=as_json))

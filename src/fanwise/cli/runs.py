@@ -1,11 +1,13 @@
-"""`fanwise runs`: what is in the journal."""
+"""`fanwise runs`: list the runs in the journal."""
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import typer
 
+from fanwise.cli.messages import print_json, say
 from fanwise.cli.options import JournalOption, JsonOption
-from fanwise.cli.say import print_json, say
 
 HELP = """List the runs in the journal, newest first.
 
@@ -31,11 +33,8 @@ def runs(journal: JournalOption = None, as_json: JsonOption = False) -> None:
     if not path.exists():
         found = []
     else:
-        reading = open_journal(journal, read_only=True)
-        try:
-            found = list(run_summaries(reading, count_now))
-        finally:
-            reading.close()
+        with closing(open_journal(journal, read_only=True)) as opened:
+            found = list(run_summaries(opened, count_now))
     if as_json:
         print_json({"runs": found})
     elif not found:

@@ -46,14 +46,14 @@ def sample(
     *,
     options: GivenOptions,
 ) -> int:
-    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.cli.execution import Execution, run_and_report
     from fanwise.sampling.system import SYSTEM
 
     text = _utf8(_read_stdin() if prompt == "-" else prompt)
     if not text.strip():
         raise UsageError("the prompt is empty", "Give a text, or - and a text on stdin")
     plan = SYSTEM.from_command_line(text, options.of(SYSTEM))
-    return run_to_its_end(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))
+    return run_and_report(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))
 
 
 def _read_stdin() -> str:

@@ -1,4 +1,4 @@
-"""`fanwise score`: the answers of a run scored once more, without asking for them again."""
+"""`fanwise score`: score the answers of a run again, without asking for them again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.reading import reading
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 
@@ -37,16 +37,15 @@ def score(
     journal: JournalOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Score the answers of a run."""
-    from fanwise.cli.execution import Execution, run_to_its_end
+    from fanwise.cli.execution import Execution, run_and_report
     from fanwise.specs import names, read, system
     from fanwise.specs.system import ScoringSystem
 
-    with reading(journal, run_id) as (_, run):
+    with recorded_run(journal, run_id) as (_, run):
         pass
     found = system(run.kind) if run.kind in names() else None
     if not isinstance(found, ScoringSystem):
         raise UsageError(f"run {run_id!r} has no scores ({run.kind})", "Give a run of a matrix")
     plan = found.scoring(JSON.decode(run.spec), None if file is None else read(file))
     resume = True if file is None else None
-    return run_to_its_end(Execution(run.kind, plan, run_id, journal, resume, as_json=as_json))
+    return run_and_report(Execution(run.kind, plan, run_id, journal, resume, as_json=as_json))

@@ -1,4 +1,4 @@
-"""`fanwise show`: all about one run."""
+"""`fanwise show`: everything about one run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fanwise.cli.messages import print_line
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.reading import reading
-from fanwise.cli.say import print_line
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.system_options import GivenOptions
 
 if TYPE_CHECKING:
@@ -52,34 +52,35 @@ def show(
     options: GivenOptions,
 ) -> None:
     from fanwise.cli.json_stream import print_document
-    from fanwise.cli.system_text import count_now, describe_values, replaces_default_view
+    from fanwise.cli.system_text import count_now, has_inputs, replaces_default_view, result_lines
     from fanwise.view.run_detail import detail_lines, run_detail
 
-    with reading(journal, run_id) as (found, run):
+    with recorded_run(journal, run_id) as (found, run):
         given = options.of_kind(run.kind)
-        detail = run_detail(found, run, count_now)
+        inputs = has_inputs(run)
+        detail = run_detail(found, run, count_now, inputs=inputs)
         if as_json:
-            print_document(detail, "items", _item_rows(found, run_id) if items else ())
+            print_document(detail, "items", _item_rows(found, run_id, inputs) if items else ())
             return
         shown = {**detail, "fan_outs": [], "events": []} if replaces_default_view(run) else detail
-        values = describe_values(found, run, fully=items, options=given)
+        values = result_lines(found, run, fully=items, options=given)
         for line in detail_lines(shown, list(values)):
             print_line(line)
         if items:
-            for line in _item_lines(found, run_id):
+            for line in _item_lines(found, run_id, inputs):
                 print_line(line)
 
 
-# Imported only for `--items`, for they know what commands give, and with that all of asyncio.
+# Imported only for `--items`: these import the results of commands, and with them asyncio.
 
 
-def _item_rows(journal: Journal, run_id: str) -> Iterator[Row]:
+def _item_rows(journal: Journal, run_id: str, inputs: bool) -> Iterator[Row]:
     from fanwise.view.item_rows import item_rows
 
-    return item_rows(journal, run_id)
+    return item_rows(journal, run_id, inputs=inputs)
 
 
-def _item_lines(journal: Journal, run_id: str) -> Iterator[str]:
+def _item_lines(journal: Journal, run_id: str, inputs: bool) -> Iterator[str]:
     from fanwise.view.item_lines import item_lines
 
-    return item_lines(journal, run_id)
+    return item_lines(journal, run_id, inputs=inputs)

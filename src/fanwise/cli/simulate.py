@@ -1,4 +1,4 @@
-"""`fanwise simulate`: how long a file would take, what it would cost, and what binds."""
+"""`fanwise simulate`: how long a file would take, what it would cost, what limits it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fanwise.cli.messages import print_json, print_line, say_lines
 from fanwise.cli.options import FileArgument, JournalOption, JsonOption
-from fanwise.cli.reading import reading
-from fanwise.cli.say import print_json, print_line, say_lines
+from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import BadSpec, UsageError
 
@@ -66,7 +66,7 @@ def simulate(
     document = read(file)
     system = system_of(document)
     if not isinstance(system, SimulatingSystem):
-        message = "files of this system cannot be simulated; `fanwise check` says what would run"
+        message = "files of this system cannot be simulated; `fanwise check` shows what would run"
         problem = document.problem((system.name,), message, key=True)
         raise BadSpec(document.name, [problem])
     given = dict(_latency(text) for text in latency or ())
@@ -83,14 +83,14 @@ def simulate(
 
 
 def _latency(text: str) -> tuple[str, str]:
-    name, equals, latency = text.rpartition("=")  # a model's name may have one in it
+    name, equals, latency = text.rpartition("=")  # the name of a model may contain =
     if not equals or not name or not latency:
-        raise UsageError(f"--latency {text!r} is no NAME=LATENCY", "Write openai=2s, for instance")
+        raise UsageError(f"--latency {text!r} is not NAME=LATENCY", "Write: --latency openai=2s")
     return name, latency
 
 
 def _attempts(journal: str | None, run_id: str) -> list[AttemptRecord]:
-    with reading(journal, run_id) as (found, _):
+    with recorded_run(journal, run_id) as (found, _):
         return [
             attempt
             for fan_out in found.fan_outs(run_id)

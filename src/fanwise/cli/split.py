@@ -1,4 +1,4 @@
-"""`fanwise split`: the tree of sub-plans of a code base, and how good it is. Nothing is changed."""
+"""`fanwise split`: the tree of sub-plans of a code base, and a scorecard. Changes nothing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from fanwise.cli.messages import print_json, print_line, say
 from fanwise.cli.options import JsonOption
 from fanwise.cli.report import check_target, write_page
-from fanwise.cli.say import print_json, print_line, say
 from fanwise.cli.system_options import GivenOptions
 
 HELP = """Split a code base into sub-plans that can be worked on in parallel.

@@ -14,10 +14,10 @@ STDOUT = "stdout"
 
 
 def prepare_streams() -> None:
-    """To be called first.
+    """Set up the standard streams; call this first.
 
-    Whoever closed stdin, stdout or stderr gets something there that cannot be read or written.
-    Else the next file that is opened (a journal, a pipe) would take the place of stdout.
+    If stdin, stdout or stderr is closed, something unusable is opened in its place. Otherwise the
+    next file that is opened (a journal, a pipe) would become stdout.
     """
     for fd, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
         try:
@@ -25,17 +25,17 @@ def prepare_streams() -> None:
         except OSError:
             os.open(os.devnull, mode)
     sys.stdout = text_file(1, STDOUT)
-    if os.isatty(2):  # logs, warnings and tracebacks go there by themselves
+    if os.isatty(2):  # for logs, warnings and tracebacks
         sys.stderr = text_file(2, "stderr")
 
 
 def give_up_stdout() -> None:
-    """What is still in its buffer would complain at exit."""
+    """Point stdout at /dev/null, so that its buffer raises no error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def write_json(data: bytes) -> None:
-    """A piece of a JSON document to stdout, whose control characters stay JSON on a terminal."""
+    """Write a piece of JSON to stdout; control characters are escaped by JSON already."""
     if sys.stdout.isatty():
         sys.stdout.write(data.decode())
     else:
@@ -43,14 +43,14 @@ def write_json(data: bytes) -> None:
 
 
 def write_stderr(text: str) -> None:
-    """Words for the person, if there is one: a stderr that takes nothing ends nothing."""
-    with suppress(OutputNotWritable, BrokenPipeError, ValueError):  # told when the command ends
-        sys.stdout.flush()  # what was printed before comes first: on a terminal they are one text
+    """Write text to stderr, if it can be written; a closed stderr is no error."""
+    with suppress(OutputNotWritable, BrokenPipeError, ValueError):  # reported when the command ends
+        sys.stdout.flush()  # keep the order where both go to one terminal
     draw_stderr(terminal_safe(text))
 
 
 def draw_stderr(text: str) -> None:
-    """Text with escape sequences of our own. Whatever others wrote in it must be safe already."""
+    """Write text that has escape sequences; everything else in it must be safe already."""
     rest = memoryview(text.encode("utf-8", "backslashreplace"))
     try:
         while rest:

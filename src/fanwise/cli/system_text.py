@@ -1,7 +1,7 @@
-"""What came of a run, in the words of the system that made it.
+"""What a system says about its runs, for `fanwise show` and `fanwise runs`.
 
-Only the system knows how its values read. One with neither `describe_run` nor `describe_item` is
-left alone, and so is a run whose system is not installed here.
+Systems without `describe_run` and `describe_item` say nothing, and neither does a system that is
+not installed here.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from fanwise.view.run_summary import CountNow
 
 MOST = 20
-"""Items that are told of, if not all are wanted."""
+"""How many items are described, unless all are wanted."""
 
 
-def describe_values(
+def result_lines(
     journal: Journal, run: RunRecord, *, fully: bool, options: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What the system says about the run, with the options that it declares; maybe nothing."""
+    """The results of the run as text, with the options that were given for it."""
     system = _system(run.kind)
     describe_run: DescribeRun | None = getattr(system, "describe_run", None)
     describe_item: DescribeItem | None = getattr(system, "describe_item", None)
@@ -37,12 +37,17 @@ def describe_values(
 
 
 def replaces_default_view(run: RunRecord) -> bool:
-    """Whether nothing is left to say of the run's fan-outs and events."""
+    """Whether the system's text replaces the list of fan-outs and events."""
     return getattr(_system(run.kind), "replaces_default_view", False)
 
 
+def has_inputs(run: RunRecord) -> bool:
+    """Whether the journal has the input of each item of the run."""
+    return getattr(_system(run.kind), "records_inputs", False)
+
+
 def count_now(journal: Journal, run: RunRecord) -> Counts | None:
-    """How far it is, as its system counts; None: the system counts items."""
+    """The progress as the system counts it; None: the system counts items."""
     count: CountNow | None = getattr(_system(run.kind), "count", None)
     return None if count is None else count(journal, run)
 
@@ -53,7 +58,7 @@ def _one_by_one(
     number = sum(1 for _ in _with_values(journal, run))
     for place, item in enumerate(_with_values(journal, run)):
         if place == MOST and not fully:
-            yield f"… and {number - MOST:,} more (all of them: --items)"
+            yield f"… and {number - MOST:,} more; --items shows all"
             return
         value = JSON.decode(item.value or "null")
         yield from describe(item.key, value, fully=fully or number == 1)
@@ -67,7 +72,7 @@ def _with_values(journal: Journal, run: RunRecord) -> Iterator[ItemRecord]:
 
 def _system(kind: str) -> System | None:
     found = homes(kind)
-    if len(found) != 1:  # a program made the run
+    if len(found) != 1:  # made by a program
         return None
     try:
         return cast("System", load(*found))

@@ -1,6 +1,6 @@
-"""Tables on stdout: aligned, cut to the width of a terminal, whole for a program that reads them.
+"""Plain tables on stdout: aligned, and cut to the width of a terminal.
 
-Plain text: these tables need alignment and no more, and `fanwise runs | grep` wants one line a run.
+No borders or wrapping, so that `fanwise runs | grep` gets one whole line per run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Collection, Sequence
 
-from fanwise.cli.say import print_line
+from fanwise.cli.messages import print_line
 from fanwise.view.terminal_text import terminal_line
 
 GAP = "  "
@@ -18,7 +18,7 @@ GAP = "  "
 def print_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()
 ) -> None:
-    """Print it; `right` has the places of columns of numbers."""
+    """Print a table; `right`: the columns to align right."""
     rows = [[terminal_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
     limit = shutil.get_terminal_size().columns if os.isatty(1) else None
@@ -30,7 +30,7 @@ def print_table(
 
 
 def _narrow(widths: list[int], limit: int) -> None:
-    """Take from the widest column until all fit, but leave something of it."""
+    """Narrow the widest columns until all fit, but not below 10."""
     over = sum(widths) + len(GAP) * (len(widths) - 1) - limit
     while over > 0:
         widest = widths.index(max(widths))

@@ -25,6 +25,7 @@ class LinesSystem:
 
     name = KEY
     options = OPTIONS
+    records_inputs = True
 
     def runnable(self, document: Document) -> RunnableLines:
         """A file, checked completely."""

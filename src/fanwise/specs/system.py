@@ -225,6 +225,9 @@ class System(Protocol):
     | `report` | `report(journal, run, **options)` |
     | `export` | `table(journal, run, **options)` |
 
+    With `records_inputs = True`, `Journal.inputs` has the input of each item of its only top-level
+    fan-out, in item order, and `show` and `export` name items by it.
+
     fanwise imports a third-party system to learn its options, so keep its module light: import
     what is heavy in the methods that need it.
     """

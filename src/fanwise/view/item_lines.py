@@ -12,10 +12,10 @@ from fanwise.view.items import Entry, entries
 from fanwise.view.terminal_text import terminal_line
 
 
-def item_lines(journal: Journal, run_id: str) -> Iterator[str]:
+def item_lines(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[str]:
     """The lines, under their title."""
     yield "items"
-    for entry in entries(journal, run_id):
+    for entry in entries(journal, run_id, inputs=inputs):
         yield _line(entry)
 
 

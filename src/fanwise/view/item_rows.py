@@ -30,14 +30,14 @@ COLUMNS: dict[str, Kind] = {
 """All that a row can have, in the order of a table."""
 
 
-def item_table(journal: Journal, run_id: str) -> Table:
+def item_table(journal: Journal, run_id: str, *, inputs: bool = False) -> Table:
     """All items of a run."""
-    return Table("items", COLUMNS, item_rows(journal, run_id))
+    return Table("items", COLUMNS, item_rows(journal, run_id, inputs=inputs))
 
 
-def item_rows(journal: Journal, run_id: str) -> Iterator[Row]:
-    """The rows of all fan-outs, one after the other."""
-    return map(_row, entries(journal, run_id))
+def item_rows(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[Row]:
+    """The rows of all fan-outs, one after the other. `inputs`: the journal has those of items."""
+    return map(_row, entries(journal, run_id, inputs=inputs))
 
 
 def _row(entry: Entry) -> Row:

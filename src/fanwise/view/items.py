@@ -12,7 +12,6 @@ from itertools import islice
 import msgspec
 
 from fanwise.journal.port import AttemptRecord, FanOutRecord, InputRecord, ItemRecord, Journal
-from fanwise.journal.take_first import take
 
 PAGE = 500
 """Items whose attempts are read at once."""
@@ -28,20 +27,15 @@ class Entry(msgspec.Struct, frozen=True):
     attempts: Sequence[AttemptRecord] = ()
 
 
-def entries(journal: Journal, run_id: str) -> Iterator[Entry]:
-    """Those of all fan-outs, one after the other."""
+def entries(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[Entry]:
+    """Those of all fan-outs, one after the other. `inputs`: the journal has the input of each."""
     fan_outs = journal.fan_outs(run_id)
-    if has_inputs(journal, run_id):
+    if inputs:
         items = journal.items(fan_outs[0].id) if fan_outs else iter(())
         yield from _with_inputs(items, journal.inputs(run_id))
         return
     for fan_out in fan_outs:
         yield from _of_fan_out(journal, fan_out)
-
-
-def has_inputs(journal: Journal, run_id: str) -> bool:
-    """Whether the run recorded the input of its items, as `fanwise map` does."""
-    return bool(take(journal.inputs(run_id), 1))
 
 
 def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[Entry]:

@@ -15,7 +15,6 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
 from fanwise.view.calls import call_detail, call_lines
-from fanwise.view.items import has_inputs
 from fanwise.view.recorded_counts import PLANNED
 from fanwise.view.run_summary import (
     CountNow,
@@ -38,9 +37,16 @@ BOOKKEEPING = ("reserve", "settle", "step", PLANNED, COUNTED)
 
 
 def run_detail(
-    journal: Journal, run: RunRecord, count: CountNow = lambda journal, run: None
+    journal: Journal,
+    run: RunRecord,
+    count: CountNow = lambda journal, run: None,
+    *,
+    inputs: bool = False,
 ) -> Detail:
-    """The run, its calls, fan-outs, failures, items that may have run twice, and events."""
+    """The run, its calls, fan-outs, failures, items that may have run twice, and events.
+
+    `inputs`: the journal has the input of each item, by which people know it.
+    """
     fan_outs = journal.fan_outs(run.id)
     detail: Detail = {
         **run_summary(journal, run, count),
@@ -57,7 +63,7 @@ def run_detail(
             if e.kind not in BOOKKEEPING
         ],
     }
-    which = partial(_which, journal, run.id, detail["unit"] if has_inputs(journal, run.id) else "")
+    which = partial(_which, journal, run.id, detail["unit"] if inputs else "")
     for fan_out in fan_outs:
         halted = False
         for item in journal.items(fan_out.id):

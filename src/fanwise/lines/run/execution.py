@@ -268,7 +268,7 @@ class _Execution:
 
 
 def _outcomes(run_id: str) -> Callable[[Journal], Table]:
-    return lambda journal: Table("outcomes", {}, item_rows(journal, run_id))
+    return lambda journal: Table("outcomes", {}, item_rows(journal, run_id, inputs=True))
 
 
 def _same_line(error: DuplicateKey, journal: Journal, run_id: str) -> UsageError:

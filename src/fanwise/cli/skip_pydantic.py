@@ -1,8 +1,8 @@
-"""Text and flags on the command line, taken as they are.
+"""Keeps typer from importing pydantic where it is not needed.
 
-typer gives every value to pydantic, even text where text is wanted and options that nobody gave.
-Importing pydantic takes longer than all else that `fanwise runs` does, so these go past it;
-numbers, choices and lists do not.
+typer passes every value through pydantic, even plain text and options that were not given. That
+import takes longer than all of `fanwise runs`, so text and flags bypass it; numbers, choices and
+lists do not.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 PLAIN = (str, bool)
 
 
-def take_plain_values_as_they_are(command: Any) -> None:
-    """Do so in a command and, if it is a group, in those inside it."""
+def skip_pydantic(command: Any) -> None:
+    """Patch a command, and the commands inside it if it is a group."""
     for each in (command, *getattr(command, "commands", {}).values()):
-        # Not its `params`: `--help` is made when a command is asked for all that it has.
+        # Not `params`: `--help` is only added by `get_params`.
         each.get_params = partial(_parameters, each.get_params)
 
 

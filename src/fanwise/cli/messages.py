@@ -1,4 +1,4 @@
-"""Words on stderr, JSON on stdout, and errors as both: never a traceback for a known error."""
+"""Messages on stderr, results on stdout, and errors as either; no traceback for a known error."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fanwise.view.terminal_text import terminal_safe
 
 
 def say(text: str) -> None:
-    """A line for the person, on stderr."""
+    """Print a message on stderr."""
     write_stderr(f"fanwise: {text}\n")
 
 
 def say_lines(lines: list[str]) -> None:
-    """Lines for the person; those that are indented belong to the one before."""
+    """Print messages on stderr; indented lines belong to the one before."""
     for line in lines:
         if line.startswith(" "):
             write_stderr(f"{line}\n")
@@ -29,15 +29,15 @@ def say_lines(lines: list[str]) -> None:
 
 
 def print_line(text: str) -> None:
-    """A line for the person on stdout; safe wherever it goes, for `| less` shows it too."""
+    """Print a line on stdout, always safe for a terminal, since `| less` shows it too."""
     sys.stdout.write(f"{terminal_safe(text)}\n")
 
 
 def print_json(document: Any) -> None:
-    """One document on stdout."""
+    """Print one JSON document."""
     try:
         data = msgspec.json.format(msgspec.json.encode(document), indent=2)
-    except UnicodeEncodeError:  # half of a surrogate pair: JSON can say it, UTF-8 cannot
+    except UnicodeEncodeError:  # a lone surrogate: JSON can express it, UTF-8 cannot
         data = json.dumps(msgspec.to_builtins(document), indent=2).encode()
     sys.stdout.flush()
     write_json(data + b"\n")
@@ -45,7 +45,7 @@ def print_json(document: Any) -> None:
 
 
 def report_error(error: FanwiseError, *, as_json: bool) -> None:
-    """An error: what is wrong, and what to do."""
+    """Print an error: what is wrong, and what to do."""
     if as_json:
         name = type(error).__name__
         fields: dict[str, Any] = {
@@ -58,7 +58,7 @@ def report_error(error: FanwiseError, *, as_json: bool) -> None:
             print_json({"error": fields})
             return
     with suppress(OutputNotWritable, OSError):
-        sys.stdout.flush()  # what was printed first is read first, where both go to one place
+        sys.stdout.flush()  # in case stdout and stderr go to the same place
     say(error.message)
     if error.next_step:
         write_stderr(f"  {error.next_step}\n")

@@ -1,4 +1,4 @@
-"""Looking up a run without writing anything, not even a directory."""
+"""Opening the journal to look up a run, without writing anything, not even a directory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fanwise.journal.port import Journal, RunRecord
 
 
 @contextmanager
-def reading(location: str | None, run_id: str) -> Iterator[tuple[Journal, RunRecord]]:
-    """The journal, for looking only, and the run. `BadRunId`, `RunNotFound`, `JournalDamaged`."""
+def recorded_run(location: str | None, run_id: str) -> Iterator[tuple[Journal, RunRecord]]:
+    """The journal, read-only, and the run. `BadRunId`, `RunNotFound`, `JournalDamaged`."""
     check_run_id(run_id)
     if not journal_path(location).exists():
         raise RunNotFound(run_id)
