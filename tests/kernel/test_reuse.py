@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
-from fanwise import Outcome, Retry, fan_out, open_run
+from fanwise import Feed, Outcome, Retry, fan_out, open_run
 from fanwise.errors import BadPredicate, StepFailed
+from fanwise.kernel.intake import IN_ONE_TURN
 from fanwise.testing import MemoryJournal, virtual_time
 
 
@@ -169,3 +173,50 @@ async def test_what_failed_inside_one_that_does_not_count_runs_again_too() -> No
     assert len(await execute(None)) == 4
     assert await execute("a") == ["a-bad"]
     assert await execute(None) == []
+
+
+@pytest.mark.parametrize("kind", ["plain", "async", "feed"])
+def test_recorded_outcomes_leave_the_event_loop_its_turns(kind: str) -> None:
+    """A million of them would keep Ctrl-C and everybody else waiting."""
+    journal, pulled, turns = MemoryJournal(), Counter[int](), [0]
+    numbers = range(3 * IN_ONE_TURN)
+
+    def plain() -> Iterator[int]:
+        for number in numbers:
+            pulled[turns[0]] += 1
+            yield number
+
+    async def one_by_one() -> AsyncIterator[int]:
+        for number in plain():
+            yield number
+
+    def key(number: int) -> str:
+        if kind == "feed":
+            pulled[turns[0]] += 1
+        return str(number)
+
+    async def double(number: int) -> int:
+        return 2 * number
+
+    async def turn() -> None:
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    async def main() -> list[int]:
+        items: Any = {"plain": plain, "async": one_by_one}.get(kind, Feed[int])()
+        if isinstance(items, Feed):
+            items.add(*numbers)
+            items.close()
+        async with open_run("r", journal=journal) as run:
+            turning = asyncio.create_task(turn())
+            outcomes = await fan_out(double, items, cap=10, run=run, name="all", key=key)
+            turning.cancel()
+        return outcomes.values()
+
+    expected = [2 * number for number in numbers]
+    assert asyncio.run(main()) == expected
+    pulled.clear()
+    assert asyncio.run(main()) == expected
+    assert sum(pulled.values()) == len(numbers)
+    assert max(pulled.values()) <= IN_ONE_TURN + 1

@@ -147,8 +147,8 @@ class Engine(Generic[I, T]):
 
     # -- items in -------------------------------------------------------------------------------
 
-    def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> None:
-        """A new item: its outcome may be on disk; else it starts, or waits for its permits."""
+    def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> bool:
+        """A new item: its outcome may be on disk (True); else it starts, or waits for permits."""
         now = self.scope.time()
         entry = Entry(self, index, item, key, now)
         if self.recorder is not None and self.recorder.past is not None:
@@ -156,13 +156,14 @@ class Engine(Generic[I, T]):
             if outcome is not None:
                 if self._counts(item, outcome):
                     self._told(outcome)
-                    return
+                    return True
                 entry.outdated = True
             self.recorder.runs_again(self.scope.path, entry.key)
         if self.schedule.add(entry, needs, now):
             self.start(entry)
         elif self.schedule.ledger.restless:
             self.dispatcher.pump()  # it may wait for nothing but a rate
+        return False
 
     def _counts(self, item: I, recorded: Outcome[T]) -> bool:
         """Whether what an earlier execution recorded is still this item's outcome."""

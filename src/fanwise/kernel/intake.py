@@ -33,12 +33,18 @@ I = TypeVar("I")  # noqa: E741
 I_contra = TypeVar("I_contra", contravariant=True)
 
 
+IN_ONE_TURN = 500
+"""Items with a recorded outcome that are pulled before the event loop has its turn. A resume may
+have a million of them, and Ctrl-C, time-outs and the caller's other tasks cannot wait for that."""
+
+
 class Taker(Protocol[I_contra]):
     """Whoever takes the items: the engine."""
 
     def admit(
         self, item: I_contra, index: int, key: str | None, needs: dict[str, int] | None
-    ) -> None: ...
+    ) -> bool:
+        """Whether the item's outcome was on disk, so that it takes no permit and no time."""
 
     def abort(self, error: BaseException) -> None:
         """Something of the caller's is wrong: end everything."""
@@ -72,6 +78,8 @@ class Intake(Generic[I]):
         self._feed = source if isinstance(source, Feed) else None
         self._begun = False
         self._closed = False
+        self._soon = False
+        """The event loop has its turn, and then it goes on."""
         self._schedule = schedule
         self._taker = taker
         self._ahead = ahead
@@ -105,7 +113,11 @@ class Intake(Generic[I]):
             return
         source = cast("Iterator[I]", self._source)
         wants = self._schedule.wants_items
+        recorded = 0
         while not self.held_back and wants(self._ahead):
+            if recorded == IN_ONE_TURN:
+                self._pump_soon()
+                return
             try:
                 item = next(source)
             except StopIteration:
@@ -114,16 +126,30 @@ class Intake(Generic[I]):
                 self._no_more(error)
             else:
                 if not self._schedule.halted:  # as a source may do that knows when it is enough
-                    self._admit(item)
+                    recorded += self._admit(item)
 
     def _pump_feed(self, feed: Feed[I]) -> None:
         if not self._begun:
             return
         wants = self._schedule.wants_items
+        recorded = 0
         while feed and not self.held_back and wants(self._ahead):
-            self._admit(feed.take())
+            if recorded == IN_ONE_TURN:
+                self._pump_soon()
+                return
+            recorded += self._admit(feed.take())
         if feed.over and not self._schedule.exhausted:
             self._no_more(None)
+
+    def _pump_soon(self) -> None:
+        """Go on when the event loop had its turn."""
+        if not self._soon:
+            self._soon = True
+            asyncio.get_running_loop().call_soon(self._pump_again)
+
+    def _pump_again(self) -> None:
+        self._soon = False
+        self.pump()
 
     def stop(self) -> None:
         """Nothing more is wanted."""
@@ -175,7 +201,12 @@ class Intake(Generic[I]):
 
     async def _pull(self) -> None:
         source = cast("AsyncIterator[I]", self._source)
+        recorded = 0
         while not self.held_back and self._schedule.wants_items():
+            if recorded == IN_ONE_TURN:
+                recorded = 0
+                await asyncio.sleep(0)
+                continue
             try:
                 item = await anext(source)
             except StopAsyncIteration:
@@ -192,7 +223,7 @@ class Intake(Generic[I]):
             else:
                 # A source that swallows its cancellation may still come with an item.
                 if not self._schedule.halted:
-                    self._admit(item)
+                    recorded += self._admit(item)
 
     def _pulled_enough(self, task: asyncio.Task[None]) -> None:
         self._puller = None
@@ -209,16 +240,17 @@ class Intake(Generic[I]):
         self.error = error
         self._taker.check_over()
 
-    def _admit(self, item: I) -> None:
+    def _admit(self, item: I) -> bool:
         index = self.pulled
         try:
             key = None if self._key is None else self._key_of(self._key, item, index)
             needs = None if self._needs is None else self._needs_of(self._needs, item, index)
             self.pulled += 1
-            self._taker.admit(item, index, key, needs)
+            return self._taker.admit(item, index, key, needs)
         except BaseException as error:
             # Whatever it is (a codec's, say): nothing may leave while items are in flight.
             self._taker.abort(error)
+            return False
 
     def _key_of(self, key_of: Callable[[I], str], item: I, index: int) -> str:
         try:
