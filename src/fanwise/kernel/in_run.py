@@ -7,7 +7,6 @@ are, below that item, so that a resume finds them, and two systems in one run do
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol, TypedDict, TypeVar
@@ -19,7 +18,7 @@ from fanwise.core.caps import Caps, CapsLike, as_caps
 from fanwise.core.counts import Counts
 from fanwise.core.stats import Stats
 from fanwise.errors import FanwiseError, UsageError
-from fanwise.journal.port import Journal
+from fanwise.kernel.durable_run import JournalLike
 from fanwise.kernel.environment import environment
 from fanwise.kernel.events import Subscriber
 from fanwise.kernel.fan_out import fan_out
@@ -28,7 +27,6 @@ from fanwise.kernel.run import MEMORY, Run, RunLike, open_run, run_of
 from fanwise.kernel.scope import current, current_run
 
 T = TypeVar("T")
-JournalLike = str | os.PathLike[str] | Journal
 InRun = tuple[T, str | None, Stats]
 """What came of it, the durable run that has it (None: it was in memory), and the stats."""
 

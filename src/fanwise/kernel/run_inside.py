@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fanwise.core.budget import Budget
 from fanwise.journal.codec import JSON, Codec
+from fanwise.kernel.durable_run import RunRequest
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.run import MEMORY, Run, new_run_id
 from fanwise.kernel.scope import Places, current
@@ -20,21 +21,9 @@ class RunInside(Run):
     def __init__(self) -> None:
         scope = current.get()
         around = None if scope is None else scope.fan_out.run
-        super().__init__(
-            new_run_id(),
-            journal=MEMORY,
-            resume=None,
-            retry_failed=False,
-            take_over=False,
-            may_change=False,
-            kind="",
-            name="",
-            spec="",
-            codec=JSON if around is None else around.codec,
-            caps=None,  # those of the item around it hold, and its budgets too
-            budget=None,
-            subscribers=(),
-        )
+        codec = JSON if around is None else around.codec
+        # No caps or budget of its own: those of the item around it hold.
+        super().__init__(RunRequest(id=new_run_id()), journal=MEMORY, codec=codec)
         self._around = around
         if scope is not None:
             self.places = _Below(f"{scope.path}/{self.id}")

@@ -14,8 +14,9 @@ from fanwise.core.caps import CapsLike
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
 from fanwise.journal.damage import explain_damage
+from fanwise.kernel.durable_run import JournalLike
 from fanwise.kernel.events import Subscriber
-from fanwise.kernel.in_run import JournalLike, SystemRun, in_run, note_environment
+from fanwise.kernel.in_run import SystemRun, in_run, note_environment
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run, RunLike
 from fanwise.kernel.scope import item_of
