@@ -10,6 +10,7 @@ import msgspec
 
 from fanwise.testing import virtual_time
 from fanwise.view.run_detail import detail_lines, run_detail
+from fanwise.workflow.state.run_state import read_run
 from fanwise.workflow.steps.port import StepPlace
 from fanwise.workflow.views.tree import tree_lines
 
@@ -52,7 +53,7 @@ async def test_what_is_in_flight_stands_where_it_belongs(tmp_path: Path) -> None
         run = world.journal.run("r")
         killed = msgspec.structs.replace(run, status="halted", owner=None)
         for found, record in ((seen, run), (dead, killed)):
-            lines = tree_lines(world.journal, record, fully=True)
+            lines = list(tree_lines(read_run(world.journal, record), fully=True))
             # Depth, path, type and status.
             found[place.path] = [
                 [str((len(line) - len(line.lstrip())) // 2), *line.split()[:3]] for line in lines
@@ -101,7 +102,7 @@ async def test_no_items_are_counted_where_all_so_far_are_inside_of_steps(tmp_pat
 
     async def look(fields: Mapping[str, Any], place: StepPlace) -> dict[str, Any]:
         record = world.journal.run("r")
-        tree = tree_lines(world.journal, record, fully=True)
+        tree = list(tree_lines(read_run(world.journal, record), fully=True))
         told.extend(detail_lines(run_detail(world.journal, record), tree))
         return {}
 
@@ -139,7 +140,7 @@ async def test_what_a_time_out_cut_short_was_cancelled_and_items_are_in_order(
         - {id: asks, type: gate, message: "Go on?"}
         """
     )
-    lines = tree_lines(world.journal, world.journal.run("r"), fully=True)
+    lines = list(tree_lines(read_run(world.journal, world.journal.run("r")), fully=True))
     assert [line.split()[:3] for line in lines] == [
         ["all", "fan-out", "failed"],
         ["all:t:0", "if", "completed"],
@@ -151,3 +152,29 @@ async def test_what_a_time_out_cut_short_was_cancelled_and_items_are_in_order(
         ["asks", "gate", "paused"],
     ]
     assert lines[-1].endswith("waits for --answer asks=approve|reject: Go on?")
+
+
+@virtual_time
+async def test_the_journal_has_the_same_state_as_the_run_that_wrote_it(tmp_path: Path) -> None:
+    (tmp_path / "child.yaml").write_text(file_of("- {id: inner, type: do}"))
+    world = World(tmp_path)
+    ending = await world.run(
+        """
+        - {id: fails, type: do, fail: oh, continue_on_error: true}
+        - {id: cond, type: if, condition: true, then: [{id: plain, type: do}]}
+        - id: all
+          type: fan-out
+          items: [0, 1]
+          step: {id: t, type: if, condition: true, then: [{id: x, type: do}]}
+        - {id: sub, type: workflow, workflow: child.yaml}
+        - {id: asks, type: gate, message: "Go on?"}
+        """
+    )
+    recorded = read_run(world.journal, world.journal.run("r")).steps
+    assert set(recorded) == set(ending.steps)
+    for path, live in ending.steps.items():
+        step = recorded[path]
+        for name in ("path", "type", "status", "error", "inside"):
+            assert getattr(step, name) == getattr(live, name), (path, name)
+        assert step.output in (live.output, {}), path
+    assert recorded["asks"].output == ending.steps["asks"].output

@@ -25,6 +25,7 @@ from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs, load, path_of
 from fanwise.workflow.state.frame import Frame, Layer
 from fanwise.workflow.state.history import PAUSED, Given, Paused, opened, paused_gate
+from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.custom import names_of_project, of_project
 from fanwise.workflow.steps.gate import Ask
@@ -227,22 +228,19 @@ def _state(file: Path, digest: str) -> str | None:
     return None if now == digest else "has changed since the run began"
 
 
-def _gate(
-    stop: StepResult | None, states: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any] | None:
-    """The gate that waits, as spec-kit tells of it."""
-    state = {} if stop is None or stop.status != "paused" else states.get(stop.at or "", {})
-    if stop is None or state.get("type") != "gate" or state.get("status") != "paused":
+def _gate(stop: StepResult | None, steps: Mapping[str, StepState]) -> dict[str, Any] | None:
+    """The gate that waits, as spec-kit describes it."""
+    state = None if stop is None or stop.status != "paused" else steps.get(stop.at or "")
+    if state is None or state.type != "gate" or state.status != "paused":
         return None
-    output = state["output"]
     names = ("message", "options", "show_file", "choice")
-    return {"step_id": stop.at, **{name: output.get(name) for name in names}}
+    return {"step_id": state.path, **{name: state.output.get(name) for name in names}}
 
 
-def _not_taken(paths: Collection[str], states: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Of the answers to these gates; what had been decided before is decided."""
+def _not_taken(paths: Collection[str], steps: Mapping[str, StepState]) -> Iterator[str]:
+    """Notes on the answers to these gates; a gate that was decided before stays decided."""
     for path in sorted(paths):
-        if states.get(path, {"output": {}})["output"].get("choice") is None:
+        if path not in steps or steps[path].output.get("choice") is None:
             yield f"no gate took the answer to {path}: none asked there"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fanwise.workflow.options import OPTIONS
+from fanwise.workflow.state.run_state import read_run
 from fanwise.workflow.views.tree import tree_lines
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class WorkflowSystem:
 
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree of its steps."""
-        return tree_lines(journal, run, fully=fully)
+        return list(tree_lines(read_run(journal, run), fully=fully))
 
 
 SYSTEM = WorkflowSystem()

@@ -35,7 +35,7 @@ from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, cut_short, digest
 from fanwise.workflow.state.frame import Frame, Home
 from fanwise.workflow.state.history import RunHistory
 from fanwise.workflow.state.order import Order
-from fanwise.workflow.state.step_note import STEP, StepNote
+from fanwise.workflow.state.run_state import STEP, StepState
 from fanwise.workflow.state.step_result import Moment, StepResult
 from fanwise.workflow.steps.kinds import Project
 from fanwise.workflow.steps.port import StepPlace
@@ -299,8 +299,10 @@ class Interpreter:
         if path in self._history.noted and not fresh:
             return
         self._history.noted.add(path)
-        note = StepNote(path, step.type, result.status, began, frame.inside, result.error)
-        self.run.note(STEP, msgspec.to_builtins(note))
+        noted = StepState(
+            path, step.type, result.status, error=result.error, inside=frame.inside, began=began
+        )
+        self.run.note(STEP, msgspec.to_builtins(noted))
 
 
 def _so_far(stop: StepResult | None, output: dict[str, Any]) -> StepResult:

@@ -16,6 +16,7 @@ from fanwise.workflow.spec.references import walk
 from fanwise.workflow.spec.steps import AgentStep, FanInStep, GateStep, Step
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.order import ON_FAILURE
+from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import Moment, StepResult, digest_of
 
 CUT = "timed out"
@@ -35,7 +36,7 @@ class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the step, not of its last attempt."""
     settled: int
     """From this place of its moment on, no further attempt was to follow."""
-    states: dict[str, dict[str, Any]] = {}
+    states: dict[str, StepState] = {}
     """What had come of the steps inside it."""
     names: dict[str, str] = {}
     """How expressions call them: names to paths."""
@@ -54,7 +55,7 @@ class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
         """Let those after the step see what they saw."""
         for name, path in self.names.items():
             state = self.states[path]
-            seen = {key: state[key] for key in ("status", "output", "error")}
+            seen = {"status": state.status, "output": state.output, "error": state.error}
             frame.steps.put(name, {"id": path, **seen})
         frame.states.update(self.states)
         frame.steps.fan_in = self.fan_in

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from fanwise.workflow.spec.steps import Step
+from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import Moment, StepResult
 
-States = dict[str, dict[str, Any]]
+States = dict[str, StepState]
 Namer = Callable[[str], str]
 """From the id of a step to its path in the execution."""
 
@@ -121,12 +122,9 @@ class Frame(msgspec.Struct, frozen=True):
         seen = {"id": path, "status": result.status, "output": result.output, "error": result.error}
         self.steps.put(path, seen)
         self.steps.put(step.id, seen)
-        self.states[path] = self.states[self.bare(step.id)] = {
-            "type": step.type,
-            "status": result.status,
-            "output": result.output,
-            "error": result.error,
-        }
+        self.states[path] = self.states[self.bare(step.id)] = StepState(
+            path, step.type, result.status, result.output, result.error, self.inside
+        )
 
     def within(self, step: Step, path: str) -> Frame:
         """For the steps inside an if, a switch or the like."""

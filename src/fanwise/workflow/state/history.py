@@ -14,7 +14,7 @@ import msgspec
 from fanwise.journal.port import EventRecord
 from fanwise.kernel.run import Run
 from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, CutShort
-from fanwise.workflow.state.step_note import STEP, StepNote
+from fanwise.workflow.state.run_state import STEP, StepState
 
 EXECUTION = "workflow"
 """The kind of event that says what an execution was given."""
@@ -98,7 +98,7 @@ async def opened(run: Run, given: Given) -> RunHistory:
         if event.kind == EXECUTION:
             before.append(event.decode(Given))
         elif event.kind == STEP:
-            noted.add(event.decode(StepNote).path)
+            noted.add(event.decode(StepState).path)
         elif event.kind == CUT:
             cut = event.decode(CutShort)
             cuts[cut.path] = cut

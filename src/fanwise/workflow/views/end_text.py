@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from fanwise.specs import End
+from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import StepResult
 
 FAILED, PAUSED = 1, 3
@@ -25,8 +26,8 @@ class Ending(msgspec.Struct, frozen=True):
     """What stopped it; None: nothing did."""
     position: int
     """The place of the last top-level step that was begun."""
-    states: Mapping[str, Mapping[str, Any]]
-    """What came of each step, by its path."""
+    steps: Mapping[str, StepState]
+    """How each step ended, by its path."""
     gate: Mapping[str, Any] | None = None
     """The gate that waits for an answer."""
     interrupted: bool = False
@@ -45,10 +46,18 @@ class Ending(msgspec.Struct, frozen=True):
         return "completed" if self.stop is None else self.stop.status
 
     @property
+    def states(self) -> dict[str, dict[str, Any]]:
+        """How each step ended, as plain data."""
+        return {path: step.to_json() for path, step in self.steps.items()}
+
+    @property
     def failures(self) -> dict[str, str]:
         """The steps that failed, by path, and why."""
-        failed = {path: s for path, s in self.states.items() if s["status"] in FAILURES}
-        return {path: str(state.get("error") or state["status"]) for path, state in failed.items()}
+        return {
+            path: step.error or step.status
+            for path, step in self.steps.items()
+            if step.status in FAILURES
+        }
 
     @property
     def ok(self) -> bool:
@@ -77,7 +86,7 @@ class Ending(msgspec.Struct, frozen=True):
             told.append(_told(stop, self.gate))
         return End(
             {"steps": self.states, "may_have_run_twice": [*self.twice]},
-            _lines(self.states) if stop is None and not self.interrupted else (),
+            _lines(self.steps) if stop is None and not self.interrupted else (),
             told,
             self._exit_code(),
             facts=self.facts,
@@ -114,6 +123,6 @@ def _twice(paths: Sequence[str]) -> list[str]:
     return [head, *(f"  {path}" for path in paths[:MOST]), *more]
 
 
-def _lines(states: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _lines(steps: Mapping[str, StepState]) -> list[str]:
     """Each step in a line; those of items and iterations are in `fanwise show`."""
-    return [f"{path}: {state['status']}" for path, state in states.items() if ":" not in path]
+    return [f"{path}: {step.status}" for path, step in steps.items() if ":" not in path]
