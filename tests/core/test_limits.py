@@ -327,6 +327,19 @@ def test_retry_after_holds_an_adaptive_cap_back_for_as_long_as_was_asked() -> No
     assert [t.order for t in caps.ledger.grants(8.0)] == [1]
 
 
+@pytest.mark.parametrize("seconds", [float("inf"), 1e9])
+def test_nobody_waits_for_years_because_a_server_says_so(seconds: float) -> None:
+    caps = Caps(m=Adaptive(4))
+    first = ticket(caps, 0, m=1)
+    caps.ledger.request(first, 0.0)
+    caps.ledger.refused(first, retry_after=seconds, now=1.0)
+    caps.ledger.release(first, 1.0)
+    assert caps.current == {"m": 2}
+    assert caps.ledger.request(ticket(caps, 1, m=1), 2.0)
+    assert not Retry(3).wants(RateLimited(retry_after=seconds), 1)
+    assert Retry(3).wants(RateLimited(retry_after=24 * 3600), 1)
+
+
 # -- retry ---------------------------------------------------------------------------------------
 
 

@@ -69,6 +69,19 @@ def test_the_sync_form_inside_a_loop_says_what_to_use() -> None:
     asyncio.run(main())
 
 
+def test_a_stream_is_opened_once_and_read_while_it_is_open() -> None:
+    async def main() -> None:
+        stream = fan_out_stream(lambda n: 2 * n, [1], ordered=True)
+        with pytest.raises(UsageError, match="async with"):
+            await anext(stream)
+        async with stream:
+            assert [outcome.value async for outcome in stream] == [2]
+        with pytest.raises(UsageError, match="used before"):
+            await stream.__aenter__()
+
+    asyncio.run(main())
+
+
 def test_a_stream_refuses_the_same_arguments() -> None:
     async def main() -> None:
         with pytest.raises(BadCap):

@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 
 from fanwise import Caps, Halt, Retry, fan_out, fan_out_stream, fan_out_sync
-from fanwise.errors import AttemptTimeout, BadPredicate, ItemsError, JournalDamaged
+from fanwise.errors import (
+    AttemptTimeout,
+    BadPredicate,
+    ItemsError,
+    JournalDamaged,
+    RunIsLive,
+    RunNotFound,
+)
 from fanwise.kernel.events import Event, ItemEnded
 from fanwise.kernel.run import open_run
 from fanwise.testing import MemoryJournal, Recording, run_virtual, virtual_time
@@ -466,3 +473,28 @@ def test_an_eager_task_factory_changes_nothing() -> None:
         assert (await fan_out(work, range(3_000), cap=2)).values() == list(range(3_000))
 
     asyncio.run(main())
+
+
+@virtual_time
+async def test_an_error_about_another_run_is_an_outcome_of_the_item() -> None:
+    """Only a journal that cannot keep the outcome ends the fan-out."""
+    journal = MemoryJournal()
+
+    async def work(run_id: str) -> str:
+        async with open_run(run_id, journal=journal, resume=True):
+            return run_id
+
+    async with open_run("outer", journal=journal) as run:
+        outcomes = await fan_out(work, ["missing", "outer"], run=run)
+    assert [type(outcome.error) for outcome in outcomes] == [RunNotFound, RunIsLive]
+    assert [outcome.status for outcome in outcomes] == ["failed", "failed"]
+
+
+def test_a_predicate_that_did_not_raise_has_no_error_to_look_at() -> None:
+    async def main(halt: Halt) -> None:
+        await fan_out(asyncio.sleep, [0], halt=halt)
+
+    with pytest.raises(BadPredicate, match=r"Fix the function$"):
+        run_virtual(main(Halt.when(lambda _: None)))  # type: ignore[arg-type,return-value]
+    with pytest.raises(BadPredicate, match="its error is the cause"):
+        run_virtual(main(Halt.when(lambda _: bool(1 / 0))))

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from itertools import count
 
-from fanwise.core.rate import Expectation
+from fanwise.core.rate import LONGEST_WAIT_S, Expectation
 from fanwise.core.resource import Resource
 from fanwise.core.waiting import Group, Line, Ticket, Wanted
 from fanwise.errors import ImpossibleNeeds, NestedCap, UsageError
@@ -152,7 +152,7 @@ class Ledger:
         for resource, _ in ticket.needs:
             if resource.adaptation is None or resource.limit is None:
                 continue
-            if retry_after and retry_after > 0:
+            if retry_after and 0 < retry_after <= LONGEST_WAIT_S:
                 resource.hold_back(ticket.taken_at, retry_after, now)
                 if resource.waiting:
                     self._timed[resource] = None

@@ -223,6 +223,8 @@ _ROUND = 20
 """So many without a refusal before a faster pace is tried: few tries, so few refusals."""
 _STEP = 0.1
 _CUT = 0.9
+LONGEST_WAIT_S = 24 * 3600.0
+"""The longest `retry_after` that anybody waits for: else a server could stop a run for years."""
 _SLOWEST_S = 1.0
 """A pace is not slower than one request in this time, or in the time that was asked for."""
 _BURST_S = 0.1

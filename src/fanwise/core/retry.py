@@ -2,7 +2,7 @@
 
 Exponential backoff with full jitter (a random point between nothing and the ceiling), because
 equal pauses make those who collided collide again. What the other side asks for (`retry_after`
-of the error) wins.
+of the error) wins, but nobody waits for more than a day: then the item fails with that error.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from fanwise.core.caps import whole
+from fanwise.core.rate import LONGEST_WAIT_S
 from fanwise.errors import BadCap, BadPredicate, BudgetExceeded, JournalError, UsageError
 
 OnError = Callable[[BaseException], bool]
@@ -46,6 +47,8 @@ class Retry(msgspec.Struct, frozen=True):
         """Whether to try again after this many attempts and this error."""
         if attempts > self.times or not isinstance(error, Exception):
             return False
+        if (_asked_pause(error) or 0.0) > LONGEST_WAIT_S:
+            return False
         if self.on is None:
             return not isinstance(error, UsageError | BudgetExceeded | JournalError)
         if isinstance(self.on, type | tuple):
@@ -64,11 +67,16 @@ class Retry(msgspec.Struct, frozen=True):
 
     def delay(self, error: BaseException, attempts: int, chance: float) -> float:
         """Seconds to wait; `chance` is a random number in [0, 1)."""
-        asked = getattr(error, "retry_after", None)
-        if isinstance(asked, int | float) and asked >= 0:
-            return float(asked)
+        if (asked := _asked_pause(error)) is not None:
+            return asked
         # 2**attempts overflows a float long after it has ceased to matter.
         return chance * min(self.most_s, self.base_s * 2.0 ** min(attempts - 1, 63))
+
+
+def _asked_pause(error: BaseException) -> float | None:
+    """What the other side asks for; None: nothing, or nothing that makes sense."""
+    asked = getattr(error, "retry_after", None)
+    return float(asked) if isinstance(asked, int | float) and asked >= 0 else None
 
 
 RetryLike = Retry | int

@@ -94,10 +94,8 @@ class BadPredicate(UsageError):
     def __init__(self, what: str, index: int, problem: str, of: str = "item") -> None:
         self.what = what
         self.index = index
-        super().__init__(
-            f"{what} {problem} at {of} {index}",
-            "Fix the function; its error is the cause of this one",
-        )
+        step = "; its error is the cause of this one" if problem == "raised" else ""
+        super().__init__(f"{what} {problem} at {of} {index}", f"Fix the function{step}")
 
 
 class BadVerdict(UsageError):

@@ -27,7 +27,9 @@ from fanwise.errors import (
     BadPredicate,
     CommandFailed,
     FanwiseError,
-    JournalError,
+    JournalDamaged,
+    JournalNotWritable,
+    OutputNotWritable,
     StepFailed,
 )
 from fanwise.kernel import events
@@ -45,6 +47,9 @@ from fanwise.kernel.work import Attempter
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
+
+_NOT_KEPT = (JournalNotWritable, JournalDamaged, OutputNotWritable)
+"""About the journal itself; others, such as `RunIsLive`, may be about a run that the item opens."""
 
 
 class Engine(Generic[I, T]):
@@ -225,7 +230,7 @@ class Engine(Generic[I, T]):
         if error is None:
             self._worked(entry, "done", value, None, ran_s)
             return
-        if isinstance(error, JournalError) and self.recorder is not None:
+        if isinstance(error, _NOT_KEPT) and self.recorder is not None:
             # What it gave could not be kept: that is no outcome of the item's.
             self.lose(entry.index, error)
             return

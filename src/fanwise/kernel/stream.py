@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, Unpack, overload
 from fanwise.core.counts import Counts
 from fanwise.core.outcome import Outcome
 from fanwise.core.stats import Stats
-from fanwise.errors import ItemsError
+from fanwise.errors import ItemsError, UsageError
 from fanwise.kernel.engine import Engine
 from fanwise.kernel.run import Run, RunLike, run_of
 from fanwise.kernel.setup import FanOut, Items, Options, OptionsInRun
@@ -51,6 +51,8 @@ class Stream(Generic[T]):
         in flight included. They ended, and may have cost something."""
 
     async def __aenter__(self) -> Stream[T]:
+        if self._one is not None:
+            raise UsageError("this stream was used before", "Make another with fan_out_stream")
         run = await self._run.__aenter__()
         try:
             self._one = self._build(self._deliver, run)
@@ -103,7 +105,10 @@ class Stream(Generic[T]):
         return self
 
     async def __anext__(self) -> Outcome[T]:
-        assert self._one is not None and self._task is not None
+        if self._one is None or self._task is None:
+            raise UsageError(
+                "the stream is not open", "Use `async with fan_out_stream(…) as stream`"
+            )
         while not self._ready:
             if self._task.done():
                 self._task.result()
