@@ -1,7 +1,7 @@
-"""Which systems there are, by name, without importing any.
+"""The names of all systems, without importing them.
 
-Apart from `specs.registry`, which loads them: to know that a run was made by no system must not
-cost the import of all that reads files.
+Separate from `specs/registry.py`, because `fanwise runs` must not import everything that reads
+files just to learn that a run belongs to no system.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ BUILT_IN = {
 
 
 def homes(name: str) -> set[str]:
-    """Where the system of that name is; more than one: they contradict each other."""
+    """Where the system is; more than one if several packages register the name."""
     return {BUILT_IN[name]} if name in BUILT_IN else registered().get(name, set())
 
 
 def load(value: str) -> Any:
-    """What `package.module:SYSTEM` names. Whatever the import raises."""
+    """Import `package.module:SYSTEM`. Raises whatever the import raises."""
     module, _, attribute = value.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def registered() -> dict[str, set[str]]:
-    """Those of other packages."""
+    """The systems of other packages: where each is, by name."""
     from importlib.metadata import entry_points
 
     found: dict[str, set[str]] = {}

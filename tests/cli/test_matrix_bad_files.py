@@ -99,7 +99,7 @@ BAD = [
     ("{openai: 2}", "{openai: 0}", "13:18: matrix.caps.openai: must be at least 1, not 0"),
     ("caps: {openai: 2}", "rates: {open: {rpm: 5}}", "13:17: matrix.rates.open: no cell uses 'ope"),
     ("caps: {openai: 2}", "budget: {usd: -1}", "13:17: matrix.budget.usd: must be more than 0"),
-    ("caps: {openai: 2}", "timeout: soon", "13:12: matrix.timeout: 'soon' is no duration"),
+    ("caps: {openai: 2}", "timeout: soon", "13:12: matrix.timeout: 'soon' is not a duration"),
     # which cells
     ("caps:", "exclude: [{model: 'openai:gpt-6'}]\n  caps:", "13:13: matrix.exclude[0]: no cell i"),
     ("caps:", "exclude: [{modle: '*'}]\n  caps:", "13:14: matrix.exclude[0].modle: is not known h"),

@@ -130,4 +130,4 @@ def test_an_output_whose_file_is_gone_is_told(place: Place) -> None:
     shutil.rmtree(place.path / ".fanwise" / "journal.db.files" / "r")
     done = place.run("resume", "r")
     assert done.returncode == 2
-    assert b"cannot read an output that was kept in" in done.stderr
+    assert b"cannot read the output in" in done.stderr

@@ -138,8 +138,11 @@ def test_a_command_that_was_given_n_lines_is_named_and_resumed_as_one(place: Pla
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["-n", "2", "--", "echo", "x{}"], b"{} is a part of 'x{}', and -n 2 gives"),
-        (["-n", "2", "--", "echo", "{.}"], b"{.} stands for one line, and -n 2 gives"),
+        (["-n", "2", "--", "echo", "x{}"], b"{} is part of 'x{}', but with -n 2 commands get"),
+        (
+            ["-n", "2", "--", "echo", "{.}"],
+            b"{.} needs a single line, but with -n 2 each command gets",
+        ),
         (["-n", "0", "--", "echo"], b"-n is 0"),
         (["-j", "0", "--", "echo"], b"--cap is 0"),
         (["--halt", "soon,fail=10%", "--", "echo"], b"percentages are not supported"),

@@ -105,11 +105,11 @@ def problems(text: str) -> list[str]:
         ("budget: {}", "11 budget: a budget has usd, tokens or requests"),
         ("budget: 5", "11 budget: must be a mapping, not 5"),
         ("retry: -1", "10 retry: must be at least 0, not -1"),
-        ("retry: {times: 2, base: x}", "27 retry.base: 'x' is no duration; write 30s, 5m, 1h30m or "
-         "a number of seconds"),
+        ("retry: {times: 2, base: x}", "27 retry.base: 'x' is not a duration; write 30s, 5m, 1h30m "
+         "or a number of seconds"),
         ("timeout: 0", "12 timeout: must be more than 0, not 0"),
-        ("timeout: 5 m x", "12 timeout: '5 m x' is no duration; write 30s, 5m, 1h30m or a number "
-         "of seconds"),
+        ("timeout: 5 m x", "12 timeout: '5 m x' is not a duration; write 30s, 5m, 1h30m or "
+         "a number of seconds"),
         ("steps: [{type: command, command: a}]", "11 steps[0].input: is missing"),
         ("steps: [{type: command, command: a, input: 3}]", "46 steps[0].input: must be text, "
          "not 3"),

@@ -48,8 +48,8 @@ def test_a_function_beside_the_file_is_found_and_the_search_path_is_as_before(fo
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("beside_checks", "'beside_checks' is no function; write `module:function`"),
-        ("a b:c", "'a b:c' is no function; write `module:function`"),
+        ("beside_checks", "'beside_checks' is not a function; write `module:function`"),
+        ("a b:c", "'a b:c' is not a function; write `module:function`"),
         ("beside_none:f", "there is no module `beside_none` in "),
         ("os.none:f", "there is no module `os.none` in "),
         ("beside_checks:is_shrot", "`beside_checks` has no `is_shrot`; did you mean `is_short`?"),

@@ -72,7 +72,10 @@ def test_two_systems_in_one_file_are_refused() -> None:
             "cannot be loaded: ModuleNotFoundError: No module named 'no_such_",
         ),
         ("1 / 0", "cannot be loaded: ZeroDivisionError: division by zero"),
-        ("SYSTEM = 3", "is no system 'broken'. It needs the name, `runnable` and `resume`"),
+        (
+            "SYSTEM = 3",
+            "is not a system named 'broken'. It needs the name, `runnable` and `resume`",
+        ),
     ],
 )
 def test_a_system_that_cannot_be_loaded_says_why(place: Path, code: str, message: str) -> None:

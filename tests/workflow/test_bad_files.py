@@ -29,7 +29,7 @@ STEPS = [
     ("- {id: a, type: shell, run: 5}", ".run", "must be text, not 5"),
     ("- {id: a, type: shell, run: x, rum: y}", ".rum", "is not known here; did you mean `run`?"),
     ("- {id: a, type: shell, run: x, timeout: 0}", ".timeout", "more than 0"),
-    ("- {id: a, type: shell, run: x, timeout: soon}", ".timeout", "is no duration"),
+    ("- {id: a, type: shell, run: x, timeout: soon}", ".timeout", "is not a duration"),
     ("- {id: a, type: shell, run: x, output_format: xml}", ".output_format", "must be `json`"),
     ("- {id: a, type: shell, run: x, continue_on_error: maybe}", ".continue_on_error", "true or f"),
     ("- {id: a, type: shell, run: x, retry: -1}", ".retry", "at least 0"),

@@ -1,8 +1,8 @@
-"""Builds data and places out of the steps of a parser: this begins, a word, that ends.
+"""Builds values and their positions from the events of a parser.
 
-Built from events and not from PyYAML's nodes, because its composer recurses (a file of brackets
-ends the process), and its constructor unfolds aliases. Here nothing recurses, and what an alias
-would unfold to is counted before anybody does it.
+Not from PyYAML's nodes, because its composer recurses (a file full of brackets crashes the process)
+and its constructor expands aliases. Nothing recurses here, and the size of aliases is limited
+before they are expanded.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from fanwise.specs.scalars import Scalar
 
 MOST_DEPTH = 100
 MOST_UNFOLDED = 1 << 20
-"""Characters that all aliases together may stand for: as many as a file may have."""
+"""How many characters all aliases together may stand for: as many as a file may have."""
 
 
 class Wrong(Exception):
-    """What is wrong at an offset of the text."""
+    """A problem at an offset of the text."""
 
     def __init__(
         self, at: int, message: str, path: FieldPath = (), first: int | None = None
@@ -27,12 +27,12 @@ class Wrong(Exception):
         self.message = message
         self.path = path
         self.first = first
-        """What it clashes with."""
+        """The offset of what it clashes with."""
         super().__init__(message)
 
 
 class Made:
-    """A value that is complete, with the size that it has when written out."""
+    """A complete value, and its size when written out."""
 
     __slots__ = ("place", "size", "value")
 
@@ -43,7 +43,7 @@ class Made:
 
 
 class _Open:
-    """A mapping or list that is being filled."""
+    """A mapping or list that is being built."""
 
     __slots__ = ("anchor", "key", "place", "size", "value")
 
@@ -56,7 +56,7 @@ class _Open:
 
 
 class Builder:
-    """Told what a parser finds, in its order. `made` is the whole, at the end."""
+    """Takes the events of a parser in order; `made` is the result."""
 
     def __init__(self) -> None:
         self.made: Made | None = None
@@ -66,7 +66,7 @@ class Builder:
 
     @property
     def path(self) -> FieldPath:
-        """Where it stands now."""
+        """The path of the value that comes next."""
         parts: list[str | int] = []
         for each in self._open:
             if isinstance(each.value, list):
@@ -76,7 +76,7 @@ class Builder:
         return tuple(parts)
 
     def begin(self, value: dict[str, Any] | list[Any], at: int, anchor: str | None = None) -> None:
-        """A mapping or list begins, which is empty still."""
+        """Begin a mapping or list."""
         if self._wants_key:
             raise self._wrong(at, "a key must be a word, not a mapping or a list")
         if len(self._open) == MOST_DEPTH:
@@ -84,12 +84,12 @@ class Builder:
         self._open.append(_Open(value, at, anchor))
 
     def end(self) -> None:
-        """The one that began last ends."""
+        """End the mapping or list that began last."""
         over = self._open.pop()
         self._put(Made(over.value, over.place, over.size), over.anchor)
 
     def scalar(self, text: str, value: Scalar, at: int, anchor: str | None = None) -> None:
-        """A word: as a key it is its text, whatever it could mean as a value."""
+        """Add a scalar. As a key it is its text, whatever it would mean as a value."""
         if self._wants_key:
             self._add_key(text, at)
             if anchor is not None:
@@ -98,7 +98,7 @@ class Builder:
             self._put(Made(value, at, 1 + len(text)), anchor)
 
     def alias(self, name: str, at: int) -> None:
-        """The value of an anchor once more."""
+        """Add the value of an anchor."""
         if any(each.anchor == name for each in self._open):
             raise self._wrong(at, f"*{name} stands inside &{name}, so it would hold itself")
         if name not in self._anchors:

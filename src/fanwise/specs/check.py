@@ -1,8 +1,8 @@
-"""A document checked against a model: the model, or a `BadSpec` with everything that is wrong.
+"""Checks a document against a model: returns the model, or raises a `BadSpec` with all problems.
 
-pydantic's errors speak of its own inner life: names of union members stand in the path, and one
-wrong value gives an error for each kind that it is not. Here the path is led back to the file, and
-of several errors on the way to one place the deepest is kept.
+pydantic's errors expose its internals: paths contain names of union members, and one wrong value
+gives an error for each member. Here paths are mapped back to the file, and of several errors on
+the way to one value only the deepest is kept.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ def check(
     *at: str | int,
     on_unknown: Callable[[Problem], None] | None = None,
 ) -> M:
-    """The document, or what stands `at` a place in it, as a model. `BadSpec`.
+    """The document, or the value `at` a place in it, as a model. `BadSpec`.
 
-    `on_unknown` is told of keys that are not known, and they are left out; without it they are
-    wrong.
+    `on_unknown` is called with unknown keys, which are then ignored; without it they are errors.
     """
     data = document.value(at)
     while True:
@@ -52,7 +51,7 @@ def check(
 
 
 def _without(data: Any, path: FieldPath) -> Any:
-    """The same but for one key; all that is not on the way to it stays the very same."""
+    """A copy without one key; everything off its path is shared."""
     if len(path) == 1:
         return {key: value for key, value in data.items() if key != path[0]}
     copied = data.copy()
@@ -79,10 +78,10 @@ def _problems(
 
 
 def _path(data: Any, error: Error) -> FieldPath:
-    """The parts of its `loc` that are in the data; the rest are names of pydantic's own.
+    """The parts of its `loc` that are in the data; the others are pydantic's own.
 
-    A kind of step may be called as a key is. So that path is taken at whose end the very value
-    stands that the error is about; else (it may have been converted) the first that exists.
+    The name of a union member may also be a key. So the path that leads to the value of the error
+    is preferred; if there is none (it may have been converted), the first path that exists.
     """
     missing = error["type"] == "missing"
     for same in (True, False):
@@ -104,7 +103,7 @@ def _shorter(loc: tuple[Any, ...], drop: int) -> Iterator[FieldPath]:
 
 
 def _fits(data: Any, path: FieldPath, missing: bool, value: Any) -> bool:
-    """Whether `value` stands there (ABSENT: anything); of what is missing, the mapping around."""
+    """Whether `value` is at the path (ABSENT: anything); if `missing`, whether its mapping is."""
     for part in path[:-1] if missing else path:
         data = _step(data, part)
     if data is ABSENT or (value is not ABSENT and data is not value):
@@ -127,7 +126,7 @@ def _about_key(error: Error) -> bool:
 
 
 def _better_below(path: FieldPath, here: list[Error], placed: Mapping[FieldPath, Any]) -> bool:
-    """Whether what is here only says that it is none of the other kinds that it could be."""
+    """Whether the errors here only say that the value is none of the other types it could be."""
     kinds = all(error["type"].endswith("_type") for error in here)
     return kinds and any(other != path and other[: len(path)] == path for other in placed)
 
@@ -195,14 +194,14 @@ def _number(value: object) -> object:
 
 
 def in_words(error: Exception) -> str:
-    """An error as a part of a message: what is wrong, and what to do."""
+    """An error as part of a message: what is wrong, and what to do."""
     if isinstance(error, FanwiseError) and error.next_step:
         return f"{error.message}. {error.next_step}"
     return str(error)
 
 
 def shown(value: object) -> str:
-    """A value in a message: short, and as the file has it rather than as Python shows it."""
+    """A value for a message: short, and as in the file rather than in Python."""
     words = {None: "nothing", True: "true", False: "false"}
     if value is None or isinstance(value, bool):
         return words[value]

@@ -1,4 +1,4 @@
-"""A file that somebody wrote, as plain data, with the place of everything in it."""
+"""A file as plain data, with the position of every value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Document:
-    """What `read` gives. `data` is plain, and must not be changed."""
+    """What `read` returns. `data` is plain, and must not be changed."""
 
     def __init__(
         self,
@@ -27,9 +27,9 @@ class Document:
         objects: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
-        """The file, as it was named."""
+        """The name of the file, as it was given."""
         self.folder = folder
-        """Absolute: paths in the file are relative to it."""
+        """An absolute path; paths in the file are relative to it."""
         self.data = data
         self.objects = dict(objects or {})
         """What a program gave by a name that the data has: a model that it made itself."""
@@ -51,7 +51,7 @@ class Document:
         return f"<Document {self.name}: {', '.join(self.data)}>"
 
     def at(self, *path: str | int) -> Where:
-        """A value in it, as something to complain about."""
+        """The place of a value, for errors about it."""
         return Where(self, path)
 
     def value(self, path: FieldPath) -> Any:
@@ -62,7 +62,7 @@ class Document:
         return found
 
     def problem(self, path: FieldPath, message: str, *, key: bool = False) -> Problem:
-        """Something that is wrong at `path`, or with the key that stands there."""
+        """A problem with the value at `path`, or with its key."""
         line, column = self.position(path, key=key)
         return Problem(line, column, field(path), message)
 
@@ -79,7 +79,7 @@ class Document:
     # -- for a resume -----------------------------------------------------------------------------
 
     def keep(self) -> dict[str, Any]:
-        """As plain data, so that a resume needs no file."""
+        """The document as plain data, so that a resume does not need the file."""
         return {"file": self.name, "folder": str(self.folder), "data": self.data}
 
     @staticmethod
@@ -89,7 +89,7 @@ class Document:
 
 
 class Where:
-    """A place in a document: what errors of templates, inputs and calls are made of."""
+    """A place in a document, for errors about what is there."""
 
     def __init__(self, document: Document, path: FieldPath) -> None:
         self.document = document
@@ -101,11 +101,11 @@ class Where:
 
     @property
     def field(self) -> str:
-        """As in `sample.requirements[2].check`."""
+        """The place as text: `sample.requirements[2].check`."""
         return field(self.path)
 
     def bad(self, message: str, *, line: int | None = None) -> BadSpec:
-        """An error at this place; `line`: in this line of a text, counted from 1."""
+        """An error at this place; `line`: the line within a multi-line text, from 1."""
         problem = self.document.problem(self.path, message)
         if line is not None and problem.line is not None and self.document.begins_below(self.path):
             problem = problem._replace(line=problem.line + line, column=None)

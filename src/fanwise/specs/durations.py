@@ -12,16 +12,18 @@ PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)\s*")
 
 
 def seconds(given: Any) -> Any:
-    """Text as seconds; what is not text stays as it is. `ValueError`."""
+    """Convert text to seconds; other values stay as they are. `ValueError`."""
     if not isinstance(given, str):
         return given
     parts = PART.findall(given)
     if not parts or PART.sub("", given).strip():
-        raise ValueError(f"{given!r} is no duration; write 30s, 5m, 1h30m or a number of seconds")
+        raise ValueError(
+            f"{given!r} is not a duration; write 30s, 5m, 1h30m or a number of seconds"
+        )
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
 
 Duration = Annotated[float, Field(gt=0), BeforeValidator(seconds)]
-"""More than nothing."""
+"""Seconds, more than 0."""
 Pause = Annotated[float, Field(ge=0), BeforeValidator(seconds)]
-"""May be nothing."""
+"""Seconds, 0 or more."""

@@ -21,11 +21,11 @@ from fanwise.specs.nearest import did_you_mean
 
 
 def function(text: str, where: Where) -> Callable[..., Any]:
-    """What `package.module:function` names. `BadSpec`."""
+    """The function that `package.module:function` names. `BadSpec`."""
     module_name, colon, attribute = text.partition(":")
     parts = [*module_name.split("."), *attribute.split(".")]
     if not colon or not all(part.isidentifier() for part in parts):
-        raise where.bad(f"{text!r} is no function; write `module:function`")
+        raise where.bad(f"{text!r} is not a function; write `module:function`")
     found: Any = _module(module_name, where)
     for part in attribute.split("."):
         if not hasattr(found, part):

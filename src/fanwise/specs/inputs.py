@@ -28,23 +28,23 @@ from fanwise.specs.nearest import did_you_mean
 from fanwise.specs.rows import Row, read_rows, read_text
 
 MOST_KEPT = 1 << 20
-"""Bytes of inputs that a run keeps; of more it keeps where they are, and their digest."""
+"""Inputs up to this many bytes are kept in the run; of larger ones, the path and the digest."""
 
 
 class Input(msgspec.Struct, frozen=True):
-    """One input: `data` is what templates see, its id among it."""
+    """One input; `data` is what templates see, including the id."""
 
     id: str
     data: dict[str, Any]
 
     @property
     def digest(self) -> str:
-        """Of its content: equal for equal data."""
+        """The digest of its content."""
         return hashlib.sha256(msgspec.json.encode(self.data, order="sorted")).hexdigest()
 
 
 class Inputs:
-    """All of them, in order."""
+    """All inputs, in order."""
 
     def __init__(self, rows: tuple[Input, ...], source: Mapping[str, Any]) -> None:
         self.rows = rows
@@ -61,7 +61,7 @@ class Inputs:
 
     @cached_property
     def digest(self) -> str:
-        """Of all that they hold."""
+        """The digest of all of them."""
         whole = hashlib.sha256()
         for row in self.rows:
             whole.update(row.digest.encode())
@@ -69,12 +69,12 @@ class Inputs:
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The names that every input has: those that a template may use."""
+        """The names that every input has, and that templates may use."""
         every = [frozenset(row.data) for row in self.rows]
         return frozenset.intersection(*every) if every else frozenset()
 
     def keep(self) -> dict[str, Any]:
-        """As plain data for a run's spec. Many stay where they are, and must not change."""
+        """Plain data for a run's spec. Large inputs stay in their file, which must not change."""
         rows = [[row.id, row.data] for row in self.rows]
         if len(msgspec.json.encode(rows)) <= MOST_KEPT:
             return {"rows": rows}
@@ -82,7 +82,7 @@ class Inputs:
 
     @staticmethod
     def again(kept: Mapping[str, Any]) -> Inputs:
-        """What `keep` gave. `BadSpec` if they were read from a file that is another now."""
+        """From what `keep` returned. `BadSpec` if their file has changed."""
         if "rows" in kept:
             return Inputs(tuple(Input(name, data) for name, data in kept["rows"]), {})
         document = Document(kept["name"], Path(kept["folder"]), {})
@@ -94,7 +94,7 @@ class Inputs:
 
 
 class InputsSpec(SpecModel):
-    """A list, or a mapping that says where they are."""
+    """A list, or a mapping that says where the inputs are."""
 
     items: Many[Any] | None = None
     file: str | None = None
@@ -191,7 +191,7 @@ def _of_text(base: Path, name: str, shown: str) -> Input:
 
 
 def _identified(rows: list[Row], column: str | None, problem: Any) -> tuple[list[Input], list[Any]]:
-    """Rows as inputs, with the ids that they say or their index; and all that is wrong."""
+    """Rows as inputs with their ids, and everything that is wrong with them."""
     made: list[Input] = []
     problems: list[Problem] = []
     first: dict[str, int] = {}
@@ -227,7 +227,7 @@ def _wrong_id(name: Any, data: Mapping[str, Any], column: str | None) -> str:
 
 
 def _shown(where: Where, file: str) -> str:
-    """A file beside the document, as the document itself was named."""
+    """The name of a file next to the document, for messages."""
     return str(Path(where.document.name).parent / file)
 
 

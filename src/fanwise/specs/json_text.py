@@ -20,7 +20,7 @@ STRINGS = json.JSONDecoder()
 
 
 def build_json(text: str, builder: Builder) -> None:
-    """Tell the builder what is in the text. `Wrong`."""
+    """Parse the text and pass what it contains to the builder. `Wrong`."""
     _check(text)
     at = 0
     while found := TOKEN.match(text, at):

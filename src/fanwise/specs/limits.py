@@ -26,7 +26,7 @@ Name = Annotated[str, AfterValidator(_name)]
 
 
 class AdaptiveSpec(SpecModel):
-    """`{start: 4, least: 1, most: 16}`: a cap that finds its own height."""
+    """`{start: 4, least: 1, most: 16}`: a cap that adapts to the provider."""
 
     start: int = Field(default=8, ge=1)
     least: int = Field(default=1, ge=1)
@@ -44,7 +44,7 @@ CapSpec = Annotated[int, Field(ge=1)] | AdaptiveSpec
 
 
 class RateSpec(SpecModel):
-    """`{rpm: 500, tpm: 200000}`: requests and tokens a minute."""
+    """`{rpm: 500, tpm: 200000}`: requests and tokens per minute."""
 
     rpm: float | None = Field(default=None, gt=0)
     tpm: float | None = Field(default=None, gt=0)
@@ -57,7 +57,7 @@ class RateSpec(SpecModel):
 
 
 class BudgetSpec(SpecModel):
-    """`{usd: 5, tokens: 1000000, requests: 1000}`: the most that a run may spend in all."""
+    """`{usd: 5, tokens: 1000000, requests: 1000}`: the most that a run may spend."""
 
     usd: float | None = Field(default=None, gt=0)
     tokens: float | None = Field(default=None, gt=0)
@@ -71,14 +71,14 @@ class BudgetSpec(SpecModel):
 
 
 class LimitsSpec(SpecModel):
-    """`caps`, `rates` and `budget`: to be derived from by what has these three keys."""
+    """Base class of mappings with `caps`, `rates` and `budget`."""
 
     caps: dict[Name, CapSpec] = Field(default_factory=dict)
     rates: dict[Name, RateSpec] = Field(default_factory=dict)
     budget: BudgetSpec | None = None
 
     def make_caps(self) -> Caps | None:
-        """One object of caps and rates; None if there are none."""
+        """The caps and rates as one object; None if there are none."""
         limits = self.limits()
         return Caps(limits) if limits else None
 
@@ -93,7 +93,7 @@ class LimitsSpec(SpecModel):
         return limits
 
     def make_budget(self) -> Budget | None:
-        """None if there is none."""
+        """The budget; None if there is none."""
         given = self.budget
         if given is None:
             return None
@@ -101,7 +101,7 @@ class LimitsSpec(SpecModel):
 
 
 class RetrySpec(SpecModel):
-    """`3`, or `{times: 3, base: 500ms, most: 1m}`: attempts more after the first, and pauses."""
+    """`3`, or `{times: 3, base: 500ms, most: 1m}`: extra attempts, and the pauses."""
 
     times: int = Field(ge=0)
     base: Pause = 0.5
@@ -113,5 +113,5 @@ class RetrySpec(SpecModel):
         return given if isinstance(given, dict) else {"times": given}
 
     def retry(self, on: OnError | type[BaseException] | None = None) -> Retry:
-        """As `fan_out` takes it; `on`: which errors, as for `Retry`."""
+        """The `Retry`; `on`: which errors to retry."""
         return Retry(self.times, self.base, self.most, on)

@@ -1,4 +1,4 @@
-"""Commands and patterns in files: one or several, as people write them."""
+"""Commands and patterns in files: one, or a list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _several(given: Any) -> Any:
 
 
 def _line(given: Any) -> Any:
-    """A list of words as the line that a shell reads as these words."""
+    """A list of words, quoted as a line for a shell."""
     if isinstance(given, list) and all(isinstance(each, str) for each in given):
         return shlex.join(given)
     return given
@@ -24,4 +24,4 @@ def _line(given: Any) -> Any:
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_several)]
 """One pattern, or a list of them."""
 Line = Annotated[str, Field(min_length=1), BeforeValidator(_line)]
-"""A command as one types it, for a shell; or a list of words, which no shell takes apart."""
+"""A command line for a shell, or a list of words that no shell interprets."""

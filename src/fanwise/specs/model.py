@@ -1,7 +1,7 @@
-"""`SpecModel`: what all that is written in files derives from.
+"""`SpecModel`: the base class of everything that can be written in a file.
 
-Strict, because a file is no form: `cap: "8"` is a mistake and not 8. Numbers may be whole where
-fractions are allowed; a list stands for `Many`.
+It is strict: `cap: "8"` is an error, not 8. Whole numbers are accepted where fractions are
+allowed, and lists for `Many`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class SpecModel(BaseModel):
-    """A mapping in a file: unknown keys are errors, values are not converted, nothing changes."""
+    """A mapping in a file: unknown keys are errors, values are not converted, fields are frozen."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -28,7 +28,7 @@ class SpecModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _note_known_keys(cls, data: Any, info: ValidationInfo) -> Any:
-        """Remember which keys this mapping may have: an error names the nearest."""
+        """Remember the keys of this mapping, so that an error can suggest the nearest one."""
         if isinstance(info.context, dict) and isinstance(data, dict):
             names = {field.alias or name for name, field in cls.model_fields.items()}
             info.context.setdefault("known", {}).setdefault(id(data), set()).update(names)
@@ -40,4 +40,4 @@ def _tuple(value: Any) -> Any:
 
 
 Many = Annotated[tuple[T, ...], BeforeValidator(_tuple)]
-"""`Many[str]`: a list in the file, which nobody can change afterwards."""
+"""`Many[str]`: a list in the file, kept as a tuple."""

@@ -1,4 +1,4 @@
-"""Models in files: which one, and how it shall answer."""
+"""Models in files: which one, and the options of its calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fanwise.specs.secrets import KEEP_OUT, in_address, in_data
 
 
 class PriceSpec(SpecModel):
-    """Dollars for a million tokens."""
+    """Dollars per million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)

@@ -1,4 +1,4 @@
-"""Which of the known names somebody may have meant."""
+"""Suggesting the name that was probably meant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def did_you_mean(given: str, known: Iterable[str], *, otherwise_all: bool = True) -> str:
-    """`; did you mean `name`?`, or, if nothing is near, the names that there are."""
+    """`; did you mean `name`?`, or all known names if none is similar."""
     names = sorted(set(known))
     close = get_close_matches(given, names, n=1) or get_close_matches(given.lower(), names, n=1)
     if close:

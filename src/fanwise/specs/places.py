@@ -1,8 +1,8 @@
-"""Where each value of a file stands, beside the values and not in them.
+"""The position of each value in a file, kept apart from the values.
 
-The values stay plain dicts, lists and words, that any library takes. The places are a second tree
-of the same shape, whose leaves are offsets into the text: a line and a column are counted only
-when an error needs them.
+Values stay plain dicts, lists and scalars, which any library accepts. Positions are a second tree
+of the same shape, with offsets into the text; line and column are computed when an error needs
+them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FieldPath = tuple[str | int, ...]
 
 
 class Branch:
-    """The place of a mapping or list, and of all that is in it."""
+    """The position of a mapping or list, and of everything in it."""
 
     __slots__ = ("at", "inside", "keys")
 
@@ -23,21 +23,21 @@ class Branch:
         self.at = at
         self.inside: Any = inside
         self.keys: dict[str, int] = {}
-        """Of a mapping: where its keys stand."""
+        """The positions of the keys, if it is a mapping."""
 
 
 Place = int | Branch
 
 
 def offset(place: Place) -> int:
-    """Where it begins."""
+    """The offset at which it begins."""
     return place if isinstance(place, int) else place.at
 
 
 def find(place: Place, path: Sequence[str | int], *, key: bool = False) -> int:
-    """The offset of the value at `path`, or of the last one on the way to it that exists.
+    """The offset of the value at `path`, or of its nearest parent that exists.
 
-    `key`: of the key that it stands under.
+    `key`: the offset of its key instead.
     """
     for number, part in enumerate(path):
         if not isinstance(place, Branch) or not _has(place.inside, part):

@@ -1,4 +1,4 @@
-"""What a program gives, as a file would have it."""
+"""Python values as a file would have them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plain(given: Any) -> Any:
 
 
 def plain_fields(fields: Mapping[str, Any] | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a file: those that were given, and further ones. None: it was not given."""
+    """The fields that were given, and further ones; None means not given."""
     return plain({**(fields or {}), **{k: v for k, v in given.items() if v is not None}})  # type: ignore[no-any-return]
 
 
@@ -38,7 +38,7 @@ def plain_model(given: Any, objects: dict[str, Any]) -> Any:
 
 
 def plain_limits(caps: CapsLike | None, budget: BudgetLike | None) -> dict[str, Any]:
-    """`caps`, `rates` and `budget` of a file; those that say nothing are left out."""
+    """`caps`, `rates` and `budget` as in a file; empty ones are left out."""
     found: dict[str, dict[str, Any]] = {"caps": {}, "rates": {}, "budget": {}}
     declared = as_caps(caps)
     for name, limits in ({} if declared is None else declared.limits).items():
@@ -71,7 +71,7 @@ def plain_retry(retry: RetryLike) -> Any:
 
 
 def importable(function: Callable[..., Any]) -> str:
-    """`module:function`. `UsageError` for what has no such name."""
+    """The name of a function as `module:function`. `UsageError` if it has none."""
     name = f"{function.__module__}:{getattr(function, '__qualname__', '<object>')}"
     if "<" in name or function.__module__ == "__main__":
         raise UsageError(f"{name} cannot be imported", "A file names functions of modules")

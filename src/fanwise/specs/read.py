@@ -1,4 +1,4 @@
-"""Reading a file that somebody wrote: a document, or a `BadSpec` that says where it is wrong."""
+"""Reading a file: a document, or a `BadSpec` that says where it is wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fanwise.specs.places import field
 from fanwise.specs.yaml_text import build_yaml
 
 MOST_BYTES = 1 << 20
-"""Data belongs into files of its own: see `inputs`."""
+"""The largest file; data belongs into files of its own, see `inputs`."""
 
 
 def read(file: str | os.PathLike[str]) -> Document:
@@ -24,7 +24,7 @@ def read(file: str | os.PathLike[str]) -> Document:
 
 
 def parse(data: bytes, name: str, folder: Path) -> Document:
-    """The same, of the content: `name` is for the messages, and says whether it is JSON."""
+    """Parse the content of a file; `name` is for messages, and ends with `.json` for JSON."""
     text = decode(data, name).replace("\r\n", "\n").replace("\r", "\n")
     builder = Builder()
     try:
@@ -53,7 +53,7 @@ def decode(data: bytes, name: str) -> str:
 
 
 def whole_file(name: str, message: str) -> BadSpec:
-    """What is wrong with a file as a whole."""
+    """A problem with the file as a whole."""
     return BadSpec(name, [Problem(None, None, "", message)])
 
 

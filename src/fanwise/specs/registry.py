@@ -1,7 +1,7 @@
-"""Which systems there are, by name: those of fanwise, and those that other packages register.
+"""Finds systems by name: the built-in ones, and those that other packages register.
 
-A system is imported only when a file or a run needs it. Systems do not import one another: one that
-runs another finds it here.
+A system is imported when a file or a run needs it. Systems do not import each other; one that runs
+another looks it up here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def system(name: str) -> System:
 
 
 def system_of(document: Document) -> System:
-    """The one whose name is a top-level key of the document. `BadSpec`."""
+    """The system whose name is a top-level key of the document. `BadSpec`."""
     known = names()
     found = [key for key in document.data if key in known]
     if len(found) > 1:
@@ -73,7 +73,7 @@ def _load(name: str, value: str) -> System:
         raise UsageError(f"the system {name!r} ({value}) cannot be loaded: {why}") from error
     if getattr(loaded, "name", None) != name or not _is_system(loaded):
         raise UsageError(
-            f"{value} is no system {name!r}",
+            f"{value} is not a system named {name!r}",
             "It needs the name, `runnable` and `resume`: see the guide “Write a system”",
         )
     if not all(isinstance(each, Option) for each in getattr(loaded, "options", ())):

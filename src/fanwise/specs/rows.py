@@ -1,4 +1,4 @@
-"""Rows of data files: JSON lines and CSV, each with its line, or a `BadSpec` that names it."""
+"""Rows of JSON lines and CSV files, with the line of each."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fanwise.specs.read import decode, whole_file
 
 
 class Row(NamedTuple):
-    """One row: text alone stands for `{text: …}`."""
+    """A row; text alone means `{text: …}`."""
 
     line: int
     value: Any
 
 
 def read_rows(path: Path, name: str) -> list[Row]:
-    """The rows of a file, by the end of its name; `name` is for messages."""
+    """The rows of a file, whose format follows from its name; `name` is for messages."""
     read = READERS.get(path.suffix.lower())
     if read is None:
         raise whole_file(name, f"the name of a file with inputs ends with {' or '.join(READERS)}")

@@ -1,4 +1,4 @@
-"""`run_file`: any file from Python, by the system that it is for."""
+"""`run_file`: run any file from Python."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from fanwise.specs.system import End, Opening, Runnable, runnable_of
 from fanwise.view.recorded_counts import PLANNED
 
 PAUSED = 3
-"""The exit code of a plan that waits for somebody."""
+"""The exit code of a run that waits for an answer."""
 
 
 class FileResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a file: what `fanwise run --json` prints of it."""
+    """The result of a file, like the document of `fanwise run --json`."""
 
     kind: str
     """The system that the file is for."""
     run_id: str | None
-    """The durable run that has it; None: it was in memory."""
+    """The id of the durable run; None: it was in memory."""
     status: str
     """done, failed, paused, halted or cancelled, or the system's own word."""
     exit_code: int
@@ -44,13 +44,13 @@ class FileResult(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
     """JSON-able."""
     output: Sequence[str] = ()
-    """For stdout: what the person asked for."""
+    """Lines for stdout: the result."""
     notes: Sequence[str] = ()
-    """For stderr: what the person should know."""
+    """Lines for stderr: what else users should know."""
     failures: Sequence[str] = ()
     """A line for each part that failed."""
     facts: Mapping[str, Any] = {}
-    """What else the system says, such as the gate at which a workflow waits."""
+    """What else the system reports, such as the gate at which a workflow waits."""
     stats: Stats = Stats()
 
     @property
@@ -141,7 +141,7 @@ def _planned(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[
 
 
 def _status(end: End, run: Run) -> str:
-    """Of a part of a run, which itself may come to something else."""
+    """The status of one part of a run, which may differ from that of the run."""
     if run.halting is not None:
         return run.halting
     if end.counts is not None and end.counts.short:

@@ -20,7 +20,7 @@ WORDS: dict[str, bool | None] = {
 INT = re.compile(r"-?(?:0|[1-9][0-9]*)")
 FLOAT = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 LEAST, MOST = -(2**63), 2**64 - 1
-"""Whole numbers that every JSON library takes."""
+"""Whole numbers that every JSON library accepts."""
 
 TAGS = {
     f"tag:yaml.org,2002:{name}": name
@@ -29,7 +29,7 @@ TAGS = {
 
 
 def plain(text: str) -> Scalar:
-    """A word without quotes. `ValueError` for a number that does not fit."""
+    """An unquoted scalar. `ValueError` for a number that is too large."""
     if text in WORDS:
         return WORDS[text]
     if INT.fullmatch(text):
@@ -38,7 +38,7 @@ def plain(text: str) -> Scalar:
 
 
 def tagged(text: str, tag: str) -> Scalar:
-    """A word with one of `TAGS`. `ValueError` if it is none of that kind."""
+    """A scalar with one of `TAGS`. `ValueError`."""
     if tag == "str":
         return text
     value = plain(text)

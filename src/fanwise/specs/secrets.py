@@ -23,7 +23,7 @@ KEEP_OUT = "the journal would keep it. Put it into the environment and name it i
 
 
 def in_address(url: str) -> str | None:
-    """What of a URL is a secret, in words."""
+    """Which part of a URL is a secret, as text."""
     # By hand, for what is no URL may have one too.
     before, _, fields = url.partition("?")
     before, _, more = before.partition("#")
@@ -36,7 +36,7 @@ def in_address(url: str) -> str | None:
 
 
 def in_data(data: Any) -> str | None:
-    """Which field of plain data is a secret, in words: the first."""
+    """The first field of plain data that is a secret, as text."""
     found = next(_fields(data, "", in_headers=False), None)
     return None if found is None else f"`{found}` is a secret"
 
@@ -66,6 +66,6 @@ def _is_secret(name: str, more: re.Pattern[str]) -> bool:
 
 
 def is_secret_variable(name: str) -> bool:
-    """Whether a variable of the environment has a secret, by its name: `GITHUB_TOKEN`."""
+    """Whether an environment variable is a secret, judging by its name: `GITHUB_TOKEN`."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower())
     return ANYWHERE.search(plain) is not None or IN_VARIABLES.search(plain) is not None

@@ -1,21 +1,21 @@
-"""What a system is: the whole contract between `fanwise run` and a kind of file.
+"""What a system is: the contract between the command line and a kind of file.
 
-A system is an object with a `name`. A file belongs to it if that name is one of the file's
-top-level keys; the runs that it makes are of that kind. To add one, say in the `pyproject.toml` of
-a package:
+A system is an object with a `name`. Files with that name as a top-level key belong to it, and so do
+the runs they make. A package adds one with an entry point in its `pyproject.toml`:
 
     [project.entry-points."fanwise.systems"]
     poll = "my_package.poll:SYSTEM"
 
-Rules: `runnable` checks the file completely, and starts, spends and writes nothing, for `fanwise
-check` calls it too. All that is wrong is a `BadSpec` (see `fanwise.specs.check`). `execute` does
-its work in fan-outs of `run`, with stable names and keys, so that a resume finds their outcomes; it
-makes no task, thread or lock of its own. When the run is halted or cancelled from outside, its fan-
-outs return early: then `execute` returns what it has. Neither prints anything. A system may also
-have `describe_item` or `describe_run`, so that `fanwise show` can say what came of it, and the
-methods of `ScoringSystem`, `ReportingSystem`, `ExportingSystem`, `PreviewingSystem` (so that
-`fanwise check` can say what would be asked and paid also where a key is missing) and
-`SimulatingSystem`, for commands of these names.
+`runnable` checks a file completely and returns a `Runnable`; it starts, spends and writes nothing,
+because `fanwise check` calls it too. Problems are `BadSpec` errors (see `fanwise.specs.check`).
+
+`Runnable.execute` does its work in fan-outs of `run`, with stable names and keys, so that a resume
+finds their outcomes. It creates no tasks, threads or locks of its own. When the run is halted or
+cancelled, its fan-outs return early, and `execute` returns what it has. Neither method prints.
+
+Everything else is optional: `describe_item` or `describe_run` for `fanwise show`, and the methods
+of `CountingSystem`, `ReportingSystem`, `ExportingSystem`, `ScoringSystem`, `PreviewingSystem` and
+`SimulatingSystem` for the commands of these names.
 """
 
 from __future__ import annotations
@@ -42,61 +42,59 @@ if TYPE_CHECKING:
 
 
 COMMANDS = {"run", "resume", "check"}
-"""Those whose options `runnable` and `resume` get."""
+"""The commands whose options go to `runnable` and `resume`."""
 
 
 class End(msgspec.Struct, frozen=True):
-    """What came of a plan."""
+    """The result of `Runnable.execute`."""
 
     document: Any = None
-    """JSON-able: `result` in what `--json` prints."""
+    """JSON-able: the `result` of `--json`."""
     output: Sequence[str] = ()
-    """Lines for stdout: what the person asked for."""
+    """Lines for stdout: the result."""
     notes: Sequence[str] = ()
-    """Lines for stderr: what the person should know. Those that are indented belong to the one
-    before."""
+    """Lines for stderr: what else users should know. Indented lines belong to the one before."""
     exit_code: int = 0
-    """0 done, 1 some failed, 3 paused, or one above 130, of a run that was ended by a signal.
-    fanwise itself gives 130 to a run that was halted."""
+    """0 done, 1 some failed, 3 paused; above 130 if a signal ended it. If the run was halted, the
+    command line exits with 130."""
     counts: Counts | None = None
-    """How far it came. A run that did less than it was asked is halted: see `Run.conclude`."""
+    """How far it came. A run that did less than asked ends as halted: see `Run.conclude`."""
     status: str | None = None
-    """The system's own word for what the run came to, if it has one; see `Run.end_as`."""
+    """The system's own word for the status, if it has one; see `Run.end_as`."""
     facts: Mapping[str, Any] = {}
-    """Further keys of what `--json` prints, beside `result`."""
+    """Further keys of the `--json` document, next to `result`."""
     resume_with: Sequence[str] = ()
-    """Arguments for `fanwise resume` without which it would come no further: an answer."""
+    """Arguments that `fanwise resume` needs to get any further, such as an answer."""
     failures: Sequence[str] = ()
     """A line for each part that failed."""
     table: Callable[[Journal], Table] | None = None
-    """A table that may not fit into memory: `--json` prints its rows after all else."""
+    """A table that may not fit into memory: `--json` prints its rows last."""
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """How the run of a plan is opened; a plan may have one as its `opening`."""
+    """How the run is opened; a `Runnable` may have one as its `opening`."""
 
     run_id: str | None = None
-    """Where none is given: the plan's own, so that the next `fanwise run` goes on with it."""
+    """The id if the user gives none, so that the next `fanwise run` continues this run."""
     may_change: bool = False
-    """An edited file goes on with the run too: what has the same key is kept."""
+    """An edited file continues the run too: items with the same key are kept."""
     retry_failed: bool = False
-    """What failed runs once more."""
+    """Run failed items again."""
 
 
 @runtime_checkable
 class CountingSystem(Protocol):
-    """A system whose users count something else than its items: cells, candidates, sub-plans.
+    """A system whose users count something other than items: cells, candidates, sub-plans.
 
-    When a run has ended, `End.counts` says how far it came; this is asked while it goes on, and of
-    a run that was killed.
+    Called for runs that are going on or were killed. When a run has ended, `End.counts` is used.
     """
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
-        """As the journal has it now."""
+        """As of now."""
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """What somebody has to agree to before a plan is run."""
+    """What the user has to approve before anything runs."""
 
     lines: Sequence[str]
     """What it would do and spend."""
@@ -105,48 +103,49 @@ class Approval(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class ApprovedRunnable(Protocol):
-    """A plan that `fanwise run` shows, and asks about, before anything is recorded or spent.
+    """A runnable that `fanwise run` shows to the user before anything is recorded or spent.
 
-    A resume, a workflow and a program do not ask: who calls it has approved it.
+    Resumes, workflows and programs do not ask; calling them is the approval. The system should
+    declare an option `yes`, which skips the question.
     """
 
     def approval(self, journal: Journal | None, run: RunRecord | None) -> Approval | None:
-        """What is to be agreed to. `run`: the one that it would go on with. None: nothing is."""
+        """What to approve; None: nothing. `run`: the run that it would continue."""
 
 
 class DescribeItem(Protocol):
-    """A system may have a method `describe_item`: what came of an item of a top-level fan-out."""
+    """`describe_item`: a method that describes an item of a top-level fan-out."""
 
     def __call__(self, key: str, value: Any, *, fully: bool) -> Sequence[str]:
-        """Its value as lines for `fanwise show`: one, or if `fully`, all that there is."""
+        """The item's value as text for `fanwise show`: one line, or everything if `fully`."""
 
 
 class DescribeRun(Protocol):
-    """Instead, a system may have `describe_run`: what came of a run as a whole."""
+    """`describe_run`: a method that describes a run as a whole, instead of its items."""
 
     def __call__(
         self, journal: Journal, run: RunRecord, *, fully: bool, **options: Any
     ) -> Iterable[str]:
-        """As lines for `fanwise show`: a few, or if `fully`, all that there is.
+        """Text for `fanwise show`: a few lines, or everything if `fully`.
 
-        If the system has `replaces_default_view = True`, `show` says no more of its fan-outs.
+        With `replaces_default_view = True`, `show` does not list the fan-outs and events.
         """
 
 
 Piece = tuple[str, str]
-"""Text for a terminal, and its style in the words of rich: "bold", "red", "" for none."""
+"""Text for a terminal, and its rich style: "bold", "red", "" for none."""
 
 
 class Drawing(Protocol):
-    """A plan may have one as its `drawing`: what is shown of it on a terminal, above the line."""
+    """The `drawing` of a `Runnable`: what a terminal shows above the progress line."""
 
     def __call__(self, event: Event) -> None:
-        """It is told all that happens in the run, and must be quick."""
+        """Called with every event of the run; must be quick."""
 
     def lines(self, now: float, rows: int, width: int) -> Sequence[Sequence[Piece]]:
-        """At most so many, at this time of the event loop. It is asked several times a second.
+        """At most `rows` lines, cut to `width`. Called several times a second.
 
-        Those that are wider are cut.
+        `now` is the time of the event loop.
         """
 
 
@@ -164,49 +163,50 @@ class Screen(Protocol):
 
 @runtime_checkable
 class StreamingRunnable(Protocol):
-    """A runnable that writes to stdout while it runs, instead of at its end.
+    """A runnable that writes to stdout while it runs, instead of at the end.
 
-    It may also have `quiet`: then there is no progress line, and nothing is said at a good end.
+    With `quiet = True`, there is no progress line, and no message if all went well.
     """
 
     def use(self, screen: Screen, *, stdout: bool) -> None:
-        """Called before `execute`, by the command line. `stdout`: whether to write there."""
+        """Called by the command line before `execute`. `stdout`: whether it may write there."""
 
 
 class Runnable(Protocol):
     """A file that can be run, or a run that can be resumed.
 
-    It may also have an `opening`, a `drawing`, and a `folder`, whose commit is kept with the run.
+    It may also have an `opening`, a `drawing`, a `unit`, and a `folder`, whose commit is recorded
+    with the run.
     """
 
     @property
     def title(self) -> str:
-        """In a few words, for `fanwise runs`."""
+        """A short title, for `fanwise runs`."""
 
     @property
     def spec(self) -> Any:
-        """JSON-able: all that a resume needs, paths absolute. An equal spec is the same run."""
+        """JSON-able: all that a resume needs, with absolute paths. Equal specs: the same run."""
 
     @property
     def caps(self) -> Caps | None:
-        """Those of the run."""
+        """The caps of the run."""
 
     @property
     def budget(self) -> Budget | None:
-        """That of the run."""
+        """The budget of the run."""
 
     @property
     def total(self) -> int | None:
-        """How many items its top-level fan-outs will have, if that is known.
+        """How many items the top-level fan-outs will have, if that is known.
 
-        `fanwise check` calls them items, unless the runnable has a `unit`: "cell".
+        `fanwise check` calls them items, unless the runnable has a `unit`, such as "cell".
         """
 
     def describe(self) -> Sequence[str]:
-        """What would run, for `fanwise check`: a few lines."""
+        """What would run, in a few lines for `fanwise check`."""
 
     async def execute(self, run: Run) -> End:
-        """Do it, or go on with it: `run` knows what was done before."""
+        """Run it, or continue it: `run` knows which items are finished."""
 
 
 class System(Protocol):
@@ -240,45 +240,45 @@ class System(Protocol):
         """A file, checked completely. `BadSpec`."""
 
     def resume(self, spec: Any) -> Runnable:
-        """A run, from the `Runnable.spec` that its journal kept. The file may be gone."""
+        """A recorded run, from its `Runnable.spec`. The file may be gone."""
 
 
 @runtime_checkable
 class ScoringSystem(Protocol):
-    """A system whose answers can be scored again without asking for them again."""
+    """A system that can score the answers of a run again: `fanwise score`."""
 
     def scoring(self, spec: Any, document: Document | None) -> Runnable:
-        """A plan that only scores. `document`: a file that says how, instead of the run's."""
+        """A runnable that only scores. `document`: a file with other scorers."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A run as people read it."""
+    """The report of a run."""
 
     html: str
-    """One page that needs no other file and no network."""
+    """A page that needs no other files and no network."""
     lines: Sequence[str]
-    """For stdout: what it comes to."""
+    """A summary for stdout."""
     document: Any
-    """JSON-able: the same, for programs."""
+    """The same, JSON-able."""
 
 
 @runtime_checkable
 class ReportingSystem(Protocol):
-    """A system whose runs can be read as a page: `fanwise report`.
+    """A system with a page for each run: `fanwise report`.
 
-    `fanwise.view.html.Templates` makes the page from Jinja templates of your package.
+    `fanwise.view.html.Templates` renders the page from Jinja templates of your package.
     """
 
     def report(self, journal: Journal, run: RunRecord, **options: Any) -> Report:
-        """As the journal has it now; the run may still be going on."""
+        """The report as of now; the run may still be going on."""
 
 
 @runtime_checkable
 class ExportingSystem(Protocol):
-    """A system whose runs have a table of their own, instead of their items: `fanwise export`."""
+    """A system with a table of its own for `fanwise export`, instead of one row for each item."""
 
     def table(self, journal: Journal, run: RunRecord, **options: Any) -> Table:
-        """As the journal has it now."""
+        """As of now."""
 
 
 def runnable_of(system: System, document: Document, options: Mapping[str, Any]) -> Runnable:
@@ -304,80 +304,80 @@ def _check_options(system: System, options: Mapping[str, Any]) -> None:
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """What a file would run, as far as that can be told without running it."""
+    """What a file would run."""
 
     title: str
     items: int | None
-    """How many there are of its `unit`, if that is known."""
+    """How many, in its `unit`, if that is known."""
     caps: Mapping[str, int | None]
-    """By name; None: only a rate."""
+    """By name; None if there is only a rate."""
     budget: Mapping[str, float]
     describe: Sequence[str]
-    """Lines for the person."""
+    """Lines of text."""
     facts: Mapping[str, Any] = {}
-    """The same as JSON-able data, for `--json`."""
+    """Further keys for `--json`."""
     problems: Sequence[Problem] = ()
-    """All that is missing before it can run: keys, extras, weights, files."""
+    """Everything that is missing before it can run: keys, extras, weights, files."""
     unit: str = "item"
-    """What users count, one of it: "cell", "prompt"."""
+    """What users count, in the singular: "cell", "prompt"."""
 
 
 @runtime_checkable
 class PreviewingSystem(Protocol):
-    """A system whose files can be counted although they cannot run here."""
+    """A system that can count what a file would do even if it cannot run here."""
 
     def preview(self, document: Document, **options: Any) -> Preview:
-        """Starts, spends and writes nothing. `BadSpec` for a file that cannot be counted."""
+        """Must start, spend and write nothing. `BadSpec` for a file that cannot be counted."""
 
 
 class Assumed(msgspec.Struct, frozen=True):
-    """What a simulation takes for true about the other side."""
+    """What a simulation assumes about the models."""
 
     latency: Mapping[str, str] = {}
     """By model, provider or `all`: `2s`, `lognormal:2s:0.5`."""
     learned: Sequence[AttemptRecord] = ()
-    """The attempts of an earlier run."""
+    """Attempts of an earlier run, to learn from."""
     learned_from: str = ""
-    """That run's id."""
+    """The id of that run."""
 
 
 @runtime_checkable
 class SimulatingSystem(Protocol):
-    """A system whose files can be run in virtual time."""
+    """A system whose files can run in virtual time: `fanwise simulate`."""
 
     def simulate(self, document: Document, assumed: Assumed, **options: Any) -> End:
-        """How long, how much, and what binds. Needs no key; asks and starts nothing. `BadSpec`."""
+        """Time, cost and bottleneck. Needs no key; must start and ask nothing. `BadSpec`."""
 
 
 class Asking(msgspec.Struct, frozen=True):
-    """How often an answerer asks at most: so many chains at once, each so many samples deep."""
+    """The most an answerer asks: `wide` chains at once, each up to `deep` samples."""
 
     wide: int
     deep: int
     judges: Sequence[Spec | None] = ()
-    """Who judges each sample; None: the model that is asked."""
+    """The models that judge each sample; None: the model that is asked."""
     checked: bool = True
-    """Whether a sample can fail; if not, each chain ends with its first."""
+    """Whether a sample can fail; if not, each chain ends with its first sample."""
 
     @property
     def requests(self) -> int:
-        """In all."""
+        """The most requests in total."""
         return self.wide * self.deep * (1 + len(self.judges))
 
 
 Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]
-"""Answers a request: what it gives has `text` and `value`, and is JSON-able."""
+"""Answers a request. The result is JSON-able and has `text` and `value`."""
 
 
 @runtime_checkable
 class AnsweringSystem(Protocol):
-    """A system that other systems may ask, inside an item of theirs, for an answer."""
+    """A system that answers requests of other systems, inside their items."""
 
     def answerer(self, where: Where) -> Answerer:
-        """As the mapping at that place in a document says. `BadSpec`."""
+        """An answerer as the mapping at that place in a document configures it. `BadSpec`."""
 
     def asking(self, where: Where, *, schema: bool) -> Asking:
-        """The most that this answerer asks. It connects to nothing.
+        """The most that this answerer asks, without connecting to anything.
 
-        `schema`: whether the request has one, which a sample may fail to match.
+        `schema`: whether the request has a schema, which a sample may fail to match.
         """

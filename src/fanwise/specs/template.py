@@ -1,8 +1,8 @@
-"""Templates: Jinja in its sandbox, where everything that is used must be there.
+"""Templates: sandboxed Jinja, in which undefined names are errors.
 
-Compiled once, before anything is spent. `names` tells what a template uses, so that a system can
-compare that with what it will have. Values are data: what a model or a file says is put in as it
-is, and never read as a template.
+They are compiled once, before anything is spent. `names` lists what a template uses, so that a
+system can check it against what there will be. Values are data: text from models and files is
+inserted as it is, and never evaluated as a template.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fanwise.specs.nearest import did_you_mean
 
 
 class Environment(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, in which `input.items` is what the data has under that name."""
+    """Jinja's sandbox, in which `input.items` is the key of that name, not the method."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """A key of a mapping comes before its methods."""
@@ -34,7 +34,7 @@ LOADS = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 
 
 class Template:
-    """A text with `{{ input.text }}` in it; `where` is its place in a document. `BadSpec`."""
+    """A text like `{{ input.text }}`; `where`: its place in a document. `BadSpec`."""
 
     def __init__(self, text: str, where: Where) -> None:
         self.text = text
@@ -52,9 +52,9 @@ class Template:
         return f"<Template {self.where.field}>"
 
     def names(self) -> dict[str, int]:
-        """What it uses, as `input.text` or `model`, and in which of its lines first.
+        """The names it uses, such as `input.text` or `model`, with the line of their first use.
 
-        Left out is what it guards itself: `input.note is defined`, `input.note | default("")`.
+        Without those it guards itself: `input.note is defined`, `input.note | default("")`.
         """
         free = meta.find_undeclared_variables(self._tree) - ENVIRONMENT.globals.keys()
         found: dict[str, int] = {}
@@ -66,7 +66,7 @@ class Template:
         return {name: line for name, line in found.items() if name not in guarded}
 
     def require(self, known: Iterable[str]) -> None:
-        """`BadSpec` unless all that it uses is known. `input` stands for all that is in it."""
+        """Check that all names it uses are known. `BadSpec`. `input` covers everything in it."""
         known = frozenset(known)
         problems = []
         for name, line in self.names().items():
@@ -77,15 +77,15 @@ class Template:
             raise BadSpec(self.where.document.name, problems)
 
     def render(self, **values: Any) -> str:
-        """The text with the values in it. `BadSpec` for what is not there."""
-        # Not `Template.render`: it copies Jinja's globals one by one, each time anew.
+        """Fill in the values. `BadSpec` if one is missing."""
+        # Not `Template.render`, which copies Jinja's globals each time.
         known = {**ENVIRONMENT.globals, **values}
         context = new_context(ENVIRONMENT, None, self._compiled.blocks, known, shared=True)
         try:
             return "".join(self._compiled.root_render_func(context))
         except TemplateError as error:
             raise self.where.bad(f"the template cannot be filled: {error.message}") from error
-        except Exception as error:  # a filter or an operator that does not suit the value
+        except Exception as error:  # a filter or an operator that does not fit the value
             why = f"{type(error).__name__}: {error}"
             raise self.where.bad(f"the template cannot be filled: {why}") from error
 
@@ -97,7 +97,7 @@ def _is_known(name: str, known: frozenset[str]) -> bool:
 
 
 def _used(node: nodes.Node, safe: bool = False) -> Iterator[tuple[str, int, bool]]:
-    """The names with their attributes, the line, and whether it does not matter if it is there."""
+    """Names with their attributes, their line, and whether they may be undefined."""
     name = _dotted(node)
     if name is not None:
         yield name, node.lineno, safe
@@ -105,7 +105,7 @@ def _used(node: nodes.Node, safe: bool = False) -> Iterator[tuple[str, int, bool
     for child in node.iter_child_nodes():
         called = isinstance(node, nodes.Call) and child is node.node
         if called and isinstance(child, nodes.Getattr):
-            child = child.node  # a method: what counts is whose
+            child = child.node  # a method call: the object is what counts
         yield from _used(child, _guards(node))
 
 

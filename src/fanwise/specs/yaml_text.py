@@ -1,4 +1,4 @@
-"""YAML as steps for the builder, by PyYAML's parser (libyaml's, where it is there)."""
+"""YAML as events for the builder, with the parser of libyaml or PyYAML."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 NOT_TEXT = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
-"""What YAML does not take even in quotes; libyaml ends a file at a NUL without a word."""
+"""Characters that YAML does not allow even in quotes; libyaml silently stops at a NUL."""
 
 
 def build_yaml(text: str, builder: Builder) -> None:
-    """Tell the builder what is in the text. `Wrong`."""
+    """Parse the text and pass what it contains to the builder. `Wrong`."""
     strange = NOT_TEXT.search(text)
     if strange is not None:
         raise Wrong(strange.start(), f"the character {strange[0]!r} is not allowed; escape it")
@@ -87,7 +87,7 @@ def _events(text: str) -> Iterator[Any]:
 
 
 def _words(text: str, at: int, error: yaml.MarkedYAMLError) -> str:
-    """Tabs are what most people stumble over, and what parsers say least about."""
+    """Tabs are the most common mistake, and parsers hardly explain them."""
     begin = text.rfind("\n", 0, at) + 1
     if "\t" in text[begin : at + 1] and not text[begin:at].strip():
         return "a tab indents this line; YAML takes spaces only"

@@ -1,1 +1,1 @@
-"""From the journal to what people see. Nothing here writes or runs anything."""
+"""What people see of runs: text, tables, HTML. Nothing here writes or runs anything."""

@@ -1,7 +1,7 @@
-"""How much was in flight when: thousands of calls as one line.
+"""How much was in flight over time: thousands of calls as one line.
 
-A run that was resumed the next day has hours in which nothing happened. Those are cut out, and
-said: else all that did happen would be a line at each end of the plot.
+A run that was resumed the next day has hours in which nothing happened. They are cut out, and the
+plot says so; otherwise all work would be a thin line at each end.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import msgspec
 
 LONG_PAUSE_S = 30.0
 LONG_PAUSE = 0.05
-"""A pause is cut out if it is longer than both: that, and this part of the busy time."""
+"""A pause is cut out if it is longer than `LONG_PAUSE_S` and this share of the busy time."""
 SHORTEST_S = 1e-6
 
 
 class Span(NamedTuple):
-    """Something that was in flight, in seconds since 1970."""
+    """When something was in flight, in seconds since 1970."""
 
     start: float
     end: float
@@ -27,7 +27,7 @@ class Span(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A time without a long pause, and where it begins on the clock that leaves these out."""
+    """A period without long pauses, and where it begins on the clock that skips pauses."""
 
     start: float
     end: float
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
 
 class BusyClock(msgspec.Struct, frozen=True):
-    """Time without long pauses."""
+    """A clock that skips long pauses."""
 
     pieces: tuple[Piece, ...]
 
@@ -53,14 +53,14 @@ class BusyClock(msgspec.Struct, frozen=True):
         ]
 
     def at(self, moment: float) -> float:
-        """That moment on this clock."""
+        """A moment on this clock."""
         place = bisect_right(self.pieces, moment, key=lambda piece: piece.start) - 1
         piece = self.pieces[max(0, place)]
         return piece.at + min(max(moment, piece.start), piece.end) - piece.start
 
 
 def busy_clock(spans: Iterable[Span]) -> BusyClock:
-    """Of all of them; there is at least one."""
+    """The clock of these spans; at least one."""
     merged: list[list[float]] = []
     for span in sorted(spans):
         if merged and span.start <= merged[-1][1]:
@@ -85,16 +85,16 @@ class Flight(msgspec.Struct, frozen=True):
     mean: list[float]
     most: list[int]
     failed: list[int]
-    """How many of those that ended in that part had failed."""
+    """How many failed in each part."""
 
     @property
     def peak(self) -> int:
-        """The most at any moment."""
+        """The highest number at any moment."""
         return max(self.most)
 
 
 def in_flight(spans: Sequence[Span], clock: BusyClock, parts: int) -> Flight:
-    """Exactly counted, whatever the number of parts: a short peak is not lost between two."""
+    """Counted exactly, so that a short peak is not lost between two parts."""
     width = max(clock.total, SHORTEST_S) / parts
     counted = _Counted(parts, width)
     changes = [(clock.at(span.start), 1) for span in spans]
@@ -120,7 +120,7 @@ class _Counted:
         return min(len(self.most) - 1, max(0, int(moment / self._width)))
 
     def change(self, moment: float, by: int) -> None:
-        """So many more from then on; before that it was as it had been."""
+        """From then on so many more are in flight."""
         for part in range(self.part(self._since), self.part(moment) + 1):
             start, end = part * self._width, (part + 1) * self._width
             inside = min(moment, end) - max(self._since, start)

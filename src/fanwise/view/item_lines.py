@@ -1,4 +1,4 @@
-"""One line for each item of a run: where it stands, how long it took, what it cost."""
+"""One line for each item of a run: its status, times and calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fanwise.view.terminal_text import terminal_line
 
 
 def item_lines(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[str]:
-    """The lines, under their title."""
+    """The lines, with a title."""
     yield "items"
     for entry in entries(journal, run_id, inputs=inputs):
         yield _line(entry)

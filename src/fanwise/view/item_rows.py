@@ -1,8 +1,8 @@
 """One row for each item of a run, in item order: what `export` writes and `map --json` prints.
 
-Bytes that are not UTF-8 stand in base64 under another name, as in the journal. Items that the
-journal knows only from the input are rows too, with the status `waiting`. An item that made calls
-has what they came to, over all its attempts and executions.
+Bytes that are not UTF-8 are in base64, under another name, as in the journal. Recorded inputs whose
+item has not started are rows too, with the status `waiting`. An item that made calls has their
+totals over all attempts and executions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COLUMNS: dict[str, Kind] = {
     "queued_s": "number", "ran_s": "number", "backoff_s": "number", **CALL_COLUMNS,
     "started_at": "moment", "ended_at": "moment",
 }  # fmt: skip
-"""All that a row can have, in the order of a table."""
+"""All columns of a row, in order."""
 
 
 def item_table(journal: Journal, run_id: str, *, inputs: bool = False) -> Table:
@@ -66,7 +66,7 @@ def _item(item: ItemRecord, given: Row | None = None) -> Row:
 
 
 def command_columns(item: ItemRecord) -> Row:
-    """What a command gave, as columns."""
+    """The result of a command, as columns."""
     if item.value is None:
         return {}
     result = JSON.decode(item.value)

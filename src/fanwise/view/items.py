@@ -1,7 +1,6 @@
-"""The items of a run in item order, each with what the journal has beside it.
+"""The items of a run in item order, each with its recorded input or its attempts.
 
-For a map that is its line of the input, and lines that no item has started on are entries too;
-for all other runs it is the attempts.
+If the run recorded inputs, as a map does its lines, those that have not started are entries too.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ import msgspec
 from fanwise.journal.port import AttemptRecord, FanOutRecord, InputRecord, ItemRecord, Journal
 
 PAGE = 500
-"""Items whose attempts are read at once."""
+"""How many items' attempts are read at once."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """An item, or a line that waits for one."""
+    """An item, or a recorded input that has not started."""
 
     item: ItemRecord | None
     line: InputRecord | None = None
     path: str | None = None
-    """Of the fan-out; None if the items are lines, which all are of one fan-out."""
+    """The path of the fan-out; None if the run recorded inputs, since then there is only one."""
     attempts: Sequence[AttemptRecord] = ()
 
 

@@ -6,18 +6,18 @@ from fanwise.core.counts import COUNTED, Counts
 from fanwise.journal.port import Journal
 
 PLANNED = "planned"
-"""The kind of the event that says how many items a run will have; its data has the number."""
+"""The event that records how many items a run will have."""
 
 
 def planned_items(journal: Journal, run_id: str) -> int | None:
-    """How many items the run said that it would have; None: it did not say."""
+    """How many items the run planned to have; None: it did not say."""
     for event in journal.events(run_id, PLANNED):
         return event.decode(dict[str, int])["items"]
     return None
 
 
 def counts_at_the_end(journal: Journal, run_id: str) -> Counts | None:
-    """How far the run said that it came, in the unit of its user; None: it did not say."""
+    """How far the run came, in its users' unit, as it recorded at its end; None: it did not."""
     last = None
     for last in journal.events(run_id, COUNTED):  # noqa: B007 - the last one holds
         pass

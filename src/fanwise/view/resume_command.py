@@ -7,6 +7,6 @@ from collections.abc import Sequence
 
 
 def resume_command(run_id: str, journal: str | None, more: Sequence[str] = ()) -> str:
-    """`journal`: as the user named it; None: the usual one."""
+    """The command. `journal`: as the user named it; None: the default one."""
     where = [] if journal is None else ["--journal", journal]
     return shlex.join(["fanwise", "resume", run_id, *where, *more])

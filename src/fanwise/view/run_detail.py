@@ -71,7 +71,7 @@ def run_detail(
                 where = "failures_after_the_halt" if halted else "failures"
                 detail[where].append(_failure(which(fan_out, item), item))
                 # The first one in item order is where a sequential run would have ended. What
-                # failed behind it was in flight, and is no part of what the run gave.
+                # failed after it was in flight, and is not part of the result.
                 halted = fan_out.halt == "failure"
             if item.starts > 1:
                 detail["may_have_run_twice"].append(which(fan_out, item))
@@ -87,7 +87,7 @@ def detail_lines(detail: Detail, results: Sequence[str] = ()) -> Iterator[str]:
     took = f", took {took_text(detail)}" if detail["ended_at"] is not None else ""
     yield f"started   {local_time(detail['started_at'])}{took}"
     total = "an unknown number" if detail["total"] is None else detail["total"]
-    if detail["total"] != 0 or not results:  # else all there is so far is inside of what is told
+    if detail["total"] != 0 or not results:  # otherwise the system's text has it
         unit = f"{detail['unit']}s"
         yield f"{unit:<9} {detail['done']} done, {detail['failed']} failed, of {total}"
     yield from call_lines(detail["calls"])

@@ -68,13 +68,13 @@ def run_summary(
 
 
 def _counts(journal: Journal, run: RunRecord, status: str, count: CountNow) -> Counts | None:
-    """What the run said when it ended; of one that goes on, or was cut off, what there is now."""
+    """What the run recorded at its end; the current counts if it is going on or was killed."""
     said = status in ("done", "halted", "cancelled")
     return (counts_at_the_end(journal, run.id) if said else None) or count(journal, run)
 
 
 def _took(run: RunRecord) -> float | None:
-    """None: it goes on, or the clock was set back in between, and nobody knows."""
+    """None: it is going on, or the clock was set back, so that it is unknown."""
     if run.ended_at is None or run.ended_at < run.created_at:
         return None
     return run.ended_at - run.created_at
@@ -104,7 +104,7 @@ def table_row(summary: Summary) -> tuple[str, ...]:
 
 
 def took_text(summary: Summary) -> str:
-    """How long it took; empty while it goes on."""
+    """How long it took; empty while it is going on."""
     unknown = summary["ended_at"] is not None and summary["took_s"] is None
     return "?" if unknown else duration(summary["took_s"])
 

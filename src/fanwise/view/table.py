@@ -1,7 +1,7 @@
 """Rows with named columns: what `export` writes, whatever the format.
 
-Columns say what kind of values they have, for Parquet wants to know before the first row. A row
-may lack columns, and has no others.
+Columns declare the kind of their values, which Parquet needs before the first row. A row may lack
+columns, but has no others.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any, Literal
 import msgspec
 
 Kind = Literal["text", "integer", "number", "moment", "json"]
-"""`moment` is ISO 8601 in UTC; `json` any plain data, which formats of text hold as JSON."""
+"""`moment` is ISO 8601 in UTC; `json` is any plain data, written as JSON in text formats."""
 Row = dict[str, Any]
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows of one sort, made as they are read."""
+    """Rows of one kind, produced while they are read."""
 
     what: str
-    """In the plural: "items", "cells"."""
+    """What the rows are: "items", "cells"."""
     columns: Mapping[str, Kind]
-    """All that a row can have, in order."""
+    """All columns, in order."""
     rows: Iterable[Row]

@@ -1,8 +1,7 @@
-"""Text files and streams whose problems are errors of ours.
+"""Text files and streams that raise fanwise's own errors.
 
-A full disk, a closed stdout or a terminal that is gone are ordinary ends of a program: an error
-with a next step, not a traceback. The conversion is at the lowest layer, the system call, so that
-nobody else has to think of it.
+A full disk, a closed stdout or a lost terminal should be an error with a next step, not a
+traceback. Errors are converted at the lowest level, the system call, so that no caller has to.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from typing import IO
 from fanwise.errors import OutputNotWritable
 from fanwise.view.terminal_text import terminal_safe
 
-NEXT = "The journal was not changed; free space or permissions, or write elsewhere"
+NEXT = "The journal was not changed; check free space and permissions, or write elsewhere"
 
 
 def cannot_write(what: str, error: OSError) -> OutputNotWritable:
-    """The system's error as ours."""
+    """The operating system's error as an `OutputNotWritable`."""
     closed = error.errno == errno.EBADF
     problem = "it is closed" if closed else error.strerror or str(error)
     return OutputNotWritable(what, problem, NEXT)
 
 
 class _Raw(io.FileIO):
-    """A descriptor or a file. A reader that has gone away stays a `BrokenPipeError`."""
+    """A descriptor or a file. A closed pipe is still a `BrokenPipeError`."""
 
     def __init__(self, file: int | Path, what: str, *, append: bool = False) -> None:
         super().__init__(file, "a" if append else "w", closefd=not isinstance(file, int))
@@ -42,7 +41,7 @@ class _Raw(io.FileIO):
 
 
 class _TerminalText(io.TextIOWrapper):
-    """Text to a terminal, which obeys nothing of it: see `terminal_safe`."""
+    """Text to a terminal, made safe: see `terminal_safe`."""
 
     def write(self, text: str) -> int:
         super().write(terminal_safe(text))
@@ -52,7 +51,7 @@ class _TerminalText(io.TextIOWrapper):
 def text_file(
     file: int | Path, what: str, *, newline: str | None = None, append: bool = False
 ) -> IO[str]:
-    """UTF-8 to a descriptor or a file; what cannot be written is an `OutputNotWritable`."""
+    """A UTF-8 text file or stream. Write errors are `OutputNotWritable`."""
     raw = _Raw(file, what, append=append)
     kind = _TerminalText if raw.isatty() else io.TextIOWrapper
     return kind(

@@ -1,4 +1,4 @@
-"""Points in time, as data."""
+"""Timestamps as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing to stdout without stopping everything else when its reader is slow.
+"""Writing to stdout without blocking everything else when its reader is slow.
 
 A plain write to a full pipe would block the event loop: time-outs, Ctrl-C, all of it. Setting the
 descriptor to non-blocking would also do so for whoever shares it (the shell). A pipe that polls
@@ -29,7 +29,7 @@ FILE_PIECE = 1 << 16
 
 
 class FdWriter:
-    """Writes bytes to a descriptor as its reader takes them; `what` it is, for its errors."""
+    """Writes to a descriptor as fast as its reader reads; `what`: its name, for errors."""
 
     def __init__(self, fd: int, what: str) -> None:
         self.fd = fd

@@ -21,7 +21,7 @@ READ_AT_ONCE = 1 << 20
 
 
 class OrderedOutput:
-    """Writes what outcomes bring; `position` says where an earlier execution got to."""
+    """Writes the outputs of outcomes; `position`: how far an earlier execution got."""
 
     def __init__(
         self,
@@ -39,12 +39,12 @@ class OrderedOutput:
         self._screen = screen
         self._to_failure = to_failure
         self._tag = tag
-        """What each line of an item's output begins with."""
+        """The prefix of each line of an item's output."""
         self._waiting = Pieces()
         self._ended = False
 
     async def add(self, outcome: Outcome[CommandResult]) -> None:
-        """Write it, and what has waited for it, or keep it until its turn."""
+        """Write its output and what has waited for it, or keep it until its turn."""
         if outcome.status not in ("done", "failed") or outcome.index < self._position.item:
             return
         self._waiting.put(outcome.index, piece_of(outcome))
@@ -52,7 +52,7 @@ class OrderedOutput:
             await self._write(self._waiting.take(self._position.item))
 
     def close(self) -> None:
-        """Let go of what still waits; the journal has it."""
+        """Drop what is still waiting; the journal has it."""
         self._waiting.close()
         self._position.close()
 
@@ -63,7 +63,7 @@ class OrderedOutput:
             await self._write_stderr(piece.stderr, tag)
         await self._copy(self._out, piece.stdout, tag, skip, self._position)
         self._position.move(item + 1, 0)
-        # With "halt on failure" a sequential run would have ended here.
+        # With `--halt failure` a sequential run would have ended here.
         self._ended = piece.failed and self._to_failure
 
     async def _write_stderr(self, content: bytes | str, tag: bytes) -> None:
@@ -87,7 +87,7 @@ class OrderedOutput:
 
 
 def _tagged(chunks: Iterator[bytes], tag: bytes, skip: int) -> Iterator[bytes]:
-    """Each line with the tag before it, from the byte on that was not written yet."""
+    """Each line with the tag before it, from the first byte that was not written yet."""
     begins = True
     for chunk in filter(None, chunks):
         text = chunk[:-1].replace(b"\n", b"\n" + tag) + chunk[-1:]
@@ -98,7 +98,7 @@ def _tagged(chunks: Iterator[bytes], tag: bytes, skip: int) -> Iterator[bytes]:
 
 
 def _chunks(path: str | bytes, skip: int) -> Iterator[bytes]:
-    """An output, or the file of one that was too long for the journal."""
+    """The output in pieces; a path if it was too long for the journal."""
     if isinstance(path, bytes):
         yield path[skip:]
         return
@@ -112,6 +112,6 @@ def _chunks(path: str | bytes, skip: int) -> Iterator[bytes]:
             os.close(fd)
     except OSError as error:
         raise JournalError(
-            f"cannot read an output that was kept in {path}: {error.strerror}",
+            f"cannot read the output in {path}: {error.strerror}",
             "Put the file back, then resume",
         ) from error

@@ -1,8 +1,7 @@
-"""What commands wrote, waiting for its turn to be written to stdout.
+"""Outputs that wait for their turn to be written to stdout.
 
-When the first item takes an hour, the outputs of all others wait for it. They are in the journal,
-but that answers by fan-out and not by item; so what does not fit into memory waits in a file that
-has no name and is gone with the process.
+If the first item takes an hour, the outputs of all others wait for it. The journal has them, but it
+cannot be read by item; so what does not fit into memory waits in an unnamed temporary file.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
 
 
 def piece_of(outcome: Outcome[CommandResult]) -> Piece:
-    """What is to be written of an outcome."""
+    """The output of an outcome."""
     result = outcome.value or CommandResult(None)
     return Piece(outcome.status == "failed", _content(result.stdout), _content(result.stderr))
 
@@ -38,7 +37,7 @@ def _content(capture: Capture) -> bytes | str:
 
 
 class Pieces:
-    """Pieces by their item's index."""
+    """Pieces by item index."""
 
     def __init__(self) -> None:
         self._held: dict[int, Piece | tuple[int, int]] = {}
@@ -60,7 +59,7 @@ class Pieces:
             self._held[index] = piece
 
     def take(self, index: int) -> Piece:
-        """Give it back, and forget it."""
+        """Remove and return it."""
         held = self._held.pop(index)
         if isinstance(held, Piece):
             self._size -= _size(held)

@@ -1,4 +1,4 @@
-"""How much of the output has been written, kept so that a SIGKILL does not lose it.
+"""How much of the output has been written, recorded so that it survives a SIGKILL.
 
 Outputs go to stdout only after their outcomes are in the journal; after each write to stdout the
 new position goes into a small file, with one `pwrite`. The page cache survives the process, so
@@ -25,7 +25,7 @@ from fanwise.private_files import make_folder, open_file
 from fanwise.view.text_file import cannot_write
 
 libc = ctypes.PyDLL(None, use_errno=True)
-"""System calls that do not let another thread have the interpreter meanwhile."""
+"""System calls that keep the interpreter lock."""
 libc.write.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]
 libc.write.restype = ctypes.c_ssize_t
 libc.pwrite.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64]
@@ -54,7 +54,7 @@ class Position:
             self.move(0, 0)
 
     def move(self, item: int, offset: int) -> None:
-        """To be called right after the write."""
+        """Record the position; call it right after the write."""
         self.item, self.offset = item, offset
         try:
             os.pwrite(self._fd, _FORM.pack(*self._run, item, offset), 0)
@@ -62,12 +62,12 @@ class Position:
             raise cannot_write(str(self._path), error) from error
 
     def noting(self, offset: int) -> Callable[[], object]:
-        """What notes this offset within the item, ready to be called."""
+        """A function that records this offset within the item."""
         note = _FORM.pack(*self._run, self.item, offset)
         return partial(libc.pwrite, self._fd, note, len(note), 0)
 
     def noted(self, offset: int, *, correct: bool) -> None:
-        """It was called; `correct`: less was written than it says."""
+        """That function was called; `correct`: less was written than it recorded."""
         if correct:
             self.move(self.item, offset)
         self.offset = offset

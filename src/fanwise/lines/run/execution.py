@@ -44,7 +44,7 @@ from fanwise.view.table import Table
 from fanwise.view.terminal_text import terminal_line
 
 BROKEN_PIPE = 141
-"""The exit code of a program that was ended because nobody reads its output."""
+"""The exit code if nobody reads the output any more."""
 
 
 class RunnableLines:
@@ -99,7 +99,7 @@ class RunnableLines:
         return self._again and self._fd is not None and self.map_spec.key
 
     async def execute(self, run: Run) -> End:
-        """From the first line to the last."""
+        """Run the command for all lines."""
         if run.journal is None or item_of(run) is not None:
             raise UsageError(
                 "a map needs a run of its own in a journal, which keeps its lines",
@@ -161,7 +161,7 @@ class _Execution:
 
     @contextmanager
     def _listeners(self) -> Iterator[None]:
-        """Subscribers that hear of each event while lines are worked on."""
+        """Subscribe to events: for `--halt`, and for `--joblog`."""
         self.run.subscribers.append(self.halt_after)
         if self.spec.joblog is None:
             yield

@@ -26,7 +26,7 @@ HERE = ":"
 
 
 class JobLog:
-    """A subscriber; `line` gives the input of an item, `wall` the time of day for a loop's time."""
+    """A subscriber; `line` returns the input of an item, `wall` the time of day of an event."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class JobLog:
         self._starts: dict[int, float] = {}
         self._file = _open(path, resumed=resumed)
         self.problem: OutputNotWritable | None = None
-        """Why rows are missing."""
+        """The error because of which rows are missing."""
         if not resumed or path.stat().st_size == 0:
             self._write(HEAD)
 
     def __call__(self, event: events.Event) -> None:
-        """Note when an attempt began, and write the row when the item has ended."""
+        """Remember when an attempt began; write the row when the item has ended."""
         if isinstance(event, events.AttemptEnded):
             self._starts[event.index] = self._wall(event.at) - event.attempt.ran_s
         elif isinstance(event, events.ItemEnded):

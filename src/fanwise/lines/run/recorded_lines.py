@@ -1,13 +1,13 @@
 """The lines of stdin as items, on disk before any of them starts.
 
-stdin cannot be read twice, so a run could not be resumed from it. Every line therefore goes to
-the journal as soon as it is read, and reading goes ahead of the items as far as `AHEAD`, so that
-a crash loses none that the producer had given. The journal writes in order: an item's start is
-never on disk without its line. Lines that do not fit into the little memory here are read back
-from the journal when their turn comes.
+stdin cannot be read twice, so a run could not be resumed from it. Every line therefore goes to the
+journal as soon as it is read. Reading is ahead of the items by up to `AHEAD`, so that a crash loses
+nothing that the producer has written. The journal writes in order: an item's start is never on
+disk without its line. Only some lines are kept in memory; the others are read back from the
+journal when their turn comes.
 
-A last event says that the input is complete. A run without it ends, on resume, after the lines
-that are known, and says so.
+An event records that the input is complete. Without it, a resume ends after the known lines, and
+says so.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ from fanwise.lines.spec.map_spec import Line
 from fanwise.lines.state.inputs import COMPLETE, known_inputs
 
 AHEAD = 8 << 20
-"""Bytes that are read ahead of the items, with `A_LINE` for each line: 100,000 short ones."""
+"""Bytes to read ahead of the items, plus `A_LINE` for each line: 100,000 short lines."""
 A_LINE = 60
 IN_MEMORY = 10_000
-"""Lines that wait in memory, and that are read back from the journal at once."""
+"""How many lines are kept in memory, or read back from the journal at once."""
 
 
 class RecordedLines:
-    """Lines from a descriptor (None: only those that the journal has), recorded, then given.
+    """Records the lines of a descriptor, then yields them. Without one: the lines in the journal.
 
-    `together`: how many lines are one item; they are recorded as one, with their separator.
-    `edited`: the descriptor gives the input anew, perhaps changed; else the lines that are known
-    must come again as they were.
+    `together`: how many lines are one item; they are recorded as one, with separators.
+    `edited`: the input may have changed. Otherwise it must begin with the lines that are known.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class RecordedLines:
         self._separator = separator
         self._together = together
         self._rest: list[bytes] = []
-        """Lines that are too few for an item."""
+        """Lines that do not make a whole item yet."""
         self._edited = edited
         self._on_complete = on_complete
         self._memory: deque[bytes] = deque()
@@ -69,10 +68,10 @@ class RecordedLines:
         earlier = known_inputs(self._journal, run.id)
         self._known = 0 if edited else earlier.count
         self._recorded: deque[bytes] = deque()
-        """Of the lines that are known, the next: those that come are compared with them."""
+        """The next known lines, with which new ones are compared."""
         self.complete = earlier.complete
         self.count = 0
-        """Lines that are known by now."""
+        """How many lines are known by now."""
         self._on_disk = 0
         self._reader: LineReader | None = None
         if fd is None or (self.complete and not edited):
@@ -83,7 +82,7 @@ class RecordedLines:
             self._reader.more()
 
     async def given(self) -> AsyncIterator[Line]:
-        """Each line in its turn; ends with the input."""
+        """The lines in order, until the input ends."""
         while True:
             if not self._memory and self._pulled < self._on_disk:
                 self._load()
@@ -102,7 +101,7 @@ class RecordedLines:
                 await self._news.wait()
 
     async def finish(self) -> None:
-        """At the end of a run that was halted: record what can be had without waiting."""
+        """After a halt: record what can be read without waiting."""
         if self._reader is None:
             return
         while self._error is None and not self._reader.ended and self._ahead < AHEAD:
@@ -136,7 +135,7 @@ class RecordedLines:
     def _unreadable(self, error: OSError) -> None:
         self._error = UsageError(
             f"cannot read the input after line {self.count}: {error.strerror}",
-            f"To go on with the rest: fanwise resume {self._run.id} --input FILE",
+            f"To continue: fanwise resume {self._run.id} --input FILE",
         )
         self._news.set()
 
@@ -166,7 +165,7 @@ class RecordedLines:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Read further, unless that is far enough or the journal is behind."""
+        """Read more, unless it is far enough ahead or the journal lags behind."""
         if self._reader is None or self._writing or self._error is not None:
             return
         if self._ahead < AHEAD:

@@ -1,10 +1,10 @@
-"""The files of long outputs: those that no recorded outcome refers to are removed.
+"""Files of long outputs: removes those that no recorded outcome refers to.
 
-A command that is killed with fanwise leaves the file that it was writing; one that fails and is
-tried again leaves that of each try. Nobody is told of them, and they are as long as they please.
+A command that is killed with fanwise leaves the file it was writing; one that is retried leaves a
+file for each attempt. They may be large.
 
-What this execution was told of is known without asking. Only if there are other files is the
-journal read, for it has outcomes that nobody was told of here: those behind a halt.
+The files of outcomes seen by this execution are known. Only if there are others is the journal
+read, since it may have outcomes that were not seen here: those after a halt.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from fanwise.processes import CommandResult
 
 
 class SpillFiles:
-    """The files in the directory of one run."""
+    """The files of one run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._told: set[str] = set()
 
     def add(self, outcome: Outcome[CommandResult]) -> None:
-        """An outcome that is on disk."""
+        """Keep the files of this outcome."""
         if outcome.value is not None:
             self._told.update(_names(outcome.value))
 
     def remove_forgotten(self, journal: Journal, run_id: str) -> None:
-        """At the end of an execution, when all that ended is on disk and nothing runs."""
+        """Remove the other files; call it when nothing runs any more."""
         left = {path.name: path for path in self._folder.glob("*.out")}
         for name in self._told:
             left.pop(name, None)
@@ -50,7 +50,7 @@ def _recorded(journal: Journal, run_id: str) -> Iterator[str]:
 
 
 def _names(result: CommandResult) -> Iterator[str]:
-    """By name: the directory may have been given in another way before."""
+    """File names only: an earlier execution may have spelt the directory differently."""
     for capture in (result.stdout, result.stderr):
         if capture.path is not None:
             yield Path(capture.path).name

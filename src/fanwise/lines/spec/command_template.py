@@ -1,4 +1,4 @@
-"""What stands for the line in a command: `{}`, and the replacement strings of GNU parallel.
+"""Placeholders in a command: `{}` for the line, and the replacement strings of GNU parallel.
 
 | written | is |
 |---|---|
@@ -10,9 +10,9 @@
 | `{#}` | the number of the command, from 1 |
 | `{%}` | a number from 1 to the cap that no other command has at the same time |
 
-A command without any of them gets the line as its last argument. One that is given several lines
-(`-n`) takes them where a whole argument is `{}`. A value is one argument, or one word in a line of
-shell, whatever is in it. `${#}` and the like are the shell's own.
+A command without placeholders gets the line as its last argument. If commands get several lines
+(`-n`), these replace arguments that are just `{}`. A value is always one argument, or one word of a
+shell line, whatever it contains. `${#}` and the like belong to the shell.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ OF_A_LINE: dict[str, Callable[[str], str]] = {
 
 
 def placeholders(text: str) -> list[str]:
-    """Those that stand in the text, in order."""
+    """The placeholders in the text, in order."""
     return _PLACEHOLDER.findall(text)
 
 
 class CommandTemplate:
-    """A command with places for lines; `lines`: how many each command is given at most.
+    """A command with placeholders; `lines`: how many lines each command gets.
 
-    `UsageError` for one that could not work with any line.
+    `UsageError` if it could not work with any line.
     """
 
     def __init__(self, argv: Sequence[str], *, shell: bool = False, lines: int = 1) -> None:
@@ -63,7 +63,7 @@ class CommandTemplate:
             self._argv = [self._placed(self._argv[0])]
 
     def fill(self, lines: Sequence[str], number: int, slot: int) -> list[str]:
-        """The arguments of one command; of a line of shell, the line and its parameters."""
+        """The arguments of one command; for a shell, the line and its parameters."""
         if self._shell:
             values = [self._value(mark, lines, number, slot) for mark in self._marks]
             return [*self._argv, *values, *(lines if self._many else ())]
@@ -83,7 +83,7 @@ class CommandTemplate:
         return str(slot) if mark == "{%}" else OF_A_LINE[mark](lines[0])
 
     def _placed(self, line: str) -> str:
-        """A line of shell with parameters; `_marks` are then those that have one each."""
+        """A shell line with parameters; `_marks` then has one placeholder for each."""
         if not self._many and set(self._marks) == {LINE}:
             self._marks = [LINE]
             return place_parameter(line)
@@ -95,12 +95,12 @@ class CommandTemplate:
         for mark in self._marks:
             if mark in OF_A_LINE and mark != LINE:
                 raise UsageError(
-                    f"{mark} stands for one line, and -n {lines} gives each command several",
+                    f"{mark} needs a single line, but with -n {lines} each command gets several",
                     "Leave -n out, or write {}",
                 )
         for argument in self._argv:
             if not self._shell and LINE in argument and argument != LINE:
                 raise UsageError(
-                    f"{{}} is a part of {argument!r}, and -n {lines} gives each command several",
-                    "Let it stand alone, as an argument of its own",
+                    f"{{}} is part of {argument!r}, but with -n {lines} commands get several lines",
+                    "Make {} an argument of its own",
                 )

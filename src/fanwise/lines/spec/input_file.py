@@ -1,4 +1,4 @@
-"""Where lines come from: stdin or a file, refused before there is a run if it has none to give."""
+"""Opening the input, stdin or a file, before a run is made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def open_input(path: str = STDIN) -> int:
     """A descriptor to read lines from."""
     try:
         fd = 0 if path == STDIN else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        if stat.S_ISDIR(os.fstat(fd).st_mode):  # it can be opened, and not read
+        if stat.S_ISDIR(os.fstat(fd).st_mode):  # a directory can be opened, but not read
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     except OSError as error:
         name = "stdin" if path == STDIN else path
@@ -24,4 +24,8 @@ def open_input(path: str = STDIN) -> int:
 
 
 def _next(error: OSError) -> str:
-    return "Give its names as lines, with ls or find" if error.errno == errno.EISDIR else ""
+    return (
+        "Pass the names of its files as lines, with ls or find"
+        if error.errno == errno.EISDIR
+        else ""
+    )

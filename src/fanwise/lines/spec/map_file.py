@@ -10,7 +10,7 @@ from fanwise.specs import Document, Duration, Many, SpecModel, check
 
 
 class MapFields(SpecModel):
-    """What can be written there."""
+    """The fields of `map:`."""
 
     command: Many[str]
     """The words of the command; with `shell`, one line."""

@@ -108,7 +108,7 @@ class MapSpec(msgspec.Struct, frozen=True):
 
 
 def line_key(line: bytes) -> str:
-    """A line as a key: its text; bytes that are not text as Python would show them."""
+    """The key of a line: its text, or the Python representation of bytes that are not UTF-8."""
     try:
         return line.decode()
     except UnicodeDecodeError:

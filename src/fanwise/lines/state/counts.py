@@ -26,7 +26,7 @@ class MapEnd(msgspec.Struct, frozen=True):
     halted_after: str
     """What halted it, if it was a number of ends that `--halt` named: `after 3 failures`."""
     wanted: bool
-    """That number was of successes: the rest was not wanted."""
+    """It was a number of successes or ends, so the rest is not wanted."""
     from_outside: bool
     """It was halted or cancelled from outside."""
 
