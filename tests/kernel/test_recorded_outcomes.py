@@ -65,6 +65,7 @@ def test_every_item_finds_its_own_outcome_in_any_order(
     statuses = dict(recorded)
     journal = journal_with(statuses)
     found = RecordedOutcomes(journal, "r", FAN_OUT, JSON, again=again)
+    found.load()
     final = {key for key, s in recorded if s == "done" or (s == "failed" and not again)}
     for index, key in enumerate(asked):
         outcome, started = found.outcome(index, key)
@@ -81,6 +82,7 @@ def test_every_item_finds_its_own_outcome_in_any_order(
 def test_every_row_is_read_once_in_any_order(order: list[str]) -> None:
     journal = journal_with(dict.fromkeys(KEYS, "done"))
     found = RecordedOutcomes(journal, "r", FAN_OUT, JSON, again=False)
+    found.load()
     for index, key in enumerate(order):
         assert found.outcome(index, key)[0] is not None
     assert journal.reads == dict.fromkeys(KEYS, 1)

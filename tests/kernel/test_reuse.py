@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from fanwise import Feed, Outcome, Retry, fan_out, open_run
-from fanwise.errors import BadPredicate, StepFailed
+from fanwise.errors import BadPredicate, JournalUnreadable, StepFailed
+from fanwise.journal.port import ItemStatus
 from fanwise.kernel.intake import IN_ONE_TURN
 from fanwise.testing import MemoryJournal, virtual_time
 
@@ -220,3 +222,49 @@ def test_recorded_outcomes_leave_the_event_loop_its_turns(kind: str) -> None:
     assert asyncio.run(main()) == expected
     assert sum(pulled.values()) == len(numbers)
     assert max(pulled.values()) <= IN_ONE_TURN + 1
+
+
+class SlowJournal(MemoryJournal):
+    """Its reader waits; or it cannot be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.error: Exception | None = None
+
+    def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
+        self.begun.set()
+        self.go_on.wait(30)
+        if self.error is not None:
+            raise self.error
+        return super().statuses(fan_out)
+
+
+@pytest.mark.parametrize("error", [None, JournalUnreadable("j.db", "damaged")])
+def test_a_cancellation_or_an_error_while_recorded_outcomes_are_read_starts_nothing(
+    error: JournalUnreadable | None,
+) -> None:
+    journal, ran = SlowJournal(), list[int]()
+
+    async def main() -> None:
+        async with open_run("r", journal=journal) as run:
+            await fan_out(ran.append, [0], run=run, name="f")
+
+    async def interrupted() -> None:
+        task = asyncio.create_task(main())
+        await asyncio.to_thread(journal.begun.wait, 30)
+        if error is None:
+            task.cancel()
+        asyncio.get_running_loop().call_soon(journal.go_on.set)
+        await task
+
+    journal.go_on.set()
+    asyncio.run(main())
+    journal.begun.clear()
+    journal.go_on.clear()
+    journal.error = error
+    with pytest.raises(asyncio.CancelledError if error is None else JournalUnreadable):
+        asyncio.run(interrupted())
+    assert ran == [0]
+    status = "cancelled" if error is None else "failed"
+    assert [each.status for each in journal.fan_outs("r")] == [status]

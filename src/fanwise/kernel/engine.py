@@ -97,8 +97,10 @@ class Engine(Generic[I, T]):
 
     async def run(self) -> None:
         """From the first item to the last; on any way out everything in flight has ended."""
-        self._decided_before()
-        self.intake.begin()
+        await self._load()
+        if self.fatal is None:
+            self._decided_before()
+            self.intake.begin()
         await self.finished()
         if self.fatal is not None:
             if (beside := self.intake.close_error) not in (None, self.fatal):
@@ -107,6 +109,15 @@ class Engine(Generic[I, T]):
         by_predicate = self.schedule.halt.kind == "when" and self.schedule.halted_by is not None
         if by_predicate and self.recorder is not None:
             await self.recorder.on_disk()  # on a resume the predicate may answer differently
+
+    async def _load(self) -> None:
+        """Read what earlier executions recorded. It may be cut short like all that follows."""
+        past = self.recorder.past if self.recorder is not None else None
+        if past is not None:
+            try:
+                await self.scope.threads.run(past.load)
+            except BaseException as error:
+                self.abort(error)
 
     def _decided_before(self) -> None:
         """A race that was won in an earlier execution is not run again."""

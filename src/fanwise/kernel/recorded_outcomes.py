@@ -33,14 +33,19 @@ class RecordedOutcomes:
         self._fan_out = fan_out
         self._codec = codec
         self._again = again
-        statuses = journal.statuses(fan_out)
-        self._statuses: list[port.ItemStatus] = list(statuses.values())
-        self._keys: list[str | None] = list(statuses)
-        """In the recorded order; None: it was asked for."""
+        self._statuses: list[port.ItemStatus]
+        self._keys: list[str | None]
+        """In the recorded order; None: it was asked for. There when `load` was called."""
         self._places: dict[str, int] | None = None
         """Where the keys are that were not asked for; None: not needed so far."""
         self._page: dict[str, port.ItemRecord] = {}
         self._attempts: dict[str, list[port.AttemptRecord]] = {}
+
+    def load(self) -> None:
+        """Read which items there are: of a million that takes a second, so in a thread."""
+        statuses = self._journal.statuses(self._fan_out)
+        self._statuses = list(statuses.values())
+        self._keys = list(statuses)
 
     def outcome(self, index: int, key: str) -> tuple[Outcome[Any] | None, bool]:
         """The outcome on disk, if the item ended; and whether it started without ending."""
