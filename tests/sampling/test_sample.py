@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise import Caps, fan_out, open_run
-from fanwise.errors import FanwiseError, ModelRefused, ModelRejected, NotOk, UsageError
+from fanwise.errors import (
+    FanwiseError,
+    ModelRefused,
+    ModelRejected,
+    NotOk,
+    SamplingFailed,
+    UsageError,
+)
 from fanwise.models import Message, Options, Request
 from fanwise.sampling import (
     Draft,
@@ -186,9 +193,10 @@ async def test_calls_that_were_cancelled_count_and_nobody_knows_their_tokens() -
 async def test_when_all_chains_raise_and_there_is_no_sample_all_errors_come_out() -> None:
     errors = [ModelRejected(f"{n}") for n in range(3)]
     rows: list[list[Any]] = [[error] for error in errors]
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(SamplingFailed, match="all 3 chains failed") as caught:
         await sample(by_turn(*rows), "x", [good], concurrency_budget=3)
-    assert list(caught.value.exceptions) == errors
+    assert caught.value.errors == tuple(errors)
+    assert caught.value.reasons == ["ModelRejected: 0", "ModelRejected: 1", "ModelRejected: 2"]
 
 
 @virtual_time
@@ -279,11 +287,15 @@ def test_hooks_are_told_of_the_start_each_sample_each_repair_and_the_end() -> No
         start,
         iteration,
         lambda news: told.append(("repair", news.failed.id, len(news.turn.request.messages))),
-        lambda result: told.append(("end", result.ok, result.totals.requests)),
+        lambda result: told.append(_end(result)),
     )
 
     async def main() -> SampleResult:
         return await sample(by_turn([BAD, GOOD]), "x", [good], hooks=hooks)
+
+    def _end(result: SampleResult | BaseException) -> tuple[str, bool, int]:
+        assert isinstance(result, SampleResult)
+        return "end", result.ok, result.totals.requests
 
     result = run_virtual(main())
     assert told == [

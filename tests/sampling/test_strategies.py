@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.errors import ModelRefused, UsageError
+from fanwise.errors import AttemptTimeout, ModelRefused, UsageError
 from fanwise.models import Message, Options
 from fanwise.sampling import (
     Advice,
@@ -271,9 +272,23 @@ async def test_escalation_takes_over_where_the_cheap_model_fails() -> None:
 async def test_where_the_strong_model_fails_too_the_chain_dies() -> None:
     strong = ScriptedModel(lambda _: ModelRefused("no", model="big:strong"), name="big:strong")
     cheap = by_turn([ModelRefused("no", model="scripted:model")])
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(ModelRefused) as caught:
         await sample(
             cheap, "x", [good], concurrency_budget=1, loop_budget=9, strategy=Escalate(strong)
         )
-    assert len(caught.value.exceptions) == 2
+    assert caught.value.model == "big:strong"
+    assert isinstance(caught.value.__cause__, ModelRefused)
+    assert (len(cheap.requests), len(strong.requests)) == (1, 1)
+
+
+@virtual_time
+async def test_escalation_goes_up_on_a_time_out() -> None:
+    async def slow(_: Any) -> str:
+        await asyncio.sleep(1000)
+        return GOOD
+
+    cheap, strong = ScriptedModel(slow), ScriptedModel([GOOD], name="big:strong")
+    result = await sample(cheap, "x", [good], strategy=Escalate(strong), timeout=5, retry=0)
+    assert (result.ok, result.sample.model) == (True, "big:strong")
+    assert [type(error) for error in result.errors] == [AttemptTimeout]
     assert (len(cheap.requests), len(strong.requests)) == (1, 1)

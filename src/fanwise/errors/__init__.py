@@ -25,6 +25,7 @@
     │   └── NotRecorded                a replay got a request that was not recorded
     ├── ItemsError                     the iterable of items raised; `.outcomes` has what ran
     ├── NotOk                          `require()` on a result that is not ok; `.result`
+    │   └── SamplingFailed             `sample` found no valid sample; `.reasons`, `.errors`
     ├── AttemptTimeout (TimeoutError)  an attempt took longer than its time-out
     ├── DeadlinePassed (TimeoutError)  the deadline passed before everything was done
     ├── RateLimited                    the server said "too many"; `.retry_after` in seconds
@@ -93,6 +94,7 @@ from fanwise.errors.fanning import (
     NotOk,
     NotStorable,
     RateLimited,
+    SamplingFailed,
     UnknownCap,
     refused_by_budget,
 )
@@ -201,6 +203,7 @@ __all__ = [
     "RunExists",
     "RunIsLive",
     "RunNotFound",
+    "SamplingFailed",
     "SchemaModeRefused",
     "SpecChanged",
     "StepFailed",

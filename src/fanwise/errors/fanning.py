@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -148,6 +148,28 @@ class NotOk(FanwiseError):
         return self._result
 
 
+class SamplingFailed(NotOk):
+    """No sample is valid, or there is none at all; then `result` is None.
+
+    `reasons`: what was wrong with the best sample, or the errors that ended the chains.
+    """
+
+    def __init__(self, message: str, reasons: Sequence[str], result: Any = None) -> None:
+        self.reasons = list(reasons)
+        self._result = result
+        self.run_id = None if result is None else result.run_id
+        step = "Loosen a requirement, or raise loop_budget" if result is not None else ""
+        FanwiseError.__init__(self, message, step)
+
+    @property
+    def errors(self) -> tuple[BaseException, ...]:
+        """What ended chains."""
+        cause = self.__cause__
+        if isinstance(cause, BaseExceptionGroup):
+            return cause.exceptions
+        return () if cause is None else (cause,)
+
+
 class AttemptTimeout(FanwiseError, TimeoutError):
     """An attempt took longer than its time-out."""
 
@@ -191,6 +213,8 @@ class BudgetExceeded(FanwiseError):
 
 def refused_by_budget(error: BaseException | None) -> bool:
     """Whether this is a `BudgetExceeded`, on its own, in a group or read from a journal."""
+    if isinstance(error, SamplingFailed):
+        return refused_by_budget(error.__cause__)
     if isinstance(error, BaseExceptionGroup):
         return any(map(refused_by_budget, error.exceptions))
     if isinstance(error, RecordedError):

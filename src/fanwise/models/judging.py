@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.core.retry import Retry
 from fanwise.errors import BadOutput
@@ -29,6 +30,7 @@ Requirement: {requirement}
 
 {wanted} Answer in JSON."""
 YES_OR_NO = "Give a short reason first, then whether the answer meets the requirement."
+AGAIN = "That cannot be read: {problem}. Answer again, with the JSON and nothing else."
 A_SCORE = "Give a short reason first, then how well the answer meets it, from 0 to 1."
 
 
@@ -55,6 +57,8 @@ async def judged(
 ) -> Judgement:
     """Ask the judge. With `at_least` it gives a score from 0 to 1, and passes from there on.
 
+    An answer that is no verdict is asked for again, once; then it is a `BadOutput`.
+
     `task`: what was to be answered. `context`: messages that the judge sees first.
     """
     question = question_for(requirement, answer, task, scored=at_least is not None)
@@ -65,8 +69,20 @@ async def judged(
         schema_for(scored=at_least is not None),
         seed,
     )
-    reply = await ask(judge, request, retry=retry, timeout=timeout, name=f"judge {judge.name}")
+    name = f"judge {judge.name}"
+    try:
+        reply = await ask(judge, request, retry=retry, timeout=timeout, name=name)
+        return _judgement(judge, reply, at_least)
+    except BadOutput as bad:
+        again = _again(request, bad)
+    reply = await ask(judge, again, retry=retry, timeout=timeout, name=name)
     return _judgement(judge, reply, at_least)
+
+
+def _again(request: Request, bad: BadOutput) -> Request:
+    """Small models answer in prose now and then: once they are asked again."""
+    turns = (Message("assistant", bad.text), Message("user", AGAIN.format(problem=bad.message)))
+    return replace(request, messages=(*request.messages, *turns))
 
 
 def question_for(requirement: str, answer: str, task: str, *, scored: bool) -> str:

@@ -7,6 +7,7 @@ model that cannot promise it is asked in words and checked all the same.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from typing import Any
 
@@ -15,7 +16,8 @@ import msgspec
 from fanwise.errors import UsageError
 from fanwise.models.port import Schema
 
-_FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
+_FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL | re.IGNORECASE)
+_scan = json.JSONDecoder().raw_decode
 
 
 class Mismatch(Exception):
@@ -23,18 +25,36 @@ class Mismatch(Exception):
 
 
 def parse(text: str, schema: Schema | None) -> Any:
-    """The value, or `Mismatch`. Without a schema there is none. A fence around JSON is allowed."""
+    """The value, or `Mismatch`. Without a schema there is none.
+
+    JSON may stand in a fence with words around it, and an object or a list before other words.
+    """
     if schema is None:
         return None
-    fenced = _FENCE.match(text)
     try:
-        value = msgspec.json.decode(fenced[1] if fenced else text)
+        value = _decoded(text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise Mismatch(f"not JSON: {error}") from None
     problem = _first_problem(value, schema)
     if problem is not None:
         raise Mismatch(problem)
     return value
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        fenced = _FENCE.search(text)
+        if fenced is not None:
+            return msgspec.json.decode(fenced[1])
+        if not text.lstrip().startswith(("{", "[")):
+            raise
+        try:
+            return _scan(text.lstrip())[0]
+        except (ValueError, RecursionError):
+            pass
+        raise
 
 
 def check_schema(schema: Schema | None) -> None:

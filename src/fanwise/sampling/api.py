@@ -24,8 +24,6 @@ from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.strategies.by_name import as_strategy
 from fanwise.sampling.strategies.strategy import Strategy
 
-DEFAULT_CAP = 4
-
 
 async def sample(
     model: ModelLike,
@@ -54,10 +52,12 @@ async def sample(
     """Ask a model until an answer meets all requirements: several chains at once, each repaired.
 
     `model`: a name such as "openai:gpt-5-mini", a mapping or a `Model`. `prompt`: a text, messages
-    or a request. `requirements`: texts (judged by a model), functions, schemas, and what `require`,
-    `matches`, `reward`, `command` and `judge` return. `strategy`: what a chain asks after a failure
-    and how a sample is chosen. `loop_budget` and `cap` (or `concurrency_budget`; default: 4): how
-    deep and how wide; at most their product of samples is made. `winner`: the "fastest" valid
+    or a request. `requirements`: texts (judged by a model), functions, schemas or types (then the
+    result's `value` is of that type), and what `require`, `matches`, `reward`, `command` and
+    `judge` return. `strategy`: what a chain asks after a failure
+    and how a sample is chosen. `loop_budget` and `cap` (or `concurrency_budget`): how deep and how
+    wide; at most their product of samples is made. By default there are 4 chains, 1 if nothing is
+    required, and 1 for `Escalate`. `winner`: the "fastest" valid
     sample, or the "first" by iteration and chain, which is the same on every run. `options`:
     temperature, max_tokens and so on. `seed`: the seed of every sample is derived from it.
     `check_all`: ask judges also about a sample that has already failed. `validation_context`:
@@ -87,9 +87,9 @@ async def _connected(given: ModelLike) -> Model:
     return await in_thread(connect, given) if named else connect(given)
 
 
-def _width(cap: int | None, concurrency_budget: int | None) -> int:
+def _width(cap: int | None, concurrency_budget: int | None) -> int | None:
     if cap is not None and concurrency_budget is not None:
         raise UsageError("cap and concurrency_budget are the same", "Give one of them")
     if concurrency_budget is not None:
         return whole("concurrency_budget", concurrency_budget)
-    return DEFAULT_CAP if cap is None else whole("cap", cap)
+    return None if cap is None else whole("cap", cap)

@@ -53,7 +53,7 @@ OPTIONS = (
         commands=SAMPLE,
         type=int,
         metavar="N",
-        help="How many chains run at once. Default: 4.",
+        help="How many chains run at once. Default: 4, or 1 if nothing is required.",
     ),
     Option(
         name="strategy",

@@ -76,7 +76,10 @@ class RunnableSample:
     def describe(self) -> Sequence[str]:
         """What would run at most."""
         spec = self._spec
-        deep, wide = spec.loop_budget, spec.concurrency_budget
+        own = [] if spec.schema_ is None else [schema(spec.schema_)]
+        order = in_checking_order([*own, *self._loop["requirements"]])
+        deep = spec.strategy.depth(spec.loop_budget)
+        wide = spec.width(required=bool(order))
         lines = [
             f"model   {self._model.name}",
             f"at most {deep * wide} samples each, {wide} wide and {deep} deep: "
@@ -86,8 +89,6 @@ class RunnableSample:
         wins = f"the {spec.winner} valid sample wins"
         choice = "chooses among the valid samples" if strategy.gathers else wins
         lines.append(f"strategy {type(strategy).__name__}, {choice}")
-        own = [] if spec.schema_ is None else [schema(spec.schema_)]
-        order = in_checking_order([*own, *self._loop["requirements"]])
         return [*lines, *(f"checked by {CHECKED_BY[each.tier]}: {each.name}" for each in order)]
 
     async def execute(self, run: Run) -> End:
@@ -187,11 +188,12 @@ class SampleSystem:
         spec = check(where.document, LoopSpec, *where.path)
         judges = [each for each in spec.requirements if each.judge is not None]
         rewarded = spec.strategy.best_of is not None and spec.strategy.best_of.reward is not None
+        checked = schema or rewarded or bool(spec.requirements)
         return Asking(
-            spec.concurrency_budget,
-            spec.loop_budget,
+            spec.width(required=checked),
+            spec.strategy.depth(spec.loop_budget),
             [None if each.model is None else each.model.spec() for each in judges],
-            checked=schema or rewarded or bool(spec.requirements),
+            checked=checked,
         )
 
     def from_command_line(self, prompt: str, options: Mapping[str, Any]) -> Runnable:

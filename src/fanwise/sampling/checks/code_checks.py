@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 import msgspec
@@ -13,10 +13,11 @@ import msgspec
 from fanwise.errors import BadVerdict, CommandFailed, UsageError
 from fanwise.kernel.user_call import name_of, perform
 from fanwise.models.names import PROVIDERS
-from fanwise.models.output import Mismatch, check_schema, parse
+from fanwise.models.output import Mismatch, parse
 from fanwise.models.port import Schema
 from fanwise.processes import Command, require_success, run_command
 from fanwise.sampling.checks.requirement import Draft, Setting, Tier, Verdict
+from fanwise.sampling.checks.typed import WrongValue, as_type
 
 MOST_REASON = 2_000
 
@@ -29,10 +30,12 @@ class FunctionCheck(msgspec.Struct, frozen=True):
     """A function that says whether a draft passes."""
 
     tier: ClassVar[Tier] = Tier.CODE
+    needs_value: ClassVar[bool] = True
 
     function: Check
     description: str = ""
     check_only: bool = False
+    pure: bool = True
 
     @property
     def name(self) -> str:
@@ -46,11 +49,13 @@ class RewardCheck(msgspec.Struct, frozen=True):
     """A function that scores a draft. `at_least`: the lowest score that passes; None: any."""
 
     tier: ClassVar[Tier] = Tier.CODE
+    needs_value: ClassVar[bool] = True
 
     function: Score
     at_least: float | None = None
     description: str = ""
     check_only: bool = False
+    pure: bool = True
 
     @property
     def name(self) -> str:
@@ -100,23 +105,24 @@ class SchemaCheck(msgspec.Struct, frozen=True):
     schema: Schema
     description: str = ""
     check_only: bool = False
-    model: Any = None
-    """A pydantic type: its validators, which a schema cannot express, are checked too."""
+    type_: Any = None
+    """The type that it was made from: its validators, which a schema cannot express, count too."""
 
     @property
     def name(self) -> str:
         return self.description or "matches the schema"
 
     async def check(self, draft: Draft, setting: Setting) -> Verdict:
-        problem = self._problem(draft)
-        return Verdict(problem is None, problem, None, self.name)
-
-    def _problem(self, draft: Draft) -> str | None:
+        """Later checks see the value as the type."""
         try:
             value = parse(str(draft), self.schema)
+            draft.value = value if self.type_ is None else as_type(self.type_, value)
         except Mismatch as mismatch:
-            return f"it is {mismatch}"[:MOST_REASON]  # it may quote the whole reply
-        return None if self.model is None else _pydantic_problem(self.model, value)
+            reason = f"it is {mismatch}"[:MOST_REASON]  # it may quote the whole reply
+            return Verdict(False, reason, None, self.name)
+        except WrongValue as wrong:
+            return Verdict(False, str(wrong), None, self.name)
+        return Verdict(True, None, None, self.name)
 
 
 class CommandCheck(msgspec.Struct, frozen=True):
@@ -129,6 +135,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
     check_only: bool = False
     timeout: float | None = 60.0
     cwd: str | None = None
+    pure: bool = True
 
     @property
     def name(self) -> str:
@@ -173,32 +180,3 @@ def as_score(name: str, answer: Any) -> float:
     if isinstance(answer, bool | int | float) and math.isfinite(answer):  # JSON has no NaN
         return float(answer)
     raise BadVerdict(name, answer, "a number")
-
-
-def _pydantic_problem(model: Any, value: Any) -> str | None:
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        TypeAdapter(model).validate_python(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"{where}: {first['msg']}" if where else str(first["msg"])
-    return None
-
-
-def schema_of(given: Any) -> tuple[Schema, Any]:
-    """A JSON schema, and the pydantic type it was made from, if any."""
-    if isinstance(given, Mapping):
-        check_schema(dict(given))
-        return dict(given), None
-    try:
-        from pydantic import TypeAdapter
-
-        return TypeAdapter(given).json_schema(), given
-    except ImportError:
-        missing = "Install it: pip install pydantic"
-        raise UsageError(f"{given!r} needs pydantic, which is not installed", missing) from None
-    except Exception as error:
-        wanted = "Give a JSON schema or a type that pydantic supports"
-        raise UsageError(f"{given!r} is not a schema: {error}", wanted) from error

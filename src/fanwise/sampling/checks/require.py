@@ -18,28 +18,36 @@ from fanwise.sampling.checks.code_checks import (
     SchemaCheck,
     Score,
 )
-from fanwise.sampling.checks.code_checks import schema_of as _schema_of
 from fanwise.sampling.checks.judge import JudgeCheck
 from fanwise.sampling.checks.requirement import Requirement
+from fanwise.sampling.checks.typed import schema_of
 
 KINDS = (FunctionCheck, RewardCheck, PatternCheck, SchemaCheck, CommandCheck, JudgeCheck)
 
 
-def require(function: Check, description: str = "", *, check_only: bool = False) -> FunctionCheck:
+def require(
+    function: Check, description: str = "", *, check_only: bool = False, pure: bool = True
+) -> FunctionCheck:
     """A function of the draft (a `str` with `.value` and more), sync or async.
 
-    It returns True or False, (passed, reason), or a `Verdict`.
+    It returns True or False, (passed, reason), or a `Verdict`. `pure=False`: ask it again about a
+    text that came before; otherwise an equal text has the same verdict.
     """
     _callable(function)
-    return FunctionCheck(function, description, check_only)
+    return FunctionCheck(function, description, check_only, pure)
 
 
 def reward(
-    function: Score, at_least: float, description: str = "", *, check_only: bool = False
+    function: Score,
+    at_least: float,
+    description: str = "",
+    *,
+    check_only: bool = False,
+    pure: bool = True,
 ) -> RewardCheck:
     """A function of the draft that returns a number, which must be `at_least` this."""
     _callable(function)
-    return RewardCheck(function, at_least, description, check_only)
+    return RewardCheck(function, at_least, description, check_only, pure)
 
 
 def matches(pattern: str, description: str = "", *, check_only: bool = False) -> PatternCheck:
@@ -48,9 +56,12 @@ def matches(pattern: str, description: str = "", *, check_only: bool = False) ->
 
 
 def schema(given: Any, description: str = "") -> SchemaCheck:
-    """A JSON schema, or a type that pydantic supports: a model, an enum, `Literal["a", "b"]`."""
-    found, model = _schema_of(given)
-    return SchemaCheck(found, description, model=model)
+    """A JSON schema or a type: pydantic, dataclass, msgspec, TypedDict, enum, `Literal["a"]`.
+
+    For a type, `result.value` and the `value` that other checks see are of it.
+    """
+    found, type_ = schema_of(given)
+    return SchemaCheck(found, description, type_=type_)
 
 
 def command(
@@ -59,11 +70,12 @@ def command(
     check_only: bool = False,
     timeout: float | None = 60.0,
     cwd: str | None = None,
+    pure: bool = True,
 ) -> CommandCheck:
     """A program that must exit with 0. It reads the text from stdin, or as the argument `{}`."""
     if not argv:
         raise UsageError("the command is empty", 'Write command("python", "check.py")')
-    return CommandCheck(tuple(argv), description, check_only, timeout, cwd)
+    return CommandCheck(tuple(argv), description, check_only, timeout, cwd, pure)
 
 
 def judge(

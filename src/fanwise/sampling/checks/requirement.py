@@ -36,7 +36,7 @@ class Draft(str):
     messages: tuple[Message, ...]
     """What the model was asked."""
     value: Any
-    """The text parsed by the schema, if there is one."""
+    """The text parsed by the schema, if there is one; of its type, if it has one."""
     context: tuple[Message, ...]
     """The `validation_context` of the call."""
 
@@ -72,7 +72,11 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 class Requirement(Protocol):
-    """One condition. Make it frozen, so that two with the same content are equal."""
+    """One condition. Make it frozen, so that two with the same content are equal.
+
+    Two attributes are optional. `needs_value = True`: skipped when the schema is not met.
+    `pure = False`: checked again for a text that came before.
+    """
 
     @property
     def description(self) -> str:
@@ -109,5 +113,5 @@ def merged(*lists: Sequence[Requirement]) -> tuple[Requirement, ...]:
 
 
 def in_checking_order(requirements: Sequence[Requirement]) -> list[Requirement]:
-    """The cheapest kinds first; within a kind as declared."""
-    return sorted(requirements, key=lambda each: each.tier)
+    """The cheapest kinds first, of code the schemas first; within a kind as declared."""
+    return sorted(requirements, key=lambda each: (each.tier, not hasattr(each, "schema")))

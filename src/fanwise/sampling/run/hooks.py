@@ -42,8 +42,9 @@ class Hooks(msgspec.Struct, frozen=True):
     """After each sample that was checked, in the order in which they end."""
     repair: Callable[[Repairing], Awaitable[None] | None] | None = None
     """Before every sample of a chain except its first."""
-    end: Callable[[SampleResult], Awaitable[None] | None] | None = None
-    """With everything: samples, errors, tokens, dollars, time saved."""
+    end: Callable[[SampleResult | BaseException], Awaitable[None] | None] | None = None
+    """With the result (samples, errors, tokens, dollars, time saved), or with what `sample` raises
+    in place of one."""
 
 
 async def call_hook(hook: Callable[[Any], Awaitable[None] | None] | None, argument: Any) -> None:

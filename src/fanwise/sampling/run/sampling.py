@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec.structs import replace
 
+from fanwise.core.caps import whole
 from fanwise.core.outcome import Outcome
 from fanwise.core.stats import Stats
-from fanwise.errors import DeadlinePassed, FanwiseError
+from fanwise.errors import DeadlinePassed, FanwiseError, SamplingFailed, one_line
 from fanwise.kernel.driver import Driver
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
@@ -60,14 +62,26 @@ async def run_sampling(setup: SampleSetup, run: Run | None, name: str | None) ->
         raise FanwiseError("the run is halting, so nothing was sampled", "Resume it")
     value = outcomes[0].unwrap()
     found = fresh[0] if fresh else SampleResult.from_json(value)
-    return replace(found, run_id=outcomes.run_id)
+    return replace(found, run_id=outcomes.run_id, type_=setup.type_)
 
 
 async def _sample(setup: SampleSetup) -> SampleResult:
+    try:
+        result = await _result_of(setup)
+    except BaseException as error:
+        await call_hook(setup.hooks.end, error)
+        raise
+    await call_hook(setup.hooks.end, result)
+    return result
+
+
+async def _result_of(setup: SampleSetup) -> SampleResult:
     start = LoopStart(setup.turn.request, setup.loop_budget, setup.concurrency_budget)
     await call_hook(setup.hooks.start, start)
+    whole("loop_budget", start.loop_budget)
+    strategy, depth = setup.strategy.within(start.loop_budget)
     setup = replace(
-        setup, loop_budget=start.loop_budget, concurrency_budget=start.concurrency_budget
+        setup, strategy=strategy, loop_budget=depth, concurrency_budget=start.concurrency_budget
     )
     clock = asyncio.get_running_loop().time
     began = clock()
@@ -79,9 +93,7 @@ async def _sample(setup: SampleSetup) -> SampleResult:
         winner=setup.winner,
     )
     stats = await _drive(setup, state)
-    result = _result(setup, state, clock() - began, stats)
-    await call_hook(setup.hooks.end, result)
-    return result
+    return _result(setup, state, clock() - began, stats)
 
 
 async def _drive(setup: SampleSetup, state: SamplingState) -> Stats:
@@ -127,8 +139,7 @@ def _result(
 ) -> SampleResult:
     samples = tuple(state.samples[id_] for id_ in sorted(state.samples))
     if not samples:
-        what = f"all {setup.concurrency_budget} chains failed, and there is no sample"
-        raise BaseExceptionGroup(what, state.errors)
+        _raise_errors(state.errors, setup.concurrency_budget)
     chosen = state.chosen()
     work_s = sum(each.reply.ran_s + (each.checked_s or 0.0) for each in samples)
     return SampleResult(
@@ -141,4 +152,14 @@ def _result(
         concurrency_budget=setup.concurrency_budget,
         totals=total(state.attempts, len(samples), elapsed_s, work_s),
         stats=stats,
+        type_=setup.type_,
     )
+
+
+def _raise_errors(errors: Sequence[BaseException], chains: int) -> NoReturn:
+    """There is no sample: of one chain its own error comes out, of several all of them."""
+    if chains == 1:
+        raise errors[-1] from (errors[-2] if len(errors) > 1 else None)
+    reasons = [*dict.fromkeys(map(one_line, errors))]
+    what = f"all {chains} chains failed, and there is no sample: {'; '.join(reasons)}"
+    raise SamplingFailed(what, reasons) from BaseExceptionGroup("errors of the chains", errors)

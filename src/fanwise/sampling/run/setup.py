@@ -46,6 +46,12 @@ class SampleSetup(msgspec.Struct, frozen=True, kw_only=True):
     anew: bool = False
     """Recorded samples do not count: none was valid, and all are made again."""
 
+    @property
+    def type_(self) -> Any:
+        """The type that the value shall have; None: as JSON has it."""
+        schemas = [each for each in self.requirements if isinstance(each, SchemaCheck)]
+        return next((each.type_ for each in schemas if each.type_ is not None), None)
+
     def __post_init__(self) -> None:
         whole("loop_budget", self.loop_budget)
         whole("concurrency_budget", self.concurrency_budget)
@@ -65,6 +71,7 @@ def setup_of(
     *,
     options: Options | None,
     validation_context: Sequence[Message],
+    concurrency_budget: int | None,
     **given: Any,
 ) -> SampleSetup:
     """The requirements of the call, the request and the strategy, told to the model at once."""
@@ -73,15 +80,16 @@ def setup_of(
         raise UsageError("the prompt has no messages", "Give a text or messages")
     if options is not None:
         request = replace(request, options=options)
-    wanted = merged(
-        () if request.schema is None else (SchemaCheck(request.schema),),
-        as_requirements(requirements),
-        as_requirements(strategy.requirements),
-    )
+    of_call = () if strategy.replaces_requirements else as_requirements(requirements)
+    own = () if request.schema is None else (SchemaCheck(request.schema),)
+    wanted = strategy.prepare(merged(own, of_call, as_requirements(strategy.requirements)))
+    if concurrency_budget is None:
+        concurrency_budget = strategy.default_width(required=bool(wanted))
     return SampleSetup(
         turn=Turn(_with_requirements(_with_schema(request, wanted), wanted), model),
         requirements=wanted,
         strategy=strategy,
+        concurrency_budget=concurrency_budget,
         validation_context=tuple(validation_context),
         **given,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +12,15 @@ from msgspec.structs import replace
 from fanwise.errors import BadOutput
 from fanwise.models.ask import ask
 from fanwise.models.port import Reply, Tokens
-from fanwise.sampling.checks.requirement import Draft, Setting, Tier, Verdict, in_checking_order
+from fanwise.sampling.checks.code_checks import SchemaCheck
+from fanwise.sampling.checks.requirement import (
+    Draft,
+    Requirement,
+    Setting,
+    Tier,
+    Verdict,
+    in_checking_order,
+)
 from fanwise.sampling.run.hooks import Repairing, call_hook
 from fanwise.sampling.run.setup import SampleSetup
 from fanwise.sampling.samples import Sample
@@ -60,22 +69,40 @@ class SampleWork:
 
     async def _check(self, sample: Sample) -> dict[str, Any]:
         twin = self._state.twin(sample)
-        verdicts = list(twin.verdicts) if twin is not None else await self._verdicts(sample)
+        known = {} if twin is None else {each.requirement: each for each in twin.verdicts}
+        if twin is not None and all(map(_is_pure, self._setup.requirements)):
+            verdicts = list(twin.verdicts)
+        else:
+            verdicts = await self._verdicts(sample, known)
         same_as = None if twin is None else twin.id
         return {"verdicts": msgspec.to_builtins(verdicts), "same_as": same_as}
 
-    async def _verdicts(self, sample: Sample) -> list[Verdict]:
+    async def _verdicts(self, sample: Sample, known: Mapping[str, Verdict]) -> list[Verdict]:
+        """`known`: those on an equal text, for requirements that need not be asked again."""
         setup, first = self._setup, self._state.first
         draft = Draft(sample.reply, sample.messages, setup.validation_context)
         request = replace(first.request, seed=sample.seed)
         setting = Setting(first.model, request.options, request, setup.retry, setup.timeout)
         verdicts = self._state.checking[sample.id] = []
+        has_value = True
         for requirement in in_checking_order(setup.requirements):
             failed = not all(verdict.passed for verdict in verdicts)
             if failed and requirement.tier is Tier.MODEL and not setup.check_all:
                 break  # a judge costs money, and could not save the sample any more
-            verdicts.append(await requirement.check(draft, setting))
+            if getattr(requirement, "needs_value", False) and not has_value:
+                continue  # the schema says what is wrong; this would only stumble over it
+            schema = isinstance(requirement, SchemaCheck)
+            if requirement.name in known and _is_pure(requirement) and not schema:
+                verdict = known[requirement.name]
+            else:
+                verdict = await requirement.check(draft, setting)
+            has_value = has_value and (verdict.passed or not schema)
+            verdicts.append(verdict)
         return verdicts
+
+
+def _is_pure(requirement: Requirement) -> bool:
+    return bool(getattr(requirement, "pure", True))
 
 
 def seed_of(seed: int, slot: SampleSlot) -> int:

@@ -24,6 +24,7 @@ class RequirementSpec(SpecModel):
     reward: str | None = None
     description: str = ""
     check_only: bool = False
+    pure: bool = True
     at_least: float | None = None
     model: ModelSpec | None = None
     timeout: Duration | None = None
@@ -57,15 +58,17 @@ class RequirementSpec(SpecModel):
         if self.schema_ is not None:
             return schema(self.schema_, words)
         if self.call is not None:
-            return require(function(self.call, where.at("call")), words, check_only=hidden)
+            checked = function(self.call, where.at("call"))
+            return require(checked, words, check_only=hidden, pure=self.pure)
         if self.reward is not None:
             scored = function(self.reward, where.at("reward"))
             least = 1.0 if self.at_least is None else self.at_least
-            return reward(scored, least, words, check_only=hidden)
+            return reward(scored, least, words, check_only=hidden, pure=self.pure)
         return command(
             *(self.command or ()),
             description=words,
             check_only=hidden,
             timeout=self.timeout or 60.0,
             cwd=str(where.document.folder),
+            pure=self.pure,
         )

@@ -30,12 +30,16 @@ class LoopSpec(SpecModel):
     requirements: Many[RequirementSpec] = ()
     strategy: StrategySpec = Field(default_factory=lambda: StrategySpec(repair=TemplateSpec()))
     loop_budget: int = Field(default=3, ge=1)
-    concurrency_budget: int = Field(default=4, ge=1)
+    concurrency_budget: int | None = Field(default=None, ge=1)
     winner: Literal["fastest", "first"] = "fastest"
     check_all: bool = False
     retry: RetrySpec | None = None
     timeout: Duration | None = None
     deadline: Duration | None = None
+
+    def width(self, *, required: bool) -> int:
+        """How many chains there are."""
+        return self.concurrency_budget or self.strategy.default_width(required=required)
 
     def loop(self, where: Where) -> dict[str, Any]:
         """The arguments of `sample`. `where`: the place of this spec. `BadSpec`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
 from fanwise.sampling.strategies.escalate import Escalate
 from fanwise.sampling.strategies.repair import FOLLOW_UP, TEMPLATE, Advice, MultiTurn, Repair
 from fanwise.sampling.strategies.strategy import Strategy
-from fanwise.specs import ModelSpec, SpecModel, Where, function
+from fanwise.specs import Many, ModelSpec, SpecModel, Where, function
 from fanwise.specs.nearest import did_you_mean
 
 
@@ -40,10 +40,15 @@ class BestOfSpec(VoteSpec):
 
 
 class EscalateSpec(VoteSpec):
-    """`{to: MODEL, after: 2, repair: …}`."""
+    """`{to: MODEL, after: 2, repair: …}`; `to` may be a list, each stronger than the one before."""
 
-    to: ModelSpec
+    to: Many[ModelSpec]
     after: int = Field(default=2, ge=1)
+
+    @field_validator("to", mode="before")
+    @classmethod
+    def _one_model(cls, given: Any) -> Any:
+        return given if isinstance(given, list | tuple) else [given]
 
 
 class StrategySpec(SpecModel):
@@ -77,6 +82,17 @@ class StrategySpec(SpecModel):
             raise ValueError(f"a strategy is one of {', '.join(type(self).model_fields)}")
         return self
 
+    def default_width(self, *, required: bool) -> int:
+        """As `Strategy.default_width`, without connecting to a model."""
+        if self.escalate is not None:
+            return Escalate.width
+        gathers = self.best_of or self.majority or self.minimum_bayes_risk
+        return Strategy.width if required or gathers is not None else 1
+
+    def depth(self, loop_budget: int) -> int:
+        """As `Strategy.within`, without connecting to a model."""
+        return max(loop_budget, 1 if self.escalate is None else len(self.escalate.to) + 1)
+
     def strategy(self, where: Where) -> Strategy:
         """The strategy. `BadSpec`."""
         return where.making(lambda: self._made(where))
@@ -100,7 +116,8 @@ class StrategySpec(SpecModel):
             return MinimumBayesRisk(repair=inner)
         if self.escalate is not None:
             inner = _inner(self.escalate, where.at("escalate"))
-            return Escalate(self.escalate.to.spec(), after=self.escalate.after, repair=inner)
+            models = [each.spec() for each in self.escalate.to]
+            return Escalate(models, after=self.escalate.after, repair=inner)
         return Strategy()
 
 

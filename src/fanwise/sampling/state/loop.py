@@ -97,6 +97,16 @@ class Loop:
         return self._best
 
     @property
+    def left(self) -> int:
+        """How many valid samples may still come, at most."""
+        return len(self._active) + len(self._parked)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the result must not depend on speed."""
+        return self._ordered
+
+    @property
     def over(self) -> bool:
         """Whether there is nothing left to wait for."""
         return self.winner is not None or not self._active

@@ -9,8 +9,9 @@ import msgspec
 
 from fanwise.core.outcome import Attempt
 from fanwise.core.stats import Stats
-from fanwise.errors import NotOk
+from fanwise.errors import SamplingFailed
 from fanwise.journal.codec import decode_error, encode_error
+from fanwise.sampling.checks.typed import as_type
 from fanwise.sampling.samples import Sample
 
 T = TypeVar("T")
@@ -53,6 +54,8 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
     stats: Stats = Stats()
     run_id: str | None = None
     """The durable run that has it; None: it was in memory."""
+    type_: Any = None
+    """The type of the value that was asked for."""
 
     @property
     def text(self) -> str:
@@ -61,8 +64,9 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def value(self) -> Any:
-        """The text parsed by the schema."""
-        return self.sample.value
+        """The text parsed by the schema; of the type that was asked for, if the sample is valid."""
+        plain = self.sample.value
+        return plain if self.type_ is None or not self.ok else as_type(self.type_, plain)
 
     @property
     def failures(self) -> list[Sample]:
@@ -70,18 +74,18 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
         return [sample for sample in self.samples if sample.checked and not sample.valid]
 
     def require(self) -> Self:
-        """The result itself; `NotOk` if no sample is valid."""
+        """The result itself; `SamplingFailed` with the reasons if no sample is valid."""
         if self.ok:
             return self
-        why = "; ".join(self.sample.failures) or "it was not checked to the end"
-        made = f"none of {len(self.samples)} samples is valid; the best: {why}"
-        raise NotOk(made, self) from (self.errors[0] if self.errors else None)
+        reasons = self.sample.failures or ["it was not checked to the end"]
+        what = f"none of {len(self.samples)} samples is valid; the best: {'; '.join(reasons)}"
+        errors = BaseExceptionGroup("errors of chains", self.errors) if self.errors else None
+        raise SamplingFailed(what, reasons, self) from errors
 
     def parsed(self, type_: type[T]) -> T:
-        """The value as a type that pydantic supports."""
-        from pydantic import TypeAdapter
-
-        return TypeAdapter(type_).validate_python(self.value)
+        """The value as a type, where the call asked for none."""
+        found: T = as_type(type_, self.sample.value)
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, the same from a replay as from the run that was recorded.
@@ -92,7 +96,7 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
             "ok": self.ok,
             "sample": self.sample.id,
             "text": self.text,
-            "value": self.value,
+            "value": self.sample.value,
             "samples": [_sample_to_json(sample) for sample in self.samples],
             "errors": [msgspec.json.decode(encode_error(error)) for error in self.errors],
             "seed": self.seed,

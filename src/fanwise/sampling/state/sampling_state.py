@@ -68,8 +68,8 @@ class SamplingState:
 
     @property
     def over(self) -> bool:
-        """Whether a sample has won, or there is none left to make."""
-        return self._loop.over
+        """Whether a sample has won, or a vote is decided, or there is none left to make."""
+        return self._loop.over or self._is_decided()
 
     @property
     def errors(self) -> tuple[BaseException, ...]:
@@ -84,7 +84,7 @@ class SamplingState:
         """After a draft its check, after a check the next draft of that chain."""
         self.attempts += outcome.attempts
         if outcome.error is not None:
-            return _drafts(self._failed(item, outcome.error))
+            return _drafts(self._failed(item, outcome, outcome.error))
         if item.kind == "draft":
             self._drafted(item.slot, outcome)
             return [SampleItem("check", item.slot)]
@@ -97,7 +97,7 @@ class SamplingState:
         """It ended beside the winner, or was cancelled: what was paid for is kept."""
         self.attempts += outcome.attempts
         if outcome.error is not None:  # also what it raised while it was cancelled
-            self._failed(item, outcome.error)
+            self._failed(item, outcome, outcome.error)
         elif outcome.ok and item.kind == "draft":
             self._drafted(item.slot, outcome)
         elif outcome.ok:
@@ -139,7 +139,16 @@ class SamplingState:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _failed(self, item: SampleItem, error: BaseException) -> list[SampleSlot]:
+    def _is_decided(self) -> bool:
+        """A vote that speed must not decide is taken to its end."""
+        if not self._strategy.gathers or self._loop.is_ordered:
+            return False
+        valid = [self.samples[id_] for id_ in sorted(self.samples) if self.samples[id_].valid]
+        return self._strategy.is_decided(valid, self._loop.left)
+
+    def _failed(
+        self, item: SampleItem, outcome: Outcome[Any], error: BaseException
+    ) -> list[SampleSlot]:
         """An error ends a chain, unless the strategy knows how to go on."""
         slot = item.slot
         if isinstance(error, HookFailed) and error.__cause__ is not None:
@@ -152,8 +161,10 @@ class SamplingState:
             # What was checked before it failed counts when the best failure is chosen.
             verdicts = tuple(self.checking.pop(slot.id, ()))
             self.samples[slot.id] = replace(self.samples[slot.id], verdicts=verdicts)
-        elif isinstance(error, ModelError):
-            following = self._strategy.rescue(self.first, error)
+        elif isinstance(error, ModelError | TimeoutError):
+            calls = [attempt.call for attempt in outcome.attempts if attempt.call is not None]
+            asked = calls[-1] if calls else self.first.model.name
+            following = self._strategy.rescue(self.first, error, asked)
             if following is not None:
                 self._rescued[slot.chain] = following
                 return self._loop.invalid(slot)

@@ -12,15 +12,25 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.errors import UsageError
 from fanwise.models.port import Request
-from fanwise.sampling.checks.code_checks import RewardCheck, Score
+from fanwise.sampling.checks.code_checks import (
+    CommandCheck,
+    PatternCheck,
+    RewardCheck,
+    SchemaCheck,
+    Score,
+)
+from fanwise.sampling.checks.judge import JudgeCheck
+from fanwise.sampling.checks.requirement import Requirement
 from fanwise.sampling.samples import Sample, best
 from fanwise.sampling.strategies.strategy import Strategy, Turn
 
 Key = Callable[[Sample], Hashable]
 Similarity = Callable[[str, str], float]
+_SCORELESS = (SchemaCheck, PatternCheck, CommandCheck)
 
 
 class Gathering(Strategy):
@@ -31,6 +41,7 @@ class Gathering(Strategy):
     def __init__(self, repair: Strategy | None = None) -> None:
         self._repair = repair or Strategy()
         self.requirements = self._repair.requirements
+        self.replaces_requirements = self._repair.replaces_requirements
 
     def repair(
         self, turn: Turn, history: Sequence[Sample]
@@ -42,7 +53,8 @@ class BestOf(Gathering):
     """The sample with the highest reward.
 
     `reward`: a function of the draft, sync or async; without it the scores of the requirements
-    count. `at_least`: the first sample that scores this much wins at once.
+    count, and judges are asked for one. `at_least`: the first sample that scores this much wins at
+    once.
     """
 
     def __init__(
@@ -60,10 +72,26 @@ class BestOf(Gathering):
         if self._reward is not None:
             self.requirements = (*self.requirements, self._reward)
 
+    def prepare(self, requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+        """Without a reward, judges give a score instead of a yes or no."""
+        if self._reward is not None:
+            return requirements
+        if all(isinstance(each, _SCORELESS) for each in requirements):
+            raise UsageError("best_of cannot compare the samples", "Give a reward or a judge")
+        return tuple(
+            replace(each, at_least=0.0)
+            if isinstance(each, JudgeCheck) and each.at_least is None
+            else each
+            for each in requirements
+        )
+
     def select(self, samples: Sequence[Sample]) -> Sample:
         """The one with the highest reward; among equals the first."""
         if not samples[0].valid:
             return best(samples)
+        if all(verdict.score is None for sample in samples for verdict in sample.verdicts):
+            step = "Give a reward, or return Verdict(True, score=…)"
+            raise UsageError("best_of got no score from any requirement", step)
         return min(samples, key=lambda sample: (-self._rewarded(sample), sample.id))
 
     def _rewarded(self, sample: Sample) -> float:
@@ -92,6 +120,11 @@ class Majority(Gathering):
         votes = Counter(keys)
         (winner, _) = votes.most_common(1)[0]  # among equal counts, the one seen first
         return samples[keys.index(winner)]
+
+    def is_decided(self, valid: Sequence[Sample], left: int) -> bool:
+        """The first is ahead by more votes than are left."""
+        counts = [n for _, n in Counter(map(self._key, valid)).most_common(2)]
+        return bool(counts) and counts[0] - sum(counts[1:]) > left
 
 
 class MinimumBayesRisk(Gathering):

@@ -1,55 +1,81 @@
-"""A cheap model first, and a strong one where it fails."""
+"""A cheap model first, and stronger ones where it fails."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from msgspec.structs import replace
 
 from fanwise.core.caps import whole
-from fanwise.errors import ModelError
+from fanwise.errors import UsageError
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Model
 from fanwise.sampling.samples import Sample
+from fanwise.sampling.strategies.repair import Repair
 from fanwise.sampling.strategies.strategy import Strategy, Turn, next_turn
+
+Named = str | Mapping[str, Any] | Spec | Model
 
 
 class Escalate(Strategy):
-    """Hands a chain to a strong model after some failures, or when it makes no progress.
+    """Hands a chain to a stronger model after some failures, or when it makes no progress.
 
-    `to`: the strong model. `after`: how many samples of the first model may fail. No progress means
-    that a sample meets no more requirements than the one before it, and scores no higher. An error
-    of the first model (it refuses, it is down) hands the chain over at once, and is reported.
-    `repair`: the strategy that says what went wrong, whichever model is asked next.
+    `to`: the stronger model, or several, each stronger than the one before. `after`: how many
+    samples of a model may fail. No progress means that a sample meets no more requirements than the
+    one before it, and scores no higher. An error or a time-out of a model (it refuses, it is down)
+    hands the chain over at once, and is reported. `repair`: the strategy that says what went wrong,
+    whichever model is asked next.
+
+    Each model gets its chance: a chain is at least as deep as there are models. By default there is
+    one chain, so that the stronger models are asked only where the cheap one has failed.
     """
 
+    width = 1
+
     def __init__(
-        self,
-        to: str | Mapping[str, Any] | Spec | Model,
-        *,
-        after: int = 2,
-        repair: Strategy | None = None,
+        self, to: Named | Sequence[Named], *, after: int = 2, repair: Strategy | None = None
     ) -> None:
-        self.to = connect(to)
+        many = to if isinstance(to, Sequence) and not isinstance(to, str) else [to]
+        if not many:
+            raise UsageError("there is no model to escalate to", "Give one, or several")
+        self.to = tuple(map(connect, many))
         self.after = whole("after", after)
-        self._repair = repair or Strategy()
+        self._repair = repair or Repair()
         self.requirements = self._repair.requirements
+        self.replaces_requirements = self._repair.replaces_requirements
+
+    def within(self, loop_budget: int) -> tuple[Strategy, int]:
+        """So that each stronger model is asked at least once."""
+        depth = max(loop_budget, len(self.to) + 1)
+        bound = copy(self)
+        bound.after = min(self.after, (depth - 1) // len(self.to))
+        return bound, depth
 
     async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
-        """What the inner strategy asks, from the strong model if it is time."""
+        """What the inner strategy asks, from the next model if it is time."""
         following = await next_turn(self._repair, turn, history)
-        return replace(following, model=self.to) if self._is_time(history) else following
+        tier = self._tier(history[-1].model)
+        if self._is_time(history) and tier < len(self.to):
+            tier += 1
+        return replace(following, model=self.to[tier - 1]) if tier else following
 
-    def rescue(self, turn: Turn, error: ModelError) -> Turn | None:
-        """The strong model, if the cheap one refuses or cannot be reached."""
-        return replace(turn, model=self.to) if error.model != self.to.name else None
+    def rescue(self, turn: Turn, error: Exception, asked: str) -> Turn | None:
+        """The next model, if there is one."""
+        tier = self._tier(asked)
+        return replace(turn, model=self.to[tier]) if tier < len(self.to) else None
+
+    def _tier(self, model: str) -> int:
+        """0 for the model of the call, then as in `to`."""
+        return next((n for n, each in enumerate(self.to, 1) if each.name == model), 0)
 
     def _is_time(self, history: Sequence[Sample]) -> bool:
-        if len(history) >= self.after or history[-1].model == self.to.name:
+        mine = [sample for sample in history if sample.model == history[-1].model]
+        if len(mine) >= self.after:
             return True
-        return len(history) > 1 and _merit(history[-1]) <= _merit(history[-2])
+        return len(mine) > 1 and _merit(mine[-1]) <= _merit(mine[-2])
 
 
 def _merit(sample: Sample) -> tuple[int, float]:

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from fanwise.errors import ModelError
 from fanwise.models.port import Message, Model, Request
 from fanwise.sampling.checks.requirement import Requirement
 from fanwise.sampling.samples import Sample, best
@@ -33,7 +32,11 @@ class Strategy:
     """Rejection sampling: ask the same again with another seed, until a sample is valid."""
 
     requirements: Sequence[Requirement | Any] = ()
-    """Added to those of the call."""
+    """Added to those of the call, or used in place of them."""
+    replaces_requirements = False
+    """True: the requirements of the call do not count."""
+    width = 4
+    """How many chains run at once if the call does not say."""
     gathers = False
     """True: every chain goes on until it has a valid sample, and `select` chooses among them.
     False: the first valid sample wins."""
@@ -47,9 +50,31 @@ class Strategy:
         """
         return turn
 
-    def rescue(self, turn: Turn, error: ModelError) -> Turn | None:
-        """What a chain asks next after an error of its model; None: the chain ends."""
+    def rescue(self, turn: Turn, error: Exception, asked: str) -> Turn | None:
+        """What a chain asks next after an error or a time-out of its model; None: it ends.
+
+        `asked`: the name of that model.
+        """
         return None
+
+    def within(self, loop_budget: int) -> tuple[Strategy, int]:
+        """The strategy for this depth, and how deep a chain may go."""
+        return self, loop_budget
+
+    def default_width(self, *, required: bool) -> int:
+        """How many chains there are if the call does not say. What cannot fail is asked once."""
+        return self.width if required or self.gathers else 1
+
+    def prepare(self, requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+        """The requirements as this strategy needs them. `UsageError` if it makes no sense of them.
+
+        Called once, before anything is asked.
+        """
+        return requirements
+
+    def is_decided(self, valid: Sequence[Sample], left: int) -> bool:
+        """Whether `left` more valid samples cannot change what `select` chooses of these."""
+        return False
 
     def select(self, samples: Sequence[Sample]) -> Sample:
         """The one to return: of the valid samples, or of all if none is valid."""
