@@ -28,7 +28,7 @@ Candidates = str | Sequence[str] | Mapping[str, Any]
 
 
 class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of all candidates."""
+    """The verdicts on all candidates, and the winner."""
 
     run_id: str | None
     """The durable run that has it; None: it was in memory."""
@@ -68,7 +68,7 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
         raise NotOk("; ".join(told[:3]) or "no candidate was proven faster", self)
 
     def verdict(self, name: str) -> Verdict:
-        """That of a candidate, by its name; `LookupError`."""
+        """The verdict on a candidate, by its name; `LookupError` if there is none."""
         for each in self.verdicts:
             if each.candidate.name == name:
                 return each

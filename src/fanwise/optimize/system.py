@@ -33,7 +33,7 @@ KEY = "optimize"
 
 
 class RunnableOptimize:
-    """A file that can be run. Making one checks all of it."""
+    """A file that can be run. The constructor checks all of it."""
 
     def __init__(
         self,
@@ -56,32 +56,29 @@ class RunnableOptimize:
 
     @property
     def folder(self) -> Path:
-        """What paths are relative to."""
+        """The folder that paths are relative to."""
         return self._document.folder
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """The whole file, and the candidates as they were."""
+        """The file, and the candidates as they are now."""
         kept: list[Any] = msgspec.to_builtins(list(self.case.given))
         return {**self._document.keep(), "candidates": kept}
 
     @cached_property
     def caps(self) -> Caps | None:
-        """Those of the file."""
         return self.case.spec.make_caps()
 
     @cached_property
     def budget(self) -> Budget | None:
-        """That of the file."""
         return self.case.spec.make_budget()
 
     @property
     def total(self) -> int | None:
-        """Nobody knows how many stages candidates will come to."""
+        """Unknown: it depends on which stages candidates reach."""
         return None
 
     def describe(self) -> Sequence[str]:
-        """What would run."""
         return self.preview().describe
 
     def preview(self) -> Preview:
@@ -102,7 +99,6 @@ class OptimizeSystem:
     replaces_default_view = True
 
     def runnable(self, document: Document, **options: Any) -> Runnable:
-        """A file, checked completely."""
         return RunnableOptimize(document, delivery=DeliveryOptions(**options))
 
     def from_command_line(self, target: str | None, given: Mapping[str, Any]) -> Runnable:
@@ -125,17 +121,14 @@ class OptimizeSystem:
         return describe_run(read_run(journal, run), fully=fully)
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
-        """In candidates."""
         return read_run(journal, run).counts
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
-        """A page with all that there is to see."""
         from fanwise.optimize.views.page import report  # only who reads one needs all of it
 
         return report(Results(run, read_run(journal, run)))
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
-        """One row for each candidate."""
         from fanwise.optimize.views.rows import candidate_table
 
         return candidate_table(Results(run, read_run(journal, run)))

@@ -58,7 +58,7 @@ def ranking(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 
 def lower_bound(verdict: Verdict) -> float:
-    """What it is faster by at least, in as many digits as count."""
+    """The lower end of its speed-up, rounded to the digits that count."""
     assert verdict.speed is not None
     return float(f"{verdict.speed.low:.{DIGITS}g}")
 

@@ -90,7 +90,7 @@ class Child:
 
     @property
     def broken(self) -> bool:
-        """Whether its output could not be taken."""
+        """Whether its output could not be stored."""
         return any(output.error is not None for output in self._outputs)
 
     async def quiet(self, grace: float) -> bool:
@@ -120,7 +120,7 @@ class Child:
         self._drain()
 
     def result(self, *, timed_out: bool, left_behind: bool) -> CommandResult:
-        """Say what became of it; to be called when nothing of it runs."""
+        """The result. Call it when nothing of the command is running."""
         self._raise_what_happened()
         self._reap()
         for collector in self._collectors:
@@ -242,7 +242,7 @@ class Child:
                 timer.cancel()
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Let the waiting task look again."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

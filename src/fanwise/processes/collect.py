@@ -19,7 +19,7 @@ from fanwise.processes.result import Capture
 
 
 class Collector:
-    """The bytes of one stream."""
+    """Collects the bytes of one stream."""
 
     def __init__(self, name: str, keep: int, spill: Path | None) -> None:
         self._name = name
@@ -33,7 +33,6 @@ class Collector:
         self._path: Path | None = None
 
     def add(self, chunk: bytes) -> None:
-        """Take what was read."""
         before = self.size
         self.size += len(chunk)
         if self.size <= self._keep:
@@ -49,7 +48,7 @@ class Collector:
         del self._tail[: max(0, len(self._tail) - self._tail_keep)]
 
     def capture(self) -> Capture:
-        """Return what there is; to be called after `close`."""
+        """The output; call it after `close`."""
         return Capture(
             data=self._data(),
             size=self.size,
@@ -58,13 +57,12 @@ class Collector:
         )
 
     def close(self) -> None:
-        """Close the file, so that all of it can be read."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def discard(self) -> None:
-        """Remove the file: nobody will be told of it."""
+        """Remove the file."""
         self.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)

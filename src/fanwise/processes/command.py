@@ -108,7 +108,7 @@ class Command:
         return self._with_argv(tuple(os.fsdecode(argument) for argument in filled))
 
     def exec_argv(self) -> list[bytes]:
-        """Return the arguments that the system is given."""
+        """The arguments for `exec`."""
         arguments = [os.fsencode(argument) for argument in self.argv]
         if self.shell:
             return [b"/bin/sh", b"-c", arguments[0], b"sh", *arguments[1:]]

@@ -21,7 +21,6 @@ PLAIN = (
 
 
 def environment(command: Command, mark: str, *, sandboxed: bool) -> dict[bytes, bytes]:
-    """The environment of one command."""
     found = _inherited(_names(command))
     if sandboxed:
         found[b"TMPDIR"] = b"/tmp"

@@ -41,7 +41,7 @@ class Guard:
         self._lock = threading.Lock()
 
     def announce(self) -> str:
-        """Say that a command is about to start; return its number."""
+        """Announce a command that is about to start; returns its number."""
         with self._lock:
             self._count += 1
             number = str(self._count)
@@ -103,7 +103,7 @@ _guard: Guard | None = None
 
 
 def guard() -> Guard:
-    """Return the guard of this process: a fork has one of its own."""
+    """The guard of this process; a fork gets its own."""
     global _guard
     if _guard is None or _guard.pid != os.getpid():
         _forget(_guard)

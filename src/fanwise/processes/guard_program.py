@@ -23,7 +23,7 @@ _ROUNDS = 50  # a group that forks faster than it is killed must not keep the gu
 
 
 def mark(owner: str, number: str) -> str:
-    """Return what a command's processes carry in their environment."""
+    """The mark in the environment of a command's processes."""
     return f"[{owner}.{number}]"
 
 
@@ -38,7 +38,7 @@ def _has(text: bytes, marks: list[bytes]) -> bool:
 
 
 def pids() -> list[int]:
-    """Return the processes that there are; none without /proc."""
+    """All process ids; none without /proc."""
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     except OSError:

@@ -65,7 +65,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def watched(self) -> bool:
-        """Whether somebody has to look while it runs."""
+        """Whether a `Watch` is needed."""
         return self.memory is not None or self.processes is not None
 
 

@@ -38,7 +38,7 @@ class Capture(msgspec.Struct, frozen=True, gc=False):
         return self.data.decode("utf-8", "replace")
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data for `from_json`."""
+        """As plain data, for `from_json`."""
         form = {**bytes_to_json("data", self.data), "size": self.size}
         if self.truncated:
             form["truncated"] = True
@@ -48,7 +48,6 @@ class Capture(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def from_json(cls, form: dict[str, Any]) -> Capture:
-        """Return the capture that `to_json` was asked of."""
         path = _bytes_from_json("path", form)
         return cls(
             data=_bytes_from_json("data", form) or b"",
@@ -98,7 +97,7 @@ class CommandResult(msgspec.Struct, frozen=True):
         return "lost" if self.exit_code is None else "exit"
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data for `from_json`."""
+        """As plain data, for `from_json`."""
         more: dict[str, Any] = {} if self.exceeded is None else {"exceeded": self.exceeded}
         if self.sandboxed:
             more["sandboxed"] = True
@@ -114,7 +113,6 @@ class CommandResult(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, form: dict[str, Any]) -> CommandResult:
-        """Return the result that `to_json` was asked of."""
         return cls(
             exit_code=form["exit_code"],
             signal=form["signal"],
@@ -137,7 +135,7 @@ def require_success(result: CommandResult) -> CommandResult:
 
 
 def ending_in_words(result: CommandResult) -> str:
-    """What became of a command, in a few words."""
+    """How a command ended, in a few words."""
     if result.timed_out:
         return "the command timed out and was killed"
     if result.exceeded is not None:

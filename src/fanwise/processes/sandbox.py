@@ -50,7 +50,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unusable() -> str:
-    """Say why nothing can run in a sandbox here; empty: it can."""
+    """Why there is no sandbox here; empty if there is one."""
     return _usable()[1]
 
 

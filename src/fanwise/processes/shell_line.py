@@ -72,7 +72,7 @@ class _HereDocument(NamedTuple):
     indented: bool
 
     def ends(self, line: str) -> bool:
-        """Whether the line is the one after its text."""
+        """Whether this line ends the document."""
         text = line.removesuffix("\n")
         return (text.lstrip("\t") if self.indented else text) == self.delimiter
 
@@ -119,7 +119,7 @@ class _Placing:
             self._bare(char)
 
     def _substitution(self) -> bool:
-        """Enter what begins here with a `$`, if something does."""
+        """Enter a substitution, if one begins here."""
         if self._sees("$(("):
             self._enter(_ARITHMETIC, 3)
         elif self._sees("$("):
@@ -232,7 +232,7 @@ class _Placing:
         return f"${{{next(self.names)}}}"
 
     def _replaced(self, text: str, quoted: str) -> str:
-        """The text with all marks in it replaced."""
+        """The text with each mark replaced."""
         first, *rest = text.split(self.mark)
         return first + "".join(quoted.format(self._variable()) + each for each in rest)
 

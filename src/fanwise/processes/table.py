@@ -20,8 +20,6 @@ _SHARE = 4  # on a crowded machine a look is good for so many times what it took
 
 
 class Process(NamedTuple):
-    """A line of the system's table of processes."""
-
     pid: int
     parent: int
     group: int
@@ -33,7 +31,7 @@ class Process(NamedTuple):
 
 
 class Table(NamedTuple):
-    """All processes at one moment; none where there is no /proc."""
+    """All processes at one moment; empty without /proc."""
 
     processes: dict[int, Process]
     children: dict[int, list[int]]
@@ -41,7 +39,7 @@ class Table(NamedTuple):
     good_until: float
 
     def with_descendants(self, roots: Iterable[int]) -> set[int]:
-        """Return the roots and all that descend from them."""
+        """The roots and all their descendants."""
         found: set[int] = set()
         waiting = list(roots)
         while waiting:

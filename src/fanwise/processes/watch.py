@@ -23,7 +23,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Watch:
-    """Looks at a command whose limits ask for it."""
+    """Watches the limits of a running command."""
 
     def __init__(
         self, limits: Limits, family: Family, helpers: int, cgroup: PidsCgroup | None = None
@@ -37,7 +37,7 @@ class Watch:
         self.found: Exceeded | None = None
 
     def looked(self) -> bool:
-        """Look, if it is time; whether a limit is exceeded."""
+        """Look, if it is time; returns whether a limit is exceeded."""
         began = time.monotonic()
         if self.found is None and began >= self._next:
             self.found = self._look()
@@ -62,7 +62,7 @@ class Watch:
 
 
 def _own(pid: int) -> int:
-    """Bytes in memory that belong to no file."""
+    """Bytes of memory that are not backed by a file."""
     try:
         fields = Path(f"/proc/{pid}/statm").read_bytes().split()
     except OSError:

@@ -23,7 +23,7 @@ KEY = "workflow"
 
 
 class WorkflowResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a workflow."""
+    """The result of a workflow."""
 
     run_id: str | None
     """The durable run that has it; None: it was in memory."""

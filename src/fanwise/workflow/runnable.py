@@ -36,7 +36,7 @@ from fanwise.workflow.views.end_text import Ending
 
 
 class RunnableWorkflow:
-    """A file that can be run. Making one checks all of it."""
+    """A file that can be run. The constructor checks all of it."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class RunnableWorkflow:
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
-        """As they are declared. `UsageError`."""
+        """The inputs, checked against their declarations. `UsageError`."""
         return bind_inputs(self.workflow, {**(self._before or {}), **self._known_inputs()})
 
     def _known_inputs(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class RunnableWorkflow:
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """The files as they are, and what the run begins with."""
+        """The files as they are now, and the inputs."""
         document = self.workflow.document
         own = str(path_of(document))
         files = {path: each for path, each in self.workflow.files().items() if path != own}
@@ -110,21 +110,19 @@ class RunnableWorkflow:
 
     @cached_property
     def budget(self) -> Budget | None:
-        """That of the file."""
         return self.workflow.make_budget()
 
     @property
     def total(self) -> None:
-        """Not known: it depends on what comes of the steps."""
+        """Unknown: it depends on the results of the steps."""
         return None
 
     def describe(self) -> Sequence[str]:
-        """Each step, with the values that are known before it runs."""
+        """Each step, with the values that are known in advance."""
         known = self.inputs if self._new_inputs or self._before is not None else None
         return lines_of(self.workflow, known)
 
     async def execute(self, run: Run) -> End:
-        """All steps, or those that are left."""
         ending = await self.ended(run)
         end = ending.end(self.notes)
         # Trust is not kept: who resumes gives it anew.
@@ -133,7 +131,7 @@ class RunnableWorkflow:
 
     @property
     def notes(self) -> list[str]:
-        """What is odd about its files and inputs."""
+        """Warnings about the files and inputs."""
         return [*self.workflow.warnings, *self._unknown(), *self._changed()]
 
     async def ended(self, run: Run) -> Ending:
@@ -157,7 +155,7 @@ class RunnableWorkflow:
         return ending
 
     async def ending(self, run: Run) -> Ending:
-        """Execute it; how it ended."""
+        """Execute the steps; returns how the execution ended."""
         given = self._given(run)
         history = await opened(run, given)
         workflow = self.workflow
@@ -201,7 +199,7 @@ class RunnableWorkflow:
         return Given(inputs, answers, self._asked.start)
 
     def _unknown(self) -> list[str]:
-        """Inputs that were let pass."""
+        """Notes on undeclared inputs."""
         declared, known = self.workflow.inputs, self._known_inputs()
         return [
             f"there is no input {name!r}{did_you_mean(name, declared)}; it was left out"
@@ -220,7 +218,7 @@ class RunnableWorkflow:
 
 
 def _state(file: Path, digest: str) -> str | None:
-    """What became of a file; None: nothing."""
+    """How a file has changed; None if it has not."""
     try:
         now = hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError:
@@ -257,7 +255,7 @@ def plan(document: Document, asked: RunOptions, *, asks: bool = True) -> Runnabl
 
 
 def again(spec: Mapping[str, Any], asked: RunOptions) -> RunnableWorkflow:
-    """What the journal kept of a run."""
+    """A run to resume, from the spec that its journal kept."""
     project = Path(spec["project"])
     types = of_project(project) if asked.trust_project else {}
     asked = msgspec.structs.replace(asked, lenient=spec["lenient"], compat=spec["compat"])

@@ -27,7 +27,6 @@ class WorkflowSystem:
     options = OPTIONS
 
     def runnable(self, document: Document, **options: Any) -> Runnable:
-        """A file, checked completely."""
         from fanwise.workflow.run.options import RunOptions
         from fanwise.workflow.runnable import plan
 

@@ -110,7 +110,7 @@ class Comparison:
             self._judge(self._looks.look(self._series()))
 
     def give_up(self, budget_s: float) -> None:
-        """The time is over."""
+        """No time is left: decide now, or say that it is undecided."""
         n = len(self.pairs)
         self._judge(self._looks.last(self._series()))
         if self.decision is None:
@@ -119,7 +119,7 @@ class Comparison:
             self._decide("undecided", f"{n} pairs in {budget_s:g} s do not decide it{new}{few}")
 
     def speed(self, spent_s: float) -> Speed:
-        """What it came to."""
+        """The result; `decision` must be known."""
         assert self.decision is not None
         ratios = self._series() if self.pairs else [0.0]
         seen = self._looks.interval(ratios)
@@ -136,7 +136,7 @@ class Comparison:
         )
 
     def _series(self) -> list[float]:
-        """Once it is seen that it remembers, only new calls count."""
+        """The ratios; only of new calls, once the candidate was seen to cache results."""
         self._remembers = self._remembers or remembers(self.pairs)
         return [pair.new_ratio if self._remembers else pair.ratio for pair in self.pairs]
 

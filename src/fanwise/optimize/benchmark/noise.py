@@ -20,7 +20,7 @@ from fanwise.optimize.differential.child_program import Where
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
-    """JSON-able."""
+    """How far measurements of the same code are apart."""
 
     spread: float
     """How far the ratio of a pair typically is from 1: 0.03 is 3 %."""
@@ -60,7 +60,7 @@ async def measure_noise(
 
 
 def noise_of(pairs: Sequence[Pair], accept: Accept, budget_s: float, spent_s: float) -> Noise:
-    """What the pairs say. PURE."""
+    """The noise that these pairs show. PURE."""
     spread = math.exp(median(abs(math.log(pair.ratio)) for pair in pairs)) - 1
     fit = max(FIRST, int(budget_s / (spent_s / len(pairs))))
     smallest = smallest_gain(spread, fit, accept)

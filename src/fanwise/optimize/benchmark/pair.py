@@ -17,7 +17,7 @@ _HIDDEN_PART = 0.25
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """One side in one process."""
+    """The measurement of one side, in one process."""
 
     seconds: float
     """For one pass: the lower quartile of its samples."""
@@ -37,7 +37,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Both sides, one directly after the other."""
+    """The measurements of both sides, one directly after the other."""
 
     baseline: Measured
     candidate: Measured
@@ -49,7 +49,7 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def new_ratio(self) -> float:
-        """The same for calls that neither had seen before."""
+        """The same, for calls that neither side had seen before."""
         if self.baseline.new_s is None or self.candidate.new_s is None:
             return self.ratio
         return self.baseline.new_s / self.candidate.new_s
@@ -103,7 +103,6 @@ class Values:
         self._wrong: set[str] = set()
 
     def add(self, pair: Pair) -> None:
-        """One more pair."""
         ours, theirs = pair.baseline.forms, pair.candidate.forms
         first = self._first = self._first or ours
         self._unsteady |= {call for call in first if not self._same(first[call], ours.get(call))}

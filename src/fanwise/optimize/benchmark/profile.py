@@ -28,8 +28,6 @@ from fanwise.optimize.differential.recording import Recording
 
 
 class ProfiledLine(msgspec.Struct, frozen=True):
-    """One line of the target."""
-
     number: int
     hits: int
     seconds: float

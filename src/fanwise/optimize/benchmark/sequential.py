@@ -60,11 +60,11 @@ class Looks:
 
     @property
     def next_at(self) -> int:
-        """With how many pairs the next look is."""
+        """The number of pairs at which to look next."""
         return self._next
 
     def look(self, ratios: Sequence[float]) -> Decision:
-        """Look, if it is time. `undecided`: go on."""
+        """Look, if it is time; `undecided` means go on."""
         if len(ratios) < self._next:
             return "undecided"
         while self._next <= len(ratios):
@@ -72,7 +72,7 @@ class Looks:
         return self._look(ratios)
 
     def last(self, ratios: Sequence[float]) -> Decision:
-        """Look once more: no more pairs come."""
+        """Look a last time."""
         return self._look(ratios)
 
     def interval(self, ratios: Sequence[float]) -> Interval:

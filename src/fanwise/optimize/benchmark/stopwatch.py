@@ -64,7 +64,7 @@ _TIMES, _LEAST_S = 10.0, 10.0
 
 
 class NoFigure(msgspec.Struct, frozen=True):
-    """Why there is no figure."""
+    """Why nothing could be measured."""
 
     reason: str
 
@@ -119,11 +119,10 @@ class Stopwatch:
         )
 
     def failed(self, problem: NoFigure) -> BenchFailed:
-        """The original cannot be measured."""
+        """The error for an original that cannot be measured."""
         return BenchFailed(self.what, problem.reason)
 
     async def measure(self, where: Where, seed: int) -> Measured | NoFigure:
-        """One figure, from one new process."""
         begun = time.perf_counter()
         if isinstance(self._bench, BenchCommand):
             env = {"PYTHONHASHSEED": str(seed)}
@@ -181,7 +180,7 @@ def how_to(bench: Bench, where: Where) -> dict[str, Any]:
 
 
 def answer_of(result: CommandResult, word: str, settings: Settings) -> dict[str, Any] | NoFigure:
-    """The line behind the word; without one, how the process ended."""
+    """The answer that starts with the secret; without one, how the process ended."""
     for line in result.stdout.data.splitlines():
         if line.startswith(word.encode()):
             answer: dict[str, Any] = msgspec.json.decode(line[len(word) :])

@@ -43,7 +43,7 @@ Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class FileVersion(NamedTuple):
-    """A file at one time."""
+    """The mode and content of a file, before or after a change."""
 
     mode: str
     content: bytes

@@ -24,7 +24,7 @@ _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """What a candidate came to in a workspace. JSON-able."""
+    """A candidate as it was placed in a workspace. JSON-able."""
 
     patch: str
     """All of it, against the commit that all started from."""
@@ -62,7 +62,7 @@ def place(
 
 
 def count_lines(patch: str) -> int:
-    """Lines that a patch adds and removes."""
+    """How many lines a patch adds and removes."""
     count = old = new = 0
     for line in patch.split("\n"):
         if old > 0 or new > 0:

@@ -78,7 +78,7 @@ def _words_in_strings(tree: ast.Module) -> set[str]:
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
-    """All identifiers, whatever they are of."""
+    """All identifiers in the file."""
     for node in ast.walk(tree):
         for _, value in ast.iter_fields(node):
             if isinstance(value, str):
@@ -111,7 +111,7 @@ def _is_sort(function: ast.expr) -> bool:
 
 
 def _rebound(tree: ast.Module) -> frozenset[str]:
-    """Builtins that the file may have given another meaning."""
+    """Builtins that the file may have rebound."""
     names: set[str] = set()
     for node in ast.walk(tree):
         match node:

@@ -22,7 +22,7 @@ _HOLDER = "if True:\n"
 
 
 class Given:
-    """What was given, with its statements."""
+    """The source text that was given, parsed."""
 
     def __init__(self, text: str) -> None:
         text = text.lstrip("\ufeff")
@@ -39,11 +39,11 @@ class Given:
         self._inside = _inside_strings(tree)
 
     def all(self, indent: str) -> list[str]:
-        """All lines, indented so."""
+        """All lines, with this indentation."""
         return self._indented(self._first, len(self.lines), self.body[0], indent)
 
     def statement(self, node: ast.stmt, indent: str) -> list[str]:
-        """The lines of a statement, indented so."""
+        """The lines of a statement, with this indentation."""
         return self._indented(first_line(node), lines_after(node), node, indent)
 
     def _indented(self, start: int, end: int, node: ast.stmt, indent: str) -> list[str]:
@@ -133,7 +133,7 @@ def _with_body(lines: list[str], old: Definition, new: Given, target: Target) ->
 
 
 def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """All inside, without what is inside functions and classes."""
+    """All nodes, except those inside functions and classes."""
     for node in nodes:
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
             yield node
@@ -141,7 +141,7 @@ def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _beside(file: ast.Module, new: Given, function: ast.stmt) -> Iterator[ast.stmt]:
-    """What was given with the function, and the file does not have."""
+    """Statements that came with the function and are not in the file yet."""
     there = {ast.dump(node) for node in ast.walk(file) if isinstance(node, ast.stmt)}
     names = {each.name for each in definitions(file)}
     imported = {each for node in file.body for each in _imports(node)}

@@ -18,7 +18,7 @@ Bound = Literal["plain", "shown", "parameter", "unnamed parameter"]
 
 
 class Scope:
-    """A part of the file with variables of its own."""
+    """A scope: a part of the file with variables of its own."""
 
     def __init__(self, kind: Kind, node: ast.AST, parent: Scope | None) -> None:
         self.kind = kind
@@ -41,7 +41,7 @@ class Scope:
         return None
 
     def outside_comprehensions(self) -> Scope:
-        """Where `:=` binds."""
+        """The scope in which `:=` binds."""
         scope = self
         while scope.kind == "comprehension":
             assert scope.parent is not None
@@ -50,14 +50,14 @@ class Scope:
 
 
 class Variable(NamedTuple):
-    """A name, and whose it is."""
+    """A name in the scope that binds it."""
 
     scope: Scope
     name: str
 
 
 class NameUse(NamedTuple):
-    """A place where a name stands."""
+    """One occurrence of a name."""
 
     scope: Scope
     name: str

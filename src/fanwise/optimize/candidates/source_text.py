@@ -18,7 +18,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class SourceText(msgspec.Struct, frozen=True):
-    """Text, and how it becomes bytes again."""
+    """The text of a file, and its encoding."""
 
     text: str
     encoding: str = "utf-8"
@@ -33,7 +33,6 @@ class SourceText(msgspec.Struct, frozen=True):
             raise SyntaxError(str(error)) from error
 
     def lines(self) -> list[str]:
-        """The lines with their ends."""
         return lines_of(self.text)
 
     def with_lines(self, lines: list[str]) -> SourceText:
@@ -42,7 +41,6 @@ class SourceText(msgspec.Struct, frozen=True):
         return SourceText("".join(_ended(line, end) for line in lines), self.encoding)
 
     def content(self) -> bytes:
-        """The bytes of the file."""
         return self.text.encode(self.encoding)
 
     def _end(self) -> str:
@@ -51,18 +49,17 @@ class SourceText(msgspec.Struct, frozen=True):
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines with their ends."""
     return _LINE.findall(text)
 
 
 def first_line(node: ast.stmt) -> int:
-    """Its first line, from 0, decorators included."""
+    """The first line of a statement, counted from 0, with its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(each.lineno for each in decorators)]) - 1
 
 
 def lines_after(node: ast.stmt) -> int:
-    """The line after its last one, from 0."""
+    """The line after a statement, counted from 0."""
     return node.end_lineno or node.lineno
 
 

@@ -35,7 +35,7 @@ class Span(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A statement that gives a qualified name its meaning."""
+    """A statement that defines or binds a name."""
 
     name: str
     node: ast.stmt
@@ -73,7 +73,7 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def own_name(self) -> str:
-        """Its name without its classes."""
+        """The name without the classes around it."""
         return self.name.rpartition(".")[2]
 
     def read(self, top: Path) -> SourceText:
@@ -112,7 +112,7 @@ class Target(msgspec.Struct, frozen=True):
         return last
 
     def span(self, source: str) -> Span:
-        """The lines of its definition, decorators included."""
+        """The lines of its definition, with decorators."""
         node = self.find(source).node
         return Span(first_line(node), lines_after(node))
 

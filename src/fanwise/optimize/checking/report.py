@@ -22,7 +22,7 @@ NO_TESTS = 5
 
 
 class TestReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The tests of one run. JSON-able."""
+    """The outcomes of one test run. JSON-able."""
 
     __test__: ClassVar[bool] = False
 
@@ -105,7 +105,7 @@ def _by_code(baseline: TestReport, report: TestReport) -> tuple[str, str]:
 
 
 def _code(code: int | None) -> str:
-    """With the signal that a shell tells so."""
+    """An exit code in words; a shell reports a signal as 128 + n."""
     if code is not None and code > 128:
         return f"killed by {signal_name(code - 128)}"
     return f"with exit code {code}"

@@ -42,7 +42,7 @@ async def test_report(
     hash_seed: int = 0,  # noqa: PT028 - it is no test
     timeout: float | None = None,  # noqa: PT028
 ) -> TestReport:
-    """Run the tests on what stands in the workspace."""
+    """Run the tests in a workspace."""
     word = secrets.token_hex(16)
     began = time.perf_counter()
     async with scratch_folder(workspace) as scratch:

@@ -46,7 +46,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """Why nothing can be checked, and what to do; empty if something can."""
 
     def entries(self) -> list[PlannedCall]:
-        """Those that can be compared."""
+        """The calls that can be compared."""
         kept = set(self.steady)
         return [entry for entry in self.plan.entries if entry.id in kept]
 
@@ -55,7 +55,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
         return self.plan.intact() and self.recording.intact()
 
     def seconds(self) -> dict[int, float]:
-        """What each entry took."""
+        """How long each call took on the original."""
         return {
             entry.id: max(each.seen[entry.id].seconds for each in self.passes)
             for entry in self.entries()
@@ -88,8 +88,6 @@ async def study(
 
 
 class _Watch(msgspec.Struct, frozen=True):
-    """How the original is observed."""
-
     where: Where
     target: Target
     recording: Recording

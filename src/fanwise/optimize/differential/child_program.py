@@ -29,7 +29,7 @@ _KEEP = 256 << 20
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """Where code stands."""
+    """A checkout to run programs in."""
 
     root: str
     """The top of the repository."""
@@ -53,7 +53,7 @@ Where = Workspace | Site
 
 
 def site_of(where: Where) -> Site:
-    """The site of a workspace, in this use of it."""
+    """The site of a workspace."""
     if isinstance(where, Site):
         return where
     return Site(

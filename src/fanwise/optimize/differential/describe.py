@@ -48,7 +48,7 @@ def _lazy(out: list[Any]) -> str:
 
 
 def python(form: Any) -> str:
-    """A form as something like Python."""
+    """A form, written roughly as Python."""
     if not isinstance(form, list):
         return repr(form)
     tag, *rest = form

@@ -18,7 +18,7 @@ Form = Any
 
 
 class Tolerance(msgspec.Struct, frozen=True):
-    """How far floats may be apart."""
+    """How far floats may be apart and still be equal."""
 
     relative: float = 1e-9
     absolute: float = 0.0
@@ -103,7 +103,7 @@ class FormMatcher:
         return all(name in theirs and self.same(ours[name], theirs[name]) for name in ours)
 
     def _one(self, a: int | None, b: int | None) -> bool:
-        """Whether both are the same thing in their own numbering."""
+        """Whether both numbers stand for the same object."""
         if a is None or b is None:
             return a is b
         return self._there.setdefault(a, b) == b and self._back.setdefault(b, a) == a

@@ -36,17 +36,15 @@ class Seen(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
     def read(self) -> list[dict[str, Any]]:
-        """The steps."""
         found: list[dict[str, Any]] = msgspec.json.decode(self.steps)
         return found
 
     def first(self) -> dict[str, Any] | None:
-        """The first step, if there is one."""
         return next(iter(self.read()), None)
 
 
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen in one pass over a plan. JSON-able."""
+    """What was observed in one pass over a plan. JSON-able."""
 
     seen: Mapping[int, Seen]
     names: tuple[str, ...] = ()

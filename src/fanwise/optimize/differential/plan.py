@@ -41,19 +41,19 @@ class PlannedCall(msgspec.Struct, frozen=True):
 
 
 class CallPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A handle on a file of calls. JSON-able."""
+    """A file of planned calls. JSON-able."""
 
     file: str
     digest: str
     entries: tuple[PlannedCall, ...]
 
     def intact(self) -> bool:
-        """Whether they are those that were planned."""
+        """Whether the file is unchanged."""
         return self.digest == digest_of(Path(self.file))
 
 
 def write_plan(file: Path, lines: bytes) -> CallPlan:
-    """Keep the lines that a child printed."""
+    """Write the planned calls that a child printed."""
     rows = [line for line in lines.splitlines() if line.startswith(b"{")]
     file.write_bytes(b"".join(line + b"\n" for line in rows))
     entries = tuple(msgspec.json.decode(line, type=PlannedCall) for line in rows)
@@ -94,5 +94,4 @@ def read_rows(plan: CallPlan, ids: Collection[int]) -> list[dict[str, Any]]:
 
 
 def rows_to_lines(rows: list[dict[str, Any]]) -> bytes:
-    """The lines of a plan."""
     return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)

@@ -45,11 +45,11 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def file(self) -> str:
-        """The calls: a line of JSON for each."""
+        """The recorded calls, a line of JSON for each."""
         return str(Path(self.folder) / CALLS)
 
     def intact(self) -> bool:
-        """Whether the calls are those that were recorded."""
+        """Whether the file of calls is unchanged."""
         return self.digest == digest_of(Path(self.file))
 
     def how(self, root: str, file: str, name: str) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
         return {**where, "name": name, "root": root, "calls": self.file}
 
     def notes(self) -> list[str]:
-        """What a person should know of it."""
+        """What was recorded, and what could not be."""
         if not self.seen:
             return ["the tests do not call it"]
         told = [f"{self.calls} different calls kept of {self.seen}"]
@@ -68,7 +68,6 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def digest_of(file: Path) -> str:
-    """Of the bytes of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 

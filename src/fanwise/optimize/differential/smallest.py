@@ -48,7 +48,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """A folder of this use alone."""
 
     async def program(self, name: str, plan: CallPlan, **more: object) -> bytes:
-        """What a program prints beside the original."""
+        """The output of a child program, run on the original."""
         recording = self.baseline.recording
         how = recording.how(site_of(self.original).root, self.target.file, self.target.name)
         result = await run_program(
@@ -61,7 +61,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     async def observe(
         self, where: Where, plan: CallPlan, hash_seed: int | None = None
     ) -> Observations:
-        """One side."""
+        """Make the calls of a plan on one side."""
         seconds = {entry.id: 3.0 for entry in plan.entries}
         return await observe(
             where, self.target, self.baseline.recording, plan, self.settings,
@@ -70,7 +70,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
     async def differing(self, plan: CallPlan) -> list[Differs]:
-        """What differs, of a plan."""
+        """The planned calls in which the two sides differ."""
         ours = await self.observe(self.original, plan)
         theirs = await self.observe(self.candidate, plan)
         known = [entry for entry in plan.entries if entry.id in theirs.seen]
@@ -80,7 +80,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 async def smallest(
     pair: Pair, differing: list[Differs], *, budget_s: float = BUDGET_S
 ) -> Difference:
-    """Shrink what differs, and write it down."""
+    """Shrink the difference, and write a test for it."""
     until = time.monotonic() + budget_s
     rows, differs = await _start(pair, differing)
     size: int | None = None

@@ -26,11 +26,11 @@ _BINARY = re.compile(r"^(GIT binary patch|(new|deleted) file mode \d+|old mode \
 
 
 class NoCandidate(Exception):
-    """Why an answer is none; said to whoever gave it, too."""
+    """Why an answer is no candidate; a model gets this as feedback."""
 
 
 class Read(NamedTuple):
-    """What an answer is."""
+    """The candidate in an answer."""
 
     kind: Literal["function", "patch"]
     content: str
@@ -60,7 +60,7 @@ def read_answer(text: str, function: str, *, bare: bool = False) -> Read:
 
 
 def is_diff(text: str) -> bool:
-    """Whether it has the lines of a unified diff."""
+    """Whether a text is a unified diff."""
     return bool(_DIFF.search(text) and (_HUNK.search(text) or _BINARY.search(text)))
 
 

@@ -55,7 +55,6 @@ class CommandProposer:
 
     @property
     def name(self) -> str:
-        """The command, as one would type it."""
         return shlex.join(self._argv)
 
     async def propose(self, ask: Ask) -> Proposals:
@@ -93,7 +92,7 @@ def document_of(ask: Ask) -> dict[str, Any]:
 
 
 def read_output(text: str, ask: Ask) -> Proposals:
-    """What a command printed, as candidates and as reasons."""
+    """The candidates in a command's output, and why others are unusable."""
     found = _as_json(text)
     if found is None:
         try:
@@ -105,7 +104,7 @@ def read_output(text: str, ask: Ask) -> Proposals:
 
 
 def _as_json(text: str) -> list[Any] | None:
-    """Code and patches are no JSON objects or lists of them."""
+    """The output as a list, if it is a JSON object or list; code and patches are neither."""
     try:
         found = msgspec.json.decode(text.strip())
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):

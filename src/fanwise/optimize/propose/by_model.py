@@ -47,7 +47,6 @@ class ModelProposer:
 
     @property
     def name(self) -> str:
-        """The model's."""
         return self._model.name
 
     async def propose(self, ask: Ask) -> Proposals:

@@ -27,7 +27,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a proposal depends on."""
+    """A request for one proposal, with all that it depends on."""
 
     target: str
     """`src/pkg/graph.py::find`; empty: there is none, and a patch of anything may be proposed."""
@@ -53,12 +53,12 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parent(self) -> Candidate | None:
-        """The one that it shall be made from."""
+        """The candidate that the proposal is based on."""
         return None if self.feedback is None else self.feedback.verdict.candidate
 
     @property
     def name(self) -> str:
-        """What a candidate of this ask is called by people."""
+        """The name of a candidate that answers this ask."""
         if self.parent is None:
             return f"proposal {self.number + 1}"
         return f"{self.parent.name}, {self.how}"
@@ -79,11 +79,10 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
     def each(self) -> list[Ask]:
-        """One ask for each of the `n`."""
+        """One ask for each of the `n` proposals."""
         return [replace(self, number=number) for number in range(self.n)]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
@@ -100,7 +99,7 @@ class Unusable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposals(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one ask. JSON-able: the value of an item."""
+    """The answer to one ask. JSON-able: the value of an item."""
 
     candidates: tuple[Candidate, ...] = ()
     """Most often one; a command may give several."""
@@ -112,7 +111,7 @@ class Proposer(Protocol):
 
     @property
     def name(self) -> str:
-        """Who it is, for people: the model, or the command."""
+        """The model or the command."""
 
     async def propose(self, ask: Ask) -> Proposals:
         """Answer one ask, inside an item of a fan-out, whose caps and budget hold.

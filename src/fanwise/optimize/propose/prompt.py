@@ -46,17 +46,17 @@ PATCH = (
 
 
 def prompt(ask: Ask, *, context_tokens: int = CONTEXT_TOKENS) -> str:
-    """The question, as the user says it."""
+    """The user message of the request."""
     return "\n\n".join(part for part in _parts(ask, context_tokens) if part)
 
 
 def again(problem: str, ask: Ask) -> str:
-    """What is said after an answer that could not be used."""
+    """The reply to an answer that cannot be used."""
     return f"This answer cannot be used: {problem}\n\n{_form(ask)}"
 
 
 def fenced(text: str, language: str = "") -> str:
-    """In a fence that the text cannot close."""
+    """The text in a fence that it cannot close."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip(chr(10))}\n{fence}"

@@ -15,7 +15,7 @@ BEGINNING = 0.3
 
 
 def surroundings(file: str, source: str, most_tokens: int) -> str:
-    """The text of a file, cut to that size; lines are whole."""
+    """The text of a file, cut to that size at line ends."""
     room = most_tokens * BYTES_A_TOKEN
     if _size(file) <= room:
         return file

@@ -23,19 +23,19 @@ PATCH = "winner.patch"
 
 
 class DeliveryOptions(msgspec.Struct, frozen=True):
-    """What shall become of the winner, beside its patch file."""
+    """What to do with the winner, besides writing its patch."""
 
     apply: bool = False
     branch: str | None = None
 
     def check(self, case: ResolvedSpec) -> None:
-        """Fail now rather than after hours of measuring."""
+        """Check the branch name before hours of measuring."""
         if self.branch is not None:
             check_branch(case.repo, self.branch)
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the winner was put."""
+    """What was done with the winner."""
 
     winner: Verdict | None = None
     patch: str | None = None
@@ -137,7 +137,7 @@ def _notes(state: OptimizeState, delivery: Delivery) -> list[str]:
 
 
 def message_of(winner: Verdict, target: str) -> str:
-    """What the commit says: what is faster, and how that is known."""
+    """The commit message: what is faster, and how it was measured."""
     speed = winner.speed
     assert speed is not None
     low, ratio, high = (f"{each:.{DIGITS}g}" for each in (speed.low, speed.ratio, speed.high))

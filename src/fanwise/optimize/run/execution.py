@@ -55,7 +55,7 @@ async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:
 
 
 async def _start(case: ResolvedSpec, run: Run) -> Start:
-    """What all starts from, as it was when the run began."""
+    """The commit that all candidates start from, as it was when the run began."""
 
     def look(_: str) -> dict[str, Any]:
         return start_of(case.repo, dirty=case.spec.dirty)._asdict()

@@ -24,16 +24,15 @@ class ItemWork:
         self._trial = Trial(workbench, self.original)
 
     def learn(self, item: OptimizeItem, value: Any) -> None:
-        """What an item gave, now or in an earlier execution."""
+        """Take in the outcome of an item, new or recorded."""
         if item.kind == "baseline":
             self.original.learn(item.stage, value)
 
     def kept(self, item: OptimizeItem, value: Any) -> bool:
-        """Whether the files that belong to what was recorded are there."""
+        """Whether the files of a recorded outcome still exist."""
         return item.kind != "baseline" or self.original.kept(item, value)
 
     async def perform(self, item: OptimizeItem) -> Any:
-        """Perform one item."""
         return msgspec.to_builtins(await self._perform(item))
 
     async def _perform(self, item: OptimizeItem) -> Any:

@@ -29,14 +29,14 @@ FILE = "original.json"
 
 
 class Studied(msgspec.Struct, frozen=True, kw_only=True):
-    """A handle on what the original was seen to do."""
+    """Identifies the file with the observed behaviour of the original."""
 
     digest: str
     notes: tuple[str, ...] = ()
 
 
 class Original:
-    """Its stages, and what came of them."""
+    """The stages of the original, and their results."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -47,7 +47,6 @@ class Original:
         """What the file has, with its digest."""
 
     async def perform(self, item: OptimizeItem) -> Any:
-        """One stage."""
         if item.stage == "tests":
             return await self._test()
         if item.stage == "recording":
@@ -57,7 +56,7 @@ class Original:
         return await self._measure()
 
     def learn(self, stage: str, value: Any) -> None:
-        """A stage has ended, now or in an earlier execution."""
+        """Take in the result of a stage, new or recorded."""
         if stage == "tests":
             self.tests = msgspec.convert(value, TestReport)
         elif stage == "recording":
@@ -119,13 +118,11 @@ class Original:
 
     @property
     def accept(self) -> Accept:
-        """When a candidate is fast enough."""
         given = self._workbench.case.spec.accept
         return Accept(speedup=given.speedup, confidence=given.confidence)
 
     @property
     def bench(self) -> Bench:
-        """What is timed."""
         given, target = self._workbench.case.spec.benched, self._workbench.case.target
         if given.command is not None:
             return BenchCommand(line=given.command)

@@ -28,21 +28,19 @@ from fanwise.workspaces import Workspace
 
 
 class DifferentialResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the differential check found."""
-
     finding: Finding
     difference: Difference | None = None
 
 
 class Trial:
-    """What candidates go through."""
+    """The stages of a candidate."""
 
     def __init__(self, workbench: Workbench, original: Original) -> None:
         self._workbench = workbench
         self._original = original
 
     async def prepare(self, candidate: Candidate) -> PreparedCandidate:
-        """Place it, and look at what it is; none of its code runs."""
+        """Apply and compile it; none of its code runs."""
         workbench = self._workbench
         async with workbench.workspace() as workspace:
             applied, placed = await workbench.place(workspace, candidate)
@@ -59,7 +57,7 @@ class Trial:
             )
 
     async def check(self, candidate: Candidate) -> CheckResult:
-        """The tests, then the calls; out at the first failure."""
+        """Run the tests, then compare behaviour; stop at the first failure."""
         async with self._workbench.placed(candidate) as workspace:
             tested = await _once("test", Finding, lambda: self._test(workspace))
             if not tested.ok or self._original.behaviour is None:
@@ -93,7 +91,7 @@ class Trial:
         return DifferentialResult(finding=finding, difference=difference)
 
     async def benchmark(self, candidate: Candidate) -> Speed:
-        """Beside the original, alone on the CPU."""
+        """Measure it against the original, with nothing else on the CPU."""
         workbench, original, spec = self._workbench, self._original, self._workbench.case.spec
         baseline = await workbench.renew()
         async with workbench.placed(candidate) as workspace:

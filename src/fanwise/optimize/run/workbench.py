@@ -48,19 +48,18 @@ class Workbench:
 
     @property
     def original(self) -> Workspace:
-        """The workspace that has the original."""
         assert self._original is not None
         return self._original
 
     @property
     def tolerance(self) -> Tolerance:
-        """How far floats may be apart."""
+        """How far floats may be apart and still be equal."""
         given = self.case.spec.tolerance
         return Tolerance(given.relative, given.absolute)
 
     @property
     def settings(self) -> Settings:
-        """How code is run: a candidate's, and the original's just so."""
+        """How code is run, of candidates and of the original alike."""
         spec, takes = self.case.spec, self.case.spec.takes
         return Settings(
             timeout_s=spec.timeout or LONGEST_S,
@@ -83,7 +82,7 @@ class Workbench:
 
     @asynccontextmanager
     async def workspace(self) -> AsyncIterator[Workspace]:
-        """One that is as new; whoever asks holds a permit for it."""
+        """A fresh workspace. The caller holds a permit for it."""
         async with workspace(self._pool) as found:
             yield found
 

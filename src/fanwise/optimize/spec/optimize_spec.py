@@ -156,7 +156,7 @@ class OptimizeSpec(LimitsSpec):
         return self.bench if self.bench is not None else BenchSpec(calls="recorded")
 
     def check_together(self, where: Where) -> None:
-        """What fields must say of one another. `BadSpec`."""
+        """Check the fields that depend on each other. `BadSpec`."""
         if self.target is None and self.benched.calls is not None:
             raise where.at(*(("bench",) if self.bench else ())).bad(
                 "without a `target` no calls are recorded: give `bench` a `command` or a `call`"

@@ -31,7 +31,7 @@ AT_ONCE = 8
 
 
 class ResolvedSpec(msgspec.Struct, frozen=True):
-    """What is to be judged, and where."""
+    """The spec with everything that was found in the repository."""
 
     spec: OptimizeSpec
     repo: Path
@@ -60,7 +60,7 @@ class ResolvedSpec(msgspec.Struct, frozen=True):
         return can and (self.spec.profile or self.spec.rounds.refine > 0)
 
     def caps(self, slots: int, declared: Container[str] = ()) -> Caps:
-        """Those of the run itself. `declared`: what is bounded already."""
+        """The run's own caps, except those that are `declared` already."""
         own: dict[str, Limit] = {WORKSPACES: slots, CPU: Exclusive(slots)}
         return Caps(own if PROPOSE in declared else {**own, PROPOSE: AT_ONCE})
 

@@ -30,7 +30,7 @@ from fanwise.optimize.verdict import Verdict
 
 
 class BoardOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run shall do beside judging what it was given."""
+    """What to do besides judging the given candidates."""
 
     baseline: Sequence[str]
     """The stages of the original that candidates are checked against, in order."""
@@ -44,7 +44,7 @@ class BoardOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def board_options(resolved: ResolvedSpec) -> BoardOptions:
-    """What the file asks for, as the board takes it."""
+    """The board's options, from a file."""
     spec = resolved.spec
     recorded = ("tests", "recording", *(("profile",) if spec.profile else ()))
     return BoardOptions(
@@ -83,15 +83,15 @@ class Board:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is under way and nothing will be."""
+        """Whether nothing is in flight and nothing will follow."""
         return not self._open or self.fatal is not None
 
     def count(self) -> Counts:
-        """How many candidates were judged, and why not all of them."""
+        """How many candidates were judged, and why the others were not."""
         return self.state.counts
 
     def begin(self) -> list[OptimizeItem]:
-        """What can be done at once."""
+        """The first items."""
         return self._out(
             [
                 *self._next_stage(),
@@ -104,7 +104,7 @@ class Board:
         )
 
     def take(self, item: OptimizeItem, outcome: Outcome[Any]) -> list[OptimizeItem]:
-        """What follows from an outcome, new or recorded."""
+        """The items that follow from an outcome, new or recorded."""
         self._open.discard(item.key)
         known = len(self.state.entries)
         self.state.apply(item.key, outcome)
@@ -123,7 +123,7 @@ class Board:
         return self._out(self._next(item, self.state.entries[item.candidate.key], outcome.value))
 
     def _next(self, item: OptimizeItem, entry: CandidateState, value: Any) -> list[OptimizeItem]:
-        """What follows for a candidate after one of its stages."""
+        """The items that follow a stage of a candidate."""
         match item.kind:
             case "prepare":
                 return self._sort()
@@ -141,7 +141,7 @@ class Board:
                 return [*(_shared(each, entry) for each in same), *self._children(entry)]
 
     def _after_baseline(self, stage: str) -> list[OptimizeItem]:
-        """The next stage of the original, and what waited for this one."""
+        """The next stage of the original, and the items that waited for this one."""
         freed: list[OptimizeItem] = []
         if stage == self._wanted.noise:
             freed = [_item("benchmark", entry) for entry in self._let_go("benchmark")]
@@ -164,7 +164,7 @@ class Board:
         return [OptimizeItem(kind="baseline", key=f"baseline:{stage}", stage=stage)]
 
     def _is_open(self, kind: Kind) -> bool:
-        """Whether what this stage needs of the original is known."""
+        """Whether the stages of the original that this one needs have ended."""
         left = len(self._stages) + sum(key.startswith("baseline:") for key in self._open)
         return left == 0 or (kind == "check" and left == 1)
 

@@ -19,7 +19,7 @@ FAN_OUT = "optimize"
 
 
 class OptimizeItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One item."""
+    """A stage of a candidate or of the original, or a proposal."""
 
     kind: Kind
     key: str
@@ -51,12 +51,11 @@ class PreparedCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the stages of correctness found."""
+    """The result of the tests and the comparison."""
 
     findings: tuple[Finding, ...]
     difference: Difference | None = None
 
 
 def seconds_of(findings: tuple[Finding, ...]) -> Mapping[str, float]:
-    """By stage."""
     return {each.stage: each.seconds for each in findings}

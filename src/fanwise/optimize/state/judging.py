@@ -27,7 +27,7 @@ def verdict_of(
     checked: CheckResult | None,
     speed: Speed | None,
 ) -> Verdict:
-    """Of one that has been through all that it shall go through."""
+    """The verdict on a candidate that has been through all its stages."""
     findings = (*prepared.findings, *(checked.findings if checked is not None else ()))
     last = findings[-1]
     found = Verdict(

@@ -156,7 +156,7 @@ class OptimizeState:
 
     @property
     def counts(self) -> Counts:
-        """How many candidates were judged, and why not all of them."""
+        """How many candidates were judged, and why the others were not."""
         done, failed, total = len(self.verdicts), len(self.unjudged), len(self.entries)
         if not self.unaffordable:
             return Counts("candidate", done, failed, total)

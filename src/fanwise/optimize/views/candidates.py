@@ -22,7 +22,7 @@ COLOURS = {stage: colour(place) for place, stage in enumerate(STAGES)}
 
 
 class Row(NamedTuple):
-    """A candidate with what became of it."""
+    """A candidate and its verdict, ready for the table."""
 
     candidate: Candidate
     depth: int
@@ -43,7 +43,6 @@ class Row(NamedTuple):
 
 
 def candidate_rows(results: Results) -> list[Row]:
-    """In the order of the table."""
     totals = [sum(results.seconds(each.candidate).values()) for each in results.rows]
     longest = max(totals, default=0.0)
     return [_row(results, each, longest) for each in results.rows]
@@ -83,7 +82,7 @@ def _findings(verdict: Verdict | None) -> Iterator[Finding]:
 def _bars(
     parts: Iterable[tuple[str, float]], longest: float
 ) -> Iterator[tuple[float, float, str, str]]:
-    """Side by side; the longest candidate is as wide as the cell."""
+    """Bars side by side; the candidate that took longest fills the cell."""
     at = 0.0
     for stage, seconds in parts:
         share = max(0.0, seconds) / longest if longest > 0 else 0.0
@@ -93,7 +92,7 @@ def _bars(
 
 
 def stage_colour(stage: str) -> str:
-    """The class of a stage."""
+    """The CSS class of a stage."""
     return COLOURS.get(stage, colour(None))
 
 

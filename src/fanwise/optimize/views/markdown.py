@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u206
 
 
 def markdown_lines(results: Results) -> list[str]:
-    """The table, and who won."""
+    """The winner, then a table of all candidates."""
     rows = [HEAD, *(_row(results, each) for each in results.rows)]
     widths = [max(3, *(len(row[place]) for row in rows)) for place in range(len(HEAD))]
     aligned = [
@@ -31,7 +31,7 @@ def markdown_lines(results: Results) -> list[str]:
 
 
 def code(text: str) -> str:
-    """As code, in one line."""
+    """A text as inline code."""
     return f"`{cut(_plain(text), MOST_NAME).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 

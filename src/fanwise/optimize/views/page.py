@@ -55,7 +55,7 @@ def _tiles(results: Results) -> Iterator[Tile]:
 
 
 def _noise(spread: object, pairs: object) -> Tile:
-    """The original against itself: it should be 1."""
+    """How far the original was from itself."""
     if not isinstance(spread, int | float):
         return Tile("noise of this machine", "?", "not measured")
     about = f"the original against itself, in {pairs} pairs"

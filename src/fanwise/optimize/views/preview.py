@@ -48,7 +48,7 @@ def most_proposals(case: ResolvedSpec) -> int:
 
 
 def unfit_reason(case: ResolvedSpec, candidate: Candidate) -> str:
-    """Why it does not apply; empty: it does."""
+    """Why a candidate does not apply; empty if it does."""
     if candidate.kind == "file":
         return ""
     if candidate.kind == "function":

@@ -18,7 +18,7 @@ from fanwise.specs import Document, check
 
 
 class LineageRow(NamedTuple):
-    """A candidate in the tree."""
+    """A candidate and its depth in the tree."""
 
     candidate: Candidate
     depth: int
@@ -65,7 +65,7 @@ STAGES = ("apply", "compile", "test", "differential", "benchmark")
 
 
 class Results:
-    """All of it; every part is made once."""
+    """The state of a run, with what views need of it."""
 
     def __init__(self, run: RunRecord, state: OptimizeState) -> None:
         self.run = run
@@ -81,7 +81,6 @@ class Results:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How many of each status."""
         return Counter(map(self.status, (each.candidate for each in self.rows)))
 
     @cached_property
@@ -95,38 +94,35 @@ class Results:
 
     @property
     def accept(self) -> AcceptSpec:
-        """When one is accepted."""
         return AcceptSpec() if self.spec is None else self.spec.accept
 
     @property
     def target(self) -> str:
-        """What shall be faster; empty: the whole."""
+        """The target; empty if there is none."""
         return "" if self.spec is None else self.spec.target or ""
 
     @property
     def noise(self) -> Mapping[str, Any] | None:
-        """How the original came out against itself."""
+        """The noise of this machine, if it was measured."""
         found = self.state.baseline.get("noise")
         return found if isinstance(found, Mapping) else None
 
     def status(self, candidate: Candidate) -> str:
-        """What became of it."""
         verdict = self.verdicts.get(candidate.key)
         return WAITING if verdict is None else verdict.status
 
     def is_winner(self, candidate: Candidate) -> bool:
-        """Whether it is the one."""
         return self.winner is not None and self.winner.candidate.key == candidate.key
 
     def name(self, key: str | None) -> str:
-        """Of the candidate with this key."""
+        """The name of the candidate with this key."""
         if key is None or key == ORIGINAL:
             return "the original"
         found = self.verdicts.get(key)
         return key if found is None else found.candidate.name
 
     def seconds(self, candidate: Candidate) -> Mapping[str, float]:
-        """What it took, by stage, in the order of the stages."""
+        """How long each stage took, in order."""
         verdict = self.verdicts.get(candidate.key)
         if verdict is None:
             return {}
@@ -136,7 +132,7 @@ class Results:
 
 
 def reason(verdict: Verdict | None) -> str:
-    """In one line."""
+    """The reason of a verdict, in one line."""
     if verdict is None:
         return "not judged yet"
     said = " ".join(verdict.reason.split())

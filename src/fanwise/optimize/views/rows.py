@@ -27,7 +27,7 @@ def candidate_table(results: Results) -> Table:
 
 
 def document_of(results: Results) -> dict[str, Any]:
-    """All of it as plain data."""
+    """The whole report as plain data."""
     best = results.winner
     return {
         "run": results.run.id,

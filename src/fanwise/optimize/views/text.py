@@ -13,7 +13,7 @@ MOST_NAMED = 5
 
 
 def describe_run(state: OptimizeState, *, fully: bool) -> list[str]:
-    """A run for `fanwise show`."""
+    """The lines of `fanwise show`."""
     lines = table_lines(state.verdicts)
     if fully:
         lines += [line for each in state.verdicts for line in full_lines(each)]
@@ -47,7 +47,7 @@ def speed_text(verdict: Verdict) -> str:
 
 
 def full_lines(verdict: Verdict) -> Iterator[str]:
-    """All that there is to say of one."""
+    """Everything about one candidate."""
     candidate = verdict.candidate
     yield f"{candidate.name}: {verdict.status} at {verdict.stage}. {one_line(verdict.reason)}"
     if candidate.parent is not None:
@@ -72,7 +72,7 @@ def failure_lines(failures: Mapping[str, str], what: str) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Short enough for a line."""
+    """A text on one line, cut."""
     return _cut(" ".join(text.split()), MOST_REASON)
 
 

@@ -27,7 +27,7 @@ KEYWORDS = {"and", "or", "not", "in"}
 
 
 def parse(text: str) -> Expression:
-    """What stands between `{{` and `}}`. `BadExpression`."""
+    """Parse the text between `{{` and `}}`. `BadExpression`."""
     parser = _Parser(text)
     tree = parser.expression()
     parser.end()
@@ -213,7 +213,7 @@ class _Parser:
         return found
 
     def _count(self, kind: str, value: str) -> int:
-        """How often it stands here."""
+        """Take it as often as it stands here, and count."""
         times = 0
         while self._takes(kind, value):
             times += 1

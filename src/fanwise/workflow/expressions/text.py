@@ -32,18 +32,18 @@ class Part(msgspec.Struct, frozen=True):
         return isinstance(self.tree, Filtered) and self.tree.filters[-1].name == "raw"
 
     def value(self, roots: Mapping[str, Any]) -> Any:
-        """Its value. `BadExpression` for what cannot be computed."""
+        """The value. `BadExpression` if it cannot be computed."""
         try:
             return evaluate(self.tree, roots)
         except Impossible as error:
             raise BadExpression(self.source, str(error)) from None
 
     def text(self, roots: Mapping[str, Any]) -> str:
-        """Its value as text. `BadExpression`."""
+        """The value as text. `BadExpression`."""
         return self.shown(self.value(roots))
 
     def shown(self, value: Any) -> str:
-        """A value of it as text. `BadExpression`."""
+        """A value as text. `BadExpression`."""
         try:
             return shown(value)
         except Impossible as error:
@@ -72,7 +72,7 @@ class Text(msgspec.Struct, frozen=True):
 
     @property
     def expressions(self) -> tuple[Part, ...]:
-        """What stands in braces, in its order."""
+        """The expressions in braces, in order."""
         return tuple(part for part in self.parts if isinstance(part, Part))
 
     @property
@@ -82,7 +82,7 @@ class Text(msgspec.Struct, frozen=True):
         return len(self.expressions) == 1 and not "".join(others).strip()
 
     def uses(self) -> Iterator[Used]:
-        """The paths in it, and whether they may be missing."""
+        """The paths that it uses, and whether they may be missing."""
         for part in self.expressions:
             yield from used(part.tree)
 
@@ -97,7 +97,7 @@ class Text(msgspec.Struct, frozen=True):
         return self._joined(lambda part: part.text(roots))
 
     def text(self, roots: Mapping[str, Any]) -> str:
-        """As text, a lone expression too. `BadExpression`."""
+        """Render as text, also if it is a single expression. `BadExpression`."""
         value = self.render(roots)
         return value if isinstance(value, str) else self.expressions[0].shown(value)
 
@@ -152,7 +152,7 @@ class Value(msgspec.Struct, frozen=True):
         return Value(source, _parsed(source))
 
     def uses(self) -> Iterator[Used]:
-        """The paths in it, and whether they may be missing."""
+        """The paths that it uses, and whether they may be missing."""
         for text in _texts(self._made):
             yield from text.uses()
 
@@ -161,7 +161,7 @@ class Value(msgspec.Struct, frozen=True):
         return {each.path for each in self.uses()}
 
     def render(self, roots: Mapping[str, Any]) -> Any:
-        """The same value, with each text rendered. `BadExpression`."""
+        """The value with each text rendered. `BadExpression`."""
         return _rendered(self._made, roots)
 
 
@@ -207,7 +207,7 @@ def _split(text: str) -> Iterator[str | Part]:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the braces close; those inside quotes are text."""
+    """The position of the closing braces; braces in quotes are text."""
     begin, quote = at, ""
     while at < len(text):
         char = text[at]

@@ -30,13 +30,12 @@ if TYPE_CHECKING:
 async def fan_out_step(
     engine: Interpreter, step: FanOutStep, path: str, frame: Frame
 ) -> StepResult:
-    """Execute it."""
     fan = _Fan(engine, step, step.step, f"{path}:{step.step.id}", path, frame)
     return await _fanned(fan, step, frame, _items(step, step.items, frame))
 
 
 async def map_step(engine: Interpreter, step: MapStep, path: str, frame: Frame) -> StepResult:
-    """Execute it: a fan-out whose template is its command."""
+    """Execute a map: a fan-out whose template is a command."""
     items = _lines(step, frame) if step.items is None else _items(step, step.items, frame)
     fan = _Fan(engine, step, step.each, path, path, engine.as_one(step, frame))
     return await _fanned(fan, step, frame, items)
@@ -97,7 +96,7 @@ def _cap(step: FanOutStep | MapStep, frame: Frame) -> int:
 
 
 def _whole(found: Any) -> int | None:
-    """The number that a value is, or that a text says."""
+    """A whole number, also if it is given as text."""
     if isinstance(found, str):
         try:
             return int(found)
@@ -138,7 +137,7 @@ class _Fan:
         self._halts_on_failure = halts
 
     async def out(self, items: list[Any], cap: int) -> list[StepResult]:
-        """Execute it for each of them: what came of them, up to a halt."""
+        """Execute the template for each item; returns the results up to a halt."""
         self._items = items
         return await (self._leaves(cap) if self._is_leaf else self._whole(cap))
 
@@ -160,7 +159,7 @@ class _Fan:
         return outcome.value["status"] in ("paused", "aborted")
 
     async def _leaves(self, cap: int) -> list[StepResult]:
-        """Each item is a leaf."""
+        """Execute items that are leaves."""
         template = self._template
         outcomes = await self._engine.leaves.many(
             self._executions(), template, cap=cap, name=self._path, halt=self._leaf_halt()
@@ -189,7 +188,7 @@ class _Fan:
         return result
 
     async def _whole(self, cap: int) -> list[StepResult]:
-        """Each item is a step with all that is in it."""
+        """Execute items that are steps with others inside."""
         outcomes: Outcomes[Any] = whole(
             await fan_out(
                 self._one,
@@ -212,7 +211,7 @@ class _Fan:
         raise StepFailed(result.error or "", plain)
 
     def _published(self, results: list[StepResult]) -> list[StepResult]:
-        """For the expressions of those after it: `steps.each:review:3`."""
+        """Make the results available to later expressions: `steps.each:review:3`."""
         for number, result in enumerate(results):
             path = self._whole_path(number)
             seen = {"id": path, "status": result.status, "output": result.output}

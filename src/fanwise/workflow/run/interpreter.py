@@ -72,7 +72,7 @@ class Interpreter:
         ]
 
     async def all(self, steps: Sequence[Step], frame: Frame) -> StepResult | None:
-        """The steps of the workflow itself; see `these`."""
+        """Execute the top-level steps; see `these`."""
         for self.position, step in enumerate(steps):
             stop = await self.these([step], frame)
             if stop is not None:
@@ -107,7 +107,7 @@ class Interpreter:
         return result
 
     def execution(self, step: Step, frame: Frame) -> Any:
-        """A leaf that is to be executed there."""
+        """Prepare a leaf for execution."""
         place = StepPlace(
             frame.path(step.id),
             frame.run_id,

@@ -37,7 +37,7 @@ class Interrupted(Exception):
 
 
 class LeafExecution:
-    """One leaf that is to be executed, at one path."""
+    """A leaf to execute, at one path."""
 
     __slots__ = ("digest", "frame", "place", "problem", "resolved", "since", "step")
 
@@ -61,7 +61,7 @@ class LeafExecution:
         self.place = msgspec.structs.replace(place, version=version)
 
     def record(self, result: StepResult) -> dict[str, Any]:
-        """What came of it, for the journal."""
+        """The result as plain data, for the journal."""
         return Record(
             self.step.type, result.status, self.digest, self.place.execution, self.frame.inside,
             [*self.frame.moment[1:]], self.frame.settled, result.output, result.error,
@@ -93,8 +93,6 @@ class LeafExecution:
 
 
 class Leaves:
-    """Executes leaves of a run."""
-
     def __init__(
         self,
         run: Run,
@@ -115,11 +113,10 @@ class Leaves:
         return type(step) in self._kinds
 
     def execution(self, step: Step, frame: Frame, place: StepPlace, since: Moment) -> LeafExecution:
-        """What would be executed there."""
         return LeafExecution(step, frame, place, self._kinds[type(step)], since)
 
     async def one(self, execution: LeafExecution) -> StepResult:
-        """Execute a leaf that stands alone."""
+        """Execute a single leaf."""
         outcomes = await self.many(
             [execution], execution.step, cap=1, name=execution.place.path, halt=Halt.never()
         )
@@ -134,7 +131,7 @@ class Leaves:
         name: str,
         halt: Halt,
     ) -> Outcomes[Any]:
-        """Execute leaves of one step, each an item. `Interrupted`."""
+        """Execute the leaves of one step, each as an item. `Interrupted`."""
         outcomes = await fan_out(
             self._perform,
             executions,
@@ -195,7 +192,7 @@ def _told(error: Exception) -> str:
 
 
 def whole(outcomes: Outcomes[Any]) -> Outcomes[Any]:
-    """The outcomes, if nobody interrupted what made them."""
+    """The outcomes; `Interrupted` if the fan-out was interrupted."""
     cut = any(outcome.status in ("cancelled", "skipped") for outcome in outcomes)
     if cut or (outcomes.halt_reason is not None and outcomes.halted_by is None):
         raise Interrupted
@@ -203,7 +200,7 @@ def whole(outcomes: Outcomes[Any]) -> Outcomes[Any]:
 
 
 def result_of(outcome: Outcome[Any], now: Moment) -> StepResult:
-    """What an item says of its step."""
+    """The result of a step, from the outcome of its item."""
     record = record_of(outcome.value)
     if record is not None:
         return record.result

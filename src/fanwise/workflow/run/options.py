@@ -54,7 +54,7 @@ class RunOptions(msgspec.Struct, frozen=True):
         return {name: _content(name, value) for name, value in pairs.items()}
 
     def check(self, workflow: Workflow) -> None:
-        """That what it names is there. `UsageError`."""
+        """Check that the steps and gates that it names exist. `UsageError`."""
         for option, named in (("--from", self.start), ("--stop-after", self.stop_after)):
             if named is not None:
                 _check_step(option, named, workflow)
@@ -95,7 +95,7 @@ def _choice(path: str, given: str, gates: list[GateStep]) -> str:
 
 
 def _every(workflow: Workflow) -> Iterator[Step]:
-    """Its steps, and those of the files that it includes."""
+    """All steps, with those of included files."""
     for step in workflow.walk():
         yield step
         if isinstance(step, WorkflowStep):

@@ -41,7 +41,6 @@ class InputSpec(SpecModel):
 
     @property
     def has_default(self) -> bool:
-        """Whether the file gives one."""
         return "default" in self.model_fields_set and self.default is not None
 
     def bind_default(self) -> Any:
@@ -49,7 +48,7 @@ class InputSpec(SpecModel):
         return self.bind(self.default, "the default")
 
     def bind(self, given: Any, what: str = "it") -> Any:
-        """The value that it becomes. `ValueError` says why it cannot."""
+        """Convert and check a value. `ValueError`."""
         value = self._of_type(given, what)
         if self.enum is not None and not value == self.default == AUTO:
             allowed = [self._of_type(each, "a value of `enum`") for each in self.enum]

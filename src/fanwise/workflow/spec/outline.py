@@ -27,7 +27,7 @@ class Outline:
                 self._around.setdefault(step["id"], around)
 
     def type(self, path: str) -> str:
-        """Of the step at that path."""
+        """The type of the step at that path."""
         return self._types.get(_split(path)[1], "")
 
     def around(self, path: str) -> str:

@@ -21,7 +21,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Reader:
-    """Reads one file; `problems` and `warnings` grow."""
+    """Reads one file, collecting `problems` and `warnings`."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Reader:
         self.warnings: list[str] = []
 
     def wrong(self, path: FieldPath, message: str, *, key: bool = False) -> None:
-        """Something that no file may have."""
+        """Report a problem."""
         self.problems.append(self.document.problem(path, message, key=key))
 
     def doubtful(self, path: FieldPath, message: str, *, key: bool = False) -> None:
@@ -54,7 +54,7 @@ class Reader:
         self.warnings.append(problem.at(self.document.name))
 
     def model(self, kind: type[M], path: FieldPath) -> M | None:
-        """What stands there, as a model; None if it is wrong."""
+        """Check what stands there; None if it is wrong."""
         on_unknown = self._warn if self.lenient else None
         try:
             return check(self.document, kind, *path, on_unknown=on_unknown)

@@ -135,12 +135,12 @@ class References:
 
 
 def most_of(cap: CapSpec) -> int:
-    """As much of it as there can be."""
+    """The most permits that a cap can have."""
     return cap if isinstance(cap, int) else cap.most
 
 
 def walk(step: Step) -> Iterator[Step]:
-    """The step, and all that are in it, in their order."""
+    """A step and all steps inside it, in order."""
     yield step
     for _, inner in step.inside():
         yield from walk(inner)

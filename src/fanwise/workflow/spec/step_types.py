@@ -86,7 +86,7 @@ def spec_of(name: str, extra: Iterable[str] = ()) -> type[Step] | None:
 
 
 def unavailable(name: str) -> str | None:
-    """Why a type that is known cannot be used here, if so."""
+    """Why a known type cannot be used here, if so."""
     if name not in BUILT_IN and len(claims().get(name, ())) > 1:
         return f"two packages register this type: {', '.join(claims()[name])}"
     if BUILT_IN.get(name) is not SystemStep or name not in system_names.BUILT_IN:

@@ -70,7 +70,7 @@ def _arguments(given: Any) -> Any:
 
 
 class Step(SpecModel):
-    """What every step has."""
+    """The fields that every step has."""
 
     nested: ClassVar[dict[str, Nesting]] = {"on_failure": "steps"}
     """Which fields hold steps, in the order in which they come: on_failure is the last."""
@@ -87,13 +87,13 @@ class Step(SpecModel):
 
     @property
     def where(self) -> Where:
-        """Its place in the file: what errors are made of."""
+        """Its place in the file, for errors."""
         if self._where is None:
             raise AttributeError("this step was not read from a file")
         return self._where
 
     def inside(self) -> Iterator[tuple[FieldPath, Step]]:
-        """The steps directly inside it, with their places in it."""
+        """The steps directly inside it, each with its place."""
         for name, nesting in type(self).nested.items():
             found, key = getattr(self, name), key_of(type(self), name)
             if nesting == "step":
@@ -117,12 +117,12 @@ class Step(SpecModel):
 
 
 def key_of(kind: type[Step], name: str) -> str:
-    """The key in the file of a field."""
+    """The key of a field in the file."""
     return kind.model_fields[name].alias or name
 
 
 class ShellStep(Step):
-    """`run` in a shell."""
+    """A line of shell."""
 
     run: TextField
     timeout: Duration | None = 300.0
@@ -177,7 +177,7 @@ class GateStep(Step):
 
 
 def is_rejection(option: str) -> bool:
-    """Whether the answer to a gate is a no."""
+    """Whether an answer to a gate rejects."""
     return option.strip().lower() in ("reject", "abort")
 
 
@@ -211,8 +211,6 @@ class SwitchStep(Step):
 
 
 class LoopStep(Step):
-    """What both loops share."""
-
     nested: ClassVar[dict[str, Nesting]] = {"steps": "steps", **Step.nested}
 
     condition: Condition
@@ -226,11 +224,11 @@ class LoopStep(Step):
 
 
 class WhileStep(LoopStep):
-    """Asks, then runs its steps, and again."""
+    """Checks the condition before each iteration."""
 
 
 class DoWhileStep(LoopStep):
-    """Runs its steps, then asks, and again."""
+    """Checks the condition after each iteration."""
 
 
 class FanOutStep(Step):
@@ -268,12 +266,11 @@ class MapStep(Step):
 
     @property
     def each(self) -> EachStep:
-        """What is done for one item."""
+        """The command for one item."""
         made: EachStep = self._each
         return made
 
     def texts(self) -> Iterator[tuple[FieldPath, Text | Value]]:
-        """The arguments are a list of them."""
         yield from super().texts()
         yield from ((("command", number), text) for number, text in enumerate(self.command))
 
@@ -315,7 +312,7 @@ class WorkflowStep(Step):
 
     @property
     def target(self) -> Any:
-        """The `Workflow` that the file is."""
+        """The `Workflow` in that file."""
         return self._target
 
 
@@ -344,5 +341,4 @@ class CustomStep(Step):
         return {**{key: value for key, value in given.items() if key not in own}, "fields": own}
 
     def texts(self) -> Iterator[tuple[FieldPath, Text | Value]]:
-        """In the file they stand beside the others."""
         yield from (((name,), value) for name, value in self.fields.items())

@@ -33,7 +33,7 @@ Read = Callable[[Path], Document]
 
 
 class HeaderSpec(SpecModel):
-    """What stands under `workflow:`."""
+    """The fields under `workflow:`."""
 
     id: str
     name: str = Field(min_length=1)
@@ -101,22 +101,19 @@ class Workflow(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """As the file has it."""
         return self.header.id
 
     @property
     def name(self) -> str:
-        """As the file has it."""
         return self.header.name
 
     @property
     def version(self) -> str:
-        """As the file has it."""
         return self.header.version
 
     @property
     def folder(self) -> Path:
-        """That of the file: `context.workflow_dir`."""
+        """The folder of the file: `context.workflow_dir`."""
         return self.document.folder
 
     def caps_and_rates(self) -> dict[str, list[Limit]]:
@@ -131,11 +128,10 @@ class Workflow(msgspec.Struct, frozen=True):
         return found | self.limits.limits()
 
     def make_budget(self) -> Budget | None:
-        """A new one, by the file's budget."""
         return self.limits.make_budget()
 
     def walk(self) -> Iterator[Step]:
-        """All its steps, nested ones too, in their order."""
+        """All steps, also nested ones, in order."""
         for step in self.steps:
             yield from walk(step)
 
@@ -183,7 +179,6 @@ class _Loading(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, inside=(*self.inside, path_of(document)))
 
     def load(self, path: Path) -> Workflow:
-        """The file as a workflow. `BadSpec`."""
         self.included.append(path)
         if path not in self.documents:
             self.documents[path] = self.read(path)

@@ -27,7 +27,7 @@ Its data is the path."""
 
 
 class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one time-out left."""
+    """What is recorded of one time-out."""
 
     path: str
     error: str
@@ -44,7 +44,6 @@ class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def result(self) -> StepResult:
-        """What it says of the step."""
         return StepResult("failed", {"timed_out": True}, self.error, moment=self.moment)
 
     def counts(self, digest: str, since: Moment, absorbed: int) -> bool:
@@ -52,7 +51,7 @@ class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.settled <= absorbed and self.digest == digest and self.moment >= since
 
     def show(self, frame: Frame) -> None:
-        """Let those after the step see what they saw."""
+        """Make the recorded states visible to later steps."""
         for name, path in self.names.items():
             state = self.states[path]
             seen = {"status": state.status, "output": state.output, "error": state.error}
@@ -62,7 +61,7 @@ class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def cut_short(path: str, error: str, digest: str, frame: Frame, last: Frame) -> CutShort:
-    """`last`: the attempt that was."""
+    """Record a time-out; `last` is the frame of the attempt that was running."""
     own = last.steps.own.items()
     names = {name: seen["id"] for name, seen in own if seen["id"] in last.states}
     return CutShort(
@@ -83,7 +82,7 @@ def digest_of_whole(step: Step, frame: Frame) -> str:
 
 
 def _parts(step: Step) -> Iterator[Step]:
-    """What is done after a failure of it is no part of it."""
+    """The steps inside it, without those of `on_failure`."""
     return (inner for place, inner in step.inside() if place[0] != ON_FAILURE)
 
 

@@ -51,15 +51,13 @@ class Layer(Mapping[str, Any]):
 
     @property
     def own(self) -> Mapping[str, Any]:
-        """What was put into this layer."""
         return self._own
 
     def put(self, key: str, value: Any) -> None:
-        """In this layer."""
         self._own[key] = value
 
     def take(self, above: Layer) -> None:
-        """What was put into a layer over this one."""
+        """Take over what was put into a layer above this one."""
         self._own.update(above._own)
         self.fan_in = above.fan_in
 
@@ -107,7 +105,7 @@ class Frame(msgspec.Struct, frozen=True):
     """The place in the file that counts for steps in here; None: their own."""
 
     def roots(self) -> dict[str, Any]:
-        """What expressions see."""
+        """The names that expressions see."""
         context = {"run_id": self.run_id, "workflow_dir": str(self.home.folder)}
         return {
             "inputs": self.home.inputs,
@@ -118,7 +116,7 @@ class Frame(msgspec.Struct, frozen=True):
         }
 
     def put(self, step: Step, path: str, result: StepResult) -> None:
-        """What came of a step, for the expressions of those after it."""
+        """Make the result of a step visible to later expressions."""
         seen = {"id": path, "status": result.status, "output": result.output, "error": result.error}
         self.steps.put(path, seen)
         self.steps.put(step.id, seen)
@@ -127,7 +125,7 @@ class Frame(msgspec.Struct, frozen=True):
         )
 
     def within(self, step: Step, path: str) -> Frame:
-        """For the steps inside an if, a switch or the like."""
+        """The frame for the steps inside a step."""
         return msgspec.structs.replace(
             self,
             inside=path,
@@ -180,12 +178,12 @@ class Frame(msgspec.Struct, frozen=True):
         )
 
     def take(self, attempt: Frame) -> None:
-        """What came of the attempt that counts."""
+        """Take over the results of the attempt that counts."""
         self.steps.take(attempt.steps)
         self.states.update(attempt.states)
 
     def of_workflow(self, step: Step, path: str, home: Home) -> Frame:
-        """For the steps of another file."""
+        """The frame for the steps of an included file."""
 
         def name(id_: str) -> str:
             return f"{path}:{id_}"
@@ -202,5 +200,4 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 def more_needs(some: Mapping[str, int], others: Mapping[str, int]) -> Mapping[str, int]:
-    """Both."""
     return {**some, **others} if others else some

@@ -32,7 +32,7 @@ class Given(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GateAnswer(msgspec.Struct, frozen=True):
-    """What somebody decided."""
+    """The answer to a gate, and in which execution it was given."""
 
     choice: str
     execution: int
@@ -62,7 +62,7 @@ class RunHistory:
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """As they were changed, the last word on each."""
+        """The latest value of each changed input."""
         changed: dict[str, Any] = {}
         for given in self._given:
             changed |= given.inputs
@@ -70,7 +70,7 @@ class RunHistory:
 
     @property
     def given_in(self) -> Mapping[str, int]:
-        """In which execution each changed input was last given."""
+        """The execution in which each changed input was last given."""
         return {name: n for n, each in enumerate(self._given) for name in each.inputs}
 
     @property

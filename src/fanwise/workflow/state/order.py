@@ -37,7 +37,6 @@ class Order:
             self._add((inner for place, inner in inside if place[0] == ON_FAILURE), file)
 
     def of(self, step: Step) -> int:
-        """The place of a step."""
         return self._number[id(step)]
 
     def last_inside(self, step: Step) -> int:

@@ -18,7 +18,7 @@ the attempt. Of two of one path the later is the greater."""
 
 
 class StepResult(msgspec.Struct, frozen=True):
-    """What came of one execution of a step."""
+    """The result of executing a step."""
 
     status: Status
     output: dict[str, Any]
@@ -32,7 +32,7 @@ class StepResult(msgspec.Struct, frozen=True):
 
     @property
     def goes_on(self) -> bool:
-        """Whether the steps after it are executed."""
+        """Whether the next steps are executed."""
         return self.status == "completed" or (self.status == "failed" and self.absorbed)
 
 
@@ -57,18 +57,15 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of a gate that waits: the execution whose answers and before were used up already."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
     @property
     def result(self) -> StepResult:
-        """What it says of the step."""
         return StepResult(self.status, self.output, self.error, moment=self.moment)
 
     @property
     def moment(self) -> Moment:
-        """When it was made."""
         return (self.execution, *self.attempts)
 
 

@@ -37,7 +37,7 @@ class Agents:
         self._project = project
 
     def named(self, name: str) -> Integration:
-        """`UsageError` if there is none of that name."""
+        """The agent with this name. `UsageError`."""
         return named(name, self._known)
 
     def meant(self, name: Any) -> str:
@@ -59,7 +59,7 @@ class Agents:
 
 
 class CommandLeaf:
-    """Runs a command of an agent's."""
+    """Runs a command of an agent."""
 
     bounds_itself = True
     needs: Mapping[str, int] = {}
@@ -79,7 +79,7 @@ class CommandLeaf:
         return {"command": step.command.text(roots), "input": given, **who}
 
     async def perform(self, step: CommandStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        """Run it. `UsageError` if nobody can."""
+        """Run the command. `UsageError` if the agent is unknown."""
         agent = self._agents.named(resolved["integration"])
         args, command = shown(resolved["input"].get("args")), resolved["command"]
         words = command_argv(agent, command, args, resolved["model"], resolved["options"])
@@ -101,7 +101,7 @@ class PromptLeaf:
         return {"prompt": step.prompt.text(frame.roots()), **who}
 
     async def perform(self, step: PromptStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        """Run it, or ask the model. `UsageError` if nobody can."""
+        """Run the agent, or ask the model. `UsageError` if it is unknown."""
         if is_model(resolved["model"]):
             return StepResult("completed", await _asked(step, resolved))
         agent = self._agents.named(resolved["integration"])
@@ -162,7 +162,7 @@ def _who(step: AgentStep, frame: Frame, agents: Agents) -> dict[str, Any]:
 
 
 def _name(of: str, value: Any) -> str | None:
-    """What an expression gave for a name. `UsageError`."""
+    """A name that an expression may have computed. `UsageError`."""
     if value is None or isinstance(value, str):
         return value
     raise UsageError(f"the {of} is {kind(value)}, not a name: {shown(value)}")

@@ -37,7 +37,7 @@ Function = Callable[[Mapping[str, Any], StepPlace], Any]
 
 
 class CustomLeaf:
-    """Calls the function."""
+    """Calls a function that a package or the project provides."""
 
     bounds_itself = False
     needs: Mapping[str, int] = {}
@@ -46,12 +46,10 @@ class CustomLeaf:
         self._of_project = of_project
 
     def resolve(self, step: CustomStep, frame: Frame) -> Resolved:
-        """Its fields."""
         roots = frame.roots()
         return {name: value.render(roots) for name, value in step.fields.items()}
 
     async def perform(self, step: CustomStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        """Call it."""
         function = self._of_project.get(step.type) or of_package(step.type)
         output = await perform(function, resolved, place)
         if output is not None and not isinstance(output, dict):
@@ -79,7 +77,7 @@ def of_project(project: Path) -> dict[str, Function]:
 
 
 def names_of_project(project: Path) -> list[str]:
-    """What `of_project` would give; nothing is imported."""
+    """The names that `of_project` would return; this imports nothing."""
     return [file.stem for file in _files(project)]
 
 

@@ -28,7 +28,7 @@ away without an answer."""
 
 
 class GateLeaf:
-    """Asks."""
+    """Asks a person."""
 
     bounds_itself = False
 
@@ -39,7 +39,7 @@ class GateLeaf:
         self.needs: Mapping[str, int] = {} if ask is None else {TERMINAL: 1}
 
     def resolve(self, step: GateStep, frame: Frame) -> Resolved:
-        """What is asked, and what an input says to it."""
+        """The question, and the answer of `verdict_input`."""
         roots = frame.roots()
         verdict = None
         if step.verdict_input is not None:
@@ -53,7 +53,7 @@ class GateLeaf:
         }
 
     async def perform(self, step: GateStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        """Take the answer that there is, or ask for one, or pause."""
+        """Use an answer that was given, ask for one, or pause."""
         given = self._given(step, resolved, place)
         if given is None and self._ask is not None:
             shown = _text_of(resolved["show_file"], place.project)

@@ -98,13 +98,13 @@ KNOWN: dict[str, Integration] = {
 
 
 def of_project(folder: Path) -> dict[str, Integration]:
-    """Those known here, and those of the project. `BadSpec`."""
+    """The built-in agents and those of the project. `BadSpec`."""
     file = folder / FILE
     return merged(read(file)) if file.exists() else dict(KNOWN)
 
 
 def merged(document: Document) -> dict[str, Integration]:
-    """Those known here, with what a file says. `BadSpec`."""
+    """The built-in agents, changed and extended by a file. `BadSpec`."""
     found = dict(KNOWN)
     for name in check(document, _File).integrations:
         if name in KNOWN:
@@ -176,5 +176,5 @@ def _added(
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:
-    """Once, so that what stands in a value stays as it is."""
+    """Fill in the places once: braces in a value stay as they are."""
     return PLACE.sub(lambda found: values.get(found[1], found[0]), text)

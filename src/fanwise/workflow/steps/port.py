@@ -42,8 +42,6 @@ class StepPlace(msgspec.Struct, frozen=True):
 
 
 class Leaf(Protocol[S_contra]):
-    """A kind of leaf."""
-
     @property
     def bounds_itself(self) -> bool:
         """Whether it enforces its time-out itself, so that it can keep the output up to then."""
@@ -53,7 +51,7 @@ class Leaf(Protocol[S_contra]):
         """Caps that it needs besides those that the file names."""
 
     def resolve(self, step: S_contra, frame: Frame) -> Resolved:
-        """What it would do. `BadExpression`."""
+        """Resolve its fields to data. `BadExpression`."""
 
     async def perform(self, step: S_contra, resolved: Resolved, place: StepPlace) -> StepResult:
         """Do it. `StepFailed` with its output; every other exception is a failure too."""

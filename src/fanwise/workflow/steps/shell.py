@@ -35,7 +35,7 @@ class ShellLeaf:
         return {"line": line, "output_format": step.output_format}
 
     async def perform(self, step: ShellStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        """Run it; with `output_format: json` its stdout must be that."""
+        """Run the line; `output_format: json` parses its stdout."""
         line, *values = resolved["line"]
         line = line if self._compat else place_values(line)
         output = await run_child(line, *values, place=place, timeout=step.timeout, shell=True)

@@ -27,13 +27,13 @@ PAUSED = 3
 
 
 class SystemLeaf:
-    """Runs what its `spec` or its `file` says."""
+    """Runs the `spec` or the `file` of another system."""
 
     bounds_itself = False
     needs: Mapping[str, int] = {}
 
     def resolve(self, step: SystemStep, frame: Frame) -> Resolved:
-        """What would stand in the file of that system."""
+        """The spec of that system, or its file with a digest."""
         if step.file is not None:
             file = frame.home.folder / step.file
             # With what stands in it: an edited file is another input.
@@ -42,7 +42,7 @@ class SystemLeaf:
         return {"spec": step.spec.render(frame.roots())}
 
     async def perform(self, step: SystemStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        """Execute it, under its own caps and its own budget."""
+        """Execute it with its own caps and budget."""
         plan = self._plan(step, resolved, place)
         end, _, _ = await as_a_part(
             plan.execute, step.type, caps=plan.caps, budget=plan.budget, name=place.version

@@ -44,7 +44,7 @@ def _fields(step: Step, roots: Mapping[str, Any]) -> str:
 
 
 def _shown(text: Text | Value, roots: Mapping[str, Any]) -> str:
-    """Its value if it is known, else as it is written."""
+    """The value if it is known, else the source."""
     value: Any = text.source
     if all(path[0] in roots for path in text.names()):
         try:

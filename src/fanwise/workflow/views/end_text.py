@@ -18,7 +18,7 @@ MOST = 10
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How it ended."""
+    """How an execution ended."""
 
     run_id: str
     workflow_id: str
@@ -40,7 +40,7 @@ class Ending(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> str:
-        """As spec-kit says it."""
+        """In spec-kit's words."""
         if self.interrupted:
             return "paused"
         return "completed" if self.stop is None else self.stop.status
@@ -80,7 +80,7 @@ class Ending(msgspec.Struct, frozen=True):
         }
 
     def end(self, notes: Sequence[str]) -> End:
-        """For the command line."""
+        """The result for the command line."""
         stop, told = self.stop, [*notes, *self.notes, *_twice(self.twice)]
         if stop is not None:
             told.append(_told(stop, self.gate))

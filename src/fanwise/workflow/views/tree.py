@@ -36,7 +36,7 @@ def _described(step: StepState) -> str:
 
 
 def _question(step: StepState) -> str | None:
-    """What a gate waits for, as it can be typed."""
+    """The answer that a gate waits for, as it can be typed."""
     if step.type != "gate" or step.status != "paused":
         return None
     options = "|".join(step.output["options"])

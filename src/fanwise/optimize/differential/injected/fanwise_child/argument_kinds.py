@@ -7,26 +7,22 @@ from typing import Any
 
 
 class ListLike(list[Any]):
-    """A list, and more."""
+    pass
 
 
 class DictLike(dict[Any, Any]):
-    """A dict, and more."""
+    pass
 
 
 class StrLike(str):
-    """A str, and more."""
-
     __slots__ = ()
 
 
 class IntLike(int):
-    """An int, and more."""
+    pass
 
 
 class TupleLike(tuple[Any, ...]):
-    """A tuple, and more."""
-
     __slots__ = ()
 
 
@@ -50,7 +46,6 @@ class MissingDict(dict[Any, Any]):
     """A dict that makes up what it does not have, and keeps it: as a `defaultdict` does."""
 
     def __missing__(self, key: Any) -> Any:
-        """Make it up."""
         self[key] = made = type(next(iter(self.values()), 0))()
         return made
 

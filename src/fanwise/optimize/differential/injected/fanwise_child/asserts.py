@@ -23,7 +23,7 @@ Arguments = tuple[list[Any], dict[str, Any]]
 
 
 def make(found: Found, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call it, with generators where streams stand for them."""
+    """Call the function, with a generator for each stream."""
     return found.own(*opened(args), **kwargs)
 
 
@@ -148,12 +148,12 @@ def _returning(
 
 
 def _left(body: Body, call: str, given: list[tuple[str, Any]]) -> list[Lines]:
-    """What became of the arguments."""
+    """Ways to say what the call did to its arguments."""
     return [[call, wanted] for name, each in given for wanted in _equal(body.writer, name, each)]
 
 
 def _functions(result: str, value: Any) -> list[Lines]:
-    """Functions that were returned are what they answer."""
+    """A returned function is compared by what it returns."""
     if not isinstance(value, list) or not value:
         return []
     if not all(isinstance(each, FunctionType) for each in value):

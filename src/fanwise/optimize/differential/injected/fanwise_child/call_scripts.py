@@ -20,12 +20,11 @@ Row = dict[str, Any]
 
 
 def once(observer: Observer, row: Row) -> list[Step]:
-    """One call."""
     return [observer.call(*load_call(row))[0]]
 
 
 def again(observer: Observer, row: Row) -> list[Step]:
-    """The same objects twice."""
+    """Call it twice with the same objects."""
     args, kwargs = load_call(row)
     return [observer.call(args, kwargs)[0], observer.call(args, kwargs)[0]]
 
@@ -50,7 +49,7 @@ def edited(observer: Observer, row: Row) -> list[Step]:
 
 
 def thread(observer: Observer, row: Row) -> list[Step]:
-    """Here, in another thread, and here."""
+    """Call it here, in another thread, and here again."""
     steps = once(observer, row)
     other = threading.Thread(target=lambda: steps.extend(once(observer, row)))
     other.start()
@@ -71,7 +70,7 @@ def inside(observer: Observer, row: Row) -> list[Step]:
 
 
 def proof(observer: Observer, row: Row) -> list[Step]:
-    """Run a written test; whether it passes is all that is told."""
+    """Run a generated test and report whether it passes."""
     names: dict[str, Any] = {"__name__": "fanwise_written_test"}
     try:
         exec(compile(row["text"], "<test>", "exec"), names)
@@ -102,7 +101,6 @@ class Entering(Stream):
         self._enter = enter
 
     def open(self) -> Iterator[Any]:
-        """As a stream does."""
         for number, item in enumerate(super().open()):
             if number == 1:
                 self._enter()

@@ -23,7 +23,7 @@ class Capture:
 
     @property
     def size(self) -> int:
-        """Bytes that were printed since."""
+        """Bytes that were printed since the last `clear`."""
         return sum(os.fstat(file).st_size for file in self._files)
 
     def clear(self) -> None:
@@ -47,7 +47,7 @@ class Capture:
 
 
 def _file() -> int:
-    """A file without a name, written at its end."""
+    """An anonymous file that is appended to."""
     if hasattr(os, "memfd_create"):
         file = os.memfd_create("printed")
         fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)

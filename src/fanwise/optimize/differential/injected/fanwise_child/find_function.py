@@ -12,11 +12,11 @@ from typing import Any
 
 
 class NotThere(Exception):
-    """The function cannot be found where it should be."""
+    """The function is not where it should be."""
 
 
 class Found:
-    """The function in its module."""
+    """The target, looked up in its module."""
 
     def __init__(self, module: ModuleType, owner: Any, name: str) -> None:
         self.module = module

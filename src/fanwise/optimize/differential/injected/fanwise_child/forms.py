@@ -41,7 +41,7 @@ class Former:
         self._function = function
 
     def form(self, value: Any) -> Form:
-        """The form of a value; it never raises on account of the value."""
+        """The form of a value; whatever the value is, this does not raise."""
         start = len(self._later)
         main = self._form(value)
         rest: list[Form] = []
@@ -50,7 +50,7 @@ class Former:
         return ["whole", main, rest] if rest else main
 
     def is_known(self, value: Any) -> int | None:
-        """The number that this very object has."""
+        """The number of this very object, if it has one."""
         return self._numbers.get(id(value))
 
     def _form(self, value: Any) -> Form:
@@ -147,7 +147,7 @@ class Former:
         return form
 
     def _base(self, value: Any, base: type) -> Form:
-        """What it is apart from its own class."""
+        """The contents of the builtin type that it extends."""
         if base in _PLAIN:
             return [base.__name__, None, self._contents(value, base)]
         if base is tuple:
@@ -170,7 +170,6 @@ class Former:
 
 
 def digest(form: Form) -> str:
-    """A short name for a form."""
     return hashlib.sha256(repr(form).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 

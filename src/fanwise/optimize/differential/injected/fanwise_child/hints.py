@@ -33,7 +33,7 @@ class Hints:
         self.types.pop("return", None)
 
     def admit(self, args: list[Any], kwargs: dict[str, Any]) -> bool:
-        """Whether no hint is against these arguments."""
+        """Whether the hints allow these arguments."""
         if self.signature is None or not self.types:
             return True
         try:
@@ -45,7 +45,7 @@ class Hints:
         )
 
     def generate(self, count: int, seed: int) -> list[tuple[list[Any], dict[str, Any]]]:
-        """Calls out of the hints alone; none if they do not say enough."""
+        """Calls made from the hints alone; none if a required parameter has no hint."""
         wanted = self._required()
         if wanted is None or not wanted:
             return []

@@ -36,7 +36,6 @@ Row = dict[str, Any]
 
 
 def main() -> None:
-    """Read how from stdin."""
     how = json.loads(sys.stdin.read())
     rows = [json.loads(line) for line in Path(how["plan"]).read_text().splitlines()]
     wanted = how.get("only")
@@ -55,7 +54,6 @@ class Supervisor:
         self._until = time.monotonic() + how["budget"]
 
     def run(self) -> None:
-        """Group by group."""
         for group in _groups(self._rows):
             rest = self._without_slow(group)
             while rest and self._ends <= self._how["ends"] and time.monotonic() < self._until:
@@ -107,8 +105,6 @@ class Supervisor:
 
 
 class Worker:
-    """A process that makes calls."""
-
     def __init__(self, how: dict[str, Any], rows: list[Row]) -> None:
         self._word = os.urandom(8).hex().encode()
         self._read, write = os.pipe()
@@ -144,7 +140,7 @@ class Worker:
         return _parsed(text, number) if word == self._word else None
 
     def end(self) -> str:
-        """End it with its session; say how it had ended."""
+        """Kill the worker and its session, and say how it ended."""
         status = None if self._late else self._wait(_FAREWELL)
         _kill(self._pid)
         if status is None:

@@ -41,11 +41,11 @@ class Observer:
         self._globals = self._look_at_globals()
 
     def names(self) -> list[str]:
-        """The names of the module that are looked at."""
+        """The global names that are watched."""
         return sorted(self._globals)
 
     def call(self, args: list[Any], kwargs: dict[str, Any]) -> tuple[Step, Any]:
-        """Make a call; return what was seen, and its value."""
+        """Make a call; returns what was observed, and the value."""
         streams = [each for each in args if isinstance(each, Stream)]
         given = opened(args)
         _seed()

@@ -72,12 +72,12 @@ def loads(data: bytes, streams: list[list[bytes]] | None = None) -> Any:
 
 
 def to_text(data: bytes) -> str:
-    """Bytes for a line of JSON."""
+    """Bytes as text for a line of JSON."""
     return base64.b64encode(data).decode("ascii")
 
 
 def load_call(row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Fresh arguments of a stored call: by position, by name."""
+    """Fresh copies of a stored call's positional and keyword arguments."""
     streams = [[base64.b64decode(item) for item in items] for items in row.get("streams", ())]
     args, kwargs = loads(base64.b64decode(row["call"]), streams)
     return list(args), dict(kwargs)

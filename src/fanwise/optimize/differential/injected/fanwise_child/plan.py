@@ -31,7 +31,6 @@ Call = tuple[list[Any], dict[str, Any]]
 
 
 def main() -> None:
-    """Read how from stdin."""
     how = json.loads(sys.stdin.read())
     rows = [json.loads(line) for line in Path(how["calls"]).read_text().splitlines()]
     out, sys.stdout = sys.stdout, sys.stderr  # what an import prints is no plan
@@ -50,8 +49,6 @@ class Variation(NamedTuple):
 
 
 class Planner:
-    """Makes the entries of a plan."""
-
     def __init__(self, found: Found, recorded: list[Row], how: dict[str, Any]) -> None:
         self._recorded = recorded
         self._most = how["most"]
@@ -61,7 +58,7 @@ class Planner:
         self._count = 0
 
     def rows(self) -> Iterator[Row]:
-        """All of them, numbered."""
+        """All planned calls, numbered."""
         families = self._families()
         for row in self._recorded:
             yield self._row("as recorded", "strict", "once", row, 0)
@@ -120,7 +117,7 @@ class Planner:
                         yield Variation(text, level, "inside", fresh, place)
 
     def _shared(self, row: Row) -> Iterator[Variation]:
-        """The same object in the place of two."""
+        """One object in two places."""
         args, _ = load_call(row)
         for first in range(self._skip, len(args)):
             for second in range(first + 1, len(args)):
@@ -156,7 +153,7 @@ class Planner:
                 yield self._row("by its hints", "strict", "once", packed, group)
 
     def _families(self) -> list[Row]:
-        """One call of each shape first, then others."""
+        """Recorded calls to vary: one of each shape first, then others."""
         shapes: dict[str, list[Row]] = {}
         for row in self._recorded:
             shapes.setdefault(_shape(row), []).append(row)

@@ -18,7 +18,6 @@ _PASSES = 20
 
 
 def main() -> None:
-    """Read how from stdin."""
     how = json.loads(sys.stdin.read())
     word = how.pop("word")
     told = os.dup(1)

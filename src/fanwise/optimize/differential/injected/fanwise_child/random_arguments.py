@@ -16,14 +16,14 @@ _LETTERS = "abcABé 01-"
 
 
 class Pool:
-    """The atoms of a call, by type."""
+    """The numbers and strings of a call, by type."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self._atoms: dict[type, list[Any]] = {kind: [] for kind in _ATOMS}
 
     def gather(self, value: Any, depth: int = 4) -> None:
-        """Take the atoms of a value."""
+        """Collect the atoms of a value."""
         if type(value) in self._atoms:
             self._atoms[type(value)].append(value)
         elif depth and isinstance(value, list | tuple | set | frozenset):
@@ -53,7 +53,7 @@ class Pool:
 
 
 def regrow(value: Any, pool: Pool) -> Any:
-    """A random value that is built like this one."""
+    """A random value with the same structure."""
     kind, rng = type(value), pool.rng
     if kind is list:
         length = rng.randint(0, 2 * len(value) + 2) if value else 0

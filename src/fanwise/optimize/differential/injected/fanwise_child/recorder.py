@@ -173,7 +173,7 @@ class Call:
 
 
 class Store:
-    """What is kept of the calls, in a file for each process."""
+    """Writes calls to a file, one for each process."""
 
     def __init__(self, asked: dict[str, Any], module: ModuleType) -> None:
         self._asked = asked
@@ -189,7 +189,7 @@ class Store:
         atexit.register(self.tell)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, lazy: bool = False) -> Call:
-        """Look at a call that is about to be made."""
+        """Record a call that is about to be made, if it is worth it."""
         call = Call(self, args, kwargs)
         call.lazy = lazy
         self.counts["seen"] += 1
@@ -203,7 +203,7 @@ class Store:
         return call
 
     def ended(self, call: Call, error: BaseException | None, took: float) -> None:
-        """Write down a call that is over."""
+        """Write a call that has ended."""
         line, begun = call.line or {}, time.perf_counter()
         line["seconds"] = took
         try:
@@ -217,7 +217,7 @@ class Store:
         self._spent += time.perf_counter() - begun
 
     def tell(self) -> None:
-        """Write down how many there were."""
+        """Write how many calls there were."""
         if self.counts["seen"]:
             self._write({"counts": self.counts, "unstorable": self.unstorable})
 

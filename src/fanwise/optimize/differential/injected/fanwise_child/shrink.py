@@ -24,7 +24,6 @@ Row = dict[str, Any]
 
 
 def main() -> None:
-    """Read how from stdin: the plan has the one group."""
     how = json.loads(sys.stdin.read())
     rows = [json.loads(line) for line in Path(how["plan"]).read_text().splitlines()]
     out, sys.stdout = sys.stdout, sys.stderr
@@ -56,7 +55,7 @@ def _identity(rows: list[Row]) -> str:
 
 
 def size(rows: list[Row]) -> int:
-    """How much there is to read."""
+    """How long the calls are to read."""
     total = 0
     for row in rows:
         total += {"once": 40, "again": 60}.get(row["script"], 120) + 2 * _length(row)
@@ -121,7 +120,7 @@ def _packed(row: Row, args: list[Any], kwargs: dict[str, Any]) -> Iterator[Row]:
 
 
 def simpler(value: Any) -> Iterator[Any]:
-    """What could stand in its place and is less to read."""
+    """Simpler values to try in its place."""
     kind = type(value)
     if kind is bool or value is None:
         return

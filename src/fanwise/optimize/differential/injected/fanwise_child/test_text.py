@@ -47,7 +47,7 @@ class Body:
         return self._call_text(parts, keys)
 
     def tell(self, args: list[Any], kwargs: dict[str, Any], before: str = "") -> None:
-        """Add a call to those for people."""
+        """Add a call to the readable list."""
         writer = Writer()
         parts = [writer.text(each) for each in args]
         keys = [f"{name}={writer.text(each)}" for name, each in kwargs.items()]
@@ -59,14 +59,14 @@ class Body:
         return [(self.writer.text(each), each) for each in given if not isinstance(each, Stream)]
 
     def help(self, name: str) -> None:
-        """Put one of our scripts' own helpers into the test."""
+        """Copy a helper of `call_scripts` into the test."""
         text = inspect.getsource(getattr(call_scripts, name))
         plain = re.sub(r'\n    """.*?"""', "", text, flags=re.S)
         plain = plain.replace("SPOILT", repr(call_scripts.SPOILT))
         self.writer.helpers[name] = re.sub(r": (Any|int)|\s*-> None", "", plain).rstrip()
 
     def whole(self, end: list[str]) -> str:
-        """The file, with these lines at its end."""
+        """The whole test file, with these lines at its end."""
         lines = list(self.lines)
         if end[:1] == [TAKEN]:
             end = end[1:]

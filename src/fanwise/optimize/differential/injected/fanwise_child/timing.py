@@ -61,7 +61,7 @@ class Subject:
         self._kept = {n: load(row) for n, row in enumerate(rows) if _is_plain(load(row))}
 
     def fresh(self, which: list[int], passes: int = 1) -> list[Call]:
-        """Arguments for these calls, so many times over."""
+        """Fresh arguments for these calls, `passes` times."""
         kept, rows, load = self._kept, self._rows, self._load
         return [kept[n] if n in kept else load(rows[n]) for _ in range(passes) for n in which]
 
@@ -72,7 +72,6 @@ def _is_plain(call: Call) -> bool:
 
 
 def main() -> None:
-    """Read how from stdin."""
     how = json.loads(sys.stdin.read())
     word, begun = how.pop("word"), perf_counter_ns()
     told = os.dup(1)
@@ -160,7 +159,7 @@ def _named(how: dict[str, Any]) -> tuple[Subject, str]:
 
 
 def _exhausting(function: Function) -> Function:
-    """Let what is lazy do its work while the clock runs."""
+    """Consume generators and coroutines while the clock runs."""
     import asyncio  # it takes as long to import as many a benchmark to run
 
     async def collected(value: Any) -> list[Any]:
@@ -187,7 +186,7 @@ def _is_lazy(value: Any) -> bool:
 
 
 def _timed(function: Function, calls: list[Call], last: list[Call]) -> tuple[int, list[Any]]:
-    """How long all of them took, and what the last ones gave."""
+    """How long all calls took, and what the last ones returned."""
     gave: list[Any] = []
     keep = gave.append
     clock = perf_counter_ns

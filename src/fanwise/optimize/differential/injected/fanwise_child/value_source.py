@@ -35,7 +35,7 @@ _DEPTH = 40
 
 
 class NoSource(Exception):
-    """A value that cannot be written down."""
+    """The value cannot be written as source."""
 
 
 class Writer:
@@ -59,11 +59,10 @@ class Writer:
         self._kept.extend(values)
 
     def name(self, value: Any, name: str) -> None:
-        """Let a value be known by a name that the test gives it."""
+        """Use a name from the test for this value."""
         self._names[id(value)] = name
 
     def text(self, value: Any) -> str:
-        """The source of a value."""
         if id(value) in self._names:
             return self._names[id(value)]
         if self._depth > _DEPTH:

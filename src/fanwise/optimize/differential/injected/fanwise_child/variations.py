@@ -40,7 +40,6 @@ class Place:
 
     @property
     def text(self) -> str:
-        """For labels."""
         return "".join(f"[{step[1]!r}]" for step in self.way)
 
 
@@ -78,7 +77,6 @@ def _members(value: Any) -> Iterator[Member]:
 
 
 def put(args: list[Any], kwargs: dict[str, Any], way: tuple[Any, ...], new: Any) -> None:
-    """Put a value into fresh arguments, at a place."""
     (root, key), *rest = way
     top: Any = args if root == "args" else kwargs
     top[key] = _with(top[key], rest, new)
@@ -102,7 +100,7 @@ def _with(value: Any, way: list[Any], new: Any) -> Any:
 
 
 def probe(value: Any) -> Any:
-    """The value with opaque objects in the place of what is in it."""
+    """The value, with opaque objects for its elements."""
     if type(value) is list:
         first = {id(each): value.index(each) for each in value}
         return [Opaque(first[id(each)]) for each in value]

@@ -30,7 +30,6 @@ Row = dict[str, Any]
 
 
 def main() -> None:
-    """Print one line of JSON: the call, and the tests."""
     how = json.loads(sys.stdin.read())
     out, sys.stdout = sys.stdout, sys.stderr
     rows = [json.loads(line) for line in Path(how["plan"]).read_text().splitlines()]
@@ -43,7 +42,7 @@ def main() -> None:
 
 
 class Teller:
-    """Makes the calls once more, and writes down what it sees."""
+    """Makes the calls once more, and writes tests of what they do."""
 
     def __init__(self, found: Found, step: int, kind: str) -> None:
         self._found = found
@@ -52,7 +51,6 @@ class Teller:
         self._body = Body(found)
 
     def tell(self, rows: list[Row]) -> dict[str, Any]:
-        """The calls as one line, and the tests."""
         *before, last = rows
         for number, row in enumerate(before):
             self._before(row, f"before_{number}")
@@ -61,7 +59,7 @@ class Teller:
         return {"call": "; ".join(self._body.calls), "tests": tests, "missing": ""}
 
     def _before(self, row: Row, name: str) -> None:
-        """A call that comes first, with what its script does to it."""
+        """Write a call that comes before the differing one."""
         args, kwargs = self._first(row, name)
         if row["script"] == "spoilt":
             self._spoil(name, args, kwargs)
