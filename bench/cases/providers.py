@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.harness import Row, at_most
 from bench.latencies import EACH_CAP, MEDIANS_S, Call, calls, least_seconds, ours, pretend
-from fanwise.kernel.virtual import run_virtual
+from fanwise.kernel.virtual_time import run_virtual
 
 TOTAL_CAP = EACH_CAP * len(MEDIANS_S)
 SCALE = 1 / 40

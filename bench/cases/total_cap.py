@@ -11,7 +11,7 @@ import asyncio
 
 from bench.harness import Row, at_most
 from bench.latencies import EACH_CAP, MEDIANS_S, Call, calls, least_seconds, ours, pretend
-from fanwise.kernel.virtual import run_virtual
+from fanwise.kernel.virtual_time import run_virtual
 
 TOTAL_CAP = 8
 BOUND = 1.05

@@ -10,7 +10,7 @@ import asyncio
 
 from bench.harness import Row, at_most
 from fanwise import fan_out
-from fanwise.kernel.virtual import run_virtual
+from fanwise.kernel.virtual_time import run_virtual
 
 DURATIONS_S = [1.0, 0.05, 0.05, 0.05] * 5
 POSSIBLE_S = 2.0

@@ -13,7 +13,7 @@ from fanwise.core.budget import Budgets, Claim, Reservation
 from fanwise.core.caps import parse_needs, resource
 from fanwise.core.rate import Adaptation, Bucket
 from fanwise.core.stats import Stats, lower_bound
-from fanwise.core.waiting import Group, Ticket
+from fanwise.core.tickets import Group, Ticket
 from fanwise.errors import (
     BadCap,
     BudgetExceeded,

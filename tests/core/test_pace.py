@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fanwise import Adaptive, Caps
 from fanwise.core.ledger import Ledger
 from fanwise.core.rate import Pace
-from fanwise.core.waiting import Ticket
+from fanwise.core.tickets import Ticket
 from tests.profiles import examples
 
 RTT_S = 0.004

@@ -12,7 +12,7 @@ from fanwise.core.caps import Caps
 from fanwise.core.halt import Halt
 from fanwise.core.outcome import Outcome
 from fanwise.core.schedule import Schedule
-from fanwise.core.waiting import Ticket
+from fanwise.core.tickets import Ticket
 from tests.profiles import examples
 from tests.worlds import Planned, World, sequential, worlds
 

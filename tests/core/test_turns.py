@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise import Caps, Exclusive, Rate
+from fanwise.core.tickets import Group, Ticket
 from fanwise.core.turns import TURN
-from fanwise.core.waiting import Group, Ticket
 from fanwise.errors import UsageError
 from tests.profiles import examples
 

@@ -15,7 +15,7 @@ import pytest
 from fanwise import open_run
 from fanwise.journal.open import open_journal
 from fanwise.journal.port import ItemStarted
-from fanwise.kernel.kept_files import files_of
+from fanwise.kernel.run_files import files_of
 from tests.journal.conftest import a_run, write
 
 SIDE_FILES = ("journal.db", "journal.db-shm", "journal.db-wal", "journal.db.lock")

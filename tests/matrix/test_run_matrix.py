@@ -14,7 +14,7 @@ import pytest
 
 from fanwise.errors import BadSpec, ModelOverloaded, ModelRefused, UsageError
 from fanwise.journal.open import open_journal
-from fanwise.kernel.virtual import run_virtual
+from fanwise.kernel.virtual_time import run_virtual
 from fanwise.matrix import CellResult, Matrix, MatrixResult, Subject, run_matrix, run_matrix_sync
 from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.models.names import Price

@@ -21,8 +21,8 @@ from fanwise.cli.recorded_run import recorded_run
 from fanwise.cli.resume_hint import add_resume_hint, resume_lines
 from fanwise.core.counts import Counts, many
 from fanwise.errors import FanwiseError
-from fanwise.kernel.kept_files import check_kept_files
 from fanwise.kernel.run import Run, open_run
+from fanwise.kernel.run_files import check_kept_files
 from fanwise.specs.run_file import execute_plan
 from fanwise.specs.system import Drawing, Opening, StreamingRunnable
 from fanwise.view.progress import Progress

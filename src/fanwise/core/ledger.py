@@ -4,7 +4,7 @@ One ledger serves every fan-out and call that shares its caps, so that a permit 
 reaches whoever can use it. The rejected alternative, a semaphore per cap acquired one after the
 other, holds the first while it waits for the second (head-of-line blocking) and can deadlock.
 
-Those who wait stand in lines (`waiting.py`). Between groups the turn goes round; within a group
+Those who wait stand in lines (`tickets.py`). Between groups the turn goes round; within a group
 the line with the longest remaining work goes first (or, where order matters, the lowest item).
 
 A ticket that fits is granted at once, even if a larger one has waited longer: no permit is ever
@@ -22,7 +22,7 @@ from itertools import count
 
 from fanwise.core.rate import LONGEST_WAIT_S, Expectation
 from fanwise.core.resource import Resource
-from fanwise.core.waiting import Group, Line, Ticket, Wanted
+from fanwise.core.tickets import Group, ResolvedNeeds, Ticket, TicketLine
 from fanwise.errors import ImpossibleNeeds, NestedCap, UsageError
 
 
@@ -44,7 +44,7 @@ class Ledger:
         self._timed: dict[Resource, None] = {}
         self._awaited: dict[Resource, None] = {}
         """Exclusive caps that somebody waits for."""
-        self._expected: dict[Wanted, Expectation] = {}
+        self._expected: dict[ResolvedNeeds, Expectation] = {}
 
     def extended(self, resources: Iterable[Resource]) -> Ledger:
         """These permits under their names, and more beside them; those who wait are the same.
@@ -186,7 +186,7 @@ class Ledger:
 
     # -- needs ----------------------------------------------------------------------------------
 
-    def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> Wanted:
+    def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> ResolvedNeeds:
         """Names as resources, the fan-out's own cap first. `ImpossibleNeeds` if never enough."""
         found = [(self.resources[name], units) for name, units in sorted(needs.items())]
         for resource, units in found:
@@ -311,7 +311,7 @@ class Ledger:
         group.waiting -= 1
 
     def _best(self, group: Group, resource: Resource, now: float) -> Ticket | None:
-        fitting: list[tuple[Line, Ticket]] = []
+        fitting: list[tuple[TicketLine, Ticket]] = []
         for line in group.lines.values():
             if not line.tickets or not line.wants(resource):
                 continue

@@ -9,7 +9,7 @@ from fanwise.core.rate import Adaptation, Bucket, Pace
 from fanwise.core.turns import Turns
 
 if TYPE_CHECKING:
-    from fanwise.core.waiting import Group
+    from fanwise.core.tickets import Group
 
 
 class Resource:

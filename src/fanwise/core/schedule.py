@@ -22,7 +22,7 @@ from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Outcome
 from fanwise.core.resource import Resource
 from fanwise.core.stats import TOTAL, Stats, lower_bound
-from fanwise.core.waiting import Group, Ticket, Wanted
+from fanwise.core.tickets import Group, ResolvedNeeds, Ticket
 
 LOOK_AHEAD = 10_000
 """Most items that are pulled and wait, to find one that can run."""
@@ -56,9 +56,9 @@ class Schedule(Generic[E]):
         self.exhausted = False
         self._named_caps = bool(ledger.resources)
         self._total = Resource(TOTAL, cap)
-        self.only_total: Wanted = ((self._total, 1),)
+        self.only_total: ResolvedNeeds = ((self._total, 1),)
         """The needs of an item that needs no named cap."""
-        self._resolved: dict[str, Wanted] = {}
+        self._resolved: dict[str, ResolvedNeeds] = {}
         self.group = Group("longest" if halt.kind == "never" else "order")
         """Of all its items."""
         self._began = now
@@ -185,7 +185,7 @@ class Schedule(Generic[E]):
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _resolve(self, needs: Mapping[str, int]) -> Wanted:
+    def _resolve(self, needs: Mapping[str, int]) -> ResolvedNeeds:
         """Most items need one permit of one cap, and the same few: those are remembered."""
         if len(needs) > 1:
             return self.ledger.resolve(needs, self._total)

@@ -38,7 +38,7 @@ def lower_bound(work_s: Mapping[str, float], caps: Mapping[str, float]) -> float
     return max((work_s[name] / caps[name] for name in work_s if caps.get(name)), default=0.0)
 
 
-class StatsOfSeveral:
+class CombinedStats:
     """Fan-outs that ran one after the other or side by side, as one.
 
     The lower bound is that of the slowest of them: a time that no scheduler can beat, whichever

@@ -15,7 +15,7 @@ from fanwise.core.outcome import Attempt
 from fanwise.core.retry import Retry
 from fanwise.errors import BadPredicate, RateLimited
 from fanwise.kernel import events
-from fanwise.kernel.entry import Entry
+from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.scope import FanOutScope, current
 from fanwise.kernel.work import Attempter
 
@@ -26,7 +26,7 @@ I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 
 
-class Attempts(Generic[I, T]):
+class AttemptLoop(Generic[I, T]):
     """Makes the attempts at all items of a fan-out, each item in a task of its own."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Attempts(Generic[I, T]):
         self._judged = bool(scope.subscribers) or scope.ledger.adapts
         """Whether anyone asks how a good attempt went."""
 
-    async def make(self, entry: Entry[I, T]) -> None:
+    async def make(self, entry: OpenItem[I, T]) -> None:
         """Try until it works or no more is wanted, and tell the engine what came of it."""
         try:
             entry.begun = True
@@ -81,7 +81,7 @@ class Attempts(Generic[I, T]):
             # A fault in this file must end the fan-out with an error, never with a hang.
             self._engine.lose(entry.index, fault)
 
-    def _judge(self, entry: Entry[I, T], attempt: Attempt) -> float | None:
+    def _judge(self, entry: OpenItem[I, T], attempt: Attempt) -> float | None:
         """Tell adaptive caps how it went; the seconds until another attempt, or None."""
         error = attempt.error
         ledger = self._scope.ledger
@@ -102,7 +102,7 @@ class Attempts(Generic[I, T]):
             )  # fmt: skip
         return delay
 
-    def _wants_another(self, entry: Entry[I, T], error: BaseException) -> bool:
+    def _wants_another(self, entry: OpenItem[I, T], error: BaseException) -> bool:
         try:
             return self._retry.wants(error, len(entry.attempts))
         except BadPredicate as problem:
@@ -110,7 +110,7 @@ class Attempts(Generic[I, T]):
             return False
 
     async def _back_off(
-        self, entry: Entry[I, T], ran_s: float, delay: float
+        self, entry: OpenItem[I, T], ran_s: float, delay: float
     ) -> tuple[float, float]:
         """Without permits: wait, then ask for them again. Returns seconds backed off, queued."""
         began = self._time()
@@ -125,7 +125,7 @@ class Attempts(Generic[I, T]):
         return asked - began, self._time() - asked
 
 
-async def _see_off(entry: Entry[I, T]) -> None:
+async def _see_off(entry: OpenItem[I, T]) -> None:
     """The item has ended, and fan-outs that it began from threads of its own have not."""
     while entry.guests:
         for guest in entry.guests:

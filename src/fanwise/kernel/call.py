@@ -17,11 +17,11 @@ from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Attempt, Usage
 from fanwise.core.retry import Retry, RetryLike, as_retry
-from fanwise.core.waiting import Ticket, Wanted
+from fanwise.core.tickets import ResolvedNeeds, Ticket
 from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
-from fanwise.kernel.dispatch import Grantee, dispatcher_of
-from fanwise.kernel.entry import Entry
+from fanwise.kernel.dispatch import PermitWaiter, dispatcher_of
+from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.recorder import new_promise
 from fanwise.kernel.scope import current
 from fanwise.kernel.threads import Threads
@@ -105,12 +105,12 @@ class _Wait:
         self.future = asyncio.get_running_loop().create_future()
 
 
-class _Permits(Grantee):
+class _Permits(PermitWaiter):
     """The permits of one attempt."""
 
     __slots__ = ("wait",)
 
-    def __init__(self, ledger: Ledger, needs: Wanted, tokens: float) -> None:
+    def __init__(self, ledger: Ledger, needs: ResolvedNeeds, tokens: float) -> None:
         super().__init__(ledger.calls, needs, ledger.next_order(), tokens)
         self.wait: _Wait | None = None
 
@@ -132,7 +132,7 @@ class _Leaf:
 
     def __init__(
         self,
-        item: Entry[Any, Any] | None,
+        item: OpenItem[Any, Any] | None,
         needs: Needs,
         estimate: Usage | None,
         usage: UsageOf | None,

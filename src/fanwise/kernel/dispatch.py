@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 
 from fanwise.core.ledger import Ledger
-from fanwise.core.waiting import Ticket
+from fanwise.core.tickets import Ticket
 from fanwise.errors import UsageError
-from fanwise.kernel.virtual import clock_of
+from fanwise.kernel.virtual_time import clock_of
 
 
-class Grantee(Ticket):
+class PermitWaiter(Ticket):
     """Whoever waits for permits: an item or a call."""
 
     __slots__ = ()
@@ -36,7 +36,7 @@ class Dispatcher:
     def pump(self) -> None:
         """Start everyone who can go now."""
         for ticket in self.ledger.grants(self._time()):
-            assert isinstance(ticket, Grantee)
+            assert isinstance(ticket, PermitWaiter)
             ticket.granted()
         if self._timer is not None or self.ledger.timed:
             self._set_timer()

@@ -33,12 +33,12 @@ from fanwise.errors import (
     StepFailed,
 )
 from fanwise.kernel import events
-from fanwise.kernel.attempts import Attempts
-from fanwise.kernel.cancelling import Cancelling
+from fanwise.kernel.attempts import AttemptLoop
+from fanwise.kernel.cancellation import Cancellation
 from fanwise.kernel.dispatch import Dispatcher
-from fanwise.kernel.entry import Entry
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.intake import Intake
+from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.patient_future import PatientFuture
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutScope
@@ -59,7 +59,7 @@ class Engine(Generic[I, T]):
         self,
         *,
         scope: FanOutScope,
-        schedule: Schedule[Entry[I, T]],
+        schedule: Schedule[OpenItem[I, T]],
         dispatcher: Dispatcher,
         attempt: Attempter,
         source: Iterator[I] | AsyncIterator[I] | Feed[I],
@@ -84,13 +84,13 @@ class Engine(Generic[I, T]):
         self.ordered = False
         """Whether it was told from outside to halt."""
         self._loop = scope.loop
-        self._attempts = Attempts(self, scope, attempt, retry)
+        self._attempts = AttemptLoop(self, scope, attempt, retry)
         self._deliver = deliver
         self._reuse = reuse
         self._events = scope.subscribers
         self._spared = schedule.halt.spared
         self._context = contextvars.copy_context()
-        self._cancelling = Cancelling(scope.loop, schedule.open, self._never_ran)
+        self._cancelling = Cancellation(scope.loop, schedule.open, self._never_ran)
         self._over = _End(self)
 
     # -- the whole ------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class Engine(Generic[I, T]):
         self._end([entry for entry in self.schedule.open.values() if entry.idle])
         self.check_over()
 
-    def parked(self, entry: Entry[I, T]) -> None:
+    def parked(self, entry: OpenItem[I, T]) -> None:
         """A call of the item waits. After an order to halt nobody lets it go: it is a start."""
         if self.ordered and entry.idle:
             self._end([entry])
@@ -166,7 +166,7 @@ class Engine(Generic[I, T]):
     def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> bool:
         """A new item: its outcome may be on disk (True); else it starts, or waits for permits."""
         now = self.scope.time()
-        entry = Entry(self, index, item, key, now)
+        entry = OpenItem(self, index, item, key, now)
         if self.recorder is not None and self.recorder.past is not None:
             outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
             if outcome is not None:
@@ -196,14 +196,14 @@ class Engine(Generic[I, T]):
 
     # -- one item -------------------------------------------------------------------------------
 
-    def start(self, entry: Entry[I, T]) -> None:
+    def start(self, entry: OpenItem[I, T]) -> None:
         """Its permits are taken: put the start on disk, then begin."""
         if self.recorder is not None:
             self.recorder.started(entry)
         else:
             self._begin(entry)
 
-    def start_recorded(self, entry: Entry[I, T], error: BaseException | None) -> None:
+    def start_recorded(self, entry: OpenItem[I, T], error: BaseException | None) -> None:
         """The start is on disk: begin."""
         crash_point("item.started")
         if error is not None:
@@ -213,7 +213,7 @@ class Engine(Generic[I, T]):
         else:
             self._begin(entry)
 
-    def _begin(self, entry: Entry[I, T]) -> None:
+    def _begin(self, entry: OpenItem[I, T]) -> None:
         if self._events:
             needs = tuple(entry.caps)
             self.emit(events.ItemStarted, index=entry.index, key=entry.key, needs=needs)
@@ -222,7 +222,7 @@ class Engine(Generic[I, T]):
         entry.task = new_task(self._attempts.make(entry), self._loop, self._context.copy())
 
     def worked_at_once(
-        self, entry: Entry[I, T], value: T | None, queued_s: float, ran_s: float
+        self, entry: OpenItem[I, T], value: T | None, queued_s: float, ran_s: float
     ) -> None:
         """The first attempt is done: what happens to most items, in as few steps as possible."""
         crash_point("item.worked")
@@ -234,7 +234,7 @@ class Engine(Generic[I, T]):
         self._ended(entry, outcome, ran_s)
 
     def concluded(
-        self, entry: Entry[I, T], value: T | None, error: BaseException | None, ran_s: float
+        self, entry: OpenItem[I, T], value: T | None, error: BaseException | None, ran_s: float
     ) -> None:
         """What the attempts came to, as a status: only what we cancelled is cancelled."""
         crash_point("item.worked")
@@ -257,13 +257,13 @@ class Engine(Generic[I, T]):
         if isinstance(error, KeyboardInterrupt | SystemExit):
             self.abort(error)
 
-    def _never_ran(self, entry: Entry[I, T]) -> None:
+    def _never_ran(self, entry: OpenItem[I, T]) -> None:
         """It was cancelled before its work began."""
         self._worked(entry, "cancelled", None, None, 0.0)
 
     def _worked(
         self,
-        entry: Entry[I, T],
+        entry: OpenItem[I, T],
         status: Status,
         value: T | None,
         error: BaseException | None,
@@ -277,7 +277,7 @@ class Engine(Generic[I, T]):
         )  # fmt: skip
         self._ended(entry, outcome, ran_s)
 
-    def _ended(self, entry: Entry[I, T], outcome: Outcome[T], ran_s: float) -> None:
+    def _ended(self, entry: OpenItem[I, T], outcome: Outcome[T], ran_s: float) -> None:
         """The work is over: permits go back, the outcome goes to disk, then it is told."""
         entry.task = None  # its context leads back to the entry
         if self.recorder is None:
@@ -293,7 +293,7 @@ class Engine(Generic[I, T]):
         self.go_on()
 
     def end_recorded(
-        self, entry: Entry[I, T], outcome: Outcome[T], error: BaseException | None
+        self, entry: OpenItem[I, T], outcome: Outcome[T], error: BaseException | None
     ) -> None:
         """The outcome is on disk: tell it."""
         crash_point("item.recorded")
@@ -314,7 +314,7 @@ class Engine(Generic[I, T]):
         if not self.schedule.exhausted:
             self.intake.pump()
 
-    def _told(self, outcome: Outcome[T], entry: Entry[I, T] | None = None) -> None:
+    def _told(self, outcome: Outcome[T], entry: OpenItem[I, T] | None = None) -> None:
         """The outcome is final: keep it, and see what it halts."""
         if entry is not None:
             # An error leads back to the entry, by its traceback.
@@ -340,14 +340,14 @@ class Engine(Generic[I, T]):
         self.schedule.forget(index)
         self.abort(error)
 
-    def record_call(self, entry: Entry[I, T], attempt: Attempt) -> None:
+    def record_call(self, entry: OpenItem[I, T], attempt: Attempt) -> None:
         """An attempt of a call inside the item."""
         if self.recorder is not None:
             self.recorder.attempted(entry.key, attempt)
 
     # -- the end --------------------------------------------------------------------------------
 
-    def _apply(self, decision: Decision[Entry[I, T]]) -> None:
+    def _apply(self, decision: Decision[OpenItem[I, T]]) -> None:
         for entry in decision.skip:
             self._deliver(
                 Outcome(
@@ -361,7 +361,7 @@ class Engine(Generic[I, T]):
         if self.schedule.halted:
             self.intake.stop()
 
-    def _end(self, entries: Iterable[Entry[I, T]]) -> None:
+    def _end(self, entries: Iterable[OpenItem[I, T]]) -> None:
         cancelled = self._cancelling.end(entries)
         if cancelled and self._events:
             self.emit(events.Cancelled, indices=cancelled)

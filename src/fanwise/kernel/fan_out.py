@@ -14,7 +14,7 @@ from fanwise.core.retry import Retry, RetryLike
 from fanwise.core.stats import Stats
 from fanwise.errors import ItemsError
 from fanwise.kernel.run import RunLike, run_of
-from fanwise.kernel.setup import FanOut, Items, Options, Work
+from fanwise.kernel.setup import FanOut, FanOutOptions, Items, Work
 from fanwise.kernel.sync import sync_twin
 from fanwise.processes import Command, CommandResult
 
@@ -24,15 +24,15 @@ T = TypeVar("T")
 
 @overload
 async def fan_out(
-    work: Command, items: Items[I], **options: Unpack[Options[I]]
+    work: Command, items: Items[I], **options: Unpack[FanOutOptions[I]]
 ) -> Outcomes[CommandResult]: ...
 @overload
 async def fan_out(
-    work: Callable[[I], Awaitable[T]], items: Items[I], **options: Unpack[Options[I]]
+    work: Callable[[I], Awaitable[T]], items: Items[I], **options: Unpack[FanOutOptions[I]]
 ) -> Outcomes[T]: ...
 @overload
 async def fan_out(
-    work: Callable[[I], T], items: Items[I], **options: Unpack[Options[I]]
+    work: Callable[[I], T], items: Items[I], **options: Unpack[FanOutOptions[I]]
 ) -> Outcomes[T]: ...
 async def fan_out(
     work: Work[I, Any],

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from fanwise.kernel.virtual import VirtualLoop, outside
+from fanwise.kernel.virtual_time import VirtualLoop, outside
 
 T = TypeVar("T")
 

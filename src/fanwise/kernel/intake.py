@@ -26,7 +26,7 @@ from fanwise.core.caps import Needs, parse_needs
 from fanwise.core.schedule import Schedule
 from fanwise.errors import BadPredicate, DuplicateKey
 from fanwise.kernel.feed import Feed
-from fanwise.kernel.scope import Held
+from fanwise.kernel.scope import HeldCaps
 from fanwise.kernel.tasks import new_task
 
 I = TypeVar("I")  # noqa: E741
@@ -38,7 +38,7 @@ IN_ONE_TURN = 500
 have a million of them, and Ctrl-C, time-outs and the caller's other tasks cannot wait for that."""
 
 
-class Taker(Protocol[I_contra]):
+class ItemConsumer(Protocol[I_contra]):
     """Whoever takes the items: the engine."""
 
     def admit(
@@ -59,12 +59,12 @@ class Intake(Generic[I]):
         self,
         source: Iterator[I] | AsyncIterator[I] | Feed[I],
         schedule: Schedule[Any],
-        taker: Taker[I],
+        consumer: ItemConsumer[I],
         *,
         ahead: bool,
         needs: Callable[[I], Needs] | None,
         key: Callable[[I], str] | None,
-        held: Held,
+        held: HeldCaps,
     ) -> None:
         self.pulled = 0
         self.error: BaseException | None = None
@@ -81,7 +81,7 @@ class Intake(Generic[I]):
         self._soon = False
         """The event loop has its turn, and then it goes on."""
         self._schedule = schedule
-        self._taker = taker
+        self._consumer = consumer
         self._ahead = ahead
         self._needs = needs
         self._key = key
@@ -157,7 +157,7 @@ class Intake(Generic[I]):
             self._puller.cancel()
 
     def closed(self) -> bool:
-        """Whether the source is let go of. If that takes time, the taker is told when it is."""
+        """Whether the source is let go of. If that takes time, the consumer is told when it is."""
         if self._puller is None and not self._closed:
             self._close()
         return self._closed and self._puller is None
@@ -165,7 +165,7 @@ class Intake(Generic[I]):
     def _close(self) -> None:
         source = self._source
         if getattr(source, "gi_running", False):  # the halt was ordered by the generator itself
-            asyncio.get_running_loop().call_soon(self._taker.check_over)
+            asyncio.get_running_loop().call_soon(self._consumer.check_over)
             return
         self._closed = True
         if self._schedule.exhausted:
@@ -189,7 +189,7 @@ class Intake(Generic[I]):
     def _not_closed(self, error: BaseException) -> None:
         self.close_error = error
         if not isinstance(error, Exception | asyncio.CancelledError):
-            self._taker.abort(error)
+            self._consumer.abort(error)
 
     def _pump_async(self) -> None:
         if self._puller is None and not self.held_back and self._schedule.wants_items():
@@ -228,17 +228,17 @@ class Intake(Generic[I]):
     def _pulled_enough(self, task: asyncio.Task[None]) -> None:
         self._puller = None
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._taker.abort(error)
+            self._consumer.abort(error)
         elif not self._schedule.halted:
             self.pump()
-        self._taker.check_over()
+        self._consumer.check_over()
 
     def _no_more(self, error: BaseException | None) -> None:
         self._schedule.exhausted = True
         if error is not None and not isinstance(error, Exception):
-            self._taker.abort(error)
+            self._consumer.abort(error)
         self.error = error
-        self._taker.check_over()
+        self._consumer.check_over()
 
     def _admit(self, item: I) -> bool:
         index = self.pulled
@@ -246,10 +246,10 @@ class Intake(Generic[I]):
             key = None if self._key is None else self._key_of(self._key, item, index)
             needs = None if self._needs is None else self._needs_of(self._needs, item, index)
             self.pulled += 1
-            return self._taker.admit(item, index, key, needs)
+            return self._consumer.admit(item, index, key, needs)
         except BaseException as error:
             # Whatever it is (a codec's, say): nothing may leave while items are in flight.
-            self._taker.abort(error)
+            self._consumer.abort(error)
             return False
 
     def _key_of(self, key_of: Callable[[I], str], item: I, index: int) -> str:

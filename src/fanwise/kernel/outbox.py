@@ -32,7 +32,7 @@ class Outbox:
         self.loop = loop
         self._journal = journal
         self._inbox = Inbox(loop, _answer)
-        self._gathered: _Gathered | None = None
+        self._gathered: _PendingBatch | None = None
 
     def add_start(self, row: port.StartRow, waiter: Waiter) -> None:
         """An item starts as soon as this is on disk."""
@@ -53,7 +53,7 @@ class Outbox:
 
     async def on_disk(self) -> None:
         """Wait until everything submitted so far is on disk, here or to the journal directly."""
-        written = _Written(self.loop)
+        written = _WriteFuture(self.loop)
         gathered = self._gathered or self._gather()
         gathered.waiters.append(written)
         await written.future
@@ -69,16 +69,16 @@ class Outbox:
         self._inbox.expect()
         self._journal.submit(gathered.batch, gathered)
 
-    def _gather(self) -> _Gathered:
+    def _gather(self) -> _PendingBatch:
         self.loop.call_soon(self.flush)
-        self._gathered = _Gathered(self._inbox)
+        self._gathered = _PendingBatch(self._inbox)
         return self._gathered
 
 
-class _Gathered:
+class _PendingBatch:
     """The writes of one turn, and who waits for them. The journal calls it, from its thread."""
 
-    def __init__(self, inbox: Inbox[_Gathered]) -> None:
+    def __init__(self, inbox: Inbox[_PendingBatch]) -> None:
         self.batch = port.Batch()
         self.waiters: list[Waiter] = []
         self.error: BaseException | None = None
@@ -89,7 +89,7 @@ class _Gathered:
         self._inbox.put(self)
 
 
-class _Written:
+class _WriteFuture:
     """A wait for everything submitted before it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -104,6 +104,6 @@ class _Written:
             self.future.set_exception(error)
 
 
-def _answer(gathered: _Gathered) -> None:
+def _answer(gathered: _PendingBatch) -> None:
     for waiter in gathered.waiters:
         waiter.on_disk(gathered.error)

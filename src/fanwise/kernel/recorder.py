@@ -20,7 +20,7 @@ from fanwise.kernel.recorded_halts import WITHDRAWN, HaltNote
 from fanwise.kernel.recorded_outcomes import RecordedOutcomes
 
 if TYPE_CHECKING:
-    from fanwise.kernel.entry import Entry
+    from fanwise.kernel.open_item import OpenItem
 
 
 def new_promise() -> str:
@@ -79,7 +79,7 @@ class Recorder:
         self.halts = halts
         """The keys of recorded outcomes at which a predicate halted."""
 
-    def started(self, entry: Entry[Any, Any]) -> None:
+    def started(self, entry: OpenItem[Any, Any]) -> None:
         """On disk before it happens."""
         crash_point("item.before_start")
         row = (self._fan_out, entry.key, entry.index, self._epoch + monotonic())
@@ -91,7 +91,7 @@ class Recorder:
             self.halts.discard(key)
             self._outbox.add(self._event(WITHDRAWN, HaltNote(path, key=key)))
 
-    def ended(self, entry: Entry[Any, Any], outcome: Outcome[Any]) -> Outcome[Any]:
+    def ended(self, entry: OpenItem[Any, Any], outcome: Outcome[Any]) -> Outcome[Any]:
         """On disk before anyone is told; the outcome as it can be stored."""
         key = entry.key
         value: str | None = None

@@ -22,7 +22,7 @@ from fanwise.core.caps import Caps, CapsLike, as_caps
 from fanwise.core.counts import COUNTED, Counts
 from fanwise.core.outcome import Outcome
 from fanwise.core.run_id import check_run_id
-from fanwise.core.stats import Stats, StatsOfSeveral
+from fanwise.core.stats import CombinedStats, Stats
 from fanwise.crashpoint import crash_point
 from fanwise.errors import UsageError
 from fanwise.journal import port
@@ -32,7 +32,7 @@ from fanwise.kernel.durable_run import DurableRun, JournalLike, RunRequest, open
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.recorded_halts import HALT, HaltNote
 from fanwise.kernel.recorder import Recorder
-from fanwise.kernel.scope import Places
+from fanwise.kernel.scope import FanOutPaths
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
@@ -121,7 +121,7 @@ class Run:
         """Whether items that had failed run again."""
         self.halting: Literal["halted", "cancelled"] | None = None
         """Nothing more starts (halted), and what was in flight was ended (cancelled)."""
-        self.places = Places()
+        self.fan_out_paths = FanOutPaths()
         self._request = request
         self._given_journal = journal
         self._durable: DurableRun | None = None
@@ -130,7 +130,7 @@ class Run:
         self._cut_short: str | None = None
         """Why this run, or a fan-out of it, did less than it was asked."""
         self._engines: set[Engine[Any, Any]] = set()
-        self._stats = StatsOfSeveral()
+        self._stats = CombinedStats()
         self._unwatch: Callable[[], None] | None = None
         self._epoch = time.time() - time.monotonic()
         """The time of day at which the monotonic clock was 0."""

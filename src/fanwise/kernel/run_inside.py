@@ -12,7 +12,7 @@ from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel.durable_run import RunRequest
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.run import MEMORY, Run, new_run_id
-from fanwise.kernel.scope import Places, current
+from fanwise.kernel.scope import FanOutPaths, current
 
 
 class RunInside(Run):
@@ -26,7 +26,7 @@ class RunInside(Run):
         super().__init__(RunRequest(id=new_run_id()), journal=MEMORY, codec=codec)
         self._around = around
         if scope is not None:
-            self.places = _Below(f"{scope.path}/{self.id}")
+            self.fan_out_paths = _Below(f"{scope.path}/{self.id}")
         if around is not None:
             self.subscribers = around.subscribers
 
@@ -45,8 +45,8 @@ class RunInside(Run):
         """Nothing was spent there before: the place is new."""
 
 
-class _Below(Places):
-    """Places in an item."""
+class _Below(FanOutPaths):
+    """FanOutPaths in an item."""
 
     __slots__ = ("_top",)
 

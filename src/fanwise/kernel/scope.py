@@ -15,19 +15,19 @@ from fanwise.core.caps import Caps
 from fanwise.core.ledger import Ledger
 from fanwise.core.paths import path_part
 from fanwise.core.resource import Resource
-from fanwise.core.waiting import Ticket
+from fanwise.core.tickets import Ticket
 from fanwise.errors import DuplicateName
 from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.events import CapMoved, Subscribers
-from fanwise.kernel.virtual import clock_of
+from fanwise.kernel.virtual_time import clock_of
 
 if TYPE_CHECKING:
-    from fanwise.kernel.entry import Entry
+    from fanwise.kernel.open_item import OpenItem
     from fanwise.kernel.run import Run
     from fanwise.kernel.threads import Threads
 
-Held = frozenset[Resource]
-NOTHING_HELD: Held = frozenset()
+HeldCaps = frozenset[Resource]
+NOTHING_HELD: HeldCaps = frozenset()
 
 
 class FanOutScope:
@@ -56,7 +56,7 @@ class FanOutScope:
         run: Run | None,
         subscribers: Subscribers,
         path: str,
-        held: Held,
+        held: HeldCaps,
         threads: Threads,
         again: bool,
     ) -> None:
@@ -93,7 +93,7 @@ class FanOutScope:
                 self.subscribers.emit(CapMoved(at=self.loop.time(), name=name, **data))
 
 
-class Places:
+class FanOutPaths:
     """The names of the fan-outs inside one item, or of those at the top of a run."""
 
     __slots__ = ("_names", "_unnamed")
@@ -115,7 +115,7 @@ class Places:
         return path
 
 
-current: contextvars.ContextVar[Entry[Any, Any] | None] = contextvars.ContextVar(
+current: contextvars.ContextVar[OpenItem[Any, Any] | None] = contextvars.ContextVar(
     "fanwise_item", default=None
 )
 """The item that the code that runs now works on."""
@@ -158,7 +158,7 @@ def current_run() -> Run | None:
     return None if scope is None else scope.fan_out.run
 
 
-def item_of(run: Run) -> Entry[Any, Any] | None:
+def item_of(run: Run) -> OpenItem[Any, Any] | None:
     """The item around the code that runs now, if it is one of this run and not of another."""
     scope = current.get()
     return scope if scope is not None and scope.fan_out.run is run else None

@@ -29,8 +29,8 @@ from fanwise.errors import UsageError
 from fanwise.kernel import events
 from fanwise.kernel.dispatch import dispatcher_of
 from fanwise.kernel.engine import Engine
-from fanwise.kernel.entry import Entry
 from fanwise.kernel.feed import Feed
+from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.run import Run, RunLike
 from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, current, ledger_here
@@ -47,7 +47,7 @@ Work = Callable[[I], Awaitable[T]] | Callable[[I], T] | Command
 Items = Iterable[I] | AsyncIterable[I] | Feed[I]
 
 
-class OptionsInRun(TypedDict, Generic[I], total=False):
+class FanOutOptionsInRun(TypedDict, Generic[I], total=False):
     """Those of `fan_out` that do not say which run it belongs to."""
 
     cap: int
@@ -63,7 +63,7 @@ class OptionsInRun(TypedDict, Generic[I], total=False):
     record: bool
 
 
-class Options(OptionsInRun[I], total=False):
+class FanOutOptions(FanOutOptionsInRun[I], total=False):
     """The keyword arguments of `fan_out`, where they are explained."""
 
     run: RunLike | None
@@ -152,10 +152,10 @@ class FanOut(Generic[I, T]):
         again = self.scope.again and not reuse
         return self.run.recorder(self.path, self.cap, halt.kind, codec, again=again)
 
-    def _path(self, name: str | None, around: Entry[Any, Any] | None) -> str:
+    def _path(self, name: str | None, around: OpenItem[Any, Any] | None) -> str:
         if around is not None and not self.top:
-            return around.places.path(name, around.path)
-        return self.run.places.path(name, None) if self.run is not None else name or "#0"
+            return around.fan_out_paths.path(name, around.path)
+        return self.run.fan_out_paths.path(name, None) if self.run is not None else name or "#0"
 
     def begin(self) -> None:
         """Register with the run, and begin unless that is already halting."""
@@ -236,7 +236,7 @@ def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I] | Feed[I]:
         raise UsageError(f"items is a {kind}", "Give an iterable or async iterable") from error
 
 
-def _budgets(run: Run | None, around: Entry[Any, Any] | None, own: Budget | None) -> Budgets:
+def _budgets(run: Run | None, around: OpenItem[Any, Any] | None, own: Budget | None) -> Budgets:
     """Its own, beside those around it and the run's: its own is no way past them."""
     found = NO_BUDGETS if around is None else around.fan_out.budgets
     return found.within(None if run is None else run.budget, own)

@@ -14,7 +14,7 @@ from fanwise.core.stats import Stats
 from fanwise.errors import ItemsError, UsageError
 from fanwise.kernel.engine import Engine
 from fanwise.kernel.run import Run, RunLike, run_of
-from fanwise.kernel.setup import FanOut, Items, Options, OptionsInRun
+from fanwise.kernel.setup import FanOut, FanOutOptions, FanOutOptionsInRun, Items
 from fanwise.processes import Command, CommandResult
 
 I = TypeVar("I")  # noqa: E741
@@ -180,7 +180,7 @@ class Stream(Generic[T]):
 
 @overload
 def fan_out_stream(
-    work: Command, items: Items[I], *, ordered: bool = ..., **options: Unpack[Options[I]]
+    work: Command, items: Items[I], *, ordered: bool = ..., **options: Unpack[FanOutOptions[I]]
 ) -> Stream[CommandResult]: ...
 @overload
 def fan_out_stream(
@@ -188,11 +188,15 @@ def fan_out_stream(
     items: Items[I],
     *,
     ordered: bool = ...,
-    **options: Unpack[Options[I]],
+    **options: Unpack[FanOutOptions[I]],
 ) -> Stream[T]: ...
 @overload
 def fan_out_stream(
-    work: Callable[[I], T], items: Items[I], *, ordered: bool = ..., **options: Unpack[Options[I]]
+    work: Callable[[I], T],
+    items: Items[I],
+    *,
+    ordered: bool = ...,
+    **options: Unpack[FanOutOptions[I]],
 ) -> Stream[T]: ...
 def fan_out_stream(
     work: Any,
@@ -200,7 +204,7 @@ def fan_out_stream(
     *,
     ordered: bool = False,
     run: RunLike | None = None,
-    **options: Unpack[OptionsInRun[I]],
+    **options: Unpack[FanOutOptionsInRun[I]],
 ) -> Stream[Any]:
     """Like `fan_out`, giving each outcome as it finishes, or (`ordered`) as its turn comes.
 

@@ -1,4 +1,4 @@
-"""Entry points for code without an event loop: each has a `_sync` twin, made here."""
+"""Entry points for code without an event loop: each async one has a `_sync` twin, made here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
 from fanwise.errors import UsageError
-from fanwise.kernel.entry import Entry
+from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.scope import current
 from fanwise.kernel.threads import ThreadCall, current_call
 
@@ -54,7 +54,7 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
 
 
 async def _in_scope(
-    main: Coroutine[Any, Any, T], around: Entry[Any, Any], call: ThreadCall | None
+    main: Coroutine[Any, Any, T], around: OpenItem[Any, Any], call: ThreadCall | None
 ) -> T:
     """On the loop of the item around: under its caps, and ended with it."""
     current.set(around)

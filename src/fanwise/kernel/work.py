@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from fanwise.errors import AttemptTimeout, UsageError
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel.threads import EndedAnyway, Threads
-from fanwise.kernel.virtual import outside
+from fanwise.kernel.virtual_time import outside
 from fanwise.processes import Command, CommandResult, require_success, run_command
 
 INSIST_AFTER_S = 30.0

@@ -4,7 +4,7 @@ They are used by fanwise's own tests, and each fake passes the contract tests of
 """
 
 from fanwise.crashpoint import POINTS as CRASH_POINTS
-from fanwise.kernel.virtual import VirtualDeadlock, run_virtual
+from fanwise.kernel.virtual_time import VirtualDeadlock, run_virtual
 from fanwise.testing.folder_workspaces import FolderWorkspace, FolderWorkspaces
 from fanwise.testing.gate import Gate
 from fanwise.testing.memory_journal import MemoryJournal

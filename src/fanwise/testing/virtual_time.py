@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
-from fanwise.kernel.virtual import run_virtual
+from fanwise.kernel.virtual_time import run_virtual
 
 P = ParamSpec("P")
 T = TypeVar("T")

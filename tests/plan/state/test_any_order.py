@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from fanwise import Caps
-from fanwise.kernel.virtual import run_virtual
+from fanwise.kernel.virtual_time import run_virtual
 from fanwise.plan.merge.step import Signature, merge_step
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.leaf_result import LeafResult

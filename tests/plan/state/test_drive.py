@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise import Caps
-from fanwise.kernel.virtual import run_virtual
+from fanwise.kernel.virtual_time import run_virtual
 from fanwise.plan.model.leaf_result import LeafResult
 from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.run.drive import drive

@@ -18,8 +18,8 @@ from fanwise.core.outcome import Outcome
 from fanwise.errors import DuplicateKey, ItemsError, UsageError
 from fanwise.journal.port import Journal
 from fanwise.journal.take_first import take
-from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
+from fanwise.kernel.run_files import files_of
 from fanwise.kernel.scope import item_of
 from fanwise.kernel.stream import Stream, fan_out_stream
 from fanwise.lines.output.fd_writer import FdWriter

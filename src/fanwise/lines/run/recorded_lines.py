@@ -20,7 +20,7 @@ from fanwise.errors import UsageError
 from fanwise.journal.port import Batch, InputRecord, Journal, Write
 from fanwise.journal.take_first import take
 from fanwise.kernel.inbox import Inbox
-from fanwise.kernel.lines import LineReader
+from fanwise.kernel.line_reader import LineReader
 from fanwise.kernel.run import Run
 from fanwise.lines.spec.map_spec import Line
 from fanwise.lines.state.inputs import COMPLETE, known_inputs

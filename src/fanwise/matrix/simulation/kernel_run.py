@@ -17,7 +17,7 @@ import msgspec
 from fanwise.core.retry import Retry
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import MEMORY, open_run
-from fanwise.kernel.virtual import run_virtual
+from fanwise.kernel.virtual_time import run_virtual
 from fanwise.matrix.answers.steps import Answer, Subject
 from fanwise.matrix.estimate.demand import Ask, CellDemand, DemandedItem
 from fanwise.matrix.run.cell_choice import CellChoice

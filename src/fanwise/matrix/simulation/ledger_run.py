@@ -21,7 +21,7 @@ from fanwise.core.ledger import Ledger
 from fanwise.core.outcome import Usage
 from fanwise.core.ready_queue import QueueLimit
 from fanwise.core.retry import Retry
-from fanwise.core.waiting import Ticket, Wanted
+from fanwise.core.tickets import ResolvedNeeds, Ticket
 from fanwise.errors import FanwiseError, one_line
 from fanwise.matrix.cells.cell import Cell
 from fanwise.matrix.estimate.demand import Ask, CellDemand, DemandedItem
@@ -51,7 +51,7 @@ class _Simulation:
         self.failures: list[str] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._number = count()
-        self._needs: dict[str, Wanted] = {}
+        self._needs: dict[str, ResolvedNeeds] = {}
         self._limits = QueueLimits(plan.compiled, self.ledger)
         self._queues: dict[QueueLimit, _Queue] = {}
         self._wake_at: float | None = None
@@ -86,7 +86,7 @@ class _Simulation:
             self._queues[limit] = _Queue(limit.most)
         return self._queues[limit]
 
-    def needs(self, model: Unconnected) -> Wanted:
+    def needs(self, model: Unconnected) -> ResolvedNeeds:
         found = self._needs.get(model.name)
         if found is None:
             key = [] if model.key is None else [f"key:{model.key}"]
@@ -321,6 +321,6 @@ class _Chain:
 class _ChainTicket(Ticket):
     """The permits of a chain's next attempt."""
 
-    def __init__(self, chain: _Chain, ledger: Ledger, needs: Wanted, tokens: float) -> None:
+    def __init__(self, chain: _Chain, ledger: Ledger, needs: ResolvedNeeds, tokens: float) -> None:
         super().__init__(ledger.calls, needs, ledger.next_order(), tokens)
         self.chain = chain

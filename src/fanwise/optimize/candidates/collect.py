@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from fanwise.errors import NoCandidates, UsageError
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.target import Target, definitions
 from fanwise.workspaces.git import Git

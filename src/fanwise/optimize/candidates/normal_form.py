@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 from fanwise.optimize.candidates.rename_locals import rename_locals
 from fanwise.optimize.candidates.source_text import SourceText
 

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from fanwise.errors import CandidateUnfit
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 from fanwise.optimize.candidates.source_text import SourceText, first_line, lines_after, lines_of
 from fanwise.optimize.candidates.target import Definition, Function, Target, definitions
 

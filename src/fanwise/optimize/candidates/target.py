@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from fanwise.errors import BadTarget
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 from fanwise.optimize.candidates.source_text import SourceText, first_line, lines_after
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

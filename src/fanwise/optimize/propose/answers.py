@@ -13,7 +13,7 @@ import re
 import textwrap
 from typing import Literal, NamedTuple
 
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 
 MOST = 256 * 1024
 """Characters of an answer. What is longer is no function that anybody wants to review."""

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from fanwise.kernel.call import call
-from fanwise.kernel.virtual import outside
+from fanwise.kernel.virtual_time import outside
 from fanwise.optimize.candidates.candidate import Candidate, Kind
 from fanwise.optimize.propose.answers import MOST, NoCandidate, read_answer
 from fanwise.optimize.propose.port import Ask, Proposals, Unusable

@@ -10,7 +10,7 @@ import ast
 import textwrap
 from collections.abc import Iterator
 
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef

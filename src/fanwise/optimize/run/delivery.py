@@ -10,8 +10,8 @@ import msgspec
 
 from fanwise.errors import FanwiseError
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
+from fanwise.kernel.run_files import kept_files
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import DIGITS, Verdict, winner

@@ -8,8 +8,8 @@ from fanwise.core.caps import Caps
 from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.kept_files import files_of
 from fanwise.kernel.run import Run
+from fanwise.kernel.run_files import files_of
 from fanwise.kernel.scope import ledger_here, path_here
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.optimize.run.drive import drive

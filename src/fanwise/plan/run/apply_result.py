@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from fanwise.errors import FanwiseError
 from fanwise.journal.codec import JSON
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.kept_files import kept_files
 from fanwise.kernel.run import Run
+from fanwise.kernel.run_files import kept_files
 from fanwise.kernel.scope import path_here
 from fanwise.plan.merge.publish import PlanDelivery, Undone, apply, rollback
 from fanwise.plan.model.merge_result import PublishedResult, WorkTree

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from msgspec.structs import replace
 
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.kept_files import files_of, kept_files
 from fanwise.kernel.run import Run
+from fanwise.kernel.run_files import files_of, kept_files
 from fanwise.kernel.scope import current, path_here
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.model.merge_result import PublishedResult

@@ -20,7 +20,7 @@ from fanwise.errors import fields_of, one_line
 from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import AttemptRecord, CallTotals, ItemRecord, Journal, RunRecord
-from fanwise.kernel.kept_files import kept_beside
+from fanwise.kernel.run_files import kept_beside
 from fanwise.plan.model.node import Split
 from fanwise.plan.model.paths import patch_name
 from fanwise.plan.model.states import State

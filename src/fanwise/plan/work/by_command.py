@@ -22,7 +22,7 @@ from fanwise.errors import CommandFailed, WorkFailed
 from fanwise.kernel.call import call
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.user_call import FREE
-from fanwise.kernel.virtual import outside
+from fanwise.kernel.virtual_time import outside
 from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, too_slow
 from fanwise.plan.work.subplans import read_subplans

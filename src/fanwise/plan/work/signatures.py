@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Iterator
 
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 from fanwise.plan.work.values import annotation_of, arguments_of, line_of, value_of
 
 MOST_LINE = 200

@@ -17,7 +17,7 @@ from fanwise.kernel.call import call
 from fanwise.kernel.confined import Settings, ending_of, hint_of, scratch_folder
 from fanwise.kernel.confined.running import command_in_workspace
 from fanwise.kernel.user_call import FREE
-from fanwise.kernel.virtual import outside
+from fanwise.kernel.virtual_time import outside
 from fanwise.plan.split.patterns import Patterns
 from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.names import Names

@@ -11,7 +11,7 @@ import errno
 from typing import Any
 
 from fanwise.errors import CommandFailed, StepFailed
-from fanwise.kernel.virtual import outside
+from fanwise.kernel.virtual_time import outside
 from fanwise.processes import Command, CommandResult, run_command
 from fanwise.processes.result import Capture
 from fanwise.workflow.steps.port import StepPlace

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 
 
 class Ref(NamedTuple):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 from fanwise.plan.merge.symbols.facts import Ref, dotted
 
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}

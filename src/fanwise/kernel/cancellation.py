@@ -6,27 +6,27 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fanwise.kernel.entry import Entry
+from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.work import INSIST_AFTER_S
 
-Items = Mapping[int, Entry[Any, Any]]
+Items = Mapping[int, OpenItem[Any, Any]]
 
 
-class Cancelling:
+class Cancellation:
     """Cancels items of one fan-out. `never_ran` is told of those that had not begun."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         open_items: Items,
-        never_ran: Callable[[Entry[Any, Any]], None],
+        never_ran: Callable[[OpenItem[Any, Any]], None],
     ) -> None:
         self._loop = loop
         self._open = open_items
         self._never_ran = never_ran
         self._insisting: asyncio.TimerHandle | None = None
 
-    def end(self, entries: Iterable[Entry[Any, Any]]) -> tuple[int, ...]:
+    def end(self, entries: Iterable[OpenItem[Any, Any]]) -> tuple[int, ...]:
         """Cancel those that are not being cancelled yet, and see that they end; which these are."""
         asked = [entry for entry in entries if not entry.cancel_asked]
         for entry in asked:
@@ -40,7 +40,7 @@ class Cancelling:
         if self._insisting is not None:
             self._insisting.cancel()
 
-    def _cancel_task(self, entry: Entry[Any, Any]) -> None:
+    def _cancel_task(self, entry: OpenItem[Any, Any]) -> None:
         if entry.task is None:
             return  # its start or its end is on the way to disk
         if not entry.begun:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from fanwise.core.outcome import Attempt, Outcome
 from fanwise.core.paths import path_part
-from fanwise.core.stats import StatsOfSeveral
+from fanwise.core.stats import CombinedStats
 from fanwise.errors import UsageError
-from fanwise.kernel.dispatch import Grantee
-from fanwise.kernel.scope import FanOutScope, Held, Places
+from fanwise.kernel.dispatch import PermitWaiter
+from fanwise.kernel.scope import FanOutPaths, FanOutScope, HeldCaps
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
@@ -20,16 +20,16 @@ T = TypeVar("T")
 NO_GUESTS: frozenset[asyncio.Task[object]] = frozenset()
 
 
-class Entry(Grantee, Generic[I, T]):
+class OpenItem(PermitWaiter, Generic[I, T]):
     """What the engine knows of an item while it is open.
 
     It is its own ticket for permits, and what the code that works on it finds around itself.
     """
 
     __slots__ = (
+        "_fan_out_paths",
         "_inside",
         "_key",
-        "_places",
         "asked_at",
         "attempts",
         "begun",
@@ -82,8 +82,8 @@ class Entry(Grantee, Generic[I, T]):
         self.outcome: Outcome[T] | None = None
         """What became of it, while that is on its way to disk."""
         self._key = given_key
-        self._places: Places | None = None
-        self._inside: StatsOfSeveral | None = None
+        self._fan_out_paths: FanOutPaths | None = None
+        self._inside: CombinedStats | None = None
 
     @property
     def idle(self) -> bool:
@@ -117,22 +117,22 @@ class Entry(Grantee, Generic[I, T]):
         return f"{self.engine.scope.path}/{path_part(self.key)}"
 
     @property
-    def places(self) -> Places:
+    def fan_out_paths(self) -> FanOutPaths:
         """The names of the fan-outs inside it; most items have none."""
-        if self._places is None:
-            self._places = Places()
-        return self._places
+        if self._fan_out_paths is None:
+            self._fan_out_paths = FanOutPaths()
+        return self._fan_out_paths
 
     @property
-    def inside(self) -> StatsOfSeveral:
+    def inside(self) -> CombinedStats:
         """Of the fan-outs inside it that have ended."""
         if self._inside is None:
-            self._inside = StatsOfSeveral()
+            self._inside = CombinedStats()
         return self._inside
 
     def new_attempt(self) -> None:
         """Fan-outs inside it have the names that they had in the attempt before."""
-        self._places = self._inside = None
+        self._fan_out_paths = self._inside = None
 
     @property
     def again(self) -> bool:
@@ -140,7 +140,7 @@ class Entry(Grantee, Generic[I, T]):
         return bool(self.attempts) or self.outdated or self.engine.scope.again
 
     @property
-    def held(self) -> Held:
+    def held(self) -> HeldCaps:
         """The caps that this item and those around it hold."""
         if not self.engine.schedule.is_open(self.index):
             raise UsageError(

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fanwise.kernel.parsing import parse
+from fanwise.kernel.parse_python import parse
 
 SOURCE = "".join(
     f"def f{n}(a, b=({n}, [1, 2])):\n    return [a for _ in b if a]\n" for n in range(40)

@@ -13,7 +13,7 @@ from typing import Literal
 from fanwise.core.resource import Resource
 
 Preference = Literal["longest", "order"]
-Wanted = tuple[tuple[Resource, int], ...]
+ResolvedNeeds = tuple[tuple[Resource, int], ...]
 
 
 class Group:
@@ -23,23 +23,23 @@ class Group:
 
     def __init__(self, prefer: Preference = "order") -> None:
         self.prefer = prefer
-        self.lines: dict[Wanted, Line] = {}
+        self.lines: dict[ResolvedNeeds, TicketLine] = {}
         self.waiting = 0
 
-    def line(self, needs: Wanted) -> Line:
+    def line(self, needs: ResolvedNeeds) -> TicketLine:
         """The line for these needs."""
         found = self.lines.get(needs)
         if found is None:
-            found = self.lines[needs] = Line(needs)
+            found = self.lines[needs] = TicketLine(needs)
         return found
 
 
-class Line:
+class TicketLine:
     """Tickets of one group with the same needs, first come first served."""
 
     __slots__ = ("needs", "ran", "ran_s", "tickets")
 
-    def __init__(self, needs: Wanted) -> None:
+    def __init__(self, needs: ResolvedNeeds) -> None:
         self.needs = needs
         self.tickets: deque[Ticket] = deque()
         self.ran = 0
@@ -73,7 +73,7 @@ class Ticket:
 
     __slots__ = ("group", "needs", "order", "paid", "state", "taken_at", "tokens", "tried")
 
-    def __init__(self, group: Group, needs: Wanted, order: int, tokens: float = 0.0) -> None:
+    def __init__(self, group: Group, needs: ResolvedNeeds, order: int, tokens: float = 0.0) -> None:
         self.group = group
         self.needs = needs
         self.order = order
