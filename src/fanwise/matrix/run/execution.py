@@ -7,6 +7,7 @@ from typing import Any
 
 from fanwise.errors import UsageError
 from fanwise.kernel.driver import Driver
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of, ledger_here, path_here
 from fanwise.matrix.answers.steps import Subject
@@ -37,14 +38,15 @@ async def execute(
 ) -> MatrixState:
     """The cells that are asked for. `score_only`: of those that have an answer, the scores."""
     cells = asked.cells(compiled.cells)
-    known = _defined(compiled, run, asked, cells)
+    known = await in_thread(_defined, compiled, run, asked, cells)
     spending = Spending(path_here(FAN_OUT, run))
     before: list[CellResult] = []
     if run.journal is not None and run.resumed:
-        spending.read(run.journal, run.id)
+        await in_thread(spending.read, run.journal, run.id)
         if item_of(run) is None and (score_only or asked.stop_when_decided):
             mine = [known[cell.key] for cell in cells]
-            before = read_cells(run.journal, run.id, mine, compiled.spec.analysis).results
+            found = await in_thread(read_cells, run.journal, run.id, mine, compiled.spec.analysis)
+            before = found.results
     if score_only:
         answered = {each.cell.key for each in before if each.status == "done"}
         cells = [cell for cell in cells if cell.key in answered]
