@@ -33,7 +33,7 @@ SPEEDUP = 5.0
 
 def measure() -> list[Row]:
     """Each mode in processes of its own, in turns."""
-    problem = _fetch()
+    problem = fetch()
     if problem:
         return [Row("plan-split: left out", problem)]
     runs: list[list[Any]] = [[] for _ in MODES]
@@ -101,7 +101,7 @@ def timed(place: int) -> dict[str, Any]:
     """One split, from the folder to the scorecard."""
     rules = Rules(mode=MODES[place], max_files=30, max_tokens=100_000)  # type: ignore[arg-type]
     began = time.perf_counter()
-    listing = files_in(_folder(), ["*.py"])
+    listing = files_in(django(), ["*.py"])
     found = split(listing.files, rules, left_out=listing.left_out)
     seconds = time.perf_counter() - began
     card = found.scorecard
@@ -135,13 +135,14 @@ def in_order(found: Split) -> float:
     return speedup(nodes, 10)
 
 
-def _folder() -> Path:
+def django() -> Path:
+    """Where it is unpacked."""
     return cache_folder() / "bench" / f"django-{VERSION}"
 
 
-def _fetch() -> str:
+def fetch() -> str:
     """Put Django there, if it is not; why it cannot be."""
-    target = _folder()
+    target = django()
     if target.exists():
         return ""
     target.parent.mkdir(parents=True, exist_ok=True)

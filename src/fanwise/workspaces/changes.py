@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from fanwise.workspaces.git import Git
 
@@ -40,8 +41,7 @@ def stage_all(
     `without` are new files to leave out. With `nested`, repositories inside the tree that git
     does not know yet are noted by their commit, like submodules; else they are left out.
     """
-    changed = git.raw("diff-files", "--name-only", "-z", NOT_INSIDE, env=env)
-    git("update-index", "-z", "--add", "--remove", "--stdin", stdin=changed, env=env)
+    stage(git, env, git.names("diff-files", "--name-only", "-z", NOT_INSIDE, env=env))
     _add(git, _new(git, env, without, nested=nested), "--sparse", env=env)
 
 
@@ -50,10 +50,39 @@ def note_new(git: Git, env: Mapping[str, str], *, without: Collection[str] = ())
     _add(git, _new(git, env, without, nested=False), "--sparse", "--intent-to-add", env=env)
 
 
-def nested(git: Git, env: Mapping[str, str]) -> list[str]:
-    """Repositories inside the tree that git does not know, whatever is in them."""
-    names = git.names("ls-files", "--others", "--exclude-standard", "-z", env=env)
-    return [name for name in names if name.endswith("/")]
+def stage(git: Git, env: Mapping[str, str], names: Iterable[str]) -> None:
+    """Put these files into the index as they are now, or take them out if they are gone."""
+    listed = b"".join(b"%s\0" % os.fsencode(name) for name in names)
+    options = ("-z", "--add", "--remove", "--replace", "--stdin")
+    git("update-index", *options, stdin=listed, env=env)
+
+
+class Changes(NamedTuple):
+    """What was changed in a work tree."""
+
+    files: list[str]
+    nested: list[str]
+    """Folders that have become repositories of their own, whatever is in them."""
+
+
+def look(git: Git, env: Mapping[str, str], *, without: Collection[str] = ()) -> Changes:
+    """Find what differs from HEAD, new files that are not ignored included.
+
+    `without` are new files to leave out.
+    """
+    command = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", NOT_INSIDE)
+    found = Changes([], [])
+    leave_out = set(without)
+    for entry in git.names(*command, env=env):
+        name = entry[3:]
+        if not entry.startswith("??"):
+            found.files.append(name)
+        elif name.endswith("/"):
+            found.nested.append(name)
+        elif name not in leave_out:
+            found.files.append(name)
+    found.files.sort(key=os.fsencode)
+    return found
 
 
 def _add(git: Git, names: list[str], *options: str, env: Mapping[str, str]) -> None:

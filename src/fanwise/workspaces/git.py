@@ -110,6 +110,18 @@ class Git:
             raise
         return done.returncode, done.stdout, os.fsdecode(done.stderr).strip()
 
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
+        """Start it, to be talked to; what it says on stderr is dropped."""
+        return subprocess.Popen(
+            [*self._argv, *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self.cwd,
+            env={**_environment(), **self._env},
+            start_new_session=True,
+        )
+
     def names(self, *args: str, env: Mapping[str, str] | None = None) -> list[str]:
         """Run it and return the names that it writes with a NUL after each."""
         return [os.fsdecode(name) for name in self.raw(*args, env=env).split(b"\0") if name]

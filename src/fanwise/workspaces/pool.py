@@ -27,7 +27,6 @@ from fanwise.errors import (
 )
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.folders import PoolFolder, alone, home_of, prune
-from fanwise.workspaces.git import Git
 from fanwise.workspaces.repository import read_origin
 from fanwise.workspaces.slot import Slot
 from fanwise.workspaces.source import Place, Source, commit_of, find, there, tree_of
@@ -78,6 +77,7 @@ class WorkspacePool:
         self._folder: PoolFolder | None = None
         self._place: Place | None = None
         self._source: Source | None = None
+        self._known: dict[str, str] = {}
         self.lost: tuple[Lost, ...] = ()
         """The slots that could not be made."""
 
@@ -131,6 +131,8 @@ class WorkspacePool:
         if place is None or folder is None:
             return
         self._folder = None
+        if self._source is not None:
+            self._source.blobs.close()
         self._slots.clear()
         self._free.clear()
         self._source = None
@@ -155,7 +157,7 @@ class WorkspacePool:
         It is at the commit `at` of the repository, with the folders `sparse` of it (none named:
         with all of it); where nothing is said, as the pool was made.
         """
-        commit = self._opened.base if at is None else there(self._git, at)
+        commit = self._opened.base if at is None else self._there(at)
         wanted = self._cone if sparse is None else _cone_of(sparse)
         try:
             number = self._free.popleft()
@@ -185,15 +187,19 @@ class WorkspacePool:
             raise UsageError("this pool is not open", "Use it inside `with WorkspacePool(…)`")
         return self._source
 
-    @property
-    def _git(self) -> Git:
-        return Git(self._opened.place.top, git_dir=self._opened.common)
+    def _there(self, commit: str) -> str:
+        """The full name of a commit that has to be there; asked of git once."""
+        source = self._opened
+        if commit not in self._known:
+            self._known[commit] = there(source.git, commit)
+        return self._known[commit]
 
     def _make(self, place: Place, folder: PoolFolder) -> None:
         held = (folder.lock,)
         source = commit_of(place, folder.path, dirty=self._dirty, held=held, base=self._base)
-        origin = read_origin(Git(place.top, git_dir=source.common), source.common)
-        copies = matching(place.top, self._copy, _tracked(source)) if self._copy else []
+        origin = read_origin(source.git, source.common)
+        tracked = source.files_at(source.base) if self._copy else ()
+        copies = matching(place.top, self._copy, tracked) if self._copy else []
         for number in range(self._wanted):
             path = folder.path / f"{folder.name}-{number}"
             slot = Slot(source, origin, path, copies=copies, cone=self._cone, held=held)
@@ -217,11 +223,6 @@ class WorkspacePool:
                 f"{len(self)} workspaces instead of {self._wanted}: "
                 + "; ".join(dict.fromkeys(each.reason for each in self.lost))
             )
-
-
-def _tracked(source: Source) -> set[str]:
-    git = Git(source.place.top, git_dir=source.common)
-    return set(git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", source.base))
 
 
 def _cone_of(folders: Sequence[str]) -> str:

@@ -87,14 +87,16 @@ class Repository:
     def check_out(self, commit: str, cone: str = "") -> None:
         """Make the work tree as new at this commit, with all files or those of the cone."""
         self._cone = cone
-        if not self._admin.is_dir():
+        is_new = not self._admin.is_dir()
+        if is_new:
             self._write(self._admin, commit, _OURS)
         for lock in self._admin.glob("*.lock"):
             lock.unlink()
         if cone:
             write_anew(self._admin / "info" / "sparse-checkout", cone)
         self.git("reset", "--quiet", "--hard", commit)
-        self.git("clean", "--quiet", "-ffdx")
+        if not is_new:
+            self.git("clean", "--quiet", "-ffdx")
         self._give(commit)
 
     def links(self) -> list[tuple[str, str]]:

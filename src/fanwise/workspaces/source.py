@@ -6,17 +6,20 @@ folder that is no repository gets one of its own, in the pool's folder, so that 
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from fanwise.errors import GitFailed, UsageError, WorkspaceError
+from fanwise.workspaces.blobs import BlobReader
 from fanwise.workspaces.changes import copy_index, stage_all
 from fanwise.workspaces.git import NOBODY, Git
 
+_REMEMBERED = 4
 _MESSAGE = "The state that fanwise started from"
 
 
@@ -40,12 +43,28 @@ class Source:
     common: Path
     base: str
 
+    @property
+    def git(self) -> Git:
+        """git with the repository that has the commit."""
+        return Git(self.place.top, git_dir=self.common)
+
+    @cached_property
+    def blobs(self) -> BlobReader:
+        """Reads contents; whoever opened a pool closes it."""
+        return BlobReader(self.git)
+
     @cached_property
     def has_submodules(self) -> bool:
         """Whether the commit names commits of other repositories."""
-        git = Git(self.place.top, git_dir=self.common)
-        rows = git.raw("ls-tree", "-r", "-z", "--full-tree", self.base).split(b"\0")
-        return any(row.startswith(b"160000") for row in rows)
+        return any(mode == "160000" for mode, _ in self.files_at(self.base).values())
+
+    @cached_property
+    def files_at(self) -> Callable[[str], Mapping[str, tuple[str, str]]]:
+        """All files of a commit by their paths: mode, and the name of the content.
+
+        Of the last few commits they are remembered: most workspaces start from the same one.
+        """
+        return lru_cache(_REMEMBERED)(lambda commit: files_of_commit(self.git, commit))
 
 
 class Start(NamedTuple):
@@ -82,6 +101,17 @@ def start_of(repo: Path, *, dirty: bool) -> Start:
     with tempfile.TemporaryDirectory(prefix="fanwise-") as scratch:
         source = commit_of(place, Path(scratch), dirty=dirty, held=())
         return Start(source.base, tree_of(source), place.git_dir is None)
+
+
+def files_of_commit(git: Git, commit: str) -> dict[str, tuple[str, str]]:
+    """Return every path of a commit with its mode and the name of its content."""
+    found = {}
+    for row in git.raw("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
+        entry, _, path = row.partition(b"\t")
+        if path:
+            mode, _, name = entry.decode().split()
+            found[os.fsdecode(path)] = (mode, name)
+    return found
 
 
 def tree_of(source: Source) -> str:

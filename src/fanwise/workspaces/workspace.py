@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from fanwise.errors import GitFailed, PatchFailed, WorkspaceError
-from fanwise.workspaces.changes import DIFF, copy_index, nested, note_new, stage_all
+from fanwise.workspaces.changes import (
+    DIFF,
+    Changes,
+    copy_index,
+    look,
+    note_new,
+    stage,
+    stage_all,
+)
 from fanwise.workspaces.git import NOBODY, Git
 from fanwise.workspaces.slot import Slot, inside
 
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
+_LINK = "160000"
+"""The mode of a submodule."""
 _AT_ONCE = 500
 """Paths of one command."""
 
@@ -94,14 +104,12 @@ class Workspace:
 
     def changed_files(self) -> list[str]:
         """Return the names of the files that `diff` is about."""
-        with self._own_index() as env:
-            note_new(self._git, env, without=self._slot.copies)
-            return self._git.names("diff", "--name-only", "-z", *DIFF, self.base, "--", env=env)
+        return self.changes().files
 
-    def nested(self) -> list[str]:
-        """Return the folders that have become repositories of their own; `diff` leaves them out."""
+    def changes(self) -> Changes:
+        """Return what was changed since `base`."""
         with self._own_index() as env:
-            return nested(self._git, env)
+            return look(self._git, env, without=self._slot.copies)
 
     def undo_in_submodules(self) -> dict[str, bytes]:
         """Undo all edits inside of submodules, and return them as patches, by the submodule.
@@ -114,13 +122,21 @@ class Workspace:
                 submodule.reset()
         return {submodule.path: patch for submodule, patch in edited if patch}
 
-    def changed_blobs(self) -> dict[str, tuple[str, str] | None]:
+    def changed_blobs(
+        self, paths: Sequence[str] | None = None
+    ) -> dict[str, tuple[str, str] | None]:
         """Return the files that `diff` is about with their modes and the names of their contents.
 
-        The contents are in the repository then. None: the file is not there any more.
+        The contents are in the repository then. None: the file is not there any more. `paths`:
+        these are all that were changed.
         """
-        command = ("diff-tree", "-r", "-z", "--no-renames", self.base, self._tree())
-        words = [os.fsdecode(word) for word in self._git.raw(*command).split(b"\0") if word]
+        names = self.changed_files() if paths is None else paths
+        if not names:
+            return {}
+        with self._own_index() as env:
+            stage(self._git, env, names)
+            command = ("diff-index", "--cached", "-z", "--no-renames", self.base)
+            words = self._git.names(*command, env=env)
         found: dict[str, tuple[str, str] | None] = {}
         for entry, path in zip(words[::2], words[1::2], strict=True):
             _, mode, _, name, status = entry.split()
@@ -134,35 +150,19 @@ class Workspace:
 
     def at_base(self, path: str) -> tuple[str, bytes] | None:
         """Return a file's mode, as git writes it, and its content at `base`; None: no such file."""
-        command = ("ls-tree", "-z", "--full-tree", self.base, "--", path)
-        entry = self._git.raw(*command, env=_LITERAL).partition(b"\t")[0].split()
-        if len(entry) != 3 or entry[1] != b"blob":
-            return None
-        mode, _, name = map(bytes.decode, entry)
-        return mode, self._git.raw("cat-file", "blob", name)
+        mode, name = self.files_at_base().get(path, (_LINK, ""))
+        return None if mode == _LINK else (mode, self._own.source.blobs.read([name])[0])
 
-    def files_at_base(self) -> dict[str, tuple[str, str]]:
+    def files_at_base(self) -> Mapping[str, tuple[str, str]]:
         """Return all files of `base`, by their paths: mode and name of the content."""
-        rows = self._git.raw("ls-tree", "-r", "-z", "--full-tree", self.base).split(b"\0")
-        found = {}
-        for row in filter(None, rows):
-            entry, _, path = row.partition(b"\t")
-            mode, _, name = map(bytes.decode, entry.split())
-            found[os.fsdecode(path)] = (mode, name)
-        return found
+        return self._own.source.files_at(self.base)
 
     def read_at_base(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Return the contents of those of these files that are there at `base`, links left out."""
         before = self.files_at_base()
         wanted = [path for path in paths if before.get(path, ("",))[0].startswith("100")]
-        names = "".join(f"{before[path][1]}\n" for path in wanted)
-        out = self._git.raw("cat-file", "--batch", stdin=names.encode()) if names else b""
-        found = {}
-        for path in wanted:
-            head, _, rest = out.partition(b"\n")
-            size = int(head.split()[2])
-            found[path], out = rest[:size], rest[size + 1 :]
-        return found
+        contents = self._own.source.blobs.read([before[path][1] for path in wanted])
+        return dict(zip(wanted, contents, strict=True))
 
     def restore(self, paths: Sequence[str]) -> None:
         """Put files back as they are at `base`; those that are not there are removed.
@@ -175,7 +175,7 @@ class Workspace:
             if target.is_symlink() or (target.exists() and not target.is_dir()):
                 target.unlink()
         before = self.files_at_base()
-        there = [path for path in paths if before.get(path, ("160000",))[0] != "160000"]
+        there = [path for path in paths if before.get(path, (_LINK,))[0] != _LINK]
         for path in there:
             if (self.root / path).is_dir():
                 _remove_empty(self.root / path)

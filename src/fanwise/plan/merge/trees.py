@@ -14,6 +14,7 @@ from fanwise.plan.model.change import Blob, Change
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.apart import apart
 from fanwise.workspaces.git import Git
+from fanwise.workspaces.source import files_of_commit
 
 Files = Mapping[str, Blob | None]
 """What stands at a path from now on; None: nothing."""
@@ -81,22 +82,21 @@ def write(
     return [found[number] for number in range(1, len(planned) + 1)]
 
 
-def change_of(workspace: Workspace, leaf: str, title: str) -> Change:
-    """Return what is in a workspace against its base; the contents are in the repository then."""
-    changed = workspace.changed_blobs()
+def change_of(
+    workspace: Workspace, leaf: str, title: str, paths: Sequence[str] | None = None
+) -> Change:
+    """Return what is in a workspace against its base; the contents are in the repository then.
+
+    `paths`: all that were changed, where that is known.
+    """
+    changed = workspace.changed_blobs(paths)
     files = {path: None if blob is None else Blob(*blob) for path, blob in changed.items()}
     return Change(leaf=leaf, title=title, files=files)
 
 
 def blobs_at(git: Git, commit: str) -> dict[str, Blob]:
     """Return every file of a commit or tree."""
-    found = {}
-    for row in git.raw("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0"):
-        front, _, path = row.partition(b"\t")
-        if path:
-            mode, _, name = front.decode().split()
-            found[os.fsdecode(path)] = Blob(mode, name)
-    return found
+    return {path: Blob(*found) for path, found in files_of_commit(git, commit).items()}
 
 
 def tree_of(git: Git, commit: str) -> str:

@@ -132,7 +132,7 @@ class _Doing:
             return self._split(worked, settled)
         if not settled.kept:
             return LeafResult(leaf=self._leaf.id, status="unchanged", said=worked.said)
-        change = await in_thread(_change, here, self._leaf)
+        change = await in_thread(_change, here, self._leaf, settled.kept)
         verified = await self._verify(here, settled)
         return LeafResult(
             leaf=self._leaf.id, status="changed", change=change, verified=verified,
@@ -246,9 +246,9 @@ class _Doing:
         )
 
 
-def _change(here: Workspace, leaf: Node) -> Change:
+def _change(here: Workspace, leaf: Node, kept: Sequence[str]) -> Change:
     try:
-        return change_of(here, leaf.id, leaf.title)
+        return change_of(here, leaf.id, leaf.title, kept)
     except (OSError, FanwiseError) as error:
         reason = f"what it changed cannot be read: {str(error)[:300]}"
         raise _Failed("edits", reason, anew=True) from error

@@ -66,8 +66,6 @@ def intact(workspace: Workspace) -> None:
 def _settled(
     workspace: Workspace, leaf: Node, shared: Sequence[str], owners: Mapping[str, str]
 ) -> KeptEdits:
-    if nested := workspace.nested():
-        raise UnusableWorkspace(f"it created a git repository inside this one: {nested[0]}")
     before = workspace.files_at_base()
     found: dict[str, EditRequest] = {}
     whole: list[bytes] = []
@@ -75,7 +73,11 @@ def _settled(
         for path, patch in workspace.undo_in_submodules().items():
             found[path] = _request(leaf.id, None, path, os.fsdecode(patch))
             whole.append(patch)
-        now = leased(workspace.changed_files(), own=leaf.files, shared=shared, before=before)
+        changes = workspace.changes()
+        if changes.nested:
+            first = changes.nested[0]
+            raise UnusableWorkspace(f"it created a git repository inside this one: {first}")
+        now = leased(changes.files, own=leaf.files, shared=shared, before=before)
         if not now.foreign:
             _check_names(now.kept)
             return KeptEdits(kept=now.kept, requests=tuple(found.values()), whole=b"".join(whole))

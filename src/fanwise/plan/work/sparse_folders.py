@@ -8,7 +8,6 @@ code; and all code that is not in the plan, for nobody has read what that import
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 
 from fanwise.plan.split.files import READ
 from fanwise.workspaces.sparse import FILES_ONLY
@@ -58,7 +57,7 @@ class SparseFolders:
 
 def folders(paths: Iterable[str]) -> set[str]:
     """Those that files are in; what is at the top is always there."""
-    return {str(PurePosixPath(path).parent) for path in paths} - {"."}
+    return {path.rpartition("/")[0] for path in paths} - {""}
 
 
 def code_beside(names: Iterable[str], planned: Mapping[str, object]) -> set[str]:

@@ -1,0 +1,113 @@
+"""What a whole plan costs beside the work itself: a rename over Django, in sub-plans of 25 files.
+
+The codemod alone goes over all files in one process. The plan starts it once for each sub-plan, in
+workspaces, ten at once, merges what was changed and makes a branch; both leave the same files. What
+counts is the processor's time of everything, git included. A `check` that does nothing is added to
+see what the checkout of the merged tree costs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.cases.plan_split import django, fetch
+from bench.harness import Row, command_cpu_s, fanwise
+
+CPU_S = 20.0
+CHECK_S = 2.0
+CODEMOD = """
+import re, sys
+for name in sys.argv[1:]:
+    with open(name, encoding="latin-1", newline="") as file:
+        text = file.read()
+    made = re.sub(r"\\bgettext_lazy\\b", "gettext_later", text)
+    if made != text:
+        with open(name, "w", encoding="latin-1", newline="") as file:
+            file.write(made)
+"""
+
+
+def measure() -> list[Row]:
+    """The codemod alone, the plan, and the plan with a check."""
+    problem = fetch()
+    if problem:
+        return [Row("plan-run: left out", problem)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _prepare(folder)
+        os.environ["FANWISE_CACHE"] = str(folder / "cache")
+        alone = _alone(folder)
+        plain = command_cpu_s(fanwise("run", "plain.json", "--yes"), name)
+        _same(folder)
+        checked = command_cpu_s(fanwise("run", "checked.json", "--yes"), name)
+    return [
+        Row(
+            "plan-run: a rename over Django, CPU",
+            f"{plain:.1f} s",
+            f"the codemod alone {alone:.2f} s",
+            plain / alone,
+            f"<= {CPU_S:g} s",
+            plain <= CPU_S,
+        ),
+        Row(
+            "plan-run: a check that does nothing, CPU",
+            f"{checked - plain:.1f} s",
+            f"without it {plain:.1f} s",
+            checked / plain,
+            f"<= {CHECK_S:g} s",
+            checked - plain <= CHECK_S,
+        ),
+    ]
+
+
+def _prepare(folder: Path) -> None:
+    repo = folder / "repo"
+    subprocess.run(["cp", "-r", str(django()), str(repo)], check=True)
+    (folder / "codemod.py").write_text(CODEMOD)
+    _git(repo, "init", "-q", "-b", "main")
+    _git(repo, "add", "-A")
+    _git(repo, "commit", "-qm", "Django")
+    command = f"{sys.executable} -IS {folder / 'codemod.py'} {{files}}"
+    plan = {
+        "goal": "Rename gettext_lazy", "repo": "repo", "files": ["*.py"],
+        "each": {"command": command}, "sandbox": False,
+    }  # fmt: skip
+    (folder / "plain.json").write_text(json.dumps({"plan": plan}))
+    (folder / "checked.json").write_text(json.dumps({"plan": {**plan, "check": "true"}}))
+
+
+def _alone(folder: Path) -> float:
+    """The same files in one process, in a tree of their own."""
+    tree = folder / "alone"
+    subprocess.run(["cp", "-r", str(folder / "repo"), str(tree)], check=True)
+    names = [str(path) for path in sorted(tree.rglob("*.py"))]
+    command = [sys.executable, "-IS", str(folder / "codemod.py"), *names]
+    return command_cpu_s(command, str(folder))
+
+
+def _same(folder: Path) -> None:
+    """The plan's branch has the files that the codemod alone left behind."""
+    repo, tree = folder / "repo", folder / "alone"
+    branch = _git(repo, "branch", "--list", "fanwise/*", "--format=%(refname:short)")
+    _git(tree, "add", "-A")
+    assert _git(repo, "rev-parse", f"{branch}^{{tree}}") == _git(tree, "write-tree")
+
+
+def _git(repo: Path, *words: str) -> str:
+    who = (
+        "-c",
+        "user.name=bench",
+        "-c",
+        "user.email=bench@example.org",
+        "-c",
+        "core.autocrlf=false",
+    )
+    done = subprocess.run(
+        ["git", *who, *words], cwd=repo, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
