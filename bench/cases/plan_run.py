@@ -2,8 +2,9 @@
 
 The codemod alone goes over all files in one process. The plan starts it once for each sub-plan, in
 workspaces, ten at once, merges what was changed and makes a branch; both leave the same files. What
-counts is the processor's time of everything, git included. A `check` that does nothing is added to
-see what the checkout of the merged tree costs.
+counts is the processor's time of everything, git included. Of a second run with a `check`, the time
+between the end of the merge and that of the check counts, without the check itself: the checkout of
+the merged tree.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from bench.cases.plan_split import django, fetch
 from bench.harness import Row, command_cpu_s, fanwise
+from fanwise.journal.open import open_journal
+from fanwise.plan.state.read_run import read_run
 
 CPU_S = 20.0
 CHECK_S = 2.0
@@ -44,7 +48,8 @@ def measure() -> list[Row]:
         alone = _alone(folder)
         plain = command_cpu_s(fanwise("run", "plain.json", "--yes"), name)
         _same(folder)
-        checked = command_cpu_s(fanwise("run", "checked.json", "--yes"), name)
+        command_cpu_s(fanwise("run", "checked.json", "--yes"), name)
+        before_check, of_check = _check_times(folder)
     return [
         Row(
             "plan-run: a rename over Django, CPU",
@@ -55,12 +60,12 @@ def measure() -> list[Row]:
             plain <= CPU_S,
         ),
         Row(
-            "plan-run: a check that does nothing, CPU",
-            f"{checked - plain:.1f} s",
-            f"without it {plain:.1f} s",
-            checked / plain,
+            "plan-run: before the check of the merged tree begins",
+            f"{before_check:.2f} s",
+            f"the check {of_check:.2f} s",
+            None,
             f"<= {CHECK_S:g} s",
-            checked - plain <= CHECK_S,
+            before_check <= CHECK_S,
         ),
     ]
 
@@ -96,6 +101,16 @@ def _same(folder: Path) -> None:
     branch = _git(repo, "branch", "--list", "fanwise/*", "--format=%(refname:short)")
     _git(tree, "add", "-A")
     assert _git(repo, "rev-parse", f"{branch}^{{tree}}") == _git(tree, "write-tree")
+
+
+def _check_times(folder: Path) -> tuple[float, float]:
+    """How long the check had to wait for its workspace, and how long it took."""
+    with closing(open_journal(folder / ".fanwise/journal.db", read_only=True)) as journal:
+        found = read_run(journal, journal.run("checked"))
+    (span,) = (each.span for each in found.steps if each.kind == "check")
+    (check,) = found.state.checks
+    assert span.end is not None
+    return span.end - span.start - check.seconds, check.seconds
 
 
 def _git(repo: Path, *words: str) -> str:

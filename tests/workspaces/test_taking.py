@@ -183,3 +183,28 @@ def test_a_submodule_outside_of_the_folders_comes_back(project: Path, tmp_path: 
                 if sparse != ["a"]:
                     assert (ws.root / "libs/inner/in.txt").read_text() == "in\n"
                 write(ws.root / "top.txt", "x\n")
+
+
+def test_one_more_slot_has_everything_and_is_made_meanwhile(project: Path) -> None:
+    other = other_commit(project)
+    with WorkspacePool(project, slots=1, sparse=["a"], whole=True) as pool:
+        assert len(pool) == 1
+        with pool.workspace() as ws, pool.workspace(sparse=[], at=other) as full:
+            assert files(ws.root).keys() == {"top.txt", "a/one.py", "a/deep/two.py"}
+            assert "d/five.py" in files(full.root)
+            assert full.changed_files() == []
+            write(full.root / "new.txt", "left behind\n")
+            root = full.root
+            with pytest.raises(NoFreeWorkspace):
+                pool.take()
+        with pool.workspace(sparse=[]) as full:
+            assert full.root == root, "it is not made a second time"
+            assert files(full.root) == files(project)
+        with pool.workspace(sparse=["b"]) as ws:
+            assert ws.root != root, "who needs a part does not get it"
+
+
+def test_a_pool_is_closed_while_git_still_makes_a_slot(project: Path, cache: Path) -> None:
+    with WorkspacePool(project, slots=1, sparse=["a"], whole=True):
+        pass
+    assert list(cache.rglob("*")) == []

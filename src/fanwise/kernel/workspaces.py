@@ -29,9 +29,12 @@ async def open_workspaces(
     copy: Sequence[str] = (),
     sparse: Sequence[str] = (),
     base: str | None = None,
+    whole: bool = False,
 ) -> AsyncIterator[WorkspacePool]:
     """Open a `WorkspacePool` for a block, and remove every trace of it afterwards."""
-    pool = WorkspacePool(repo, slots=slots, dirty=dirty, copy=copy, sparse=sparse, base=base)
+    pool = WorkspacePool(
+        repo, slots=slots, dirty=dirty, copy=copy, sparse=sparse, base=base, whole=whole
+    )
     async with threads_here() as threads:
         try:
             await threads.run(pool.open)

@@ -111,7 +111,7 @@ class Git:
         return done.returncode, done.stdout, os.fsdecode(done.stderr).strip()
 
     def start(self, *args: str) -> subprocess.Popen[bytes]:
-        """Start it, to be talked to; what it says on stderr is dropped."""
+        """Start it, to be talked to or waited for; what it says on stderr is dropped."""
         return subprocess.Popen(
             [*self._argv, *args],
             stdin=subprocess.PIPE,
@@ -119,6 +119,7 @@ class Git:
             stderr=subprocess.DEVNULL,
             cwd=self.cwd,
             env={**_environment(), **self._env},
+            pass_fds=self._held,
             start_new_session=True,
         )
 

@@ -12,7 +12,7 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -33,6 +33,9 @@ from fanwise.workspaces.source import Place, Source, commit_of, find, there, tre
 from fanwise.workspaces.sparse import cone
 from fanwise.workspaces.workspace import Workspace
 
+WHOLE = -1
+"""The number of the slot that has all folders, beside those that count."""
+
 
 class Lost(NamedTuple):
     """A slot that could not be made, and why."""
@@ -47,7 +50,8 @@ class WorkspacePool:
     They start from HEAD, or with `dirty` from what is in the user's tree now, files that git does
     not track and does not ignore included, or from the commit `base`. `copy` names further files
     to put there, by patterns relative to the top. `sparse` names the folders to check out of a big
-    repository. Of a folder that is no repository, copies are made, and a warning says so.
+    repository; with `whole`, one more slot with all folders is made meanwhile, for whoever takes
+    one of these. Of a folder that is no repository, copies are made, and a warning says so.
 
     The user's tree, index, branches, stash and configuration are not touched.
     """
@@ -61,6 +65,7 @@ class WorkspacePool:
         copy: Sequence[str] = (),
         sparse: Sequence[str] = (),
         base: str | None = None,
+        whole: bool = False,
     ) -> None:
         if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
             raise BadCap("slots", slots)
@@ -71,8 +76,10 @@ class WorkspacePool:
         self._copy = tuple(copy)
         self._cone = _cone_of(sparse)
         self._base = base
+        self._whole = whole
         self._slots: dict[int, Slot] = {}
         self._free: deque[int] = deque()
+        self._spare: deque[int] = deque()
         self._used: set[int] = set()
         self._folder: PoolFolder | None = None
         self._place: Place | None = None
@@ -94,7 +101,7 @@ class WorkspacePool:
         self.close()
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._slots) - (WHOLE in self._slots)
 
     @property
     def base(self) -> str:
@@ -133,8 +140,11 @@ class WorkspacePool:
         self._folder = None
         if self._source is not None:
             self._source.blobs.close()
+        for slot in self._slots.values():
+            slot.settle()
         self._slots.clear()
         self._free.clear()
+        self._spare.clear()
         self._source = None
         folder.remove()
         with alone(place.common or place.top):
@@ -159,16 +169,13 @@ class WorkspacePool:
         """
         commit = self._opened.base if at is None else self._there(at)
         wanted = self._cone if sparse is None else _cone_of(sparse)
-        try:
-            number = self._free.popleft()
-        except IndexError:
-            raise NoFreeWorkspace(len(self)) from None
+        number = self._next(wanted)
         slot = self._slots[number]
         try:
             if number in self._used or not slot.is_at(commit, wanted):
                 slot.reset(commit, wanted)
         except BaseException as error:
-            self._free.append(number)
+            self._put_back(number)
             self._used.add(number)
             if isinstance(error, OSError):
                 raise WorkspaceError(f"a workspace cannot be reset: {error}") from error
@@ -176,10 +183,28 @@ class WorkspacePool:
         self._used.add(number)
         return Workspace(slot, number)
 
+    def _next(self, cone: str) -> int:
+        """A free slot: one that has these folders, else the one that was free the longest.
+
+        Several threads may be here: who takes a number out of a deque has it.
+        """
+        alike = [number for number in list(self._free) if self._slots[number].has(cone)]
+        for free, number in [(self._spare, WHOLE)] * (not cone) + [(self._free, n) for n in alike]:
+            with suppress(ValueError):
+                free.remove(number)
+                return number
+        try:
+            return self._free.popleft()
+        except IndexError:
+            raise NoFreeWorkspace(len(self)) from None
+
     def give_back(self, workspace: Workspace) -> None:
         """Let others have it. What it contains is gone when they do."""
         workspace.end()
-        self._free.append(workspace.number)
+        self._put_back(workspace.number)
+
+    def _put_back(self, number: int) -> None:
+        (self._spare if number == WHOLE else self._free).append(number)
 
     @property
     def _opened(self) -> Source:
@@ -213,6 +238,14 @@ class WorkspacePool:
         if not self._slots:
             raise NoWorkspaces(str(place.top), [each.reason for each in self.lost])
         self._free.extend(self._slots)
+        if self._whole:
+            path = folder.path / f"{folder.name}-whole"
+            slot = self._slots[WHOLE] = Slot(
+                source, origin, path, copies=copies, cone="", held=held
+            )
+            slot.begin()
+            self._used.add(WHOLE)
+            self._spare.append(WHOLE)
         self._source = source
 
     def _say_what_is_not_as_asked(self, place: Place) -> None:

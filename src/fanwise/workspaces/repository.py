@@ -13,6 +13,7 @@ configuration that somebody could have changed.
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +84,11 @@ class Repository:
             held=self._held,
             env={"GIT_OBJECT_DIRECTORY": str(self._origin.objects)},
         )
+
+    def begin(self, commit: str) -> subprocess.Popen[bytes]:
+        """Start to check everything out, where nothing is yet. `check_out` has to follow."""
+        self._write(self._admin, commit, _OURS)
+        return self.git.start("reset", "--quiet", "--hard", commit)
 
     def check_out(self, commit: str, cone: str = "") -> None:
         """Make the work tree as new at this commit, with all files or those of the cone."""

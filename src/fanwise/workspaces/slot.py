@@ -8,6 +8,7 @@ folders of it.
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,6 +41,7 @@ class Slot:
         self.base = source.base
         """The commit that it is reset to."""
         self._cone = cone
+        self._making: subprocess.Popen[bytes] | None = None
         self._admin = path.with_name(f"{path.name}.git")
         self._modules = path.with_name(f"{path.name}.modules")
         self._repository = Repository(origin, path, self._admin, held)
@@ -65,12 +67,22 @@ class Slot:
         self.path.mkdir()
         self._check_out()
 
+    def begin(self) -> None:
+        """Let git make it while others work. Whoever takes it resets it, and waits for git."""
+        self.path.mkdir()
+        self._making = self._repository.begin(self.base)
+
+    def has(self, cone: str) -> bool:
+        """Whether it has just these folders."""
+        return self._cone in (cone, cone or sparse_checkout.EVERYTHING)
+
     def is_at(self, base: str, cone: str) -> bool:
         """Whether that is what it was reset to, or made with."""
         return (self.base, self._cone) == (base, cone)
 
     def reset(self, base: str, cone: str) -> None:
         """Make it as new, at this commit; if that cannot be done, make it anew."""
+        self.settle()
         self.base = base
         self._cone = cone or (sparse_checkout.EVERYTHING if self._cone else "")
         try:
@@ -82,6 +94,12 @@ class Slot:
             except (GitFailed, OSError):
                 self.remove()
                 self.make()
+
+    def settle(self) -> None:
+        """Wait until nothing is made here any more."""
+        if self._making is not None:
+            self._making.communicate()
+            self._making = None
 
     def remove(self) -> None:
         """Remove it, with our notes of it."""

@@ -194,13 +194,13 @@ def test_the_nearest_and_most_used_come_first() -> None:
 def test_it_stays_within_its_tokens_and_says_what_is_left_out() -> None:
     paths = [f"f{n}.py" for n in range(50)]
     text = "\n".join(f"def function_{n}(): ..." for n in range(20))
-    shown = context(paths, lambda _: text, tokens=550, names=Names())
+    shown = context(paths, lambda path: signatures(path, text), tokens=550, names=Names())
 
     assert len(shown) <= 550 * 4 + 100
     assert "`f0.py`:" in shown
     assert " more\n" in shown
     assert "further files are left out: 550 tokens" in shown
-    assert context(paths, lambda _: None, tokens=500, names=Names()) == ""
+    assert context(paths, lambda _: (), tokens=500, names=Names()) == ""
 
 
 def test_contents_cannot_end_their_fence() -> None:

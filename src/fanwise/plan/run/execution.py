@@ -31,7 +31,7 @@ from fanwise.plan.state.replay import (
     reusable,
     reusable_success,
 )
-from fanwise.plan.work.sparse_folders import NOTHING
+from fanwise.plan.work.sparse_folders import NOTHING, is_sparse
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.repository_state import differences, state_of
 
@@ -94,10 +94,12 @@ def _retries(run: Run) -> bool:
 
 
 def _workspaces(resolved: ResolvedPlan) -> AbstractAsyncContextManager[WorkspacePool]:
+    files = resolved.base.files
     return open_workspaces(
         resolved.repo,
         slots=resolved.slots,
         copy=resolved.spec.copy_,
         sparse=NOTHING,  # who takes one says what it needs
         base=resolved.base.commit,
+        whole=resolved.spec.check_ is not None and is_sparse(resolved.spec.sparse, files),
     )

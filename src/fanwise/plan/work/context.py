@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fanwise.plan.work.names import Names
 from fanwise.plan.work.prompt import quoted, shown
-from fanwise.plan.work.signatures import language_of, signatures
+from fanwise.plan.work.signatures import language_of
 
 BYTES_A_TOKEN = 4
 MOST_FILES = 200
@@ -27,15 +27,14 @@ def imported(files: Iterable[str], imports: Mapping[str, Sequence[str]]) -> list
 
 
 def context(
-    paths: Sequence[str], read: Callable[[str], str | None], *, tokens: int, names: Names
+    paths: Sequence[str], declared: Callable[[str], Sequence[str]], *, tokens: int, names: Names
 ) -> str:
-    """What they declare, up to so many tokens; what does not fit is said. `read`: a file's text."""
+    """What files declare, up to so many tokens; what does not fit is counted."""
     room = tokens * BYTES_A_TOKEN
     parts: list[str] = []
     left_out = 0
     for path in paths:
-        text = None if left_out else read(path)
-        lines = signatures(path, text) if text else []
+        lines = () if left_out else declared(path)
         if not lines and not left_out:
             continue
         part = _part(path, lines, names, room) if lines else ""

@@ -154,9 +154,8 @@ class _Doing:
         how, names = self._how, names_of(here)
         if self._context is None:
             paths = imported(self._leaf.files, how.imports)
-            texts = here.read_at_base(paths)
-            read = lambda path: texts.get(path, b"").decode("utf-8", "replace")  # noqa: E731
-            self._context = context(paths, read, tokens=how.context_tokens, names=names)
+            declared = how.declarations.reader(here)
+            self._context = context(paths, declared, tokens=how.context_tokens, names=names)
         tries = (*self._before, *self._tries)
         said = prompt(
             goal=self._goal,

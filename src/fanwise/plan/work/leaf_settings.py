@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from fanwise.plan.work.declarations import Declarations
+
 
 class LeafSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the plan says, and what the split knows."""
@@ -29,5 +31,7 @@ class LeafSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Around the verification, where there is one."""
     env: tuple[str, ...] = ()
     """Variables that the verification needs, beside those that carry no secrets."""
+    declarations: Declarations = msgspec.field(default_factory=Declarations)
+    """What files declare, as far as it was read."""
     context_tokens: int = 4_000
     """The most that the prompt shows of what the files import."""
