@@ -11,9 +11,10 @@ from contextvars import ContextVar
 
 import pytest
 
-from fanwise import Halt, cancelled, fan_out, fan_out_sync
+from fanwise import Halt, cancelled, fan_out, fan_out_sync, open_run
 from fanwise.errors import AttemptTimeout
-from fanwise.testing import VirtualDeadlock, run_virtual, virtual_time
+from fanwise.kernel.in_thread import in_thread
+from fanwise.testing import MemoryJournal, VirtualDeadlock, run_virtual, virtual_time
 
 VARIABLE: ContextVar[str] = ContextVar("variable", default="unset")
 
@@ -69,6 +70,39 @@ def test_sync_work_can_see_that_it_is_cancelled_and_is_awaited() -> None:
     outcomes = fan_out_sync(work, range(3), cap=3, halt=Halt.on_failure())
     assert [o.status for o in outcomes] == ["failed"]
     assert sorted(saw) == [1, 2]
+
+
+def test_sync_work_that_returns_because_it_is_cancelled_runs_again_on_a_resume() -> None:
+    """What never asked came to its end: its value is whole, and may have been paid for."""
+    journal = MemoryJournal()
+    ran: list[str] = []
+    both, ended = threading.Event(), threading.Event()
+
+    def work(item: str) -> str | None:
+        ran.append(item)
+        if len(ran) == 2:
+            both.set()
+        if item == "asks" and len(ran) <= 2:
+            while not cancelled():
+                os.sched_yield()
+            ended.set()
+            return None
+        if len(ran) <= 2:
+            assert ended.wait(60)
+        return item
+
+    async def execute(*, interrupted: bool) -> list[tuple[str, str | None]]:
+        async with open_run("r", journal=journal) as run:
+            doing = asyncio.ensure_future(fan_out(work, ["asks", "never asks"], run=run))
+            if interrupted:
+                await in_thread(both.wait)
+                run.cancel()
+            return [(outcome.status, outcome.value) for outcome in await doing]
+
+    first = asyncio.run(execute(interrupted=True))
+    assert first == [("cancelled", None), ("done", "never asks")]
+    assert asyncio.run(execute(interrupted=False)) == [("done", "asks"), ("done", "never asks")]
+    assert sorted(ran) == ["asks", "asks", "never asks"]
 
 
 def test_sync_work_that_ends_after_its_time_out_has_failed() -> None:

@@ -21,9 +21,15 @@ T = TypeVar("T")
 
 
 def cancelled() -> bool:
-    """Inside sync work: whether it was asked to end. Long loops should look now and then."""
+    """Inside sync work: whether it was asked to end. Long loops should look now and then.
+
+    Work that was told so counts as cancelled, whatever it returns: a resume runs it again.
+    """
     call = _current.get()
-    return call is not None and call.interruption is not None
+    if call is None or call.interruption is None:
+        return False
+    call.was_told = True
+    return True
 
 
 def current_call() -> ThreadCall | None:
@@ -32,10 +38,14 @@ def current_call() -> ThreadCall | None:
 
 
 class EndedAnyway(asyncio.CancelledError):
-    """Cancelled, but the thread could not be stopped and returned a value."""
+    """Cancelled, but the thread could not be stopped and returned a value.
 
-    def __init__(self, value: Any) -> None:
+    `was_told`: the function asked, and knew that it should end, so the value may be half of it.
+    """
+
+    def __init__(self, value: Any, was_told: bool) -> None:
         self.value = value
+        self.was_told = was_told
         super().__init__()
 
 
@@ -44,6 +54,8 @@ class ThreadCall(PatientFuture[None]):
 
     interruption: asyncio.CancelledError | None = None
     """Set on the event loop when the function should end; read in the thread."""
+    was_told = False
+    """Whether the function asked and learned that."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, function: Callable[..., Any], args: tuple[Any, ...]
@@ -87,7 +99,7 @@ class ThreadCall(PatientFuture[None]):
         del self._function, self._args, self._context, self._value, self._error
         if self.interruption is not None:
             if error is None:
-                raise EndedAnyway(value)
+                raise EndedAnyway(value, self.was_told)
             raise self.interruption from error
         if error is not None:
             raise error

@@ -56,8 +56,9 @@ def _in_thread(work: Callable[..., Any], threads: Threads) -> Attempter:
         except EndedAnyway as late:
             if inspect.iscoroutine(late.value):
                 late.value.close()  # it never began: there is nothing to tell
-                raise asyncio.CancelledError from None
-            return late.value  # it was paid for
+            elif not late.was_told:
+                return late.value  # it was paid for
+            raise asyncio.CancelledError from None
         # A lambda around an async function looks sync until it is called.
         return await value if is_awaitable(value) else value
 
