@@ -6,6 +6,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -240,3 +241,35 @@ def test_optimize_can_be_called_and_is_a_package_whatever_was_imported_before(fi
         "call = optimize('t', 'c', 'test')\nassert inspect.iscoroutine(call)\ncall.close()"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", ["matrix", "optimize", "plan", "sampling", "workflow"])
+def test_a_system_imports_its_public_names_when_they_are_used(name: str) -> None:
+    """The command line reads `options.py` of each, and must not import the rest for that."""
+    package = import_module(f"fanwise.{name}")
+    body = ast.parse(Path(str(package.__file__)).read_text()).body
+    (seen,) = (n for n in body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
+    typed = {
+        f"{node.module}.{alias.name}"
+        for node in seen.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    homes = {f"fanwise.{name}.{home}.{each}" for home, of in package._HOMES.items() for each in of}
+    assert typed == homes
+    assert sorted(each.rpartition(".")[2] for each in homes) == sorted(package.__all__)
+    assert all(hasattr(package, each) for each in package.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'misspelt'"):
+        package.misspelt  # noqa: B018
+
+
+def test_the_options_of_all_systems_are_read_without_importing_them() -> None:
+    code = (
+        "import sys\n"
+        "from fanwise.system_options import built_in_options\n"
+        "assert {*built_in_options('run')} == {'matrix', 'workflow', 'plan', 'optimize'}\n"
+        "assert {*built_in_options('map')} == {'map'}\n"
+        "print([m for m in ('asyncio', 'pydantic', 'fanwise.specs', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

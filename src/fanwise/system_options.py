@@ -16,15 +16,15 @@ from fanwise.errors import UsageError
 from fanwise.system_names import BUILT_IN, load, registered
 
 
-class Option(msgspec.Struct, frozen=True, kw_only=True):
+class Option(msgspec.Struct, frozen=True):
     """An option of the command line that belongs to a system."""
 
     name: str
     """The keyword under which the system gets the value. Options that are not given are not
     passed."""
-    help: str
     commands: Sequence[str]
     """The commands that take it, such as `run` and `report`. None: only Python does."""
+    help: str
     type: type[str] | type[int] | type[float] | type[bool] = str
     """A `bool` is a flag."""
     many: bool = False

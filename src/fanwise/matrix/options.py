@@ -4,22 +4,14 @@ from fanwise.system_options import Option
 
 OPTIONS = (
     Option(
-        name="only",
-        commands=("run",),
+        "only",
+        ("run",),
         many=True,
         metavar="AXIS=VALUE",
         help="Run only these cells; * matches anything.",
     ),
     Option(
-        name="rerun",
-        commands=("run",),
-        metavar="WHICH",
-        help="Run these cells again: failed, all, or a cell's id.",
+        "rerun", ("run",), "Run these cells again: failed, all, or a cell's id.", metavar="WHICH"
     ),
-    Option(
-        name="stop_when_decided",
-        commands=("run",),
-        type=bool,
-        help="Skip repeats once a comparison is settled.",
-    ),
+    Option("stop_when_decided", ("run",), "Skip repeats once a comparison is settled.", type=bool),
 )

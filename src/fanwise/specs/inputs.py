@@ -25,7 +25,7 @@ from fanwise.errors import BadSpec, Problem
 from fanwise.specs.document import Document, Where
 from fanwise.specs.model import Many, SpecModel
 from fanwise.specs.nearest import did_you_mean
-from fanwise.specs.rows import Row, read_rows, read_text
+from fanwise.specs.rows import InputRow, read_rows, read_text
 
 MOST_KEPT = 1 << 20
 """Inputs up to this many bytes are kept in the run; of larger ones, the path and the digest."""
@@ -145,7 +145,7 @@ def _listed(items: tuple[Any, ...], column: str | None, where: Where) -> list[In
         path = (*inside.path, index, *([name] if name else []))
         return where.document.problem(path, message)
 
-    rows, problems = _identified([Row(0, item) for item in items], column, problem)
+    rows, problems = _identified([InputRow(0, item) for item in items], column, problem)
     if problems:
         raise BadSpec(where.document.name, problems)
     return rows
@@ -190,7 +190,9 @@ def _of_text(base: Path, name: str, shown: str) -> Input:
     return Input(path.as_posix(), {"text": text, "path": name, "name": path.stem, "id": name})
 
 
-def _identified(rows: list[Row], column: str | None, problem: Any) -> tuple[list[Input], list[Any]]:
+def _identified(
+    rows: list[InputRow], column: str | None, problem: Any
+) -> tuple[list[Input], list[Any]]:
     """Rows as inputs with their ids, and everything that is wrong with them."""
     made: list[Input] = []
     problems: list[Problem] = []
@@ -214,7 +216,7 @@ def _identified(rows: list[Row], column: str | None, problem: Any) -> tuple[list
     return made, problems
 
 
-def _is_row(row: Row) -> bool:
+def _is_row(row: InputRow) -> bool:
     return isinstance(row.value, dict)
 
 

@@ -15,14 +15,14 @@ from fanwise.errors import BadSpec, Problem
 from fanwise.specs.read import decode, whole_file
 
 
-class Row(NamedTuple):
+class InputRow(NamedTuple):
     """A row; text alone means `{text: …}`."""
 
     line: int
     value: Any
 
 
-def read_rows(path: Path, name: str) -> list[Row]:
+def read_rows(path: Path, name: str) -> list[InputRow]:
     """The rows of a file, whose format follows from its name; `name` is for messages."""
     read = READERS.get(path.suffix.lower())
     if read is None:
@@ -44,11 +44,11 @@ def read_text(path: Path, name: str) -> str:
         raise whole_file(name, f"cannot be read: {error.strerror}") from None
 
 
-def _json_lines(text: str, problems: list[Problem]) -> Iterator[Row]:
+def _json_lines(text: str, problems: list[Problem]) -> Iterator[InputRow]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                yield Row(number, msgspec.json.decode(line))
+                yield InputRow(number, msgspec.json.decode(line))
             except msgspec.DecodeError as error:
                 problems.append(_bad_json(number, line, error))
 
@@ -63,7 +63,7 @@ def _bad_json(number: int, line: str, error: Exception) -> Problem:
     return Problem(number, 1, "", f"this is not JSON: {error}")
 
 
-def _csv(text: str, problems: list[Problem]) -> Iterator[Row]:
+def _csv(text: str, problems: list[Problem]) -> Iterator[InputRow]:
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     line = 1
     try:
@@ -75,7 +75,7 @@ def _csv(text: str, problems: list[Problem]) -> Iterator[Row]:
             if cells is None:
                 return
             if len(cells) == len(header):
-                yield Row(line, dict(zip(header, cells, strict=True)))
+                yield InputRow(line, dict(zip(header, cells, strict=True)))
             elif cells:  # an empty line is no row
                 message = f"{len(cells)} columns, and the header has {len(header)}"
                 problems.append(Problem(line, None, "", message))
@@ -88,7 +88,7 @@ def _bad_header(header: list[str]) -> list[Problem]:
     return [Problem(1, None, name, "this column is there twice") for name in twice]
 
 
-READERS: dict[str, Callable[[str, list[Problem]], Iterator[Row]]] = {
+READERS: dict[str, Callable[[str, list[Problem]], Iterator[InputRow]]] = {
     ".jsonl": _json_lines,
     ".csv": _csv,
 }

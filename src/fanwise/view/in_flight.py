@@ -26,7 +26,7 @@ class Span(NamedTuple):
     failed: bool = False
 
 
-class Piece(NamedTuple):
+class BusyPeriod(NamedTuple):
     """A period without long pauses, and where it begins on the clock that skips pauses."""
 
     start: float
@@ -37,7 +37,7 @@ class Piece(NamedTuple):
 class BusyClock(msgspec.Struct, frozen=True):
     """A clock that skips long pauses."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[BusyPeriod, ...]
 
     @property
     def total(self) -> float:
@@ -69,13 +69,13 @@ def busy_clock(spans: Iterable[Span]) -> BusyClock:
             merged.append([span.start, span.end])
     busy = sum(end - start for start, end in merged)
     longest = max(LONG_PAUSE_S, LONG_PAUSE * busy)
-    pieces: list[Piece] = []
+    pieces: list[BusyPeriod] = []
     for start, end in merged:
         if pieces and start - pieces[-1].end <= longest:
             pieces[-1] = pieces[-1]._replace(end=end)
         else:
             at = pieces[-1].at + pieces[-1].end - pieces[-1].start if pieces else 0.0
-            pieces.append(Piece(start, end, at))
+            pieces.append(BusyPeriod(start, end, at))
     return BusyClock(tuple(pieces))
 
 

@@ -8,7 +8,7 @@ from fanwise.journal.call_totals import total
 from fanwise.journal.port import ItemRecord, Journal
 from fanwise.processes.result import bytes_to_json
 from fanwise.view.calls import call_columns, item_calls
-from fanwise.view.items import Entry, entries
+from fanwise.view.items import ItemEntry, entries
 from fanwise.view.terminal_text import terminal_line
 
 
@@ -19,7 +19,7 @@ def item_lines(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterat
         yield _line(entry)
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: ItemEntry) -> str:
     item, line = entry.item, entry.line
     if line is not None:
         [name] = bytes_to_json("input", line.data).values()

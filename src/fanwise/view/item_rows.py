@@ -15,7 +15,7 @@ from fanwise.journal.port import ItemRecord, Journal
 from fanwise.processes.result import Capture, bytes_to_json
 from fanwise.view.calls import COLUMNS as CALL_COLUMNS
 from fanwise.view.calls import call_columns
-from fanwise.view.items import Entry, entries
+from fanwise.view.items import ItemEntry, entries
 from fanwise.view.table import Kind, Row, Table
 from fanwise.view.times import moment
 
@@ -40,7 +40,7 @@ def item_rows(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterato
     return map(_row, entries(journal, run_id, inputs=inputs))
 
 
-def _row(entry: Entry) -> Row:
+def _row(entry: ItemEntry) -> Row:
     item, line = entry.item, entry.line
     if line is None:
         assert item is not None

@@ -16,7 +16,7 @@ PAGE = 500
 """How many items' attempts are read at once."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ItemEntry(msgspec.Struct, frozen=True):
     """An item, or a recorded input that has not started."""
 
     item: ItemRecord | None
@@ -26,7 +26,7 @@ class Entry(msgspec.Struct, frozen=True):
     attempts: Sequence[AttemptRecord] = ()
 
 
-def entries(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[Entry]:
+def entries(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[ItemEntry]:
     """Those of all fan-outs, one after the other. `inputs`: the journal has the input of each."""
     fan_outs = journal.fan_outs(run_id)
     if inputs:
@@ -37,20 +37,20 @@ def entries(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[
         yield from _of_fan_out(journal, fan_out)
 
 
-def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[Entry]:
+def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[ItemEntry]:
     items = journal.items(fan_out.id)
     while page := list(islice(items, PAGE)):
         made: dict[str, list[AttemptRecord]] = {}
         for attempt in journal.attempts(fan_out.id, [item.key for item in page]):
             made.setdefault(attempt.key, []).append(attempt)
         for item in page:
-            yield Entry(item, path=fan_out.path, attempts=made.get(item.key, ()))
+            yield ItemEntry(item, path=fan_out.path, attempts=made.get(item.key, ()))
 
 
-def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[Entry]:
+def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[ItemEntry]:
     """Both are in item order; an item without a line belongs to an earlier, edited input."""
     item = next(items, None)
     for line in inputs:
         while item is not None and item.index < line.index:
             item = next(items, None)
-        yield Entry(item if item is not None and item.index == line.index else None, line)
+        yield ItemEntry(item if item is not None and item.index == line.index else None, line)

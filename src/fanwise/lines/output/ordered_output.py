@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from fanwise.core.outcome import Outcome
 from fanwise.errors import JournalError, OutputNotWritable
 from fanwise.lines.output.fd_writer import FdWriter
-from fanwise.lines.output.pieces import Piece, Pieces, piece_of
+from fanwise.lines.output.held_outputs import HeldOutput, HeldOutputs, held_output
 from fanwise.lines.output.position import Position
 from fanwise.processes import CommandResult
 from fanwise.specs.system import Screen
@@ -40,14 +40,14 @@ class OrderedOutput:
         self._to_failure = to_failure
         self._tag = tag
         """The prefix of each line of an item's output."""
-        self._waiting = Pieces()
+        self._waiting = HeldOutputs()
         self._ended = False
 
     async def add(self, outcome: Outcome[CommandResult]) -> None:
         """Write its output and what has waited for it, or keep it until its turn."""
         if outcome.status not in ("done", "failed") or outcome.index < self._position.item:
             return
-        self._waiting.put(outcome.index, piece_of(outcome))
+        self._waiting.put(outcome.index, held_output(outcome))
         while not self._ended and self._position.item in self._waiting:
             await self._write(self._waiting.take(self._position.item))
 
@@ -56,7 +56,7 @@ class OrderedOutput:
         self._waiting.close()
         self._position.close()
 
-    async def _write(self, piece: Piece) -> None:
+    async def _write(self, piece: HeldOutput) -> None:
         item, skip = self._position.item, self._position.offset
         tag = b"" if self._tag is None else self._tag(item)
         if not skip:

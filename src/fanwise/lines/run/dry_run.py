@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from fanwise.errors import UsageError
-from fanwise.lines.spec.map_spec import Line, MapSpec
+from fanwise.lines.spec.map_spec import LineItem, MapSpec
 
 CHUNK = 1 << 18
 
@@ -15,7 +15,7 @@ def commands(spec: MapSpec, fd: int) -> Iterator[list[str]]:
     """The words of each command. Nothing is started or written."""
     make = spec.commands()
     for index, item in enumerate(_items(spec, fd)):
-        argv = make(Line(index, item), index % spec.cap + 1).exec_argv()
+        argv = make(LineItem(index, item), index % spec.cap + 1).exec_argv()
         yield [_text(os.fsdecode(each)) for each in argv]
 
 

@@ -33,7 +33,7 @@ from fanwise.lines.run.work import LineWork
 from fanwise.lines.spec.input_file import open_input
 from fanwise.lines.spec.map_spec import MapSpec, line_key
 from fanwise.lines.state.counts import MapEnd, final_counts
-from fanwise.lines.state.inputs import Inputs
+from fanwise.lines.state.inputs import KnownLines
 from fanwise.lines.state.tally import Tally
 from fanwise.lines.views.text import end_lines
 from fanwise.processes import CommandResult
@@ -246,7 +246,7 @@ class _Execution:
 
     def _end(self, lines: RecordedLines) -> End:
         end = MapEnd(
-            inputs=Inputs(lines.count, lines.complete),
+            inputs=KnownLines(lines.count, lines.complete),
             told=self.tally.counts,
             together=self.spec.lines,
             halted_by=self.halted_by,

@@ -15,7 +15,7 @@ from typing import IO
 from fanwise.core.outcome import Outcome
 from fanwise.errors import OutputNotWritable, UsageError
 from fanwise.kernel import events
-from fanwise.lines.spec.map_spec import Line, MapSpec
+from fanwise.lines.spec.map_spec import LineItem, MapSpec
 from fanwise.processes import CommandResult
 from fanwise.view.terminal_text import terminal_line
 from fanwise.view.text_file import text_file
@@ -74,7 +74,7 @@ class JobLog:
     def _row(self, outcome: Outcome[CommandResult], start: float | None) -> str:
         result = outcome.value or CommandResult(None)
         lost = -1 if result.signal is None else 0
-        argv = self._command(Line(outcome.index, self._line(outcome.index)), 1).argv
+        argv = self._command(LineItem(outcome.index, self._line(outcome.index)), 1).argv
         cells = (
             str(outcome.index + 1),
             HERE,

@@ -22,7 +22,7 @@ from fanwise.journal.take_first import take
 from fanwise.kernel.inbox import Inbox
 from fanwise.kernel.line_reader import LineReader
 from fanwise.kernel.run import Run
-from fanwise.lines.spec.map_spec import Line
+from fanwise.lines.spec.map_spec import LineItem
 from fanwise.lines.state.inputs import COMPLETE, known_inputs
 
 AHEAD = 8 << 20
@@ -81,13 +81,13 @@ class RecordedLines:
             self._reader = LineReader(fd, self._take, self._unreadable, separator=separator)
             self._reader.more()
 
-    async def given(self) -> AsyncIterator[Line]:
+    async def given(self) -> AsyncIterator[LineItem]:
         """The lines in order, until the input ends."""
         while True:
             if not self._memory and self._pulled < self._on_disk:
                 self._load()
             if self._memory:
-                line = Line(self._pulled, self._memory.popleft())
+                line = LineItem(self._pulled, self._memory.popleft())
                 self._pulled += 1
                 self._ahead -= len(line.data) + A_LINE
                 self._go_on()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fanwise.kernel.work import CommandCodec, perform_command
-from fanwise.lines.spec.map_spec import Line, MapSpec
+from fanwise.lines.spec.map_spec import LineItem, MapSpec
 from fanwise.processes import CommandResult
 
 
@@ -21,7 +21,7 @@ class LineWork:
         self._timeout = spec.timeout
         self._slots = Slots()
 
-    async def __call__(self, line: Line) -> CommandResult:
+    async def __call__(self, line: LineItem) -> CommandResult:
         with self._slots.one() as slot:
             return await perform_command(self._command(line, slot), self._timeout)
 

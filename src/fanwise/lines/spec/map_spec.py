@@ -21,7 +21,7 @@ KEEP = 1 << 18
 """Bytes of an output that go into the journal; longer outputs go to a file."""
 
 
-class Line(msgspec.Struct, frozen=True, gc=False):
+class LineItem(msgspec.Struct, frozen=True, gc=False):
     """One item: a line, or several with the separator between them, if commands get several."""
 
     index: int
@@ -56,16 +56,16 @@ class MapSpec(msgspec.Struct, frozen=True):
         HaltRule.parse(self.halt)
         if self.timeout is not None and not 0 < self.timeout < float("inf"):
             raise UsageError(f"--timeout is {self.timeout:g}", "Give seconds, more than 0")
-        self.commands()(Line(0, b"line"), 1)
+        self.commands()(LineItem(0, b"line"), 1)
         if not self.shell:
             _check_program(self.argv[0], self.cwd)
         return self
 
-    def commands(self, spill: str | None = None) -> Callable[[Line, int], Command]:
+    def commands(self, spill: str | None = None) -> Callable[[LineItem, int], Command]:
         """A function that makes the command for a line, in a slot (see `{%}`)."""
         template = CommandTemplate(self.argv, shell=self.shell, lines=self.lines)
 
-        def command(line: Line, slot: int) -> Command:
+        def command(line: LineItem, slot: int) -> Command:
             words = [os.fsdecode(each) for each in self.split(line.data)]
             argv = template.fill(words, line.index + 1, slot)
             return Command(*argv, shell=self.shell, cwd=self.cwd, keep=KEEP, spill=spill)

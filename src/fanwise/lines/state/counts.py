@@ -9,14 +9,14 @@ import msgspec
 from fanwise.core.counts import Counts, many
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
-from fanwise.lines.state.inputs import Inputs, known_inputs
+from fanwise.lines.state.inputs import KnownLines, known_inputs
 from fanwise.view.resume_command import resume_command
 
 
 class MapEnd(msgspec.Struct, frozen=True):
     """What is known when an execution has ended."""
 
-    inputs: Inputs
+    inputs: KnownLines
     told: dict[str, int]
     """Outcomes that count, by status."""
     together: int

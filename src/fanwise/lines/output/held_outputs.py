@@ -18,7 +18,7 @@ from fanwise.view.text_file import cannot_write
 MOST_IN_MEMORY = 64 << 20
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True):
+class HeldOutput(msgspec.Struct, frozen=True, array_like=True):
     """The output of one item: bytes, or the name of the file that has them."""
 
     failed: bool
@@ -26,28 +26,28 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
     stderr: bytes | str
 
 
-def piece_of(outcome: Outcome[CommandResult]) -> Piece:
+def held_output(outcome: Outcome[CommandResult]) -> HeldOutput:
     """The output of an outcome."""
     result = outcome.value or CommandResult(None)
-    return Piece(outcome.status == "failed", _content(result.stdout), _content(result.stderr))
+    return HeldOutput(outcome.status == "failed", _content(result.stdout), _content(result.stderr))
 
 
 def _content(capture: Capture) -> bytes | str:
     return capture.data if capture.path is None else capture.path
 
 
-class Pieces:
-    """Pieces by item index."""
+class HeldOutputs:
+    """HeldOutputs by item index."""
 
     def __init__(self) -> None:
-        self._held: dict[int, Piece | tuple[int, int]] = {}
+        self._held: dict[int, HeldOutput | tuple[int, int]] = {}
         self._size = 0
         self._file: IO[bytes] | None = None
 
     def __contains__(self, index: int) -> bool:
         return index in self._held
 
-    def put(self, index: int, piece: Piece) -> None:
+    def put(self, index: int, piece: HeldOutput) -> None:
         if self._size + _size(piece) > MOST_IN_MEMORY:
             try:
                 self._held[index] = self._write(piece)
@@ -58,21 +58,21 @@ class Pieces:
             self._size += _size(piece)
             self._held[index] = piece
 
-    def take(self, index: int) -> Piece:
+    def take(self, index: int) -> HeldOutput:
         """Remove and return it."""
         held = self._held.pop(index)
-        if isinstance(held, Piece):
+        if isinstance(held, HeldOutput):
             self._size -= _size(held)
             return held
         assert self._file is not None
         self._file.seek(held[0])
-        return msgspec.msgpack.decode(self._file.read(held[1]), type=Piece)
+        return msgspec.msgpack.decode(self._file.read(held[1]), type=HeldOutput)
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
 
-    def _write(self, piece: Piece) -> tuple[int, int]:
+    def _write(self, piece: HeldOutput) -> tuple[int, int]:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="fanwise-")  # noqa: SIM115 - see close
         data = msgspec.msgpack.encode(piece)
@@ -82,5 +82,5 @@ class Pieces:
         return place, len(data)
 
 
-def _size(piece: Piece) -> int:
+def _size(piece: HeldOutput) -> int:
     return len(piece.stdout) + len(piece.stderr)
