@@ -19,7 +19,7 @@ from fanwise.processes import (
     require_success,
     run_command,
 )
-from fanwise.processes.family import Family
+from fanwise.processes.family import ProcessFamily
 from fanwise.processes.limits import exceeded_limit
 from fanwise.processes.watch import Watch, _own
 from tests.processes.support import alive, pids_in, run
@@ -74,7 +74,7 @@ def test_memory_that_a_fork_shares_with_its_parent_counts_once() -> None:
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         assert process.stdout.read(4) == b"...."
-        family = Family(process.pid, "[no mark]")
+        family = ProcessFamily(process.pid, "[no mark]")
         assert len(family.living()) == 4
         assert sum(map(_own, family.living())) > 300 * MB, "the quick figure counts it four times"
         assert Watch(Limits(memory=200 * MB), family, 0)._look() is None

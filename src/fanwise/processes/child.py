@@ -17,7 +17,7 @@ from pathlib import Path
 from fanwise.processes.collect import Collector
 from fanwise.processes.command import Command
 from fanwise.processes.exit_watch import ExitWatch
-from fanwise.processes.family import Family
+from fanwise.processes.family import ProcessFamily
 from fanwise.processes.guard import guard
 from fanwise.processes.limits import Exceeded, exceeded_limit, oom_kills
 from fanwise.processes.pids import PidsCgroup, bound
@@ -56,7 +56,7 @@ class Child:
         self._process = spawned.process
         self._guard.started(self._number, self._process.pid)
         self.sandboxed = spawned.sandboxed
-        self._family = Family(self._process.pid, self.mark, sandboxed=spawned.sandboxed)
+        self._family = ProcessFamily(self._process.pid, self.mark, sandboxed=spawned.sandboxed)
         self._watch: Watch | None = None
         if command.limits is not None and command.limits.watched:
             helpers = HELPERS if self.sandboxed else 0

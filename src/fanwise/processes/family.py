@@ -17,7 +17,7 @@ import time
 from fanwise.processes.table import Process, look
 
 
-class Family:
+class ProcessFamily:
     """The processes of the command that `leader` was started for."""
 
     def __init__(self, leader: int, mark: str, *, sandboxed: bool = False) -> None:

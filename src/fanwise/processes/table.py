@@ -30,7 +30,7 @@ class Process(NamedTuple):
     """What it has in its environment for us, see `guard.py`."""
 
 
-class Table(NamedTuple):
+class ProcessTable(NamedTuple):
     """All processes at one moment; empty without /proc."""
 
     processes: dict[int, Process]
@@ -50,10 +50,10 @@ class Table(NamedTuple):
         return found
 
 
-_last = Table({}, {}, 0.0, 0.0)
+_last = ProcessTable({}, {}, 0.0, 0.0)
 
 
-def look(since: float) -> Table:
+def look(since: float) -> ProcessTable:
     """Return a table that is recent, and not older than `since` (`time.monotonic`)."""
     global _last
     if time.monotonic() > _last.good_until or _last.taken < since:
@@ -61,7 +61,7 @@ def look(since: float) -> Table:
     return _last
 
 
-def _take() -> Table:
+def _take() -> ProcessTable:
     start = time.monotonic()
     rows = (_read(pid) for pid in pids())
     processes = {row.pid: row for row in rows if row is not None}
@@ -69,7 +69,7 @@ def _take() -> Table:
     for row in processes.values():
         children.setdefault(row.parent, []).append(row.pid)
     end = time.monotonic()
-    return Table(processes, children, start, end + max(_AGE_S, _SHARE * (end - start)))
+    return ProcessTable(processes, children, start, end + max(_AGE_S, _SHARE * (end - start)))
 
 
 def _read(pid: int) -> Process | None:

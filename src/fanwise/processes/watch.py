@@ -11,7 +11,7 @@ import os
 import time
 from pathlib import Path
 
-from fanwise.processes.family import Family
+from fanwise.processes.family import ProcessFamily
 from fanwise.processes.limits import Exceeded, Limits
 from fanwise.processes.pids import PidsCgroup
 
@@ -26,7 +26,7 @@ class Watch:
     """Watches the limits of a running command."""
 
     def __init__(
-        self, limits: Limits, family: Family, helpers: int, cgroup: PidsCgroup | None = None
+        self, limits: Limits, family: ProcessFamily, helpers: int, cgroup: PidsCgroup | None = None
     ) -> None:
         self._cgroup = cgroup
         self._limits = limits

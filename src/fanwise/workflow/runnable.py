@@ -24,7 +24,7 @@ from fanwise.workflow.run.leaves import Interrupted, Leaves
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs, load, path_of
 from fanwise.workflow.state.frame import Frame, Layer
-from fanwise.workflow.state.history import PAUSED, Given, Paused, opened, paused_gate
+from fanwise.workflow.state.history import PAUSED, ExecutionInputs, Paused, opened, paused_gate
 from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.custom import names_of_project, of_project
@@ -190,13 +190,13 @@ class RunnableWorkflow:
             tuple(_not_taken(given.answers.keys() - history.taken, frame.states)),
         )
 
-    def _given(self, run: Run) -> Given:
+    def _given(self, run: Run) -> ExecutionInputs:
         journal = run.journal
         waiting = None if journal is None else paused_gate(journal.events(run.id))
         answers = self._asked.answers(self.workflow, waiting)
         changed = self._known_inputs() if self._before is not None else {}
         inputs = {name: self.inputs[name] for name in changed}
-        return Given(inputs, answers, self._asked.start)
+        return ExecutionInputs(inputs, answers, self._asked.start)
 
     def _unknown(self) -> list[str]:
         """Notes on undeclared inputs."""

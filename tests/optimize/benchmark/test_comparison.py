@@ -10,7 +10,7 @@ import pytest
 
 from fanwise.optimize.benchmark.compare import Comparison
 from fanwise.optimize.benchmark.noise import noise_of, smallest_gain
-from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
+from fanwise.optimize.benchmark.pair import Measurement, Pair, TimedValues, hides_time, remembers
 from fanwise.optimize.benchmark.sequential import FIRST, Accept, Speed
 from fanwise.optimize.benchmark.stopwatch import NoFigure
 from fanwise.optimize.differential.equal import Tolerance
@@ -18,11 +18,13 @@ from fanwise.optimize.differential.equal import Tolerance
 RNG = numpy.random.default_rng(5)
 
 
-def side(seconds: float, *, new: float | None = None, gave: object = 1, **more: float) -> Measured:
+def side(
+    seconds: float, *, new: float | None = None, gave: object = 1, **more: float
+) -> Measurement:
     """A process that needs so much for a known call, and so much for a new one."""
     noise = float(RNG.normal(1, 0.01))
     form = json.dumps(["float", float(gave).hex()] if isinstance(gave, float) else gave)
-    return Measured(
+    return Measurement(
         seconds=seconds * noise,
         again_s=seconds * noise,
         new_s=(seconds * 1.5 if new is None else new) * float(RNG.normal(1, 0.03)),
@@ -104,7 +106,7 @@ def test_who_gains_nothing_remembers_nothing() -> None:
 
 
 def test_a_command_has_no_new_calls_and_counts_as_it_is() -> None:
-    pairs = [Pair(Measured(seconds=1.5), Measured(seconds=1.0))] * 8
+    pairs = [Pair(Measurement(seconds=1.5), Measurement(seconds=1.0))] * 8
     assert not remembers(pairs)
     assert compared(pairs).decision == "accept"
 
@@ -124,20 +126,20 @@ def test_what_the_original_does_not_always_give_is_not_held_against_anybody() ->
 
 def test_floats_may_differ_by_the_tolerance_and_no_more() -> None:
     for gave, wrong in ((1.0 + 1e-12, []), (1.0 + 1e-3, [0])):
-        values = Values(Tolerance())
+        values = TimedValues(Tolerance())
         for _ in range(2):
             values.add(Pair(side(1.0, gave=1.0), side(1.0, gave=gave)))
         assert values.wrong == wrong
 
 
 def test_a_call_of_which_the_candidate_says_nothing_is_wrong() -> None:
-    values = Values(Tolerance())
-    values.add(Pair(side(1.0), Measured(seconds=1.0)))
+    values = TimedValues(Tolerance())
+    values.add(Pair(side(1.0), Measurement(seconds=1.0)))
     assert values.wrong == [0, 1]
 
 
 def test_who_changes_the_benchmark_is_rejected() -> None:
-    speed = compared([Pair(Measured(seconds=9, source="a"), Measured(seconds=1, source="b"))])
+    speed = compared([Pair(Measurement(seconds=9, source="a"), Measurement(seconds=1, source="b"))])
     assert (speed.decision, speed.reason) == ("reject", "it changes the benchmark itself")
 
 
@@ -155,20 +157,20 @@ def test_who_says_less_than_our_clock_is_rejected() -> None:
 
 
 def test_noise_says_what_can_be_told_within_the_budget_and_warns() -> None:
-    pairs = [Pair(Measured(seconds=float(s)), Measured(seconds=1.0)) for s in
+    pairs = [Pair(Measurement(seconds=float(s)), Measurement(seconds=1.0)) for s in
              (0.9, 1.1, 0.95, 1.05, 1.2, 0.8, 1.0, 1.1)]  # fmt: skip
     noise = noise_of(pairs, Accept(), budget_s=60.0, spent_s=8.0)
     assert noise.spread == pytest.approx(0.1, abs=0.02)
     assert 1.05 < noise.smallest_gain < 1.2
     assert "smaller ones stay undecided" in noise.warnings[0]
-    assert noise_of([Pair(Measured(seconds=1.0), Measured(seconds=1.001))] * 8, Accept(), 60, 8
-                    ).warnings == ()  # fmt: skip
+    steady = Pair(Measurement(seconds=1.0), Measurement(seconds=1.001))
+    assert noise_of([steady] * 8, Accept(), 60, 8).warnings == ()
     slow = noise_of(pairs[:2], Accept(), budget_s=60.0, spent_s=40.0)
     assert "8 pairs take about 160 s" in slow.warnings[0]
 
 
 def _beside_one(seconds: float) -> Pair:
-    return Pair(Measured(seconds=float(seconds)), Measured(seconds=1.0))
+    return Pair(Measurement(seconds=float(seconds)), Measurement(seconds=1.0))
 
 
 @pytest.mark.parametrize("pairs", [20, 60])

@@ -17,7 +17,7 @@ from fanwise.errors import BenchFailed, UsageError
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import _block, compare_speed, measure_pair
 from fanwise.optimize.benchmark.noise import measure_noise
-from fanwise.optimize.benchmark.pair import Measured, Pair, Values
+from fanwise.optimize.benchmark.pair import Measurement, Pair, TimedValues
 from fanwise.optimize.benchmark.profile import profile, profile_text
 from fanwise.optimize.benchmark.sequential import Accept
 from fanwise.optimize.benchmark.stopwatch import (
@@ -88,8 +88,8 @@ def version(folder: Path, name: str, module: str) -> Site:
     return site
 
 
-def measured(bench: Bench, original: Site, *sites: Site) -> list[Measured | NoFigure]:
-    async def main() -> list[Measured | NoFigure]:
+def measured(bench: Bench, original: Site, *sites: Site) -> list[Measurement | NoFigure]:
+    async def main() -> list[Measurement | NoFigure]:
         meter = Stopwatch(bench, SETTINGS)
         await meter.calibrate(original)
         return [await meter.measure(site, 17) for site in sites]
@@ -101,8 +101,8 @@ def test_each_side_is_measured_with_its_own_code_and_fresh_arguments(
     folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:
     slow, fast = measured(recorded, original, original, version(folder, "fast", FAST))
-    assert isinstance(slow, Measured)
-    assert isinstance(fast, Measured)
+    assert isinstance(slow, Measurement)
+    assert isinstance(fast, Measurement)
     assert slow.seconds > 5 * fast.seconds
     assert slow.forms == fast.forms, "an argument that was used before would give 0"
     assert set(slow.forms) == {"0", "1", "2", "3"}
@@ -156,8 +156,8 @@ def test_a_function_that_remembers_is_slow_at_the_calls_that_were_held_back(
         )
     )
     plain, remembering = measured(recorded, original, original, version(folder, "memo", memo))
-    assert isinstance(plain, Measured)
-    assert isinstance(remembering, Measured)
+    assert isinstance(plain, Measurement)
+    assert isinstance(remembering, Measurement)
     assert plain.new_s is not None
     assert plain.again_s is not None
     assert remembering.new_s is not None
@@ -173,7 +173,7 @@ def test_a_function_that_gives_up_when_it_is_called_often_is_seen(
         "    out", "    COUNT.append(1)\n    if len(COUNT) > 20:\n        return 5\n    out", 1
     )
     both = measured(recorded, original, original, version(folder, "tired", tired))
-    values = Values(Tolerance())
+    values = TimedValues(Tolerance())
     values.add(Pair(*both))  # type: ignore[arg-type]
     assert values.wrong == [0, 1, 2, 3] or values.wrong == [1, 2, 3]
 
@@ -192,8 +192,8 @@ def test_a_clock_that_is_turned_back_and_figures_that_are_printed_change_nothing
         "__main__.perf_counter_ns = lambda: 1\n"
     )
     plain, forging = measured(recorded, original, original, version(folder, "forged", forged))
-    assert isinstance(plain, Measured)
-    assert isinstance(forging, Measured)
+    assert isinstance(plain, Measurement)
+    assert isinstance(forging, Measurement)
     assert forging.seconds > plain.seconds / 10
 
 
@@ -212,7 +212,7 @@ def test_a_candidate_without_figures_says_why(
     broken = version(folder, f"broken-{len(code)}", f"{FAST}\n{code}\n")
     [problem] = measured(recorded, original, broken)
     if code == "total = None":
-        assert isinstance(problem, Measured), "each call raises, and that is quick"
+        assert isinstance(problem, Measurement), "each call raises, and that is quick"
         assert set(problem.forms.values()) == {'["raise", "TypeError"]'}
         return
     assert isinstance(problem, NoFigure)
@@ -228,9 +228,9 @@ def test_a_function_of_the_repository_is_timed_and_must_be_the_same_on_both_side
     slow, fast, other = measured(
         bench, original, original, version(folder, "called", FAST), changed
     )
-    assert isinstance(slow, Measured)
-    assert isinstance(fast, Measured)
-    assert isinstance(other, Measured)
+    assert isinstance(slow, Measurement)
+    assert isinstance(fast, Measurement)
+    assert isinstance(other, Measurement)
     assert slow.seconds > 5 * fast.seconds
     assert slow.source == fast.source != other.source
 
@@ -242,8 +242,8 @@ def test_a_command_is_timed_from_outside_and_its_files_must_be_the_same(
     changed = version(folder, "command", FAST)
     (folder / "command" / "bench.py").write_text("print('{\"seconds\": 0}')\n")
     ours, theirs = measured(bench, original, original, changed)
-    assert isinstance(ours, Measured)
-    assert isinstance(theirs, Measured)
+    assert isinstance(ours, Measurement)
+    assert isinstance(theirs, Measurement)
     assert ours.source != theirs.source
     assert theirs.seconds > 0.001
     failing = BenchCommand(line=f"{sys.executable} -c 'raise SystemExit(3)'")
@@ -287,7 +287,7 @@ def test_noise_is_that_of_the_original_against_itself(
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap here")
 def test_all_of_it_works_in_a_sandbox(original: Site, recorded: RecordedCalls) -> None:
-    async def main() -> tuple[Measured | NoFigure, int]:
+    async def main() -> tuple[Measurement | NoFigure, int]:
         meter = Stopwatch(recorded, sandboxed)
         await meter.calibrate(original)
         lines = await profile(original, recorded, TARGET, recorded.recording, sandboxed)
@@ -295,7 +295,7 @@ def test_all_of_it_works_in_a_sandbox(original: Site, recorded: RecordedCalls) -
 
     sandboxed = Settings(timeout_s=60.0, sandbox=True)
     found, lines = asyncio.run(main())
-    assert isinstance(found, Measured)
+    assert isinstance(found, Measurement)
     assert lines > 3
 
 
@@ -374,9 +374,9 @@ def test_every_kind_of_function_can_be_timed(tmp_path: Path, kind: str) -> None:
     found = asyncio.run(record(site, target, line, SETTINGS, tmp_path / "recorded"))
     assert found.calls == 2
     first, second = measured(RecordedCalls(recording=found, target=target), site, site, site)
-    assert isinstance(first, Measured), first
-    assert isinstance(second, Measured), second
-    values = Values(Tolerance())
+    assert isinstance(first, Measurement), first
+    assert isinstance(second, Measurement), second
+    values = TimedValues(Tolerance())
     values.add(Pair(first, second))
     assert values.wrong == []
     if kind == "generator":

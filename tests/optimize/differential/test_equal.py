@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fanwise.optimize.differential.compare import compare
 from fanwise.optimize.differential.equal import FormMatcher, Tolerance, close
 from fanwise.optimize.differential.injected.fanwise_child.forms import Former
-from fanwise.optimize.differential.observe import Observations, Seen
+from fanwise.optimize.differential.observe import Observations, ObservedCall
 from fanwise.optimize.differential.plan import Level, PlannedCall
 
 
@@ -163,7 +163,8 @@ def step(out: list[Any], value: object = None) -> dict[str, Any]:
 def differs(level: Level, a: dict[str, Any], b: dict[str, Any]) -> str:
     entry = PlannedCall(1, 1, "", level, "once")
     ours, theirs = (
-        Observations(seen={1: Seen(msgspec.Raw(msgspec.json.encode([each])))}) for each in (a, b)
+        Observations(seen={1: ObservedCall(msgspec.Raw(msgspec.json.encode([each])))})
+        for each in (a, b)
     )
     found = compare([entry], ours, theirs)
     return found[0].kind if found else ""
@@ -206,5 +207,5 @@ def test_the_rule(level: Level, ours: dict[str, Any], theirs: dict[str, Any], ki
 
 def test_an_entry_without_an_answer_differs() -> None:
     entry = PlannedCall(1, 1, "", "strict", "once")
-    ours = Observations(seen={1: Seen(msgspec.Raw(msgspec.json.encode([FIVE])))})
+    ours = Observations(seen={1: ObservedCall(msgspec.Raw(msgspec.json.encode([FIVE])))})
     assert [each.kind for each in compare([entry], ours, Observations(seen={}))] == ["ended"]

@@ -14,7 +14,7 @@ import pytest
 
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import INJECTED
-from fanwise.optimize.differential.recording import CALLS, MOST, Recording, gather, record
+from fanwise.optimize.differential.recording import CALLS, MOST, CallRecording, gather, record
 from tests.optimize.differential.support import LINE, SETTINGS, checkout, run
 
 PYTHON = sys.executable
@@ -23,14 +23,14 @@ QUIET = "-p no:cacheprovider -p no:hypothesispytest -q"
 
 def recorded(
     folder: Path, module: str, test: str, name: str = "f", line: str = LINE, **files: str
-) -> Recording:
+) -> CallRecording:
     site = checkout(folder / "top", module, test)
     for file, text in files.items():
         (folder / "top" / f"{file}.py").write_text(textwrap.dedent(text))
     return run(record(site, Target("mod.py", name), line, SETTINGS, folder / "into"))
 
 
-def arguments(recording: Recording, folder: Path) -> list[Any]:
+def arguments(recording: CallRecording, folder: Path) -> list[Any]:
     """What was stored, as a child reads it."""
     code = (
         "import json, sys; from fanwise_child.timing import _subject\n"

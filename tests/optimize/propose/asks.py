@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanwise.optimize.propose.port import Ask
+from fanwise.optimize.propose.port import ProposalRequest
 
 SOURCE = '''@traced
 def find(items, *, key=None):
@@ -18,6 +18,6 @@ FAST = "def find(items, *, key=None):\n    return min(items, key=key)\n"
 PATCH = "--- a/f.py\n+++ b/f.py\n@@ -1 +1 @@\n-slow\n+fast\n"
 
 
-def an_ask(**more: Any) -> Ask:
+def an_ask(**more: Any) -> ProposalRequest:
     given = {"target": "src/pkg/find.py::find", "source": SOURCE, "file": FILE, **more}
-    return Ask(**given)
+    return ProposalRequest(**given)

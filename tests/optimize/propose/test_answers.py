@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.optimize.propose.answers import MOST, NoCandidate, Read, read_answer
+from fanwise.optimize.propose.answers import MOST, NoCandidate, ReadAnswer, read_answer
 from fanwise.optimize.propose.prompt import fenced
 from tests.optimize.propose.asks import FAST, PATCH
 
@@ -26,7 +26,7 @@ DOC = f'def find(items):\n    """A fence:\n    ```\n    x\n    ```\n    """\n   
     ],
 )
 def test_one_block_that_defines_the_target_is_taken_as_it_is(text: str) -> None:
-    assert read_answer(text, "find") == Read("function", FAST)
+    assert read_answer(text, "find") == ReadAnswer("function", FAST)
 
 
 def test_a_method_in_its_class_or_indented_as_there_is_taken() -> None:
@@ -34,13 +34,13 @@ def test_a_method_in_its_class_or_indented_as_there_is_taken() -> None:
         "class A:\n    def find(self):\n        return 1\n",
         "    def find(self):\n        return 1\n",
     ):
-        assert read_answer(f"```python\n{code}```", "find") == Read("function", code)
+        assert read_answer(f"```python\n{code}```", "find") == ReadAnswer("function", code)
 
 
 @pytest.mark.parametrize("text", [PATCH, f"Here:\n```diff\n{PATCH}```", f"Here it is.\n{PATCH}"])
 @pytest.mark.parametrize("function", ["find", ""])
 def test_a_diff_is_taken_bare_or_in_a_block(text: str, function: str) -> None:
-    assert read_answer(text, function) == Read("patch", PATCH)
+    assert read_answer(text, function) == ReadAnswer("patch", PATCH)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_without_a_target_only_a_diff_is_a_candidate() -> None:
 
 
 def test_a_command_may_print_code_without_a_fence() -> None:
-    assert read_answer(FAST, "find", bare=True) == Read("function", FAST)
+    assert read_answer(FAST, "find", bare=True) == ReadAnswer("function", FAST)
     with pytest.raises(NoCandidate, match="does not define"):
         read_answer("print(1)", "find", bare=True)
     with pytest.raises(NoCandidate, match="empty"):
@@ -82,7 +82,7 @@ def test_a_command_may_print_code_without_a_fence() -> None:
 
 
 def test_a_fence_inside_the_code_needs_a_longer_one_around_it() -> None:
-    assert read_answer(fenced(DOC, "python"), "find") == Read("function", DOC)
+    assert read_answer(fenced(DOC, "python"), "find") == ReadAnswer("function", DOC)
 
 
 @given(st.text(max_size=200), st.booleans())

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.pair import Measured, Pair, Values, hides_time, remembers
+from fanwise.optimize.benchmark.pair import Measurement, Pair, TimedValues, hides_time, remembers
 from fanwise.optimize.benchmark.sequential import FIRST, Accept, Decision, Looks, Speed
 from fanwise.optimize.benchmark.stopwatch import Bench, NoFigure, Stopwatch
 from fanwise.optimize.differential.child_program import Where
@@ -63,7 +63,7 @@ async def measure_pair(
 ) -> Pair | NoFigure:
     """Both sides, one directly after the other. Raises `BenchFailed` if the original fails."""
     seed = order.randrange(_HASH_SEEDS)
-    found: dict[bool, Measured] = {}
+    found: dict[bool, Measurement] = {}
     for is_baseline in (True, False) if baseline_first else (False, True):
         measured = await meter.measure(baseline if is_baseline else candidate, seed)
         if isinstance(measured, NoFigure):
@@ -94,7 +94,7 @@ class Comparison:
         self._reason = ""
         self._accept = accept
         self._looks = Looks(accept)
-        self._values = Values(tolerance)
+        self._values = TimedValues(tolerance)
         self._remembers = False
 
     def add(self, pair: Pair | NoFigure) -> None:

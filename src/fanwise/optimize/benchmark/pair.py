@@ -16,7 +16,7 @@ _HIDDEN_S = 0.05
 _HIDDEN_PART = 0.25
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """The measurement of one side, in one process."""
 
     seconds: float
@@ -39,8 +39,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 class Pair(msgspec.Struct, frozen=True):
     """The measurements of both sides, one directly after the other."""
 
-    baseline: Measured
-    candidate: Measured
+    baseline: Measurement
+    candidate: Measurement
 
     @property
     def ratio(self) -> float:
@@ -90,7 +90,7 @@ def hides_time(pairs: Sequence[Pair]) -> bool:
     return median(hidden) > _HIDDEN_S + _HIDDEN_PART * median(p.baseline.told_s for p in pairs)
 
 
-class Values:
+class TimedValues:
     """Whether the candidate still gives what the original gives, while it is timed.
 
     Calls at which the original itself does not always give the same are left out.

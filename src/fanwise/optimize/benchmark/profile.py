@@ -24,7 +24,7 @@ from fanwise.optimize.benchmark.stopwatch import (
 )
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_program, site_of
-from fanwise.optimize.differential.recording import Recording
+from fanwise.optimize.differential.recording import CallRecording
 
 
 class ProfiledLine(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class ProfiledLine(msgspec.Struct, frozen=True):
 
 
 async def profile(
-    where: Where, bench: Bench, target: Target, recording: Recording, settings: Settings
+    where: Where, bench: Bench, target: Target, recording: CallRecording, settings: Settings
 ) -> list[ProfiledLine]:
     """The lines of the target that ran, on what stands in a checkout."""
     if isinstance(bench, BenchCommand):

@@ -20,17 +20,17 @@ import msgspec
 from fanwise.errors import BenchFailed
 from fanwise.kernel.confined.ending import ending_of
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.pair import Measured
+from fanwise.optimize.benchmark.pair import Measurement
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_line, run_program, site_of
-from fanwise.optimize.differential.recording import Recording
+from fanwise.optimize.differential.recording import CallRecording
 from fanwise.processes import CommandResult
 
 
 class RecordedCalls(msgspec.Struct, frozen=True, kw_only=True):
     """The calls of the target that were recorded from the tests, each once in a pass."""
 
-    recording: Recording
+    recording: CallRecording
     target: Target
 
 
@@ -122,7 +122,7 @@ class Stopwatch:
         """The error for an original that cannot be measured."""
         return BenchFailed(self.what, problem.reason)
 
-    async def measure(self, where: Where, seed: int) -> Measured | NoFigure:
+    async def measure(self, where: Where, seed: int) -> Measurement | NoFigure:
         begun = time.perf_counter()
         if isinstance(self._bench, BenchCommand):
             env = {"PYTHONHASHSEED": str(seed)}
@@ -133,7 +133,7 @@ class Stopwatch:
             took = time.perf_counter() - begun
             if not result.ok:
                 return NoFigure(_ending(result, settings))
-            return Measured(seconds=took, source=_digest_of_files(where, self._bench.line))
+            return Measurement(seconds=took, source=_digest_of_files(where, self._bench.line))
         plan = {"loops": self._found.loops, "samples": self._found.samples}
         answer = await self._ask(where, seed, {**plan, "lazy": self._found.lazy})
         if isinstance(answer, NoFigure):
@@ -188,9 +188,9 @@ def answer_of(result: CommandResult, word: str, settings: Settings) -> dict[str,
     return NoFigure(_ending(result, settings))
 
 
-def _measured(answer: Mapping[str, Any], wall_s: float) -> Measured | NoFigure:
+def _measured(answer: Mapping[str, Any], wall_s: float) -> Measurement | NoFigure:
     try:
-        return Measured(
+        return Measurement(
             seconds=_positive(_typical(answer["samples"])),
             new_s=_positive(answer["new_ns"]),
             again_s=_positive(answer["again_ns"]),

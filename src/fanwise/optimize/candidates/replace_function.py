@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from fanwise.errors import CandidateUnfit
 from fanwise.kernel.parse_python import parse
 from fanwise.optimize.candidates.source_text import SourceText, first_line, lines_after, lines_of
-from fanwise.optimize.candidates.target import Definition, Function, Target, definitions
+from fanwise.optimize.candidates.target import BoundName, Function, Target, definitions
 
 _HOLDER = "if True:\n"
 """In front of indented text, so that it parses without touching what is inside its strings."""
 
 
-class Given:
+class GivenSource:
     """The source text that was given, parsed."""
 
     def __init__(self, text: str) -> None:
@@ -58,7 +58,7 @@ def replace(source: SourceText, target: Target, given: str) -> SourceText:
     """The file with the target replaced by what was given; `CandidateUnfit` if that cannot be."""
     old = target.find(source.text)
     lines = source.lines()
-    new = Given(given)
+    new = GivenSource(given)
     function = _function_in(new, target)
     if function is None:
         return source.with_lines(_with_body(lines, old, new, target))
@@ -105,7 +105,7 @@ def _inside_strings(tree: ast.Module) -> set[int]:
     return found
 
 
-def _function_in(new: Given, target: Target) -> ast.stmt | None:
+def _function_in(new: GivenSource, target: Target) -> ast.stmt | None:
     """The definition that replaces the target, by its full name or its own."""
     found = [each for each in _defined(new.body) if isinstance(each.node, Function)]
     for name in (target.name, target.own_name):
@@ -117,11 +117,11 @@ def _function_in(new: Given, target: Target) -> ast.stmt | None:
     return None
 
 
-def _defined(body: list[ast.stmt]) -> Iterator[Definition]:
+def _defined(body: list[ast.stmt]) -> Iterator[BoundName]:
     return definitions(ast.Module(body, []))
 
 
-def _with_body(lines: list[str], old: Definition, new: Given, target: Target) -> list[str]:
+def _with_body(lines: list[str], old: BoundName, new: GivenSource, target: Target) -> list[str]:
     if not any(isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) for node in _own(new.body)):
         raise CandidateUnfit(f"it has no function {target.own_name}, and is not the body of one")
     assert isinstance(old.node, Function)
@@ -140,7 +140,7 @@ def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
             yield from _own(list(ast.iter_child_nodes(node)))
 
 
-def _beside(file: ast.Module, new: Given, function: ast.stmt) -> Iterator[ast.stmt]:
+def _beside(file: ast.Module, new: GivenSource, function: ast.stmt) -> Iterator[ast.stmt]:
     """Statements that came with the function and are not in the file yet."""
     there = {ast.dump(node) for node in ast.walk(file) if isinstance(node, ast.stmt)}
     names = {each.name for each in definitions(file)}

@@ -68,12 +68,12 @@ class NameUse(NamedTuple):
 
 def read_name_uses(tree: ast.Module) -> list[NameUse]:
     """All places where a name stands for a variable, in the order of the tree."""
-    reader = _Reader(tree)
+    reader = _NameReader(tree)
     reader.all(tree.body)
     return reader.places
 
 
-class _Reader(ast.NodeVisitor):
+class _NameReader(ast.NodeVisitor):
     def __init__(self, tree: ast.Module) -> None:
         self.scope = Scope("module", tree, None)
         self.places: list[NameUse] = []

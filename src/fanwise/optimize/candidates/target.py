@@ -27,14 +27,14 @@ _FORM = "Write it as src/package/file.py::function or …::Class.method"
 _READ = ("property", "cached_property")
 
 
-class Span(NamedTuple):
+class LineSpan(NamedTuple):
     """Lines of a file, from 0, the last one not included."""
 
     start: int
     end: int
 
 
-class Definition(NamedTuple):
+class BoundName(NamedTuple):
     """A statement that defines or binds a name."""
 
     name: str
@@ -87,7 +87,7 @@ class Target(msgspec.Struct, frozen=True):
             problem = f"{self.file} is not text in its encoding ({error})"
             raise BadTarget(self.text(), problem, "Name a Python file") from error
 
-    def find(self, source: str) -> Definition:
+    def find(self, source: str) -> BoundName:
         """Where it is defined; what cannot be a target is a `BadTarget` that says why."""
         found = [each for each in self._definitions(source) if not _is_overload(each.node)]
         if not found:
@@ -111,10 +111,10 @@ class Target(msgspec.Struct, frozen=True):
             raise self._bad(f"it is defined more than once (lines {lines})", "Keep one of them")
         return last
 
-    def span(self, source: str) -> Span:
+    def span(self, source: str) -> LineSpan:
         """The lines of its definition, with decorators."""
         node = self.find(source).node
-        return Span(first_line(node), lines_after(node))
+        return LineSpan(first_line(node), lines_after(node))
 
     def _is_outer(self, name: str) -> bool:
         return name.rpartition(".")[0] == self.name
@@ -125,7 +125,7 @@ class Target(msgspec.Struct, frozen=True):
         except (SyntaxError, ValueError) as error:
             raise self._bad(f"its file does not parse: {error}", "Mend the file first") from error
 
-    def _definitions(self, source: str) -> list[Definition]:
+    def _definitions(self, source: str) -> list[BoundName]:
         return [each for each in definitions(self._tree(source)) if each.name == self.name]
 
     def _bad(self, problem: str, next_step: str) -> BadTarget:
@@ -150,7 +150,7 @@ class Target(msgspec.Struct, frozen=True):
         return self._bad(f"{self.file} has no {self.name}", step)
 
 
-def definitions(tree: ast.Module) -> Iterator[Definition]:
+def definitions(tree: ast.Module) -> Iterator[BoundName]:
     """All that a file defines by name, classes opened, functions not; in the order of the text.
 
     What stands under `if`, `try`, `with` or a loop at the top counts.
@@ -158,13 +158,11 @@ def definitions(tree: ast.Module) -> Iterator[Definition]:
     yield from _definitions(tree.body, ())
 
 
-def _definitions(
-    body: Sequence[ast.stmt], inside: tuple[ast.ClassDef, ...]
-) -> Iterator[Definition]:
+def _definitions(body: Sequence[ast.stmt], inside: tuple[ast.ClassDef, ...]) -> Iterator[BoundName]:
     prefix = "".join(f"{each.name}." for each in inside)
     for node in body:
         for name in _names(node):
-            yield Definition(prefix + name, node, inside)
+            yield BoundName(prefix + name, node, inside)
         if isinstance(node, ast.ClassDef):
             yield from _definitions(node.body, (*inside, node))
         elif not isinstance(node, Function):

@@ -27,7 +27,7 @@ _TIMES, _AND_S = 10.0, 10.0
 """A candidate may take so many times as long as the original, and so many seconds more."""
 
 
-class _Written(msgspec.Struct, frozen=True):
+class _PluginReport(msgspec.Struct, frozen=True):
     word: str
     tests: dict[str, str]
     details: dict[str, str]
@@ -114,12 +114,12 @@ def _environment(
     }
 
 
-def _read(folder: Path, word: str) -> tuple[list[_Written], str]:
+def _read(folder: Path, word: str) -> tuple[list[_PluginReport], str]:
     """What the plugin wrote, each file of one pytest; anything else there was put by others."""
     found = []
     for path in sorted(folder.iterdir()):
         try:
-            written = msgspec.json.decode(path.read_bytes(), type=_Written)
+            written = msgspec.json.decode(path.read_bytes(), type=_PluginReport)
         except (OSError, msgspec.MsgspecError):
             return [], "its tests ended before their report was written"
         if written.word != word or path.is_symlink():
@@ -128,7 +128,7 @@ def _read(folder: Path, word: str) -> tuple[list[_Written], str]:
     return found, ""
 
 
-def _disagreement(result: CommandResult, written: list[_Written]) -> str:
+def _disagreement(result: CommandResult, written: list[_PluginReport]) -> str:
     """A single pytest that is the command says what the command exits with."""
     if len(written) == 1 and written[0].status != result.exit_code and result.exit_code == 0:
         return "it exited as if all were well, and its report of the tests says otherwise"

@@ -21,7 +21,7 @@ from fanwise.optimize.differential.compare import compare, exhausted
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
 from fanwise.optimize.differential.plan import MOST, CallPlan, PlannedCall, make_plan
-from fanwise.optimize.differential.recording import Recording, record
+from fanwise.optimize.differential.recording import CallRecording, record
 
 HASH_SEEDS = (0, 4711)
 _RECORDED_S = 30.0
@@ -30,7 +30,7 @@ _RECORDED_S = 30.0
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """The original, observed. JSON-able: write it with `msgspec.json.encode`, read it so too."""
 
-    recording: Recording
+    recording: CallRecording
     plan: CallPlan
     passes: tuple[Observations, ...]
     """One for each of `HASH_SEEDS`."""
@@ -90,7 +90,7 @@ async def study(
 class _Watch(msgspec.Struct, frozen=True):
     where: Where
     target: Target
-    recording: Recording
+    recording: CallRecording
     plan: CallPlan
     settings: Settings
     budget_s: float
@@ -105,7 +105,7 @@ class _Watch(msgspec.Struct, frozen=True):
 
 
 def judge(
-    recording: Recording,
+    recording: CallRecording,
     plan: CallPlan,
     passes: tuple[Observations, ...],
     made: tuple[int, ...],
@@ -195,7 +195,7 @@ def _returned(number: int, seen: Observations) -> bool:
 
 
 def _notes(
-    recording: Recording,
+    recording: CallRecording,
     plan: CallPlan,
     spent: int,
     ready: list[PlannedCall],
@@ -226,7 +226,7 @@ def _problem(broken: str, ready: list[PlannedCall], steady: tuple[int, ...]) -> 
     return ""
 
 
-def _nothing(recording: Recording) -> Baseline:
+def _nothing(recording: CallRecording) -> Baseline:
     why = "the tests never call it" if not recording.seen else "no call of it could be stored"
     step = "Let a test call the target with plain values, or leave the target out"
     return Baseline(

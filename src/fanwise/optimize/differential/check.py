@@ -17,7 +17,7 @@ from fanwise.optimize.differential.child_program import Where
 from fanwise.optimize.differential.compare import Difference, Differs, compare
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.observe import Observations, observe
-from fanwise.optimize.differential.smallest import BUDGET_S, Pair, smallest
+from fanwise.optimize.differential.smallest import BUDGET_S, BothSides, smallest
 
 ALLOWED_S = 5.0
 """A candidate's call may take so long, and so many times as long as on the original."""
@@ -108,7 +108,7 @@ class _Check:
         self, found: list[Differs], hash_seed: int, budget_s: float
     ) -> tuple[str, Difference]:
         async with thread_context(_scratch(self._baseline.recording.folder)) as scratch:
-            pair = Pair(
+            pair = BothSides(
                 original=self._original, candidate=self._candidate, target=self._target,
                 baseline=self._baseline, settings=self._settings, tolerance=self._tolerance,
                 hash_seed=hash_seed, scratch=scratch,

@@ -31,7 +31,7 @@ from typing import Any, Literal
 import msgspec
 
 from fanwise.optimize.differential.equal import FormMatcher, Tolerance, loosened
-from fanwise.optimize.differential.observe import Observations, Seen
+from fanwise.optimize.differential.observe import Observations, ObservedCall
 from fanwise.optimize.differential.plan import Level, PlannedCall
 
 Kind = Literal["value", "exception", "arguments", "stdout", "generator", "globals", "ended"]
@@ -67,7 +67,7 @@ class Differs(msgspec.Struct, frozen=True):
     ended: str = ""
 
 
-def exhausted(seen: Seen) -> bool:
+def exhausted(seen: ObservedCall) -> bool:
     """Whether the original ran out of stack or memory at once: nothing is held to that."""
     first = seen.first()
     return first is not None and first["out"][0] == "raise" and first["out"][1] in _EXHAUSTED
@@ -99,7 +99,7 @@ class _Judge:
         self._names = names
 
     def entry(
-        self, entry: PlannedCall, ours: Seen, theirs: Seen | None, *, loose: bool
+        self, entry: PlannedCall, ours: ObservedCall, theirs: ObservedCall | None, *, loose: bool
     ) -> Differs | None:
         if theirs is None or theirs.ended:
             ended = theirs.ended if theirs else "gave no answer"

@@ -16,7 +16,7 @@ from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_program, site_of
 from fanwise.optimize.differential.plan import CallPlan
-from fanwise.optimize.differential.recording import Recording
+from fanwise.optimize.differential.recording import CallRecording
 from fanwise.processes import CommandResult
 
 SECONDS_EACH = 1.0
@@ -28,7 +28,7 @@ MEMORY = 1 << 30
 """Bytes that calls may take, beyond what the imports took."""
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ObservedCall(msgspec.Struct, frozen=True):
     """What was seen of one entry: its steps as JSON, or how the process ended in it."""
 
     steps: msgspec.Raw = msgspec.Raw(b"[]")
@@ -46,7 +46,7 @@ class Seen(msgspec.Struct, frozen=True):
 class Observations(msgspec.Struct, frozen=True, kw_only=True):
     """What was observed in one pass over a plan. JSON-able."""
 
-    seen: Mapping[int, Seen]
+    seen: Mapping[int, ObservedCall]
     names: tuple[str, ...] = ()
     """Names of the module whose values are looked at."""
     broken: str = ""
@@ -72,7 +72,7 @@ class _Timed(msgspec.Struct):
 async def observe(
     where: Where,
     target: Target,
-    recording: Recording,
+    recording: CallRecording,
     plan: CallPlan,
     settings: Settings,
     *,
@@ -107,7 +107,7 @@ def read_observations(
     result: CommandResult, word: str, known: Collection[int], hash_seed: int
 ) -> Observations:
     """Read what the program printed; what is not its own is left out."""
-    seen: dict[int, Seen] = {}
+    seen: dict[int, ObservedCall] = {}
     names: tuple[str, ...] = ()
     broken, over = "", False
     for line in map(_line, result.stdout.data.splitlines()):
@@ -116,7 +116,7 @@ def read_observations(
         broken, over = broken or line.broken, over or line.over
         names = names or line.names
         if line.id in known and line.id not in seen and not line.broken:
-            seen[line.id] = Seen(line.steps, line.ended, _seconds(line.steps))
+            seen[line.id] = ObservedCall(line.steps, line.ended, _seconds(line.steps))
     if not over and not broken and not seen:
         broken = f"nothing was seen: {_ending(result)}"
     return Observations(

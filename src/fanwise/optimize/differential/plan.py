@@ -13,7 +13,7 @@ from fanwise.kernel.confined.settings import Settings
 from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_program, site_of
-from fanwise.optimize.differential.recording import Recording, digest_of
+from fanwise.optimize.differential.recording import CallRecording, digest_of
 
 MOST = 320
 """Calls beside those that were recorded."""
@@ -63,7 +63,7 @@ def write_plan(file: Path, lines: bytes) -> CallPlan:
 async def make_plan(
     where: Where,
     target: Target,
-    recording: Recording,
+    recording: CallRecording,
     settings: Settings,
     *,
     most: int = MOST,

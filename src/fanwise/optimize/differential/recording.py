@@ -24,7 +24,7 @@ ROOT = "{root}"
 """Stands for the top of the checkout in paths."""
 
 
-class Recording(msgspec.Struct, frozen=True, kw_only=True):
+class CallRecording(msgspec.Struct, frozen=True, kw_only=True):
     """A handle on recorded calls. JSON-able; the calls are in `folder`."""
 
     folder: str
@@ -71,7 +71,7 @@ def digest_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def gather(folder: Path, root: str, *, most: int, seed: int) -> Recording:
+def gather(folder: Path, root: str, *, most: int, seed: int) -> CallRecording:
     """Choose among what all processes of a test run have recorded, and keep that."""
     heads: list[dict[str, Any]] = []
     kept: dict[str, dict[str, Any]] = {}
@@ -89,7 +89,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> Recording:
     rows = _spread(list(kept.values()), most, seed)
     (folder / CALLS).write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     head = heads[0] if heads else {"module": "", "python": "", "path": []}
-    return Recording(
+    return CallRecording(
         folder=str(folder),
         calls=len(rows),
         seen=seen,
@@ -154,7 +154,7 @@ _BYTES_EACH = 1 << 20
 
 async def record(
     where: Where, target: Target, line: str, settings: Settings, into: Path, *, seed: int = 0
-) -> Recording:
+) -> CallRecording:
     """Run a test command on what stands in a checkout, and record the target's calls `into`."""
     root, folder = await in_thread(_ready, where, into)
     how = _how(root, target, folder, seed)

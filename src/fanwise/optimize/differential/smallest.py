@@ -34,7 +34,7 @@ _CALL = 2000
 Rows = list[dict[str, Any]]
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True):
+class BothSides(msgspec.Struct, frozen=True, kw_only=True):
     """Both sides, and what is compared."""
 
     original: Where
@@ -78,7 +78,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def smallest(
-    pair: Pair, differing: list[Differs], *, budget_s: float = BUDGET_S
+    pair: BothSides, differing: list[Differs], *, budget_s: float = BUDGET_S
 ) -> Difference:
     """Shrink the difference, and write a test for it."""
     until = time.monotonic() + budget_s
@@ -92,7 +92,7 @@ async def smallest(
     return await _written(pair, rows, differs)
 
 
-async def _start(pair: Pair, differing: list[Differs]) -> tuple[Rows, Differs]:
+async def _start(pair: BothSides, differing: list[Differs]) -> tuple[Rows, Differs]:
     """One that differs by itself; else one with all that came before it in its process."""
     plan = pair.baseline.plan
     order = sorted(differing, key=_readable)
@@ -115,7 +115,7 @@ def _readable(differs: Differs) -> tuple[bool, bool, bool, int]:
 
 
 async def _smaller(
-    pair: Pair, rows: Rows, kind: Kind, size: int | None
+    pair: BothSides, rows: Rows, kind: Kind, size: int | None
 ) -> tuple[Rows, Differs, int] | None:
     """The smallest of the smaller ones that still differ, in something that can be seen as well."""
     lines = await pair.program("shrink", await _plan(pair, [rows]))
@@ -133,7 +133,7 @@ async def _smaller(
     return await in_thread(read_rows, plan, kept), best, best.entry.size
 
 
-async def _plan(pair: Pair, groups: list[Rows]) -> CallPlan:
+async def _plan(pair: BothSides, groups: list[Rows]) -> CallPlan:
     rows = [
         {**row, "group": number, "id": 1000 * number + place}
         for number, group in enumerate(groups, start=1)
@@ -142,18 +142,18 @@ async def _plan(pair: Pair, groups: list[Rows]) -> CallPlan:
     return await in_thread(write_plan, pair.scratch / "tried.jsonl", rows_to_lines(rows))
 
 
-class _Told(msgspec.Struct):
+class _WrittenTests(msgspec.Struct):
     call: str = ""
     tests: list[str] = []
     missing: str = ""
 
 
-async def _written(pair: Pair, rows: Rows, differs: Differs) -> Difference:
+async def _written(pair: BothSides, rows: Rows, differs: Differs) -> Difference:
     plan = await _plan(pair, [rows])
     lines = await pair.program("write_test", plan, step=differs.step, kind=differs.kind)
-    text = _Told(missing="it cannot be written down")
+    text = _WrittenTests(missing="it cannot be written down")
     if lines:
-        text = msgspec.json.decode(lines.splitlines()[-1], type=_Told)
+        text = msgspec.json.decode(lines.splitlines()[-1], type=_WrittenTests)
     test = await _proven(pair, text.tests)
     why = text.missing or "none of those tried tells them apart"
     return Difference(
@@ -165,7 +165,7 @@ async def _written(pair: Pair, rows: Rows, differs: Differs) -> Difference:
     )
 
 
-async def _proven(pair: Pair, tests: list[str]) -> str:
+async def _proven(pair: BothSides, tests: list[str]) -> str:
     """The first test that passes on the original and fails on the candidate."""
     plain = {"label": "", "level": "strict", "script": "proof"}
     rows: Rows = [

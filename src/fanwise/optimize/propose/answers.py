@@ -29,14 +29,14 @@ class NoCandidate(Exception):
     """Why an answer is no candidate; a model gets this as feedback."""
 
 
-class Read(NamedTuple):
+class ReadAnswer(NamedTuple):
     """The candidate in an answer."""
 
     kind: Literal["function", "patch"]
     content: str
 
 
-def read_answer(text: str, function: str, *, bare: bool = False) -> Read:
+def read_answer(text: str, function: str, *, bare: bool = False) -> ReadAnswer:
     """`function`: the target's own name, empty without one. `bare`: code needs no fence."""
     if len(text) > MOST:
         raise NoCandidate(f"it is {len(text):,} characters long, and {MOST:,} is the most")
@@ -46,13 +46,13 @@ def read_answer(text: str, function: str, *, bare: bool = False) -> Read:
     blocks = _blocks(text)
     if not blocks:
         if is_diff(text):
-            return Read("patch", _ended(text[_DIFF.search(text).start() :]))  # type: ignore[union-attr]
+            return ReadAnswer("patch", _ended(text[_DIFF.search(text).start() :]))  # type: ignore[union-attr]
         if not bare or not text.strip():
             raise NoCandidate("there is no code block in it" if text.strip() else "it is empty")
         blocks = [text]
     usable = [each for each in blocks if is_diff(each) or defines(each, function)]
     if len(usable) == 1:
-        return Read("patch" if is_diff(usable[0]) else "function", _ended(usable[0]))
+        return ReadAnswer("patch" if is_diff(usable[0]) else "function", _ended(usable[0]))
     if usable:
         what = f"define `{function}`" if function else "are diffs"
         raise NoCandidate(f"{len(usable)} of its code blocks {what}, and only one may")

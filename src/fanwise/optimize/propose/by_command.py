@@ -24,7 +24,7 @@ from fanwise.kernel.call import call
 from fanwise.kernel.virtual_time import outside
 from fanwise.optimize.candidates.candidate import Candidate, Kind
 from fanwise.optimize.propose.answers import MOST, NoCandidate, read_answer
-from fanwise.optimize.propose.port import Ask, Proposals, Unusable
+from fanwise.optimize.propose.port import ProposalRequest, Proposals, Unusable
 from fanwise.optimize.propose.prompt import prompt
 from fanwise.optimize.propose.surroundings import bounded
 from fanwise.processes import Command, CommandResult, Limits, require_success, run_command
@@ -57,7 +57,7 @@ class CommandProposer:
     def name(self) -> str:
         return shlex.join(self._argv)
 
-    async def propose(self, ask: Ask) -> Proposals:
+    async def propose(self, ask: ProposalRequest) -> Proposals:
         """What it printed. `CommandFailed` if it failed, or took too long."""
         document = msgspec.json.encode(document_of(ask))
         with tempfile.TemporaryDirectory(prefix="fanwise-") as folder:
@@ -86,12 +86,12 @@ class CommandProposer:
             outside(loop, -1)
 
 
-def document_of(ask: Ask) -> dict[str, Any]:
+def document_of(ask: ProposalRequest) -> dict[str, Any]:
     """What the command is given: the ask, and the same as a question in words."""
     return {**ask.to_json(), "how": ask.how, "name": ask.name, "prompt": prompt(ask)}
 
 
-def read_output(text: str, ask: Ask) -> Proposals:
+def read_output(text: str, ask: ProposalRequest) -> Proposals:
     """The candidates in a command's output, and why others are unusable."""
     found = _as_json(text)
     if found is None:
@@ -114,7 +114,7 @@ def _as_json(text: str) -> list[Any] | None:
     return found if isinstance(found, list) else None
 
 
-def _each(rows: list[Any], ask: Ask) -> Proposals:
+def _each(rows: list[Any], ask: ProposalRequest) -> Proposals:
     candidates: list[Candidate] = []
     unusable: list[Unusable] = []
     if not rows:
@@ -132,7 +132,7 @@ def _each(rows: list[Any], ask: Ask) -> Proposals:
     return Proposals(candidates=tuple(candidates), unusable=tuple(unusable))
 
 
-def _candidate(row: Any, name: str, ask: Ask) -> Candidate:
+def _candidate(row: Any, name: str, ask: ProposalRequest) -> Candidate:
     if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
         raise NoCandidate("it is no object of texts")
     kinds = [key for key in _CONTENT if key in row]
@@ -151,7 +151,7 @@ def _candidate(row: Any, name: str, ask: Ask) -> Candidate:
     return ask.candidate(kind, row[kind], name=shown, path=_path(row, ask, kind))
 
 
-def _path(row: dict[str, str], ask: Ask, kind: Kind) -> str | None:
+def _path(row: dict[str, str], ask: ProposalRequest, kind: Kind) -> str | None:
     if kind != "file":
         return None
     path = row.get("path") or ask.target.partition("::")[0]

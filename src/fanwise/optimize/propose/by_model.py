@@ -11,7 +11,7 @@ from fanwise.core.retry import Retry
 from fanwise.models import MODEL_RETRY, Model, Options, Reply, Request, ask
 from fanwise.models.port import Message
 from fanwise.optimize.propose.answers import NoCandidate, read_answer
-from fanwise.optimize.propose.port import Ask, Proposals, Unusable
+from fanwise.optimize.propose.port import ProposalRequest, Proposals, Unusable
 from fanwise.optimize.propose.prompt import CONTEXT_TOKENS, SYSTEM, again, prompt
 from fanwise.optimize.propose.surroundings import bounded
 
@@ -49,7 +49,7 @@ class ModelProposer:
     def name(self) -> str:
         return self._model.name
 
-    async def propose(self, ask: Ask) -> Proposals:
+    async def propose(self, ask: ProposalRequest) -> Proposals:
         """One candidate, or the reason why there is none. `ModelError` without an answer."""
         said = prompt(ask, context_tokens=self._context_tokens)
         messages = [Message("system", SYSTEM), Message("user", said)]
@@ -68,7 +68,7 @@ class ModelProposer:
                 return Proposals(candidates=(ask.candidate(read.kind, read.content),))
         raise AssertionError("unreachable")
 
-    async def _reply(self, about: Ask, messages: list[Message]) -> Reply:
+    async def _reply(self, about: ProposalRequest, messages: list[Message]) -> Reply:
         seed = about.round * ROUND + about.number + 1
         request = Request(tuple(messages), self._options, seed=seed)
         return await ask(self._model, request, retry=self._retry, timeout=self._timeout)
@@ -79,6 +79,6 @@ def _why(problem: NoCandidate, reply: Reply) -> str:
     return f"{problem}{cut}"
 
 
-def _unusable(ask: Ask, why: str, text: str) -> Proposals:
+def _unusable(ask: ProposalRequest, why: str, text: str) -> Proposals:
     told = Unusable(name=ask.name, reason=why, answer=bounded(text, MOST_KEPT))
     return Proposals(unusable=(told,))

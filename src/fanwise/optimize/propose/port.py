@@ -26,7 +26,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     """Where its time goes, line by line, as text."""
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for one proposal, with all that it depends on."""
 
     target: str
@@ -78,7 +78,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
             path=path, parent=parent, how=self.how, round=self.round,
         )  # fmt: skip
 
-    def each(self) -> list[Ask]:
+    def each(self) -> list[ProposalRequest]:
         """One ask for each of the `n` proposals."""
         return [replace(self, number=number) for number in range(self.n)]
 
@@ -113,7 +113,7 @@ class Proposer(Protocol):
     def name(self) -> str:
         """The model or the command."""
 
-    async def propose(self, ask: Ask) -> Proposals:
+    async def propose(self, ask: ProposalRequest) -> Proposals:
         """Answer one ask, inside an item of a fan-out, whose caps and budget hold.
 
         An answer that is none is in `unusable`. That there was no answer is an error: of the

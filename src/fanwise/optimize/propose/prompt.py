@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fanwise.optimize.propose.port import Ask, Feedback
+from fanwise.optimize.propose.port import Feedback, ProposalRequest
 from fanwise.optimize.propose.promises import promises
 from fanwise.optimize.propose.surroundings import bounded, surroundings
 
@@ -45,12 +45,12 @@ PATCH = (
 )
 
 
-def prompt(ask: Ask, *, context_tokens: int = CONTEXT_TOKENS) -> str:
+def prompt(ask: ProposalRequest, *, context_tokens: int = CONTEXT_TOKENS) -> str:
     """The user message of the request."""
     return "\n\n".join(part for part in _parts(ask, context_tokens) if part)
 
 
-def again(problem: str, ask: Ask) -> str:
+def again(problem: str, ask: ProposalRequest) -> str:
     """The reply to an answer that cannot be used."""
     return f"This answer cannot be used: {problem}\n\n{_form(ask)}"
 
@@ -62,7 +62,7 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text.rstrip(chr(10))}\n{fence}"
 
 
-def _parts(ask: Ask, context_tokens: int) -> Iterator[str]:
+def _parts(ask: ProposalRequest, context_tokens: int) -> Iterator[str]:
     if ask.source:
         yield f"Make `{ask.target}` faster. This is it now:\n{fenced(ask.source, 'python')}"
     else:
@@ -80,11 +80,11 @@ def _parts(ask: Ask, context_tokens: int) -> Iterator[str]:
     yield _form(ask)
 
 
-def _form(ask: Ask) -> str:
+def _form(ask: ProposalRequest) -> str:
     return FUNCTION.format(name=ask.function) if ask.target else PATCH
 
 
-def _feedback(ask: Ask, feedback: Feedback) -> Iterator[str]:
+def _feedback(ask: ProposalRequest, feedback: Feedback) -> Iterator[str]:
     earlier = feedback.source or feedback.verdict.patch or feedback.verdict.candidate.content
     shown = fenced(bounded(earlier, 4 * MOST_TEXT), "python" if feedback.source else "")
     yield f"An earlier proposal was this:\n{shown}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.optimize.propose.port import Ask, Feedback, Proposals
+from fanwise.optimize.propose.port import Feedback, ProposalRequest, Proposals
 from fanwise.optimize.run.original import Original
 from fanwise.optimize.run.trial import Trial, source_of
 from fanwise.optimize.run.workbench import Workbench
@@ -69,13 +69,13 @@ class ItemWork:
 
 def ask_for(
     item: OptimizeItem, *, target: str, source: str, file: str, profile: str, n: int
-) -> Ask:
+) -> ProposalRequest:
     """What an item asks: for a first proposal, or for one made of another."""
     if item.verdict is None:
-        return Ask(
+        return ProposalRequest(
             target=target, source=source, file=file, profile=profile, number=item.number, n=n
         )
-    return Ask(
+    return ProposalRequest(
         target=target,
         source=source,
         file=file,

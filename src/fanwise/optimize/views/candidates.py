@@ -21,7 +21,7 @@ MOST_REASON = 160
 COLOURS = {stage: colour(place) for place, stage in enumerate(STAGES)}
 
 
-class Row(NamedTuple):
+class CandidateRow(NamedTuple):
     """A candidate and its verdict, ready for the table."""
 
     candidate: Candidate
@@ -42,19 +42,19 @@ class Row(NamedTuple):
     """What failed, apart from the test that shows the difference."""
 
 
-def candidate_rows(results: Results) -> list[Row]:
+def candidate_rows(results: Results) -> list[CandidateRow]:
     totals = [sum(results.seconds(each.candidate).values()) for each in results.rows]
     longest = max(totals, default=0.0)
     return [_row(results, each, longest) for each in results.rows]
 
 
-def _row(results: Results, placed: LineageRow, longest: float) -> Row:
+def _row(results: Results, placed: LineageRow, longest: float) -> CandidateRow:
     candidate = placed.candidate
     verdict, best = results.verdicts.get(candidate.key), results.is_winner(candidate)
     speed = None if verdict is None else verdict.speed
     taken = results.seconds(candidate)
     stages = ", ".join(f"{stage} {duration_text(s)}" for stage, s in taken.items())
-    return Row(
+    return CandidateRow(
         candidate=candidate,
         depth=placed.depth,
         verdict=verdict,

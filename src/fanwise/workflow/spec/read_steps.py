@@ -20,7 +20,7 @@ from fanwise.workflow.spec.steps import Step, key_of
 M = TypeVar("M", bound=BaseModel)
 
 
-class Reader:
+class StepReader:
     """Reads one file, collecting `problems` and `warnings`."""
 
     def __init__(

@@ -9,7 +9,7 @@ from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.expressions.tree import Used
 from fanwise.workflow.spec.inputs import InputSpec
-from fanwise.workflow.spec.read_steps import Reader
+from fanwise.workflow.spec.read_steps import StepReader
 from fanwise.workflow.spec.steps import FanInStep, FanOutStep, GateStep, MapStep, Step
 
 ROOTS = ("inputs", "steps", "item", "fan_in", "context")
@@ -21,7 +21,7 @@ class References:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: StepReader,
         steps: Collection[Step],
         inputs: Mapping[str, InputSpec],
         limits: LimitsSpec,

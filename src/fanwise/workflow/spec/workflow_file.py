@@ -18,7 +18,7 @@ from fanwise.specs import Document, LimitsSpec, SpecModel, Where, read
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.spec.fields import TextField
 from fanwise.workflow.spec.inputs import InputSpec
-from fanwise.workflow.spec.read_steps import Reader
+from fanwise.workflow.spec.read_steps import StepReader
 from fanwise.workflow.spec.references import References, most_of, walk
 from fanwise.workflow.spec.steps import Step, WorkflowStep
 
@@ -186,7 +186,7 @@ class _Loading(msgspec.Struct, frozen=True):
 
 
 def _load(document: Document, loading: _Loading) -> Workflow:
-    reader = Reader(
+    reader = StepReader(
         document, lenient=loading.lenient, types=loading.types, untrusted=loading.untrusted
     )
     included = height = 0
@@ -212,7 +212,7 @@ def _load(document: Document, loading: _Loading) -> Workflow:
 
 
 def _parts(
-    reader: Reader, top: FileSpec | None
+    reader: StepReader, top: FileSpec | None
 ) -> tuple[HeaderSpec | None, RequiresSpec | None, dict[str, InputSpec]]:
     if top is None:
         return None, None, {}
@@ -231,7 +231,7 @@ def path_of(document: Document) -> Path:
     return Path(os.path.normpath(document.folder / Path(document.name).name))
 
 
-def _include(reader: Reader, steps: Iterable[Step], loading: _Loading) -> None:
+def _include(reader: StepReader, steps: Iterable[Step], loading: _Loading) -> None:
     for step in _inclusions(steps):
         step._target = _included(reader, step, loading)
 
@@ -246,7 +246,7 @@ def _targets(steps: Iterable[Step]) -> Iterator[Workflow]:
     return (step.target for step in _inclusions(steps) if step.target is not None)
 
 
-def _included(reader: Reader, step: WorkflowStep, loading: _Loading) -> Workflow | None:
+def _included(reader: StepReader, step: WorkflowStep, loading: _Loading) -> Workflow | None:
     place, inside = (*step.where.path, "workflow"), loading.inside
     path = Path(os.path.normpath(reader.document.folder / step.workflow))
     # By what the files are, not by how they are called: a link may lead back.
@@ -279,7 +279,7 @@ def _included(reader: Reader, step: WorkflowStep, loading: _Loading) -> Workflow
     return target
 
 
-def _check_caps(reader: Reader, top: LimitsSpec, targets: Iterable[Workflow]) -> None:
+def _check_caps(reader: StepReader, top: LimitsSpec, targets: Iterable[Workflow]) -> None:
     """A cap that an included file has too is that of the file that includes it: is it enough?"""
     for target in targets:
         _check_caps(reader, top, _targets(target.steps))
@@ -290,7 +290,7 @@ def _check_caps(reader: Reader, top: LimitsSpec, targets: Iterable[Workflow]) ->
                     reader.wrong(("caps", name), f"{told}, not only {most}")
 
 
-def _check_given(reader: Reader, step: WorkflowStep, target: Workflow) -> None:
+def _check_given(reader: StepReader, step: WorkflowStep, target: Workflow) -> None:
     for name in step.input:
         if name not in target.inputs:
             message = f"{step.workflow} has no such input{did_you_mean(name, target.inputs)}"

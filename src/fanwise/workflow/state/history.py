@@ -20,7 +20,7 @@ EXECUTION = "workflow"
 """The kind of event that says what an execution was given."""
 
 
-class Given(msgspec.Struct, frozen=True, omit_defaults=True):
+class ExecutionInputs(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one execution was given."""
 
     inputs: dict[str, Any] = {}
@@ -43,7 +43,7 @@ class RunHistory:
 
     def __init__(
         self,
-        given: Iterable[Given] = (),
+        given: Iterable[ExecutionInputs] = (),
         noted: Iterable[str] = (),
         cuts: Mapping[str, CutShort] | None = None,
     ) -> None:
@@ -88,15 +88,15 @@ class RunHistory:
         return [(n, each.start) for n, each in enumerate(self._given) if each.start is not None]
 
 
-async def opened(run: Run, given: Given) -> RunHistory:
+async def opened(run: Run, given: ExecutionInputs) -> RunHistory:
     """The history of a run, with this execution noted in it."""
     events = () if run.journal is None else run.journal.events(run.id)
-    before: list[Given] = []
+    before: list[ExecutionInputs] = []
     noted: set[str] = set()
     cuts: dict[str, CutShort] = {}
     for event in events:
         if event.kind == EXECUTION:
-            before.append(event.decode(Given))
+            before.append(event.decode(ExecutionInputs))
         elif event.kind == STEP:
             noted.add(event.decode(StepState).path)
         elif event.kind == CUT:

@@ -59,7 +59,7 @@ LIKE: dict[type, type] = {
 }
 
 
-class Stream:
+class StreamArgument:
     """Stands for a generator among stored arguments; `open` makes one of it, for one use."""
 
     def __init__(self, items: list[Any]) -> None:
@@ -77,4 +77,4 @@ class Stream:
 
 def opened(args: list[Any]) -> list[Any]:
     """The arguments, with a generator in the place of each stream."""
-    return [each.open() if isinstance(each, Stream) else each for each in args]
+    return [each.open() if isinstance(each, StreamArgument) else each for each in args]

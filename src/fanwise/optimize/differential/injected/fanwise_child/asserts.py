@@ -12,24 +12,26 @@ from types import FunctionType
 from typing import Any
 
 from . import call_scripts
-from .argument_kinds import Stream, opened
-from .find_function import Found
+from .argument_kinds import StreamArgument, opened
+from .find_function import TargetFunction
 from .outcome import MOST_ITEMS
-from .test_text import PAD, TAKEN, Body
-from .value_source import NoSource, Writer, is_mutable
+from .test_text import PAD, TAKEN, TestText
+from .value_source import NoSource, SourceWriter, is_mutable
 
 Lines = list[str]
 Arguments = tuple[list[Any], dict[str, Any]]
 
 
-def make(found: Found, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def make(found: TargetFunction, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call the function, with a generator for each stream."""
     return found.own(*opened(args), **kwargs)
 
 
-def ends(body: Body, call: str, args: list[Any], kwargs: dict[str, Any], kind: str) -> list[Lines]:
+def ends(
+    body: TestText, call: str, args: list[Any], kwargs: dict[str, Any], kind: str
+) -> list[Lines]:
     """Make the call, and write down ways to say what it did; `kind` is what differs."""
-    seen = _Seen(body, args, kwargs)
+    seen = _ObservedCall(body, args, kwargs)
     if seen.awaited:
         body.writer.imports["import asyncio"] = None
         call = f"asyncio.run({call})"
@@ -44,8 +46,8 @@ def ends(body: Body, call: str, args: list[Any], kwargs: dict[str, Any], kind: s
     return _returning(body, call, seen.value, args, kwargs)
 
 
-class _Seen:
-    def __init__(self, body: Body, args: list[Any], kwargs: dict[str, Any]) -> None:
+class _ObservedCall:
+    def __init__(self, body: TestText, args: list[Any], kwargs: dict[str, Any]) -> None:
         self.out, self.err = StringIO(), StringIO()
         self.before = _data(body.found)
         self.value: Any = None
@@ -61,7 +63,7 @@ class _Seen:
                 self.raised = error
         self.warned = [str(each.message) for each in warned or ()]
 
-    def _make(self, found: Found, args: list[Any], kwargs: dict[str, Any]) -> None:
+    def _make(self, found: TargetFunction, args: list[Any], kwargs: dict[str, Any]) -> None:
         value = make(found, args, kwargs)
         if inspect.iscoroutine(value):
             import asyncio
@@ -74,7 +76,7 @@ class _Seen:
             self.items = list(itertools.islice(value, MOST_ITEMS))
 
 
-def _raising(body: Body, call: str, error: BaseException) -> list[Lines]:
+def _raising(body: TestText, call: str, error: BaseException) -> list[Lines]:
     start = [
         "try:", f"{PAD}{call}", "except Exception as error:", f"{PAD}raised = error",
         "else:", f"{PAD}raised = None",
@@ -83,7 +85,7 @@ def _raising(body: Body, call: str, error: BaseException) -> list[Lines]:
     return [plain, [*plain, f"assert str(raised) == {str(error)!r}"]]
 
 
-def _printing(body: Body, call: str, seen: _Seen) -> list[Lines]:
+def _printing(body: TestText, call: str, seen: _ObservedCall) -> list[Lines]:
     for name in ("contextlib", "io", "warnings"):
         body.writer.imports[f"import {name}"] = None
     found = []
@@ -95,7 +97,7 @@ def _printing(body: Body, call: str, seen: _Seen) -> list[Lines]:
     return [*found, [*lines, f"assert [str(each.message) for each in warned] == {seen.warned!r}"]]
 
 
-def _changing(body: Body, call: str, seen: _Seen) -> list[Lines]:
+def _changing(body: TestText, call: str, seen: _ObservedCall) -> list[Lines]:
     module = body.found.module.__name__
     body.writer.imports[f"import {module}"] = None
     after = _data(body.found)
@@ -104,12 +106,12 @@ def _changing(body: Body, call: str, seen: _Seen) -> list[Lines]:
     return [[call, f"assert repr({module}.{name}) == {after[name]!r}"] for name in plain[:10]]
 
 
-def _lazy(body: Body, call: str, seen: _Seen, args: list[Any]) -> list[Lines]:
+def _lazy(body: TestText, call: str, seen: _ObservedCall, args: list[Any]) -> list[Lines]:
     body.writer.imports["import itertools"] = None
     found = [[f"result = {call}", "assert iter(result) is result"]]
     start = [f"result = {call}", f"items = [*itertools.islice(result, {MOST_ITEMS})]"]
     found += [[*start, wanted] for wanted in _equal(body.writer, "items", seen.items)]
-    if any(isinstance(each, Stream) for each in args):
+    if any(isinstance(each, StreamArgument) for each in args):
         for steps in range(3):
             lines = [f"result = {call}", *["next(result, None)"] * steps]
             read = _read(body.found, args, steps)
@@ -119,18 +121,20 @@ def _lazy(body: Body, call: str, seen: _Seen, args: list[Any]) -> list[Lines]:
     return found
 
 
-def _read(found: Found, args: list[Any], steps: int) -> int:
+def _read(found: TargetFunction, args: list[Any], steps: int) -> int:
     """How often the streams were asked, when so many items had come."""
-    given = [Stream(each.items) if isinstance(each, Stream) else each for each in args]
+    given = [
+        StreamArgument(each.items) if isinstance(each, StreamArgument) else each for each in args
+    ]
     value = make(found, given, {})
     for _ in range(steps):
         next(value, None)
-    taken = [each.taken for each in given if isinstance(each, Stream)]
+    taken = [each.taken for each in given if isinstance(each, StreamArgument)]
     return sum(each if each >= 0 else -each for each in taken)
 
 
 def _returning(
-    body: Body, call: str, value: Any, args: list[Any], kwargs: dict[str, Any]
+    body: TestText, call: str, value: Any, args: list[Any], kwargs: dict[str, Any]
 ) -> list[Lines]:
     given = body.names(args, kwargs)
     result = f"result = {call}"
@@ -147,7 +151,7 @@ def _returning(
     return found + _apart(body, result, value, given)
 
 
-def _left(body: Body, call: str, given: list[tuple[str, Any]]) -> list[Lines]:
+def _left(body: TestText, call: str, given: list[tuple[str, Any]]) -> list[Lines]:
     """Ways to say what the call did to its arguments."""
     return [[call, wanted] for name, each in given for wanted in _equal(body.writer, name, each)]
 
@@ -165,7 +169,7 @@ def _functions(result: str, value: Any) -> list[Lines]:
     return [[result, f"assert [each(1) for each in result] == {answers!r}"]]
 
 
-def _apart(body: Body, result: str, value: Any, given: list[tuple[str, Any]]) -> list[Lines]:
+def _apart(body: TestText, result: str, value: Any, given: list[tuple[str, Any]]) -> list[Lines]:
     """Whoever changes the result does not change what it was made from."""
     if not isinstance(value, list | dict | set):
         return []
@@ -177,9 +181,9 @@ def _apart(body: Body, result: str, value: Any, given: list[tuple[str, Any]]) ->
     return [[result, "spoil(result)", wanted] for _, ways in before for wanted in ways]
 
 
-def _equal(writer: Writer, name: str, value: Any) -> Iterator[str]:
+def _equal(writer: SourceWriter, name: str, value: Any) -> Iterator[str]:
     """Ways to say that it is equal, the plainest first."""
-    fresh = Writer()
+    fresh = SourceWriter()
     try:
         text = fresh.text(value)
     except NoSource:
@@ -201,7 +205,7 @@ def _equals_itself(value: Any) -> bool:
         return False
 
 
-def _data(found: Found) -> dict[str, str]:
+def _data(found: TargetFunction) -> dict[str, str]:
     return {
         name: repr(value)
         for name, value in vars(found.module).items()
@@ -209,7 +213,7 @@ def _data(found: Found) -> dict[str, str]:
     }
 
 
-def _type_name(value: Any, writer: Writer) -> str:
+def _type_name(value: Any, writer: SourceWriter) -> str:
     kind = type(value)
     if value is None:
         return "type(None)"

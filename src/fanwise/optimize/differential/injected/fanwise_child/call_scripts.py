@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .argument_kinds import Stream, opened
+from .argument_kinds import StreamArgument, opened
 from .outcome import Observer, Step
 from .pickling import load_call
 
@@ -62,7 +62,7 @@ def inside(observer: Observer, row: Row) -> list[Step]:
     args, kwargs = load_call(row)
     inner: list[Step] = []
     for number, each in enumerate(args):
-        if isinstance(each, Stream):
+        if isinstance(each, StreamArgument):
             args[number] = Entering(each.items, lambda: inner.append(_bare(observer, row)))
             break
     step = observer.call(args, kwargs)[0]
@@ -93,7 +93,7 @@ SCRIPTS: dict[str, Callable[[Observer, Row], list[Step]]] = {
 }
 
 
-class Entering(Stream):
+class Entering(StreamArgument):
     """A stream that does something before its second item."""
 
     def __init__(self, items: list[Any], enter: Callable[[], None]) -> None:

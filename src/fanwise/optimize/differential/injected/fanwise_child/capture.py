@@ -11,7 +11,7 @@ _HEAD = 20_000
 _DIGESTED = 4 << 20
 
 
-class Capture:
+class OutputCapture:
     """Takes the place of the two streams for the rest of this process."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ class NotThere(Exception):
     """The function is not where it should be."""
 
 
-class Found:
+class TargetFunction:
     """The target, looked up in its module."""
 
     def __init__(self, module: ModuleType, owner: Any, name: str) -> None:
@@ -36,7 +36,7 @@ class Found:
         return getattr(self.owner, self.name)(*args, **kwargs)
 
 
-def find(how: dict[str, Any]) -> Found:
+def find(how: dict[str, Any]) -> TargetFunction:
     """Import the module as the tests did, and look the function up in it."""
     for each in reversed(how["path"]):
         if each not in sys.path:
@@ -50,6 +50,6 @@ def find(how: dict[str, Any]) -> Found:
     try:
         for each in path:
             owner = getattr(owner, each)
-        return Found(module, owner, name)
+        return TargetFunction(module, owner, name)
     except AttributeError:
         raise NotThere(f"{how['module']} has no {how['name']}") from None

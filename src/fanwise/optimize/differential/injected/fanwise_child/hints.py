@@ -15,7 +15,7 @@ import types
 import typing
 from typing import Any
 
-from .argument_kinds import Stream
+from .argument_kinds import StreamArgument
 
 _ANY = (Any, object, inspect.Parameter.empty)
 
@@ -103,7 +103,7 @@ def admits(hint: Any, value: Any) -> bool:
 
 
 def _is_of(kind: type, value: Any) -> bool:
-    if isinstance(value, Stream):
+    if isinstance(value, StreamArgument):
         return kind in (
             collections.abc.Iterable,
             collections.abc.Iterator,
@@ -122,7 +122,7 @@ def _is_of(kind: type, value: Any) -> bool:
 def _admits_members(kind: type, inner: tuple[Any, ...], value: Any) -> bool:
     if not inner:
         return True
-    if isinstance(value, Stream):
+    if isinstance(value, StreamArgument):
         value = value.items
     if isinstance(value, tuple) and kind is tuple:
         if len(inner) == 2 and inner[1] is Ellipsis:

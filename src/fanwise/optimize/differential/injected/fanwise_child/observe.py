@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .call_scripts import SCRIPTS
-from .capture import Capture
+from .capture import OutputCapture
 from .find_function import find
 from .outcome import Observer
 
@@ -189,7 +189,7 @@ def _kill(pid: int) -> None:
 
 
 def _work(how: dict[str, Any], rows: list[Row], pipe: int, word: bytes) -> None:
-    capture = Capture()
+    capture = OutputCapture()
     _bound()
     try:
         observer = Observer(find(how), how["root"], capture)

@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .argument_kinds import Stream, opened
-from .capture import Capture
-from .find_function import Found
+from .argument_kinds import StreamArgument, opened
+from .capture import OutputCapture
+from .find_function import TargetFunction
 from .forms import Form, Former, digest
 
 MOST_ITEMS = 200
@@ -34,7 +34,7 @@ Step = dict[str, Any]
 class Observer:
     """Makes calls, one after another, in one process."""
 
-    def __init__(self, found: Found, root: str, capture: Capture) -> None:
+    def __init__(self, found: TargetFunction, root: str, capture: OutputCapture) -> None:
         self.found = found
         self._root = os.path.realpath(root) + os.sep
         self._capture = capture
@@ -46,7 +46,7 @@ class Observer:
 
     def call(self, args: list[Any], kwargs: dict[str, Any]) -> tuple[Step, Any]:
         """Make a call; returns what was observed, and the value."""
-        streams = [each for each in args if isinstance(each, Stream)]
+        streams = [each for each in args if isinstance(each, StreamArgument)]
         given = opened(args)
         _seed()
         self._capture.clear()
@@ -62,7 +62,7 @@ class Observer:
         return step, value
 
     def make(
-        self, args: list[Any], kwargs: dict[str, Any], streams: Sequence[Stream] = ()
+        self, args: list[Any], kwargs: dict[str, Any], streams: Sequence[StreamArgument] = ()
     ) -> tuple[list[Any], Any, Former]:
         """Make a call and nothing else: how it ended, its value, and what makes forms of it."""
         former = Former(self._probe)
@@ -92,7 +92,7 @@ class Observer:
             return digest([[item for item, _ in out[1]], out[3][:3]])
         return digest(out[:3] if out[0] == "raise" else Former(self._probe).form(value))
 
-    def _around(self, warned: Any, streams: list[Stream]) -> Step:
+    def _around(self, warned: Any, streams: list[StreamArgument]) -> Step:
         now = self._look_at_globals()
         names = {**self._globals, **now}
         changed = [name for name in sorted(names) if now.get(name) != self._globals.get(name)]
@@ -107,7 +107,7 @@ class Observer:
             "globals": {name: now.get(name, ["absent"]) for name in changed},
         }
 
-    def _drain(self, value: Iterator[Any], streams: Sequence[Stream]) -> list[Any]:
+    def _drain(self, value: Iterator[Any], streams: Sequence[StreamArgument]) -> list[Any]:
         items: list[Any] = []
         kept: list[Any] = []
         taken = [[each.taken for each in streams]]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
-from .argument_kinds import Stream
+from .argument_kinds import StreamArgument
 
 
 class Tap:
@@ -56,7 +56,7 @@ class _Unpacker(pickle.Unpickler):
         self._streams = streams
 
     def persistent_load(self, pid: Any) -> Any:
-        return Stream([loads(item) for item in self._streams[pid]])
+        return StreamArgument([loads(item) for item in self._streams[pid]])
 
 
 def dumps(value: Any, taps: list[Tap] | None = None) -> bytes:

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .argument_kinds import Stream
-from .find_function import Found, find
+from .argument_kinds import StreamArgument
+from .find_function import TargetFunction, find
 from .hints import Hints
 from .pickling import dumps, load_call, to_text
-from .random_arguments import Pool, regrow
-from .variations import STREAM, Place, changes, places, probe, put
+from .random_arguments import AtomPool, regrow
+from .variations import STREAM, ArgumentPlace, changes, places, probe, put
 
 _FAMILIES = 8
 """Recorded calls that are varied: as different from one another as there are."""
@@ -45,11 +45,11 @@ class Variation(NamedTuple):
     level: str
     script: str
     call: Call
-    place: Place | None = None
+    place: ArgumentPlace | None = None
 
 
 class Planner:
-    def __init__(self, found: Found, recorded: list[Row], how: dict[str, Any]) -> None:
+    def __init__(self, found: TargetFunction, recorded: list[Row], how: dict[str, Any]) -> None:
         self._recorded = recorded
         self._most = how["most"]
         self._seed = how["seed"]
@@ -133,7 +133,7 @@ class Planner:
                 yield Variation(label, "strict", "once", (fresh, named))
 
     def _regrown(self, row: Row, rng: random.Random, count: int) -> Iterator[Variation]:
-        pool = Pool(rng)
+        pool = AtomPool(rng)
         pool.gather(load_call(row)[0][self._skip :])
         for number in range(count):
             args, kwargs = load_call(row)
@@ -177,7 +177,7 @@ class Planner:
         return {**found, "script": script, **kept}
 
 
-def in_front(found: Found) -> int:
+def in_front(found: TargetFunction) -> int:
     """Arguments that come before those of the call: the object or the class of a method."""
     if isinstance(found.raw, staticmethod):
         return 0
@@ -194,7 +194,7 @@ def _shape(row: Row) -> str:
 
 
 def _kinds(value: Any, depth: int) -> Any:
-    if isinstance(value, Stream):
+    if isinstance(value, StreamArgument):
         return ["stream", _kinds(value.items, depth)]
     if depth and type(value) in (list, tuple, set):
         inner = [_kinds(each, depth - 1) for each in list(value)[:5]]

@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from .argument_kinds import Stream
+from .argument_kinds import StreamArgument
 
 _ATOMS = (int, float, str, bytes)
 _LETTERS = "abcABé 01-"
 
 
-class Pool:
+class AtomPool:
     """The numbers and strings of a call, by type."""
 
     def __init__(self, rng: random.Random) -> None:
@@ -29,7 +29,7 @@ class Pool:
         elif depth and isinstance(value, list | tuple | set | frozenset):
             for each in list(value)[:20]:
                 self.gather(each, depth - 1)
-        elif depth and isinstance(value, Stream):
+        elif depth and isinstance(value, StreamArgument):
             self.gather(value.items, depth - 1)
         elif depth and isinstance(value, dict):
             for key, each in list(value.items())[:20]:
@@ -52,7 +52,7 @@ class Pool:
         return bytes(rng.choices(range(256), k=rng.randint(0, 5))) if kind is bytes else value
 
 
-def regrow(value: Any, pool: Pool) -> Any:
+def regrow(value: Any, pool: AtomPool) -> Any:
     """A random value with the same structure."""
     kind, rng = type(value), pool.rng
     if kind is list:
@@ -60,8 +60,8 @@ def regrow(value: Any, pool: Pool) -> Any:
         return [regrow(rng.choice(value), pool) for _ in range(length)]
     if kind is tuple:
         return tuple(regrow(each, pool) for each in value)
-    if kind is Stream:
-        return Stream(regrow(value.items, pool))
+    if kind is StreamArgument:
+        return StreamArgument(regrow(value.items, pool))
     if kind is dict:
         return _dict(value, pool)
     if kind in (set, frozenset):
@@ -69,7 +69,7 @@ def regrow(value: Any, pool: Pool) -> Any:
     return pool.atom(value)
 
 
-def _dict(value: dict[Any, Any], pool: Pool) -> dict[Any, Any]:
+def _dict(value: dict[Any, Any], pool: AtomPool) -> dict[Any, Any]:
     kept = [each for each in value.items() if pool.rng.random() < 0.8]
     pool.rng.shuffle(kept)
     grown = {key: regrow(each, pool) for key, each in kept}

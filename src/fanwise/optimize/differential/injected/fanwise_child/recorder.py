@@ -58,7 +58,7 @@ def _wrap_in(module: ModuleType, asked: dict[str, Any]) -> None:
     raw = inspect.getattr_static(owner, name, None)
     if raw is None:
         return
-    store = Store(asked, module)
+    store = CallStore(asked, module)
     wrapped = _wrapped(raw, store)
     setattr(owner, name, wrapped)
     if owner is module:
@@ -75,7 +75,7 @@ def _replace_elsewhere(raw: Any, wrapped: Any) -> None:
             names[name] = wrapped
 
 
-def _wrapped(raw: Any, store: Store) -> Any:
+def _wrapped(raw: Any, store: CallStore) -> Any:
     if isinstance(raw, staticmethod | classmethod):
         return type(raw)(_wrapped(raw.__func__, store))
     if inspect.iscoroutinefunction(raw):
@@ -87,7 +87,7 @@ def _wrapped(raw: Any, store: Store) -> Any:
     return _plain(raw, store) if isinstance(raw, FunctionType) else _Proxy(raw, store)
 
 
-def _plain(raw: Any, store: Store) -> Any:
+def _plain(raw: Any, store: CallStore) -> Any:
     @functools.wraps(raw)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         with store.call(args, kwargs) as call:
@@ -97,7 +97,7 @@ def _plain(raw: Any, store: Store) -> Any:
     return wrapper
 
 
-def _generator(raw: Any, store: Store) -> Any:
+def _generator(raw: Any, store: CallStore) -> Any:
     @functools.wraps(raw)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         with store.call(args, kwargs, lazy=True) as call:
@@ -106,7 +106,7 @@ def _generator(raw: Any, store: Store) -> Any:
     return wrapper
 
 
-def _coroutine(raw: Any, store: Store) -> Any:
+def _coroutine(raw: Any, store: CallStore) -> Any:
     @functools.wraps(raw)
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         with store.call(args, kwargs) as call:
@@ -116,7 +116,7 @@ def _coroutine(raw: Any, store: Store) -> Any:
     return wrapper
 
 
-def _async_generator(raw: Any, store: Store) -> Any:
+def _async_generator(raw: Any, store: CallStore) -> Any:
     @functools.wraps(raw)
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         with store.call(args, kwargs, lazy=True) as call:
@@ -129,7 +129,7 @@ def _async_generator(raw: Any, store: Store) -> Any:
 class _Proxy:
     """Around what is callable and no function, such as one with a cache, and else like it."""
 
-    def __init__(self, raw: Any, store: Store) -> None:
+    def __init__(self, raw: Any, store: CallStore) -> None:
         self.__wrapped__ = raw
         self._store = store
 
@@ -148,7 +148,7 @@ class _Proxy:
 class Call:
     """One call while it runs; `line` is what will be stored of it, None if nothing."""
 
-    def __init__(self, store: Store, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, store: CallStore, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.store = store
         self.args = args
         self.kwargs = kwargs
@@ -172,7 +172,7 @@ class Call:
             self.store.ended(self, error, took)
 
 
-class Store:
+class CallStore:
     """Writes calls to a file, one for each process."""
 
     def __init__(self, asked: dict[str, Any], module: ModuleType) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .argument_kinds import Stream
+from .argument_kinds import StreamArgument
 from .find_function import find
 from .pickling import dumps, load_call, to_text
 from .plan import in_front
-from .value_source import NoSource, Writer
+from .value_source import NoSource, SourceWriter
 from .variations import Member, places, put
 
 _MOST = 48
@@ -64,7 +64,7 @@ def size(rows: list[Row]) -> int:
 
 def _length(row: Row) -> int:
     args, kwargs = load_call(row)
-    writer = Writer()
+    writer = SourceWriter()
     try:
         text = "".join(map(writer.text, [*args, *kwargs.values()]))
     except NoSource:
@@ -107,7 +107,7 @@ def _members(value: Any) -> Iterator[Member]:
         yield from (("item", i, each) for i, each in enumerate(value))
     elif isinstance(value, dict) and len(value) <= _ELEMENTS:
         yield from (("key", key, each) for key, each in value.items())
-    elif isinstance(value, Stream):
+    elif isinstance(value, StreamArgument):
         yield "stream", "items", value.items
 
 
@@ -138,7 +138,7 @@ def simpler(value: Any) -> Iterator[Any]:
         yield from (dict(each) for each in _shorter(list(value.items())))
     elif isinstance(value, set | frozenset):
         yield from (kind(each) for each in _shorter(list(value)))
-    elif isinstance(value, Stream):
+    elif isinstance(value, StreamArgument):
         yield value.items
     elif kind is tuple and len(value) > 3:
         yield from (tuple(each) for each in _shorter(list(value)))

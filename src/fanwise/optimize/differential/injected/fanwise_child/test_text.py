@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from . import call_scripts
-from .argument_kinds import Stream
-from .find_function import Found
-from .value_source import Writer, is_mutable
+from .argument_kinds import StreamArgument
+from .find_function import TargetFunction
+from .value_source import SourceWriter, is_mutable
 
 PAD = "    "
 TAKEN = "#taken"
@@ -21,12 +21,12 @@ _READING = (
 )
 
 
-class Body:
+class TestText:
     """Lines of a test; `writer` has the imports and helpers that they need."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: TargetFunction) -> None:
         self.found = found
-        self.writer = Writer()
+        self.writer = SourceWriter()
         self.lines: list[str] = []
         self.calls: list[str] = []
         """For people: one line each."""
@@ -48,7 +48,7 @@ class Body:
 
     def tell(self, args: list[Any], kwargs: dict[str, Any], before: str = "") -> None:
         """Add a call to the readable list."""
-        writer = Writer()
+        writer = SourceWriter()
         parts = [writer.text(each) for each in args]
         keys = [f"{name}={writer.text(each)}" for name, each in kwargs.items()]
         self.calls.append(before + self._call_text(parts, keys))
@@ -56,7 +56,9 @@ class Body:
     def names(self, args: list[Any], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
         """The arguments that can change, each with the name that `call` gave it."""
         given = [each for each in [*args, *kwargs.values()] if is_mutable(each)]
-        return [(self.writer.text(each), each) for each in given if not isinstance(each, Stream)]
+        return [
+            (self.writer.text(each), each) for each in given if not isinstance(each, StreamArgument)
+        ]
 
     def help(self, name: str) -> None:
         """Copy a helper of `call_scripts` into the test."""
@@ -103,7 +105,7 @@ class Body:
         if not named or not is_mutable(value) or text.isidentifier():
             return text
         self.writer.lines.append(f"{name} = {text}")
-        if not isinstance(value, Stream):
+        if not isinstance(value, StreamArgument):
             self.writer.name(value, name)
         return name
 

@@ -50,7 +50,7 @@ Call = tuple[Any, dict[str, Any]]
 Function = Callable[..., Any]
 
 
-class Subject:
+class TimedCalls:
     """A function, and the calls that are timed."""
 
     def __init__(self, function: Function, rows: list[Any], load: Callable[[Any], Call]) -> None:
@@ -131,14 +131,14 @@ def _pin(core: int | None) -> bool:
 # -- what is timed -------------------------------------------------------------------------------
 
 
-def _subject(how: dict[str, Any]) -> tuple[Subject, str]:
+def _subject(how: dict[str, Any]) -> tuple[TimedCalls, str]:
     if "calls" not in how:
         return _named(how)
     found = find(how)
     plain = isinstance(found.raw, FunctionType)
     function = getattr(found.owner, found.name) if plain else found.own
     rows = [json.loads(line) for line in Path(how["calls"]).read_text().splitlines()]
-    return Subject(function, rows, _load), ""
+    return TimedCalls(function, rows, _load), ""
 
 
 def _load(row: Any) -> Call:
@@ -146,7 +146,7 @@ def _load(row: Any) -> Call:
     return opened(args), kwargs
 
 
-def _named(how: dict[str, Any]) -> tuple[Subject, str]:
+def _named(how: dict[str, Any]) -> tuple[TimedCalls, str]:
     """A benchmark of the repository; the digest of its file, for both sides must have the same."""
     for each in reversed(how["path"]):
         sys.path.insert(0, each)
@@ -155,7 +155,7 @@ def _named(how: dict[str, Any]) -> tuple[Subject, str]:
     for name in how["name"].split("."):
         function = getattr(function, name)
     file = Path(module.__file__ or os.devnull)
-    return Subject(function, [None], lambda _: ((), {})), sha256(file.read_bytes()).hexdigest()
+    return TimedCalls(function, [None], lambda _: ((), {})), sha256(file.read_bytes()).hexdigest()
 
 
 def _exhausting(function: Function) -> Function:
@@ -209,7 +209,7 @@ class _Raised:
         self.form = ["raise", type(error).__qualname__]
 
 
-def _sample(subject: Subject, which: list[int], passes: int) -> tuple[int, list[Any]]:
+def _sample(subject: TimedCalls, which: list[int], passes: int) -> tuple[int, list[Any]]:
     """Of `passes` passes, in nanoseconds, with what the last of them gave."""
     calls = subject.fresh(which, passes - 1)
     last = subject.fresh(which)
@@ -222,7 +222,7 @@ def _sample(subject: Subject, which: list[int], passes: int) -> tuple[int, list[
         gc.enable()
 
 
-def _measured(subject: Subject, how: dict[str, Any], order: random.Random) -> dict[str, Any]:
+def _measured(subject: TimedCalls, how: dict[str, Any], order: random.Random) -> dict[str, Any]:
     loops = how["loops"]
     everything = list(range(subject.size))
     order.shuffle(everything)
@@ -254,7 +254,7 @@ def _bounded(form: str) -> str:
     return form if len(form) <= _TOLD else json.dumps(["digest", sha256(form.encode()).hexdigest()])
 
 
-def _calibrated(subject: Subject) -> dict[str, Any]:
+def _calibrated(subject: TimedCalls) -> dict[str, Any]:
     """How many passes make a sample long enough, and how many samples are worth their time."""
     everything = list(range(subject.size))
     _, gave = _sample(subject, everything, 1)

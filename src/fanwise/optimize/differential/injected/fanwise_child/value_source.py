@@ -14,7 +14,15 @@ from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-from .argument_kinds import DictLike, IntLike, ListLike, MissingDict, Stream, StrLike, TupleLike
+from .argument_kinds import (
+    DictLike,
+    IntLike,
+    ListLike,
+    MissingDict,
+    StreamArgument,
+    StrLike,
+    TupleLike,
+)
 
 _ATOMS = (int, str, bytes, bool, type(None))
 _BY_REPR = {
@@ -38,7 +46,7 @@ class NoSource(Exception):
     """The value cannot be written as source."""
 
 
-class Writer:
+class SourceWriter:
     """Writes values; what they need is gathered in `imports`, `helpers` and `lines`."""
 
     def __init__(self) -> None:
@@ -90,7 +98,7 @@ class Writer:
             return self._container(value, kind)
         if kind in (range, bytearray):
             return repr(value)
-        if kind is Stream:
+        if kind is StreamArgument:
             return f"(each for each in {self.text(value.items)})"
         if kind in _LIKE or kind is MissingDict:
             return self._like(value, kind)
@@ -194,7 +202,7 @@ class Writer:
 
 def is_mutable(value: Any) -> bool:
     """Whether it can change, so that somebody may want to look at it afterwards."""
-    if isinstance(value, list | dict | set | bytearray | Stream):
+    if isinstance(value, list | dict | set | bytearray | StreamArgument):
         return True
     return hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | ModuleType)
 
@@ -218,6 +226,6 @@ def _inner(value: Any) -> list[Any]:
         return [*value.keys(), *value.values()]
     if isinstance(value, list | tuple | set | frozenset):
         return list(value)
-    if isinstance(value, Stream):
+    if isinstance(value, StreamArgument):
         return value.items
     return list(getattr(value, "__dict__", {}).values())

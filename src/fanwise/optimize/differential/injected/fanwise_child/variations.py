@@ -17,7 +17,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .argument_kinds import LIKE, MissingDict, Opaque, Stream
+from .argument_kinds import LIKE, MissingDict, Opaque, StreamArgument
 
 LARGE = 1500
 """Elements of a large argument: more than Python recurses."""
@@ -31,7 +31,7 @@ Member = tuple[str, Any, Any]
 """How a value inside another is reached (`item`, `key` …), its index or name, and the value."""
 
 
-class Place:
+class ArgumentPlace:
     """Somewhere inside the arguments: the way there, and what stands there."""
 
     def __init__(self, way: tuple[Any, ...], value: Any) -> None:
@@ -49,18 +49,18 @@ def places(
     skip: int,
     members: Callable[[Any], Iterator[Member]] | None = None,
     deep: int = _DEEP,
-) -> Iterator[Place]:
+) -> Iterator[ArgumentPlace]:
     """Where something can be changed; not in the first `skip` (the object of a method)."""
 
-    def below(place: Place, depth: int) -> Iterator[Place]:
+    def below(place: ArgumentPlace, depth: int) -> Iterator[ArgumentPlace]:
         yield place
         for kind, key, value in (members or _members)(place.value) if depth < deep else ():
-            yield from below(Place((*place.way, (kind, key)), value), depth + 1)
+            yield from below(ArgumentPlace((*place.way, (kind, key)), value), depth + 1)
 
     for number, value in enumerate(args[skip:], start=skip):
-        yield from below(Place((("args", number),), value), 0)
+        yield from below(ArgumentPlace((("args", number),), value), 0)
     for name, value in kwargs.items():
-        yield from below(Place((("kwargs", name),), value), 0)
+        yield from below(ArgumentPlace((("kwargs", name),), value), 0)
 
 
 def _members(value: Any) -> Iterator[Member]:
@@ -69,7 +69,7 @@ def _members(value: Any) -> Iterator[Member]:
         yield from (("item", i, value[i]) for i in picks)
     elif type(value) is dict:
         yield from (("key", key, value[key]) for key in list(value)[:_WIDE])
-    elif isinstance(value, Stream):
+    elif isinstance(value, StreamArgument):
         yield "stream", "items", value.items
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value) if field.name[:1] != "_"]
@@ -89,7 +89,7 @@ def _with(value: Any, way: list[Any], new: Any) -> Any:
     if kind == "attribute":
         object.__setattr__(value, key, _with(getattr(value, key), rest, new))
     elif kind == "stream":
-        return Stream(_with(value.items, rest, new))
+        return StreamArgument(_with(value.items, rest, new))
     elif isinstance(value, tuple):
         parts = list(value)
         parts[key] = _with(parts[key], rest, new)
@@ -137,7 +137,7 @@ def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
         yield "large", "strict", value * (LARGE // len(value) + 1)
         yield from _singles(value[0], rng)
     yield "a tuple", "foreign", tuple(value)
-    yield STREAM, "foreign", Stream(list(value))
+    yield STREAM, "foreign", StreamArgument(list(value))
     if value and _is_hashable(value[0]):
         yield "unhashable elements", "opaque", [[each] for each in value]
         yield "with None", "opaque", [*value, None]
@@ -247,14 +247,14 @@ _MAKERS: dict[type, Callable[[Any, random.Random], Iterator[Change]]] = {
     bool: _of_bool,
     float: _of_float,
     type(None): _of_none,
-    Stream: lambda value, rng: _of_stream(value, rng),
+    StreamArgument: lambda value, rng: _of_stream(value, rng),
 }
 
 
-def _of_stream(value: Stream, rng: random.Random) -> Iterator[Change]:
+def _of_stream(value: StreamArgument, rng: random.Random) -> Iterator[Change]:
     for label, level, new in _of_list(value.items, rng):
         if type(new) is list and level == "strict":
-            yield label, level, Stream(new)
+            yield label, level, StreamArgument(new)
     yield "a list", "foreign", list(value.items)
 
 

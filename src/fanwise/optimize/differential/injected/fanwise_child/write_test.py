@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from . import call_scripts
-from .argument_kinds import Stream
+from .argument_kinds import StreamArgument
 from .asserts import Lines, ends, make
-from .find_function import Found, find
+from .find_function import TargetFunction, find
 from .outcome import MOST_ITEMS
 from .pickling import load_call
-from .test_text import PAD, Body
+from .test_text import PAD, TestText
 from .value_source import NoSource
 
 Row = dict[str, Any]
@@ -35,20 +35,20 @@ def main() -> None:
     rows = [json.loads(line) for line in Path(how["plan"]).read_text().splitlines()]
     found = find(how)
     try:
-        told = Teller(found, how["step"], how["kind"]).tell(rows)
+        told = TestWriter(found, how["step"], how["kind"]).tell(rows)
     except NoSource as missing:
         told = {"call": "", "tests": [], "missing": str(missing)}
     out.write(json.dumps(told) + "\n")
 
 
-class Teller:
+class TestWriter:
     """Makes the calls once more, and writes tests of what they do."""
 
-    def __init__(self, found: Found, step: int, kind: str) -> None:
+    def __init__(self, found: TargetFunction, step: int, kind: str) -> None:
         self._found = found
         self._step = step
         self._kind = kind
-        self._body = Body(found)
+        self._body = TestText(found)
 
     def tell(self, rows: list[Row]) -> dict[str, Any]:
         *before, last = rows
@@ -144,7 +144,7 @@ class Teller:
         """A stream that calls the function when it is read."""
         args, kwargs = load_call(row)
         inner = self._body.call(*load_call(row))
-        place = next(i for i, each in enumerate(args) if isinstance(each, Stream))
+        place = next(i for i, each in enumerate(args) if isinstance(each, StreamArgument))
         items = self._body.writer.text(args[place].items)
         self._body.tell(args, kwargs, "with the same call inside it ")
         self._body.lines += [
