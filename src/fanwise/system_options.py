@@ -7,8 +7,9 @@ the systems need to run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import chain
 
 import msgspec
 
@@ -45,44 +46,57 @@ class Option(msgspec.Struct, frozen=True):
 
 def built_in_options(command: str) -> dict[str, list[Option]]:
     """The options of a command that fanwise's own systems take, by system."""
-    return _of(command, ((name, _options_module(value)) for name, value in BUILT_IN.items()))
+    return _for(command, _built_in())
 
 
 def third_party_options(command: str) -> dict[str, list[Option]]:
-    """Those that installed systems take. One that cannot be loaded has none here."""
-    return _of(command, ((name, _loaded(values)) for name, values in registered().items()))
+    """Those that systems of other packages take. One that cannot be loaded has none."""
+    return _for(command, _third_party())
 
 
 def not_an_option(flag: str, kind: str) -> UsageError:
-    """The error for an option that other systems take, but not this one."""
-    others = " and ".join(f"`{name}`" for name in systems_with(flag))
-    more = f"; it belongs to {others}" if others else ""
+    """The error for an option that this system does not take; names those that do."""
+    others = sorted(system for system, option in _all() if option.flag == flag)
+    belongs = " and ".join(f"`{name}`" for name in dict.fromkeys(others))
+    more = f"; it belongs to {belongs}" if others else ""
     return UsageError(f"{flag} is not an option of `{kind}`{more}", f"Leave {flag} out")
 
 
-def systems_with(flag: str) -> list[str]:
-    """The systems that take an option, whatever the command."""
-    found = [(name, _options_module(value)) for name, value in BUILT_IN.items()]
-    found += [(name, _loaded(values)) for name, values in registered().items()]
-    return sorted(name for name, options in found if any(each.flag == flag for each in options))
+def hint_about(flag: str) -> str:
+    """Which commands take an option, or why that is unknown; empty if none does."""
+    commands = {each for _, option in _all() if option.flag == flag for each in option.commands}
+    if commands:
+        return f"It is an option of fanwise {' and '.join(sorted(commands))}"
+    broken = sorted(name for name, options in _third_party() if options is None)
+    return f"The system `{broken[0]}` may have it, but cannot be loaded" if broken else ""
 
 
-def _of(command: str, found: Iterable[tuple[str, Sequence[Option]]]) -> dict[str, list[Option]]:
-    taken = {name: [each for each in every if command in each.commands] for name, every in found}
+Systems = Iterator[tuple[str, Sequence[Option] | None]]
+"""The options of each system; None: it cannot be loaded."""
+
+
+def _built_in() -> Systems:
+    for name, value in BUILT_IN.items():
+        package = value.partition(":")[0].rpartition(".")[0]
+        yield name, import_module(f"{package}.options").OPTIONS
+
+
+def _third_party() -> Systems:
+    for name, values in registered().items():
+        try:
+            (value,) = values
+            declared = getattr(load(value), "options", ())
+        except Exception:  # a file of that system gets the reason; other files need not suffer
+            yield name, None
+        else:
+            yield name, [each for each in declared if isinstance(each, Option)]
+
+
+def _all() -> Iterator[tuple[str, Option]]:
+    for name, options in chain(_built_in(), _third_party()):
+        yield from ((name, option) for option in options or ())
+
+
+def _for(command: str, systems: Systems) -> dict[str, list[Option]]:
+    taken = {name: [o for o in options or () if command in o.commands] for name, options in systems}
     return {name: options for name, options in taken.items() if options}
-
-
-def _options_module(value: str) -> Sequence[Option]:
-    package = value.partition(":")[0].rpartition(".")[0]
-    options: Sequence[Option] = import_module(f"{package}.options").OPTIONS
-    return options
-
-
-def _loaded(values: set[str]) -> Sequence[Option]:
-    if len(values) > 1:
-        return ()
-    try:
-        system = load(*values)
-    except Exception:  # a file of that system gets the reason; other files need not suffer
-        return ()
-    return [each for each in getattr(system, "options", ()) if isinstance(each, Option)]

@@ -169,6 +169,8 @@ def test_an_option_of_another_system_names_the_systems_that_take_it(pollsters: P
     assert "--colour is not an option of `workflow`; it belongs to `poll`" in err
     code, _, err = pollsters.run("run", "poll.yaml", "--only", "model=a")
     assert (code, "--only is not an option of `poll`; it belongs to `matrix`" in err) == (2, True)
+    code, _, err = pollsters.run("resume", "w", "--only", "model=a")
+    assert (code, "It is an option of fanwise run" in err) == (2, True)
     pollsters.run("run", "flow.yaml", "--run", "w")
     code, _, err = pollsters.run("show", "w", "--least", "1")
     assert (code, "--least is not an option of `workflow`" in err) == (2, True)
@@ -202,6 +204,8 @@ def test_a_system_that_cannot_be_imported_spoils_no_other(place: Place) -> None:
     assert pollsters.run("run", "--help")[0] == 0
     code, _, err = pollsters.run("run", "poll.yaml", "--run", "p")
     assert (code, "cannot be loaded: ZeroDivisionError" in err) == (2, True)
+    code, _, err = pollsters.run("run", "poll.yaml", "--paper", "a4")
+    assert (code, "The system `poll` may have it, but cannot be loaded" in err) == (2, True)
 
 
 def test_from_python_options_have_the_same_names(pollsters: Pollsters) -> None:

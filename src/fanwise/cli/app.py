@@ -21,6 +21,7 @@ from fanwise.cli.skip_pydantic import skip_pydantic
 from fanwise.cli.streams import give_up_stdout, prepare_streams
 from fanwise.cli.system_options import add_system_options, declared_options
 from fanwise.errors import FanwiseError, JournalError, OutputNotWritable, UsageError
+from fanwise.system_options import hint_about
 
 HELP = """Run work in parallel, within limits, and get every result back: in order and on disk.
 
@@ -90,7 +91,7 @@ def command_line(arguments: list[str]) -> typer.Typer:
     for name in asked or COMMANDS:
         import_module(f"fanwise.cli.{name}").register(app)
         wanted = asked or "_FANWISE_COMPLETE" in os.environ
-        declared = declared_options(name, arguments) if wanted else {}
+        declared = declared_options(name, arguments or ["--help"]) if wanted else {}
         add_system_options(app.registered_commands[-1], declared)
     return app
 
@@ -160,7 +161,7 @@ def _report_usage(error: Exception, message: str, *, as_json: bool) -> None:
     if option is not None and context is not None and hasattr(error, "possibilities"):
         first = f"{path} has no option {option}"
         known = (name for each in context.command.params for name in each.opts)
-        step = option_hint(command, option, known) or step
+        step = option_hint(command, option, known) or hint_about(option) or step
     report_error(UsageError(first, step), as_json=as_json)
 
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord
     from fanwise.view.table import Table
 
-HELP = """Write a run as a table: one row for each item, cell, candidate or sub-plan.
+HELP = """Write a run as a table.
+
+It has one row for each item, cell, candidate or sub-plan.
 
 \b
   fanwise export RUN                                   JSON lines, on stdout

@@ -9,7 +9,7 @@ import typer
 from fanwise.cli.options import JournalOption, JsonOption, RunIdOption
 from fanwise.cli.system_options import GivenOptions
 
-HELP = """Judge candidates for a faster function, and find the one that is proven faster.
+HELP = """Find a version of a function that is proven faster.
 
 \b
   fanwise optimize src/pkg/graph.py::find --candidates 'candidates/*' \\

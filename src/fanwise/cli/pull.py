@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fanwise.models.local.pull import Pulled
     from fanwise.models.local.weights import Weights
 
-HELP = """Download the weights of a small language model that runs on this machine.
+HELP = """Download a small model that runs on this machine.
 
 \b
   fanwise pull                    list the models and which are here

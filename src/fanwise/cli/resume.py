@@ -15,10 +15,11 @@ from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
 
-HELP = """Continue a run that was paused, interrupted, halted, cancelled or killed.
+HELP = """Continue a run that has not finished.
 
-Finished items do not run again. Items that were in flight run again, and are
-named at the end. Output continues where it stopped.
+It may have been paused, interrupted, halted, cancelled or killed. Finished
+items do not run again. Items that were in flight run again, and are named at
+the end. Output continues where it stopped.
 
 \b
   fanwise resume RUN

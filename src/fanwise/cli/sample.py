@@ -10,7 +10,7 @@ from fanwise.cli.options import JournalOption, JsonOption, RunIdOption
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 
-HELP = """Ask a model until its answer meets all requirements, and print it.
+HELP = """Ask a model until its answer meets all requirements.
 
 \b
   fanwise sample 'Name a colour.' --model local:smollm2

@@ -11,9 +11,9 @@ from fanwise.cli.recorded_run import recorded_run
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 
-HELP = """Score the answers of a matrix again, without asking for them again.
+HELP = """Score the answers of a matrix again.
 
-Only judges cost money.
+The models are not asked again; only judges cost money.
 
 \b
   fanwise score RUN                     retry scores that failed

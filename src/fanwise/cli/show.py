@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fanwise.journal.port import Journal
     from fanwise.view.table import Row
 
-HELP = """Show one run: status, fan-outs, failures with their reasons, and cost.
+HELP = """Show one run: status, failures, results and cost.
 
 \b
   fanwise show RUN

@@ -15,7 +15,7 @@ from fanwise.errors import BadSpec, UsageError
 if TYPE_CHECKING:
     from fanwise.journal.port import AttemptRecord
 
-HELP = """Run a file in virtual time: how long it takes, what it costs, what limits it.
+HELP = """Estimate how long a file takes, and what it costs.
 
 \b
   fanwise simulate reviews.yaml

@@ -13,7 +13,7 @@ from fanwise.cli.options import JsonOption
 from fanwise.cli.report import check_target, write_page
 from fanwise.cli.system_options import GivenOptions
 
-HELP = """Split a code base into sub-plans that can be worked on in parallel.
+HELP = """Split a code base into sub-plans to work on in parallel.
 
 \b
   fanwise split .                            few imports between sub-plans
