@@ -244,6 +244,14 @@ def test_the_context_is_of_the_commit_that_the_leaf_starts_from(tmp_path: Path) 
     assert "`pkg/a.py`:\n\n```python\ndef one():  # Give 1.\n```" in ended.said
 
 
+def test_the_verification_in_a_prompt_names_the_files_and_tests_of_the_leaf(tmp_path: Path) -> None:
+    repo = make_repository(tmp_path / "repo", FILES)
+    line = 'run --id {id} "{tests}" -- {files} ${HOME}'
+    node = leaf("pkg/a.py", "pkg/with space.py")
+    ended = do(repo, CommandWorker("cat {prompt}"), node, how(tmp_path, verify=line))
+    assert "run --id leaf-a tests/test_a.py -- pkg/a.py 'pkg/with space.py' ${HOME}" in ended.said
+
+
 # -- which tests judge ----------------------------------------------------------------------------
 
 IMPORTS = {

@@ -12,6 +12,7 @@ from fanwise.plan.work.apply_edits import Contents, edited, write_all
 from fanwise.plan.work.by_model import ModelWorker
 from fanwise.plan.work.edits import BadAnswer, Edit, ParsedAnswer, read_answer
 from fanwise.plan.work.names import Names, NotInside
+from fanwise.plan.work.near_match import replace_near
 from fanwise.testing import ScriptedModel
 from fanwise.workspaces import WorkspacePool
 from tests.plan.work.support import blob, do, how, leaf, make_repository, names
@@ -42,6 +43,20 @@ def test_several_parts_of_one_edit() -> None:
     answer = read_answer(f"EDIT: a.py\n```\n{part.format(1, 2)}\n{part.format(3, 4)}```")
 
     assert answer.edits[0].pairs == (("1\n", "2\n"), ("3\n", "4\n"))
+
+
+@pytest.mark.parametrize("after", ["", "\n", "\nThat is all.\n", "\nFILE: b.py\n```\nb\n```\n"])
+def test_an_edit_without_fences_is_understood(after: str) -> None:
+    part = "<<<<<<< SEARCH\n{0}\n=======\n{1}\n>>>>>>> REPLACE\n"
+    answer = read_answer(f"EDIT: a.py\n\n{part.format(1, 2)}\n{part.format(3, 4)}{after}")
+    assert answer.edits[0] == Edit("EDIT", "a.py", pairs=(("1\n", "2\n"), ("3\n", "4\n")))
+    assert len(answer.edits) == 1 + ("FILE" in after)
+
+
+def test_an_edit_without_fences_that_was_cut_off_is_refused() -> None:
+    for text in ("<<<<<<< SEARCH\n1\n=======\n2\n", "<<<<<<< SEARCH\n1\n>>>>>>> REPLACE\n"):
+        with pytest.raises(BadAnswer, match="must be made of"):
+            read_answer(f"EDIT: a.py\n{text}")
 
 
 @pytest.mark.parametrize("form", ["one block", "many blocks", "json"])
@@ -185,6 +200,46 @@ def replace(name: str, search: str, by: str) -> Edit:
 
 def test_a_search_is_replaced_where_it_stands() -> None:
     assert edit(replace("a.py", "one\n", "1\n")) == {"a.py": "1\ntwo\ntwo\n"}
+
+
+NEAR = {
+    "trailing blanks": ("x = 1  \ny = 2\n", "x = 1\ny = 2 \n", "z\n", "z\n"),
+    "shifted": (
+        "def f():\n    if a:\n        b\n", "if a:\n    b\n", "if a:\n    c\nd\n",
+        "def f():\n    if a:\n        c\n    d\n",
+    ),
+    "tabs": ("\ta\n\t\tb\n", "a\n\tb\n", "c\n\n\td\n", "\tc\n\n\t\td\n"),
+    "the last line": ("a\n  b", "b \n", "c\n", "a\n  c"),
+    "blank lines": ("a\n\n b\n", "a\n  \n b\n", "c\n", "c\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NEAR)
+def test_a_search_whose_whitespace_differs_is_matched_and_noted(case: str) -> None:
+    text, search, replace, wanted = NEAR[case]
+    notes: list[str] = []
+    found = edited(
+        [Edit("EDIT", "a.py", pairs=((search, replace),))], names=Names(),
+        read=lambda path: text, allowed=lambda path: "", note=notes.append,
+    )  # fmt: skip
+    assert found == {"a.py": wanted}
+    (note,) = notes
+    assert "a search in `a.py` was matched although its whitespace differs" in note
+
+
+@pytest.mark.parametrize(
+    ("text", "search", "replace"),
+    [
+        (" a\n  a\n", "a\n", "b\n"),  # in two places
+        ("if a:\n    b\nc\n", "if a:\n    b\n    c\n", "d\n"),  # not shifted alike
+        ("a b\n", "a  b\n", "c\n"),  # inside of a line
+        ("  a\n", "    a\n", "b\n"),  # the replacement cannot be shifted
+    ],
+)
+def test_whitespace_that_may_mean_something_is_no_match(
+    text: str, search: str, replace: str
+) -> None:
+    assert replace_near(text, search, replace) is None
 
 
 def test_edits_of_one_file_add_up() -> None:

@@ -12,12 +12,16 @@ from fanwise.models.prices import dollars
 from fanwise.plan.model.node import Node
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.views.text import plural
+from fanwise.plan.work.by_model import SYSTEM
+from fanwise.plan.work.context import BYTES_A_TOKEN, imported
+from fanwise.plan.work.leaf_settings import LeafSettings
+from fanwise.plan.work.prompt import prompt
 from fanwise.plan.work.sparse_folders import is_sparse
 from fanwise.processes.sandbox import unusable
 
 MOST_SHOWN = 5
-PROMPT_TOKENS = 5_000
-"""Of the goal, the rules and the context, about; each sub-plan has them beside its files."""
+DECLARED = 0.2
+"""The share of a file that its declarations are, about."""
 
 
 class PlanEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +50,7 @@ def estimate_of(resolved: ResolvedPlan, leaves: Sequence[Node]) -> PlanEstimate:
     if asked is None:
         return PlanEstimate(leaves=len(leaves), files=files, tokens=tokens, tries=tries)
     most = resolved.spec.each.options.max_tokens
-    sent = tokens + PROMPT_TOKENS * len(leaves)
+    sent = tokens + sum(_prompt_tokens(resolved, leaf) for leaf in leaves)
     said = sum(leaf.tokens if most is None else min(most, leaf.tokens) for leaf in leaves)
     spec = asked.spec()
     return PlanEstimate(
@@ -59,6 +63,18 @@ def estimate_of(resolved: ResolvedPlan, leaves: Sequence[Node]) -> PlanEstimate:
         usd=_usd(spec.name, Tokens(sent, said), spec.price),
         tries=tries,
     )
+
+
+def _prompt_tokens(resolved: ResolvedPlan, leaf: Node) -> int:
+    """What a sub-plan is told beside its files: rules, goal, and what the files import."""
+    spec, base = resolved.spec, resolved.base
+    said = prompt(
+        goal=leaf.goal or spec.goal, files=leaf.files, shared=spec.shared, verify=spec.verify or ""
+    )
+    used = imported(leaf.files, base.split.imports)
+    declared = DECLARED * sum(base.tokens.get(path, 0) for path in used)
+    room = LeafSettings(kept=resolved.repo).context_tokens
+    return round((len(SYSTEM) + len(said)) / BYTES_A_TOKEN + min(room, declared))
 
 
 def _usd(name: str, tokens: Tokens, price: Any) -> float | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from fanwise.errors import UsageError, WorkFailed
 from fanwise.plan.work.edits import BadAnswer, Edit
 from fanwise.plan.work.names import Names, NotInside
+from fanwise.plan.work.near_match import replace_near
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.slot import inside
 
@@ -21,10 +22,12 @@ def edited(
     names: Names,
     read: Callable[[str], str | None],
     allowed: Callable[[str], str],
+    note: Callable[[str], None] = lambda text: None,
 ) -> Contents:
     """What the edits come to. Pure, with the files as `read` gives them. `BadAnswer`.
 
-    `allowed` says of a path why it may not be changed; empty: it may.
+    `allowed` says of a path why it may not be changed; empty: it may. `note` is told what was
+    understood although it is not exact.
     """
     found: dict[str, str | None] = {}
     replaced: set[str] = set()
@@ -37,7 +40,7 @@ def edited(
         now = found[path] if path in replaced else read(path)
         if edit.kind == "EDIT":
             replaced.add(path)
-        found[path] = _encodable(edit.name, _one(edit, now))
+        found[path] = _encodable(edit.name, _one(edit, now, note))
     _check_folders(found)
     return found
 
@@ -58,7 +61,7 @@ def _encodable(name: str, text: str | None) -> str | None:
     return text
 
 
-def _one(edit: Edit, now: str | None) -> str | None:
+def _one(edit: Edit, now: str | None, note: Callable[[str], None]) -> str | None:
     if edit.kind == "DELETE":
         if now is None:
             raise BadAnswer(f"`{edit.name}` is to be deleted, but does not exist")
@@ -68,7 +71,7 @@ def _one(edit: Edit, now: str | None) -> str | None:
     if now is None:
         raise BadAnswer(f"`{edit.name}` does not exist: write a new file with `FILE:`")
     for search, replace in edit.pairs:
-        now = _replaced(edit.name, now, _ended_as(now, search), _ended_as(now, replace))
+        now = _replaced(edit.name, now, _ended_as(now, search), _ended_as(now, replace), note)
     return now
 
 
@@ -78,14 +81,17 @@ def _ended_as(now: str | None, text: str) -> str:
     return text.replace("\r\n", "\n").replace("\n", "\r\n") if windows else text
 
 
-def _replaced(name: str, text: str, search: str, replace: str) -> str:
+def _replaced(name: str, text: str, search: str, replace: str, note: Callable[[str], None]) -> str:
     if not search.strip():
         raise BadAnswer(f"a search in `{name}` is empty")
     times = text.count(search)
     if times == 0 and text.endswith(search.rstrip("\r\n")) and not text.endswith("\n"):
         search, replace, times = search.rstrip("\r\n"), replace.rstrip("\r\n"), 1
+    shown = search.strip().partition("\n")[0][:80]
+    if times == 0 and (near := replace_near(text, search, replace)) is not None:
+        note(f"a search in `{name}` was matched although its whitespace differs: {shown!r}")
+        return near
     if times != 1:
-        shown = search.strip().partition("\n")[0][:80]
         where = "it matches nowhere" if times == 0 else f"it matches {times} times"
         raise BadAnswer(f"a search in `{name}` must match exactly once, but {where}: {shown!r}")
     return text.replace(search, replace)

@@ -105,14 +105,17 @@ class ModelWorker(LeafWorker):
     ) -> WorkResult:
         answer = read_answer(text)
         subplans = subplans_of(answer.subplans, ask)
+        notes: list[str] = []
         contents = edited(
             answer.edits,
             names=ask.names,
             read=lambda path: read_text(workspace, path),
             allowed=_allowed(answer, ask, workspace, hidden),
+            note=notes.append,
         )
         write_all(workspace, contents)
-        return WorkResult(said=tail(text), subplans=subplans)
+        said = "\n".join([tail(text), *(f"note: {each}" for each in notes)])
+        return WorkResult(said=said, subplans=subplans)
 
 
 def _allowed(

@@ -3,14 +3,15 @@
 Taken are lines that say what comes, each with a block between fences after it:
 
     FILE: path        the whole file, new or in place of what is there
-    EDIT: path        one or more of <<<<<<< SEARCH, =======, >>>>>>> REPLACE
+    EDIT: path        one or more of <<<<<<< SEARCH, =======, >>>>>>> REPLACE; fences may be missing
     DELETE: path      no block
     SUBPLANS:         a list as JSON, instead of edits
     NOTHING           no block: there is nothing to do
 
 or one JSON object: `{"files": {path: text}, "edits": [{"path", "search", "replace"}],
 "deletes": [path], "subplans": […]}`. Text around is not looked at; a block that nothing announces
-is refused, for nobody knows what it is. What a search finds must be there exactly once.
+is refused, for nobody knows what it is. What a search finds must be there exactly once; see
+`near_match` for whitespace that differs.
 """
 
 from __future__ import annotations
@@ -126,13 +127,28 @@ class _Reading:
             self._edits.append(Edit("FILE", name, self._block(f"FILE: {name}")))
         else:
             name = _name(rest, kind)
-            pairs = tuple(_pairs(self._block(f"EDIT: {name}"), name))
+            pairs = tuple(_pairs(self._marked() or self._block(f"EDIT: {name}"), name))
             self._edits.append(Edit("EDIT", name, pairs=pairs))
+
+    def _marked(self) -> str:
+        """Searches that come next without a fence around them; empty: there are none."""
+        begin = end = self._at
+        while True:
+            self._skip_blank()
+            if self._at == len(self._lines) or self._lines[self._at].rstrip() != _SEARCH:
+                self._at = end
+                return "".join(f"{line}\n" for line in self._lines[begin:end])
+            while self._at < len(self._lines) and self._lines[self._at].rstrip() != _REPLACE:
+                self._at += 1
+            end = self._at = min(self._at + 1, len(self._lines))
+
+    def _skip_blank(self) -> None:
+        while self._at < len(self._lines) and not self._lines[self._at].strip():
+            self._at += 1
 
     def _block(self, what: str) -> str:
         """What stands between the fences that come next."""
-        while self._at < len(self._lines) and not self._lines[self._at].strip():
-            self._at += 1
+        self._skip_blank()
         opened = _FENCE.fullmatch(self._lines[self._at]) if self._at < len(self._lines) else None
         if opened is None:
             raise BadAnswer(f"after `{what}` there is no block between ``` and ```")

@@ -24,11 +24,12 @@ from fanwise.plan.model.leaf_result import LeafResult, Stage, SubPlan, Try
 from fanwise.plan.model.node import Node
 from fanwise.plan.work.context import context, imported
 from fanwise.plan.work.leaf_settings import LeafSettings
-from fanwise.plan.work.names import names_of
+from fanwise.plan.work.names import Names, names_of
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult
 from fanwise.plan.work.prompt import prompt
 from fanwise.plan.work.settle import KeptEdits, UnusableWorkspace, intact, keep_patch, settle
 from fanwise.plan.work.verify import NotVerified, Verified, judging_tests, settings_for, verify
+from fanwise.plan.work.words import spelled_out
 from fanwise.workspaces import Workspace, WorkspacePool
 
 _MOST_NAMED = 5
@@ -161,7 +162,7 @@ class _Doing:
             goal=self._goal,
             files=[names.here(path) for path in self._leaf.files],
             shared=how.shared,
-            verify=how.verify or "",
+            verify=self._verify_line(names),
             context=self._context,
             splitting=self._worker.splitting if self._depth_left > 0 else "",
             tries=tries,
@@ -172,6 +173,16 @@ class _Doing:
             shared=names.patterns(how.shared), names=names, prompt=said,
             context=self._context, tries=tries, depth_left=self._depth_left, timeout=how.timeout,
             again=again,
+        )  # fmt: skip
+
+    def _verify_line(self, names: Names) -> str:
+        """The verification as the worker may run it, with this leaf's files and tests."""
+        how, files = self._how, self._leaf.files
+        tests = judging_tests(files, how.imports, names.patterns(how.tests))
+        return spelled_out(
+            how.verify or "",
+            {"files": [*map(names.here, files)], "tests": [*map(names.here, tests)],
+             "id": self._leaf.id},
         )  # fmt: skip
 
     async def _settle(self, here: Workspace) -> KeptEdits:

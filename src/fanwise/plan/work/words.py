@@ -9,6 +9,7 @@ nothing here stay as they are, for lines are full of them.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 from fanwise.errors import UsageError
@@ -49,6 +50,16 @@ def fill(line: str, values: Mapping[str, Value]) -> tuple[str, list[str]]:
 
     bare = _QUOTED.sub(r"{\2}", line)
     return place_values(_places(tuple(values)).sub(mark, bare)), given
+
+
+def spelled_out(line: str, values: Mapping[str, Value]) -> str:
+    """The line with its values in it, quoted: for people and agents to read."""
+
+    def text(found: re.Match[str]) -> str:
+        value = values[found[1]]
+        return shlex.join([value] if isinstance(value, str) else value)
+
+    return _places(tuple(values)).sub(text, _QUOTED.sub(r"{\2}", line))
 
 
 def _places(names: Sequence[str]) -> re.Pattern[str]:
