@@ -1,8 +1,9 @@
-"""Most in all: requests, tokens, dollars. Reserved before they are spent, settled after.
+"""Budgets: the most that may be spent in total, in requests, tokens or dollars.
 
-A reservation is the most that an attempt may cost. While others' reservations stand in the way
-one waits, since they may settle for less; when what is *spent* leaves no room, one is refused.
-So a budget is never overspent, and never refused for what was only feared.
+An attempt reserves the most it may cost before it starts, and settles what it really cost when it
+ends. If the reservations of others are in the way, it waits, because they may settle for less. It
+is refused only when the money actually spent leaves no room. So a budget is never overspent, and
+nothing is refused because of mere estimates.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from fanwise.core.outcome import Usage
 from fanwise.errors import BadCap, BudgetExceeded, UnknownCost, UsageError
 
 KINDS = ("requests", "tokens", "usd")
-# Dollars are summed as floats: the last digit must not decide.
+# Dollars are summed as floats, and a rounding error must not decide.
 _EPSILON = 1e-9
 
 
 class Reservation:
-    """What an attempt may cost at most, and whether it may go."""
+    """The most that an attempt may cost, and where the attempt stands."""
 
     __slots__ = ("amount", "order", "state", "tag")
 
@@ -34,7 +35,7 @@ class Reservation:
 
 
 class Budget:
-    """`Budget(usd=5)`: the most that may be spent in all."""
+    """`Budget(usd=5)`: the most that may be spent in total."""
 
     def __init__(
         self,
@@ -61,9 +62,9 @@ class Budget:
         return f"Budget({inside})"
 
     def already_spent(self, path: str, usages: Iterable[Usage]) -> None:
-        """What earlier executions of a run (`r`) or of a fan-out in it (`r/a`) spent.
+        """Add what earlier executions of a run (`r`) or of a fan-out in it (`r/a`) spent.
 
-        Counted once, however often it is opened, and not again for a part of it.
+        Each path counts once, however often it is opened, and covers everything inside it.
         """
         if not any(f"{path}/".startswith(f"{counted}/") for counted in self._counted):
             self._counted.add(path)
@@ -71,11 +72,11 @@ class Budget:
                 self._add(self.spent, usage, +1)
 
     def reservation(self, amount: Usage, tag: object = None) -> Reservation:
-        """A wish to spend at most this much, behind all that came before it."""
+        """A new reservation of this much, in line behind all earlier ones."""
         return Reservation(amount, next(self._order), tag)
 
     def reserve(self, reservation: Reservation) -> bool:
-        """True: held. False: try again when `settle` names it. An error: never."""
+        """True: reserved. False: try again when `settle` returns it. Raises if it can never fit."""
         self.check(reservation)
         if not self.has_room(reservation):
             self.wait(reservation)
@@ -84,7 +85,7 @@ class Budget:
         return True
 
     def check(self, reservation: Reservation) -> None:
-        """`BudgetExceeded` if what is spent leaves no room for it; `UnknownCost`."""
+        """Raise `BudgetExceeded` if it can never fit, `UnknownCost` if its price is unknown."""
         for kind, limit in self.limits.items():
             wanted: float | None = getattr(reservation.amount, kind)
             if wanted is None:
@@ -97,7 +98,7 @@ class Budget:
         return self._fits(reservation.amount, self.reserved)
 
     def wait(self, reservation: Reservation) -> None:
-        """Until `settle` names it."""
+        """Put it in line until `settle` returns it."""
         reservation.state = "waiting"
         insort(self._waiting, reservation, key=lambda each: each.order)
 
@@ -107,10 +108,10 @@ class Budget:
         self._add(self.reserved, reservation.amount, +1)
 
     def settle(self, reservation: Reservation, spent: Usage | None) -> list[Reservation]:
-        """What it really cost (None: nothing). Returns those for whom it is worth another try.
+        """Record what it really cost (None: nothing), and return those that should try again.
 
-        They hold nothing yet: whoever waits for the budget must not keep from it those who have
-        what he needs.
+        These hold nothing yet. If they did, one that still waits for a permit could block the
+        attempt that holds that permit.
         """
         if reservation.state == "waiting":
             self._waiting.remove(reservation)
@@ -122,7 +123,7 @@ class Budget:
         return self.worth_a_try()
 
     def worth_a_try(self) -> list[Reservation]:
-        """The first in line, as many as fit together; and those that can never fit."""
+        """Take out of the line: the first ones that fit together, and those that can never fit."""
         reserved = dict(self.reserved)
         tries: list[Reservation] = []
         for waiting in self._waiting:
@@ -169,7 +170,7 @@ def _is_above_0(given: object) -> bool:
 
 
 class Budgets:
-    """Some budgets, one inside the other: what is spent counts against each of them."""
+    """Nested budgets: whatever is spent counts against each of them."""
 
     __slots__ = ("_each",)
 
@@ -180,7 +181,7 @@ class Budgets:
         return bool(self._each)
 
     def within(self, *budgets: Budget | None) -> Budgets:
-        """These too; one that is among them already counts once."""
+        """The same and these; a budget that is already there counts once."""
         if not any(budgets):
             return self
         each = list(self._each)
@@ -190,12 +191,12 @@ class Budgets:
         return Budgets(tuple(each))
 
     def reservation(self, amount: Usage, tag: object = None) -> Claim:
-        """A wish to spend at most this much of each."""
+        """A new reservation of this much in each of them."""
         return Claim(amount, [(each, each.reservation(amount, tag)) for each in self._each])
 
 
 class Claim:
-    """A reservation in each of some budgets: held in all of them, or in none."""
+    """One reservation in each of several budgets: held in all of them, or in none."""
 
     __slots__ = ("_parts", "amount")
 
@@ -204,7 +205,7 @@ class Claim:
         self._parts = parts
 
     def reserve(self) -> bool:
-        """As `Budget.reserve`: whoever waits for one of them holds nothing of the others."""
+        """As `Budget.reserve`; while it waits for one budget it holds nothing of the others."""
         for budget, part in self._parts:
             budget.check(part)
         for budget, part in self._parts:
@@ -216,7 +217,7 @@ class Claim:
         return True
 
     def passed_on(self) -> list[Reservation]:
-        """It waits for one of them: those who may have what the others had offered it."""
+        """It has to wait for one budget: who may use what the other budgets had offered it."""
         return [
             each
             for budget, part in self._parts

@@ -1,7 +1,7 @@
-"""What people declare about limits: fixed, adaptive and exclusive caps, and rates, by name.
+"""The limits that users declare by name: fixed, adaptive and exclusive caps, and rates.
 
-`Caps` is what is shared: two fan-outs that are given the same `Caps` object share its permits.
-The bookkeeping behind it is the `Ledger`.
+Two fan-outs that are given the same `Caps` object share its permits. Its `Ledger` does the
+bookkeeping.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ I = TypeVar("I")  # noqa: E741 - the item, as in DESIGN: work(I) -> T
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """Most per minute: requests, tokens or both (`per` changes the period, in seconds).
+    """The most per minute: requests, tokens or both. `per`: another period, in seconds.
 
     Bursts are small (about a second's worth of requests), so that no window of `per` seconds
     sees more than `requests`.
@@ -34,11 +34,11 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Adaptive(msgspec.Struct, frozen=True):
-    """A cap that finds its own height between `least` and `most`.
+    """A cap that adjusts itself between `least` and `most`.
 
-    It halves when the other side says "too many" (`RateLimited`), waits as long as that asks
-    for, and grows while it is saturated and clean. From refusals that say how long to wait it
-    also learns how many the other side allows in a second, and starts no more.
+    It halves when a server answers "too many requests" (`RateLimited`), waits as long as the
+    server asks, and grows while it is fully used without refusals. From refusals that say how long
+    to wait it also learns how many requests a second the server allows, and starts no more.
     """
 
     start: int = 8
@@ -47,11 +47,11 @@ class Adaptive(msgspec.Struct, frozen=True):
 
 
 class Exclusive(msgspec.Struct, frozen=True):
-    """A cap of which some items need a part, and others all: `{"cpu": 4}` of `Exclusive(4)`.
+    """A cap of which some items need a part and others all, such as `{"cpu": 4}` of `Exclusive(4)`.
 
-    An item that needs all of it is alone with it, and does not wait for ever behind smaller ones,
-    nor they behind such ones: they take turns. When its turn has come no part is let go any more;
-    after it, at least four times the cap in parts may go before the next that needs all.
+    An item that needs all of it runs alone. The two kinds take turns, so neither waits forever
+    behind the other. When an item that needs all is next, no more parts are given out; after it,
+    at least four times the cap in parts may start before the next item that needs all.
     """
 
     permits: int
@@ -76,12 +76,12 @@ class Caps:
     ) -> None:
         every = {**(limits or {}), **named}
         self.limits = {name: _at_hand(limit) for name, limit in every.items()}
-        """As they were declared."""
+        """The limits as declared."""
         self.ledger = Ledger(resource(name, limit) for name, limit in self.limits.items())
 
     @classmethod
     def over(cls, ledger: Ledger) -> Caps:
-        """The caps that a ledger has."""
+        """A `Caps` for an existing ledger."""
         found = cls()
         found.ledger = ledger
         return found
@@ -98,12 +98,12 @@ class Caps:
 
     @property
     def peak(self) -> dict[str, int]:
-        """Most that were ever taken at once."""
+        """The most permits that were ever taken at once."""
         return {name: r.peak for name, r in self.ledger.resources.items()}
 
     @property
     def current(self) -> dict[str, int | None]:
-        """Limits as they are now: an adaptive cap moves. None: only a rate."""
+        """The limits right now, as adaptive caps move. None: there is only a rate."""
         return {name: r.limit for name, r in self.ledger.resources.items()}
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class Caps:
 
 
 def _at_hand(limit: Any) -> Any:
-    """What can be read once becomes a tuple."""
+    """An iterator can be read only once, so keep it as a tuple."""
     return tuple(limit) if isinstance(limit, Iterator) else limit
 
 
@@ -119,7 +119,7 @@ CapsLike = Caps | Mapping[str, Limit | Iterable[Limit]]
 
 
 def as_caps(given: CapsLike | None) -> Caps | None:
-    """A `Caps`, or a mapping that makes one: `{"openai": 4, "gpu": (2, Rate(requests=60))}`."""
+    """Accept a `Caps` or a mapping: `{"openai": 4, "gpu": (2, Rate(requests=60))}`."""
     if given is None or isinstance(given, Caps):
         return given
     if isinstance(given, Mapping):
@@ -128,7 +128,7 @@ def as_caps(given: CapsLike | None) -> Caps | None:
 
 
 def resource(name: str, limits: Limit | Iterable[Limit]) -> Resource:
-    """Check a declared cap and build its bookkeeping."""
+    """Check a declared cap and make its `Resource`."""
     if not isinstance(name, str) or not name:
         raise UsageError(f"a cap's name is {name!r}", "Use a word, such as the provider's name")
     if name == TOTAL:
@@ -186,14 +186,14 @@ def _buckets(name: str, rate: Rate) -> list[Bucket]:
 
 
 def whole(name: str, given: object, least: int = 1) -> int:
-    """A whole number of at least `least`, or `BadCap`. True is not a number here."""
+    """Return a whole number of at least `least`, or raise `BadCap`. True is not a number here."""
     if not isinstance(given, int) or isinstance(given, bool) or given < least:
         raise BadCap(name, given, f"a whole number of at least {least}")
     return given
 
 
 def parse_needs(needs: Needs, known: Mapping[str, Resource], index: int) -> dict[str, int]:
-    """`"gpu"`, `["gpu", "openai"]` or `{"gpu": 2}` as a mapping; `UnknownCap` for the rest."""
+    """Read `"gpu"`, `["gpu", "openai"]` or `{"gpu": 2}`; `UnknownCap` for undeclared names."""
     if needs is None:
         return {}
     if isinstance(needs, str):

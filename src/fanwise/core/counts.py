@@ -1,8 +1,7 @@
-"""How far a run came, in the unit that its user counts.
+"""A run's progress, in the unit that its user counts.
 
-A run's items are how the work is cut up inside: a cell of a matrix is an item for each step and
-each score. People asked for cells. A run that did less of them than it was asked is halted, never
-done, and says why.
+Items are an internal unit: one cell of a matrix is an item for each step and each score, but users
+ask for cells. A run that did fewer of them than it was asked is halted, never done, and says why.
 """
 
 from __future__ import annotations
@@ -10,33 +9,33 @@ from __future__ import annotations
 import msgspec
 
 COUNTED = "counted"
-"""The kind of the event that keeps a run's counts; the last one holds."""
+"""The kind of event that records a run's counts; the last one is valid."""
 
 
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """So many are done, so many failed, of so many that were asked for."""
+    """How many were asked for, and how many of these are done or failed."""
 
     unit: str
-    """What is counted, one of it: "line", "cell"."""
+    """What is counted, in the singular: "line", "cell"."""
     done: int
     failed: int
     total: int | None
-    """None: unknown, since the input was not read to its end."""
+    """None: unknown, because the input was not read to its end."""
     halted: str = ""
-    """Why the rest was not done, where something in the run itself stopped it."""
+    """Why the rest was not done, if the run itself stopped."""
     go_on: str = ""
-    """What to do to get the rest; empty: resume the run."""
+    """How to get the rest; empty: resume the run."""
     enough: bool = False
-    """The rest was not wanted any more."""
+    """Whether the rest was no longer needed."""
 
     @property
     def missing(self) -> int | None:
-        """How many were not done and did not fail; None: unknown."""
+        """How many are neither done nor failed; None: unknown."""
         return None if self.total is None else max(0, self.total - self.done - self.failed)
 
     @property
     def short(self) -> str:
-        """Why the run did less than it was asked; empty: it did not."""
+        """Why the run did less than it was asked; empty: it did everything."""
         if self.halted or self.enough:
             return self.halted
         missing = self.missing

@@ -1,8 +1,7 @@
-"""When to start nothing more.
+"""Halt rules: when to start no more items.
 
-A halt is judged in item order, whatever finished first: the outcomes that come back are those
-that a sequential run would have returned. Only `on_success(fastest=True)` gives this up, on
-request.
+Outcomes are judged in item order, not in the order in which they finish, so the result is what a
+sequential run would have returned. Only `on_success(fastest=True)` gives that up.
 """
 
 from __future__ import annotations
@@ -29,28 +28,29 @@ class Halt(msgspec.Struct, frozen=True):
 
     @staticmethod
     def never() -> Halt:
-        """Every item runs, whatever becomes of the others."""
+        """Run every item, whatever happens to the others."""
         return Halt("never")
 
     @staticmethod
     def on_failure() -> Halt:
-        """The first failure in item order is the last outcome."""
+        """Stop at the first failure in item order; it is the last outcome."""
         return Halt("failure")
 
     @staticmethod
     def on_success(*, fastest: bool = False) -> Halt:
-        """The first success wins: in item order, or (`fastest`) the first to finish."""
+        """Stop at the first success in item order, or (`fastest`) at the first to finish."""
         return Halt("fastest" if fastest else "success")
 
     @staticmethod
     def when(predicate: Callable[[Outcome[Any]], bool]) -> Halt:
-        """The first outcome in item order for which this is true is the last one."""
+        """Stop at the first outcome in item order for which this returns True."""
         return Halt("when", predicate)
 
     def also_at(self, keys: Collection[str]) -> Halt:
-        """The same, without asking again at recorded outcomes that are known to halt.
+        """The same rule, which also halts at the recorded outcomes with these keys.
 
-        The predicate might answer otherwise now: not all of an error survives a journal.
+        The predicate halted there before. It might answer differently now, because a journal does
+        not keep everything about an error.
         """
         ask = self.predicate
         if ask is None:
@@ -59,7 +59,7 @@ class Halt(msgspec.Struct, frozen=True):
 
     @property
     def spared(self) -> frozenset[Status]:
-        """No outcome of one of these statuses halts, whatever else it says."""
+        """The statuses that never halt."""
         match self.kind:
             case "never":
                 return ALL
@@ -71,7 +71,7 @@ class Halt(msgspec.Struct, frozen=True):
                 return NONE
 
     def judge(self, outcome: Outcome[Any]) -> bool:
-        """Whether this outcome halts. `BadPredicate` if the predicate fails."""
+        """Whether this outcome halts the fan-out. `BadPredicate` if the predicate fails."""
         match self.kind:
             case "never":
                 return False
@@ -88,7 +88,7 @@ class Halt(msgspec.Struct, frozen=True):
             answer = self.predicate(outcome)
         except Exception as error:
             raise BadPredicate("the halt predicate", outcome.index, "raised") from error
-        # A coroutine is truthy: an async predicate would halt at once and look as if it worked.
+        # A coroutine is truthy, so an async predicate would halt at once and seem to work.
         if not isinstance(answer, bool):
             if hasattr(answer, "close"):
                 answer.close()

@@ -1,17 +1,16 @@
-"""Who holds which permits, and who goes next.
+"""Who holds which permits, and who gets the next one.
 
-One ledger serves every fan-out and call that shares its caps, so that a permit given back by one
-reaches whoever can use it. The rejected alternative, a semaphore per cap acquired one after the
-other, holds the first while it waits for the second (head-of-line blocking) and can deadlock.
+One ledger serves every fan-out and call that shares its caps, so a permit that one gives back can
+go to any other. The alternative, one semaphore per cap acquired one after the other, was rejected:
+it holds the first cap while it waits for the second (head-of-line blocking), and can deadlock.
 
-Those who wait stand in lines (`tickets.py`). Between groups the turn goes round; within a group
-the line with the longest remaining work goes first (or, where order matters, the lowest item).
+Whoever waits is a ticket in a line (`tickets.py`). Groups take turns; within a group the line with
+the most remaining work goes first or, where order matters, the lowest item.
 
-A ticket that fits is granted at once, even if a larger one has waited longer: no permit is ever
-idle while somebody could use it. Only at an exclusive cap (`turns.py`) one that fits may have to
-wait for its turn, and only for somebody who lacks nothing but permits of this cap. Whoever has
-permits of it gives them back without needing more of it, so that one goes, and there is no
-deadlock that an ordinary cap would not have.
+A ticket that fits is granted at once, even if a larger one has waited longer, so no permit is idle
+while somebody could use it. The exception is an exclusive cap (`turns.py`): there a ticket that
+fits may have to let another go first, but only one that lacks nothing except permits of this cap.
+Holders of that cap give it back without needing more of it, so this adds no deadlock.
 """
 
 from __future__ import annotations
@@ -27,43 +26,43 @@ from fanwise.errors import ImpossibleNeeds, NestedCap, UsageError
 
 
 class Ledger:
-    """All permits of a `Caps`, and everyone who waits for them."""
+    """All permits of a `Caps`, and the tickets that wait for them."""
 
     def __init__(self, resources: Iterable[Resource] = ()) -> None:
         self.resources = {r.name: r for r in resources}
         self.root = self
-        """The ledger that this one extends, or itself: the kernel has one dispatcher for each."""
+        """The ledger that this one extends, or itself. The kernel has one dispatcher per root."""
         self.moves: list[tuple[str, int, int, str]] = []
-        """Adaptive caps that moved: name, from, to, why. Whoever reports them empties the list."""
+        """Changes of adaptive caps: name, from, to, why. Whoever reports them clears the list."""
         self.calls = Group("order")
-        """The group of all single calls: first come, first served."""
+        """The group of all calls: first come, first served."""
         self.driver: object = None
-        """Of a root: whoever grants the tickets, for all who share it."""
+        """Of a root: the dispatcher that passes grants on, for everyone who shares it."""
         self._orders = count(1)
         self._freed: dict[Resource, None] = {}
         self._timed: dict[Resource, None] = {}
         self._awaited: dict[Resource, None] = {}
-        """Exclusive caps that somebody waits for."""
+        """Exclusive caps that a ticket waits for."""
         self._expected: dict[ResolvedNeeds, Expectation] = {}
 
     def extended(self, resources: Iterable[Resource]) -> Ledger:
-        """These permits under their names, and more beside them; those who wait are the same.
+        """A ledger with more caps, which shares its permits and waiting tickets with this one.
 
-        So a system has caps of its own and its calls stay within those around it. A name that is
-        there already means the new one.
+        With it a system can have caps of its own while its calls stay within those around it. A
+        new cap hides an existing one of the same name.
         """
-        found = copy(self)  # what it keeps about those who wait is shared, not copied
+        found = copy(self)  # a shallow copy: the waiting tickets are shared
         found.resources = {**self.resources, **{r.name: r for r in resources}}
         return found
 
     def next_order(self) -> int:
-        """1, 2, 3 …: the order in which calls came."""
+        """The place of a call in the order of arrival: 1, 2, 3 …"""
         return next(self._orders)
 
     # -- asking ---------------------------------------------------------------------------------
 
     def request(self, ticket: Ticket, now: float) -> bool:
-        """Take the permits now (True), or stand in line (False)."""
+        """Take the permits now (True), or wait in line (False)."""
         if self._fits(ticket, now):
             self._take(ticket, now)
             return True
@@ -71,9 +70,9 @@ class Ledger:
         return False
 
     def release(self, ticket: Ticket, ran_s: float) -> None:
-        """Give the permits back. `grants` then says who goes next."""
+        """Give the permits back; `grants` then returns who goes next."""
         ticket.state = "over"
-        # The fan-out's own cap comes last: asked first, it would always favour its own items.
+        # The fan-out's own cap last: if it came first, its own items would always go first.
         for resource, units in reversed(ticket.needs):
             if resource.waiting and resource.scarce:
                 self._freed[resource] = None
@@ -85,7 +84,7 @@ class Ledger:
                 line.ran_s += ran_s
 
     def hand_back(self, ticket: Ticket, now: float) -> None:
-        """Give back permits that were not used, and what they took from the rates."""
+        """Give back permits that were not used, and refund the rates."""
         self.release(ticket, 0.0)
         for resource, _ in ticket.needs:
             if resource.pace is not None:
@@ -95,22 +94,22 @@ class Ledger:
 
     @property
     def restless(self) -> bool:
-        """`grants` or `wake_at` may have something to say."""
+        """Whether `grants` or `wake_at` may return something."""
         return bool(self._freed or self._timed)
 
     @property
     def timed(self) -> bool:
-        """`wake_at` may have something to say."""
+        """Whether `wake_at` may return a time."""
         return bool(self._timed)
 
     @property
     def adapts(self) -> bool:
-        """Whether any of its caps wants to know how an attempt went."""
+        """Whether any cap is adaptive and has to know how attempts went."""
         return any(r.adaptation is not None for r in self.resources.values())
 
     @property
     def idle(self) -> bool:
-        """Nobody holds a permit and nobody waits."""
+        """Whether nobody holds a permit or waits for one."""
         return not any(r.in_use or r.waiting for r in self.resources.values())
 
     def withdraw(self, ticket: Ticket) -> None:
@@ -121,7 +120,7 @@ class Ledger:
             self._look_again_at_turns()
 
     def grants(self, now: float) -> list[Ticket]:
-        """Everyone who can go now, with their permits taken."""
+        """Every ticket that can go now; its permits are taken."""
         granted: list[Ticket] = []
         if not self._freed and not self._timed:
             return granted
@@ -134,7 +133,7 @@ class Ledger:
         return granted
 
     def wake_at(self, now: float) -> float | None:
-        """When to ask for `grants` again although nothing comes back: a rate refills."""
+        """When to call `grants` again because a rate will have refilled; None: no need."""
         soonest: float | None = None
         for resource in list(self._timed):
             if not any(group.waiting for group in resource.waiting):
@@ -148,7 +147,7 @@ class Ledger:
     # -- what the other side says ---------------------------------------------------------------
 
     def refused(self, ticket: Ticket, retry_after: float | None, now: float) -> None:
-        """A "too many requests": adaptive caps shrink, wait as long as was asked, and slow down."""
+        """The server said "too many requests": adaptive caps shrink, pause and slow down."""
         for resource, _ in ticket.needs:
             if resource.adaptation is None or resource.limit is None:
                 continue
@@ -162,7 +161,7 @@ class Ledger:
             self._move(resource, new, "refused")
 
     def accepted(self, ticket: Ticket, now: float) -> None:
-        """It went well: an adaptive cap that is full may grow. Call it before `release`."""
+        """It succeeded, so a full adaptive cap may grow. Call this before `release`."""
         for resource, _ in ticket.needs:
             if resource.adaptation is None or resource.limit is None:
                 continue
@@ -173,9 +172,9 @@ class Ledger:
             self._move(resource, new, "saturated")
 
     def settle(self, ticket: Ticket, tokens: float, now: float, *, whole: bool = True) -> None:
-        """The true number of tokens, after what was expected was paid.
+        """Correct the rates: this many tokens were used, instead of the expected number.
 
-        Not `whole`: it was refused or broke off, which says nothing of what others will use.
+        Not `whole`: it was refused or broke off, so it says nothing about what others will use.
         """
         for resource, _ in ticket.needs:
             for bucket in resource.buckets:
@@ -187,7 +186,7 @@ class Ledger:
     # -- needs ----------------------------------------------------------------------------------
 
     def resolve(self, needs: Mapping[str, int], total: Resource | None = None) -> ResolvedNeeds:
-        """Names as resources, the fan-out's own cap first. `ImpossibleNeeds` if never enough."""
+        """Turn names into resources, the fan-out's own cap first. `ImpossibleNeeds` if too many."""
         found = [(self.resources[name], units) for name, units in sorted(needs.items())]
         for resource, units in found:
             if resource.most is not None and units > resource.most:
@@ -201,10 +200,10 @@ class Ledger:
         return ((total, 1), *found) if total is not None else tuple(found)
 
     def check_nesting(self, needs: Iterable[str], held: Iterable[Resource]) -> None:
-        """Refuse to wait for a cap while holding it, or in the opposite order of somebody else.
+        """Refuse to wait for a cap while holding it, or to nest two caps in both orders.
 
-        The order in which caps are nested is remembered, so that the error does not depend on
-        timing: it comes the first time, not the day that two items meet.
+        The order in which caps were nested is remembered, so the error does not depend on timing:
+        it comes the first time, not on the day that two items meet.
         """
         held = set(held)
         for name in needs:
@@ -226,7 +225,7 @@ class Ledger:
         return True
 
     def _has_to_wait_its_turn(self, resource: Resource, units: int, now: float) -> bool:
-        """Whether it is the turn of others, and one of them lacks nothing but these permits."""
+        """Whether it is the others' turn, and one of them lacks only permits of this cap."""
         turns = resource.turns
         if turns is None or turns.is_of(units):
             return False
@@ -245,7 +244,7 @@ class Ledger:
         )
 
     def _tokens(self, ticket: Ticket) -> float:
-        """What it is expected to use, as far as is known now."""
+        """The tokens that it will probably use, as far as is known now."""
         if not ticket.tokens:
             return 0.0
         expected = self._expected.get(ticket.needs)
@@ -261,7 +260,7 @@ class Ledger:
             self._look_again_at_turns()
 
     def _look_again_at_turns(self) -> None:
-        """Somebody left, or took what another lacks now: who let it go first need not any more."""
+        """A ticket left, or took permits: those that let it go first may go now."""
         for resource in tuple(self._awaited):
             if resource.waiting:
                 self._freed[resource] = None
@@ -283,7 +282,7 @@ class Ledger:
                 self._timed[resource] = None
 
     def _next(self, resource: Resource, now: float) -> Ticket | None:
-        """Grant one ticket that needs this resource, if any fits."""
+        """Grant one ticket that needs this resource, if one fits."""
         if resource.limit is not None and 0 < resource.limit <= resource.in_use:
             return None
         gone: list[Group] = []
@@ -306,7 +305,7 @@ class Ledger:
         group = ticket.group
         del resource.waiting[group]
         if group.waiting > 1:
-            resource.waiting[group] = None  # to the end: the turn goes round
+            resource.waiting[group] = None  # to the end: groups take turns
         group.lines[ticket.needs].tickets.popleft()
         group.waiting -= 1
 
@@ -331,12 +330,12 @@ class Ledger:
         return max(fitting, key=lambda pair: (pair[0].remaining(mean), -pair[1].order))[1]
 
     def _soonest(self, resource: Resource, now: float) -> float | None:
-        """The least wait of a head that only time holds back, if there is one."""
+        """The shortest wait of a ticket that only a rate holds back; None: there is none."""
         waits: list[float] = []
         for group in resource.waiting:
             for line in group.lines.values():
                 if not line.wants(resource):
-                    continue  # it waits for others, and those say when
+                    continue  # the resources that it waits for will say when
                 head = line.head()
                 if head is None:
                     continue
@@ -358,7 +357,7 @@ class Ledger:
 
 
 def _reachable(cap: Resource) -> set[Resource]:
-    """The caps that were ever waited for while holding this one, and inside those."""
+    """The caps that were ever nested inside this one, at any depth."""
     found: set[Resource] = set()
     todo = [cap]
     while todo:

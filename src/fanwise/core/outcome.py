@@ -25,27 +25,27 @@ Status = Literal["done", "failed", "cancelled", "skipped"]
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
-    """What an attempt spent, or may spend at most: requests, tokens, dollars."""
+    """What an attempt spent, or the most it may spend: requests, tokens, dollars."""
 
     requests: float = 1
     tokens: float = 0
     usd: float | None = 0.0
-    """None: the price is unknown. A budget of dollars refuses that; it never counts as 0."""
+    """None: the price is unknown. It never counts as 0; a budget of dollars refuses it."""
     input_tokens: int | None = None
-    """Of the tokens, those that were sent; None: unknown. Budgets and rates count `tokens`."""
+    """Tokens that were sent; None: unknown. Budgets and rates count `tokens`."""
     output_tokens: int | None = None
-    """Of the tokens, those that were generated; None: unknown."""
+    """Tokens that were generated; None: unknown."""
     cached_tokens: int | None = None
-    """Of the input, those that came from the provider's cache; None: unknown."""
+    """Input tokens that came from the provider's cache; None: unknown."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
     """One try at an item, or one try of a `call` inside it.
 
-    `queued_s` is the wait for permits, rates and the journal, since the item was pulled (items are
-    pulled lazily: one that would wait only for the fan-out's own cap is not pulled yet); `ran_s`
-    the work and nothing else; `backoff_s` the pause *before* this attempt, without a permit.
-    `first_token_s` is how long a model took to begin to answer, also where the answer never came.
+    `queued_s`: the wait for permits, rates and the journal since the item was pulled. Items are
+    pulled lazily: one that would wait only for the fan-out's own cap is not pulled yet. `ran_s`:
+    the work and nothing else. `backoff_s`: the pause *before* this attempt, without a permit.
+    `first_token_s`: how long a model took to start its answer, even if the answer broke off.
     """
 
     queued_s: float
@@ -54,10 +54,10 @@ class Attempt(msgspec.Struct, frozen=True):
     error: BaseException | None = None
     call: str | None = None
     usage: Usage | None = None
-    """What a call cost; None: nobody knows."""
+    """What a call cost; None: unknown."""
     first_token_s: float | None = None
     caps: tuple[str, ...] = ()
-    """Those that a call held while it ran."""
+    """The caps that a call held while it ran."""
 
 
 class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
@@ -73,7 +73,7 @@ class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
     recorded: bool = False
     """Read from the journal: it was not run again."""
     may_have_run_twice: bool = False
-    """An earlier process had started it and recorded no end."""
+    """An earlier process started it and recorded no end."""
     queued_s: float = 0.0
     """Seconds spent waiting for permits, rates and the journal."""
     ran_s: float = 0.0
@@ -99,7 +99,7 @@ class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
         return self.status == "done"
 
     def unwrap(self) -> T:
-        """The value; raises the item's error if it is not done."""
+        """The value; if the item is not done, its error is raised."""
         if self.error is not None:
             raise self.error
         if self.status != "done":
@@ -108,7 +108,7 @@ class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):
 
 
 class Outcomes(Sequence[Outcome[T]], Generic[T]):
-    """The outcomes of a fan-out, in item order. A sequence, with what one asks of it."""
+    """The outcomes of a fan-out, in item order: a sequence with a summary."""
 
     def __init__(
         self,
@@ -126,15 +126,15 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
         self._one_wins = one_wins
         self.stats = stats
         self.run_id = run_id
-        """The durable run that has them; None: they are in memory."""
+        """The durable run that recorded them; None: they are in memory only."""
         self.halted_by = halted_by
         """The outcome that halted the fan-out, if one did."""
         self.halt_reason = halt_reason
-        """Why nothing more was started, if it was not an outcome: "interrupted", for instance."""
+        """Why nothing more was started, if not because of an outcome, such as "interrupted"."""
         self.winner = winner
         """With `Halt.on_success`: the success that won."""
         self.discarded = discarded
-        """Items after the halt that had started: a sequential run would not have run them."""
+        """Items beyond the halt that had started; a sequential run would not have run them."""
 
     @overload
     def __getitem__(self, index: int) -> Outcome[T]: ...
@@ -150,14 +150,14 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
         return iter(self._outcomes)
 
     def __repr__(self) -> str:
-        # `asyncio.run` shows the result of its task to itself: this has to be quick.
+        # Must be quick: `asyncio.run` calls the repr of its task's result.
         counts = Counter(outcome.status for outcome in self._outcomes)
         inside = ", ".join(f"{n} {status}" for status, n in counts.items())
         return f"<Outcomes: {inside or 'none'}>"
 
     @property
     def ok(self) -> bool:
-        """Whether all items are done; with `Halt.on_success`, whether one won."""
+        """Whether all items are done or, with `Halt.on_success`, whether one succeeded."""
         if self.halt_reason is not None:
             return False
         if self._one_wins:
@@ -171,11 +171,11 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
 
     @property
     def may_have_run_twice(self) -> list[Outcome[T]]:
-        """Items that an earlier process had started and not recorded: they ran again here."""
+        """Items that an earlier process started without recording an end; they ran again here."""
         return [outcome for outcome in self._outcomes if outcome.may_have_run_twice]
 
     def values(self) -> list[T]:
-        """All values in item order; an `ExceptionGroup` of every error if any item failed."""
+        """All values in item order; raises an `ExceptionGroup` of all errors if any item failed."""
         errors = [o.error for o in self._outcomes if o.error is not None]
         if errors:
             what = f"{len(errors)} of {len(self._outcomes)} items failed"
@@ -183,7 +183,7 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
         return [outcome.unwrap() for outcome in self._outcomes]
 
     def require(self) -> Self:
-        """The outcomes themselves; `NotOk` if they are not `ok`."""
+        """Return the outcomes, or raise `NotOk` if they are not `ok`."""
         if self.ok:
             return self
         first = next((o for o in self._outcomes if o.error is not None), None)
@@ -191,10 +191,10 @@ class Outcomes(Sequence[Outcome[T]], Generic[T]):
 
     def _problem(self, first: Outcome[T] | None) -> str:
         failed = len(self.failures)
-        told = [f"{failed} of {len(self._outcomes)} items failed"] if failed else []
-        told += ["none succeeded"] if self._one_wins and not failed else []
-        told += [f"halted: {self.halt_reason}"] if self.halt_reason is not None else []
-        told += [repr(self)] if not told else []
+        parts = [f"{failed} of {len(self._outcomes)} items failed"] if failed else []
+        parts += ["none succeeded"] if self._one_wins and not failed else []
+        parts += [f"halted: {self.halt_reason}"] if self.halt_reason is not None else []
+        parts += [repr(self)] if not parts else []
         if first is not None and first.error is not None:
-            told.append(f"the first: {first.key}: {one_line(first.error)}")
-        return "; ".join(told)
+            parts.append(f"the first: {first.key}: {one_line(first.error)}")
+        return "; ".join(parts)

@@ -1,13 +1,13 @@
-"""The paths of fan-outs: name/key/name/key/name, from the run down to the innermost."""
+"""The paths of nested fan-outs: name/key/name/key/name, from the outermost inwards."""
 
 from __future__ import annotations
 
 
 def path_part(text: str) -> str:
-    """A key or a name as one part of a path: its own slashes do not make it two."""
+    """Escape a key or name so that its slashes do not split the path."""
     return text.replace("%", "%25").replace("/", "%2F") if "/" in text or "%" in text else text
 
 
 def is_top(path: str) -> bool:
-    """Whether the fan-out at this path stands in no item."""
+    """Whether the fan-out at this path is not inside an item."""
     return "/" not in path

@@ -1,23 +1,23 @@
-"""Limits that move with time: a token bucket for rates, the adaptation of a cap, and its pace.
+"""Limits that change over time: token buckets for rates, adaptive caps, and a learned pace.
 
-All are told the time; none asks for it.
+The time is always an argument.
 """
 
 from __future__ import annotations
 
 import math
 
-# A wake-up is computed from a division and may come a rounding error early …
+# A wake-up time comes from a division, so it may be early by a rounding error.
 _EPSILON = 1e-9
-# … and an event loop calls timers that are due within the resolution of its clock. If a bucket
-# asked for that little more, the same timer would be set and called again and again.
+# And an event loop calls timers that are due within its clock's resolution. If a bucket insisted
+# on the missing fraction, the same timer would be set and called over and over.
 _SOON_S = 1e-7
 
 
 class Bucket:
-    """A token bucket whose level may go below zero, to be paid back before anyone else goes.
+    """A token bucket whose level may drop below zero; the debt is paid off before others go.
 
-    So a single request larger than the bucket is possible: it waits for a full bucket and leaves
+    So a single request may be larger than the bucket: it waits until the bucket is full and leaves
     a debt. With a burst `b` and a refill of `(n - b + 1) / per` (requests) no half-open window of
     `per` seconds sees more than `n` requests.
     """
@@ -56,12 +56,12 @@ class Bucket:
         return missing / self.refill
 
     def take(self, amount: float, now: float) -> None:
-        """Take it (or give back: a negative amount, when less was used than expected)."""
+        """Take this much. A negative amount gives back what was not used."""
         self._fill(now)
         self.level = min(self.burst, self.level - amount)
 
     def retune(self, burst: float, refill: float, now: float) -> None:
-        """Another rate from now on."""
+        """Change the rate from now on."""
         self._fill(now)
         self.burst = burst
         self.refill = refill
@@ -74,13 +74,13 @@ class Bucket:
 
 
 class Expectation:
-    """How much of their estimates calls turn out to use.
+    """How much of their estimates calls really use.
 
-    An estimate is the most that a call may use: right for a budget, which must never be overspent,
-    and far too much for a rate. A model whose answers may be 100,000 tokens long mostly gives 300;
-    paid in full, one such call empties the bucket until it ends, and calls go one by one. So a
-    rate is paid by the most that was used of late, and settled by the truth: after a change to
-    longer answers, those in flight are paid back before others go.
+    An estimate is the most that a call may use. That is right for a budget, which must never be
+    overspent, but far too much for a rate. A model that may answer with 100,000 tokens mostly
+    answers with 300; charged in full, one call would empty the bucket until it ends, and calls
+    would run one by one. So a rate is charged with the highest recent usage and corrected when the
+    call ends. If answers suddenly get longer, that debt is paid off before other calls go.
     """
 
     __slots__ = ("_most",)
@@ -90,11 +90,11 @@ class Expectation:
 
     @property
     def share(self) -> float:
-        """Of an estimate; 1.0 until something is known, and never more."""
+        """The part of an estimate to charge; 1.0 until something is known."""
         return 1.0 if self._most is None else min(1.0, _MARGIN * self._most)
 
     def learn(self, estimated: float, used: float) -> None:
-        """One has come to its end. The most is forgotten slowly."""
+        """A call has ended. High usage is forgotten slowly."""
         share = used / estimated
         self._most = share if self._most is None else max(share, self._most * _MEMORY)
 
@@ -104,9 +104,10 @@ _MEMORY = 0.98
 
 
 class Adaptation:
-    """How an adaptive cap moves: doubling until the first refusal, then by small steps.
+    """How an adaptive cap moves: it doubles until the first refusal, then grows in small steps.
 
-    Refusals of requests that were sent before the last cut do not cut again: one storm, one cut.
+    Refusals of requests that were sent before the last cut do not cut again, so that a burst of
+    refusals halves the cap once.
     """
 
     __slots__ = ("clean", "cut_at", "least", "most", "refused_before")
@@ -128,7 +129,7 @@ class Adaptation:
         return max(self.least, limit // 2)
 
     def accepted(self, limit: int, *, saturated: bool) -> int:
-        """The new limit after a request that went well, while the cap was full or not."""
+        """The new limit after a success. `saturated`: the cap was full."""
         if not saturated:
             return limit
         self.clean += 1
@@ -139,15 +140,15 @@ class Adaptation:
 
 
 class Pace:
-    """The rate that the other side allows, learned from refusals that say how long to wait.
+    """The rate that a server allows, learned from refusals that say how long to wait.
 
-    A cap bounds how many are in flight, while most providers bound how many come in a second or
-    a minute: short calls come too fast even through a cap of one. So what was let through since
-    the last refusal, divided by the time up to the moment that the next one asks to wait for, is
-    the rate from then on. It grows while all goes well, by a larger step each time.
+    A cap limits how many requests are in flight, while most providers limit how many arrive per
+    second or minute: short calls come too fast even through a cap of one. So the new rate is the
+    number of requests that were accepted since the last refusal, divided by the time until the
+    end of the wait that the server asks for. Without refusals it grows, in growing steps.
 
-    Rejected: to take `retry_after` alone for the time between two requests. A server that allows
-    five a second and speaks in whole seconds would be asked once a second.
+    Rejected: taking `retry_after` alone as the time between two requests. A server that allows five
+    a second but rounds to whole seconds would be called once a second.
     """
 
     __slots__ = ("_clean", "_counted", "_let", "_since", "_step", "_until", "bucket")
@@ -157,35 +158,35 @@ class Pace:
         """None until the first refusal."""
         self._since: float | None = None
         self._let = 0
-        """Sent since then, and not refused."""
+        """Requests sent since then and not refused."""
         self._until = -math.inf
-        """Up to when nothing goes out: what was sent before is older than the last cut."""
+        """When the current pause ends. Requests sent before it are older than the last cut."""
         self._counted = (0, 1.0, 0.0)
-        """What the last cut was computed from: how many, in how many seconds; and at least."""
+        """What the last cut was computed from: requests, seconds, and the lowest rate."""
         self._clean = 0
         self._step = _STEP
 
     @property
     def rate(self) -> float:
-        """Requests in a second; infinite until the first refusal."""
+        """Requests per second; infinite until the first refusal."""
         return math.inf if self.bucket is None else self.bucket.refill
 
     def sent(self, now: float, *, idle: bool) -> None:
-        """A request goes out; `idle`: none was in flight, and nobody waited."""
-        if idle or self._since is None:  # the time before it says nothing about what is allowed
+        """A request is sent. `idle`: none was in flight, and nobody waited."""
+        if idle or self._since is None:  # idle time says nothing about what is allowed
             self._since = now
             self._let = 0
         self._let += 1
 
     def not_let(self) -> None:
-        """One did not go out after all, or was refused without a word about time."""
+        """A request was not sent after all, or was refused without a `retry_after`."""
         self._let = max(0, self._let - 1)
 
     def refused(self, sent_at: float, retry_after: float, now: float) -> None:
-        """Too many: the rate is what was let through."""
+        """Too many requests: slow down to what was accepted so far."""
         until = now + retry_after
         if sent_at < self._until:
-            # One of those that the last cut took for let through. One storm, one cut.
+            # The last cut counted this one as accepted. Correct it, but do not cut again.
             let, seconds, least = self._counted
             self._set(min(self.rate, self._learn(let - 1, seconds, least)), now)
             self._until = max(self._until, until)
@@ -199,7 +200,7 @@ class Pace:
         self._step = _STEP
 
     def accepted(self, now: float, *, busy: bool) -> None:
-        """One was let through; `busy`: others wait."""
+        """A request was accepted. `busy`: others wait."""
         if self.bucket is None or not busy:
             return
         self._clean += 1
@@ -220,11 +221,11 @@ class Pace:
 
 
 _ROUND = 20
-"""So many without a refusal before a faster pace is tried: few tries, so few refusals."""
+"""Successes before a faster pace is tried: few tries mean few refusals."""
 _STEP = 0.1
 _CUT = 0.9
 LONGEST_WAIT_S = 24 * 3600.0
-"""The longest `retry_after` that anybody waits for: else a server could stop a run for years."""
+"""The longest `retry_after` to wait for; otherwise a server could stop a run for years."""
 _SLOWEST_S = 1.0
-"""A pace is not slower than one request in this time, or in the time that was asked for."""
+"""A pace is never slower than one request in this time, or in `retry_after` if that is longer."""
 _BURST_S = 0.1

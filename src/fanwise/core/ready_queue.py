@@ -1,10 +1,10 @@
-"""Items that may begin, held back until their queue has room for them.
+"""Items that could start, held back until their queue has room.
 
-An item that is already in the fan-out starts the moment another one ends, before anyone knows what
-that one made ready. And an item that holds no permit itself, because only its calls do, occupies
-the fan-out while it waits for a busy provider. In both cases it pays to let only some items in at a
-time, the most urgent first. These are limits of whoever drives the fan-out, not caps: nobody
-declares them, and they appear in no statistics.
+An item in the fan-out starts as soon as another one ends, before that outcome can make a more
+urgent item ready. And an item whose calls hold the permits, not the item itself, occupies the
+fan-out while it waits for a busy provider. In both cases it pays to let in only a few items at a
+time, the most urgent first. These limits belong to the driver of the fan-out. They are not caps:
+nobody declares them, and no statistics show them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class QueueLimit(NamedTuple):
 
 
 class ReadyQueue(Generic[I]):
-    """`add` what may begin, `take` what there is room for, and say when one has `left`.
+    """`add` items that could start, `take` those there is room for, and report when one has `left`.
 
-    `limit`: the queue of an item; None: it never waits. `rank`: of one queue the lowest goes first,
-    and among equals the one that was added first. `drop`: asked when the turn of an item comes;
-    True: it is not needed any more.
+    `limit`: the queue of an item; None: it never waits. `rank`: in each queue the lowest goes
+    first, among equals the one that was added first. `drop`: called when an item's turn comes;
+    True: it is no longer needed.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class ReadyQueue(Generic[I]):
         self._waiting: dict[QueueLimit | None, list[tuple[float, int, I]]] = {}
         self._inside: Counter[str] = Counter()
         self._changed: dict[QueueLimit | None, None] = {}
-        """Queues that have got an item or some room since the last look; a dict for its order."""
+        """Queues that got an item or room since the last `take`; a dict keeps their order."""
         self._added = 0
 
     def add(self, items: Iterable[I]) -> None:
-        """More items that may begin."""
+        """Add items that could start."""
         for item in items:
             limit = self._limit(item)
             waiting = self._waiting.setdefault(limit, [])
@@ -57,7 +57,7 @@ class ReadyQueue(Generic[I]):
             self._changed[limit] = None
 
     def take(self) -> list[tuple[I, QueueLimit | None]]:
-        """All that there is room for now, with the queue that each one occupies until it `left`."""
+        """Every item there is room for now, with the queue that it occupies until it `left`."""
         found: list[tuple[I, QueueLimit | None]] = []
         for limit in self._changed:
             waiting = self._waiting.get(limit, [])

@@ -1,4 +1,4 @@
-"""One named cap: what is taken of it, what is left, and from when on there is more."""
+"""One named cap: how much of it is in use, and when there is more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Resource:
-    """One named cap: permits in use, its limit now, its rates, and the groups that wait."""
+    """The state of one cap: permits in use, current limit, rates, and the groups that wait."""
 
     __slots__ = (
         "adaptation",
@@ -42,23 +42,23 @@ class Resource:
         self.pace: Pace | None = None
         self.paused_until: float | None = None
         self.turns: Turns | None = None
-        """Of an exclusive cap."""
+        """Only for an exclusive cap."""
         self.inside: set[Resource] = set()
-        """Caps that were ever waited for while holding this one."""
+        """Caps that somebody waited for while holding this one."""
         self.largest = 1
-        """The most permits that somebody who had to wait needs of it."""
-        self.waiting: dict[Group, None] = {}  # a dict for its order: the turn goes round
+        """The most permits that a waiting ticket has ever needed of it."""
+        self.waiting: dict[Group, None] = {}  # a dict keeps their order: groups take turns
 
     def fits(self, units: int, tokens: float, now: float) -> bool:
-        """Whether this much is there now."""
+        """Whether this much is available now."""
         if self.buckets or self.paused_until is not None or self.adaptation is not None:
             return self.wait(units, tokens, now) == 0.0
         return self.limit is None or self.in_use + units <= self.limit
 
     def wait(self, units: int, tokens: float, now: float) -> float | None:
-        """Seconds until this much is there; 0.0: now; None: not before a permit comes back."""
+        """Seconds until this much is available; None: not before a permit comes back."""
         full = self.limit is not None and self.in_use + units > self.limit
-        # An adaptive cap that fell below a need still lets it go when alone.
+        # If an adaptive cap fell below a need, that need is still granted when it is alone.
         if full and not (self.adaptation and self.in_use == 0):
             return None
         longest = 0.0
@@ -69,7 +69,7 @@ class Resource:
         return longest
 
     def take(self, units: int, tokens: float, now: float) -> None:
-        """Take permits and pay the rates."""
+        """Take permits and charge the rates."""
         if self.pace is not None:
             self.pace.sent(now, idle=not self.in_use and not self.awaited)
         self.in_use += units
@@ -82,13 +82,13 @@ class Resource:
 
     @property
     def scarce(self) -> bool:
-        """Whether somebody may wait for its permits. False: all who wait lack something else."""
+        """Whether its permits may be what somebody waits for, and not something else."""
         if self.limit is None or self.buckets or self.turns or self.adaptation:
             return True
         return self.in_use + self.largest > self.limit
 
     def hold_back(self, sent_at: float, retry_after: float, now: float) -> None:
-        """Nobody goes for as long as was asked for; from then on, at the pace that is allowed."""
+        """Pause for as long as the server asks, then go on at the pace that it allows."""
         until = now + retry_after
         self.paused_until = max(self.paused_until or until, until)
         if self.pace is None or until == math.inf:
@@ -96,9 +96,9 @@ class Resource:
         unknown = self.pace.bucket is None
         self.pace.refused(sent_at, retry_after, now)
         if unknown and self.pace.bucket is not None:
-            self.buckets.append(self.pace.bucket)  # paid like any other rate
+            self.buckets.append(self.pace.bucket)  # charged like any other rate
 
     @property
     def awaited(self) -> bool:
-        """Whether somebody waits for it."""
+        """Whether any ticket waits for it."""
         return any(group.waiting for group in self.waiting)

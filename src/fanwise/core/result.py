@@ -1,4 +1,4 @@
-"""What every entry point gives back, whichever system it is of."""
+"""What the results of all entry points have in common."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class RunResult(Protocol):
 
     @property
     def ok(self) -> bool:
-        """Whether everything that was asked for succeeded. What was not judged did not."""
+        """Whether everything that was asked for succeeded. What was not judged counts as no."""
 
     @property
     def run_id(self) -> str | None:
-        """The durable run that has it; None: it was in memory."""
+        """The durable run that recorded it; None: it was in memory."""
 
     @property
     def failures(self) -> Collection[object]:
-        """What failed, in the terms of the system: outcomes, samples, cells, steps …"""
+        """What failed, in the system's own terms: outcomes, samples, cells, steps …"""
 
     @property
     def stats(self) -> Stats:
         """Peak by cap, makespan and efficiency."""
 
     def require(self) -> RunResult:
-        """The result itself; `NotOk` if it is not ok."""
+        """Return the result, or raise `NotOk` if it is not ok."""

@@ -1,8 +1,8 @@
-"""Again with the same input: how often, on what, after how long.
+"""Retries: how often, after which errors, and after how long.
 
-Exponential backoff with full jitter (a random point between nothing and the ceiling), because
-equal pauses make those who collided collide again. What the other side asks for (`retry_after`
-of the error) wins, but nobody waits for more than a day: then the item fails with that error.
+Backoff is exponential with full jitter: a random time between zero and a ceiling. With equal
+pauses, requests that collided would collide again. A `retry_after` of the error takes precedence.
+If it is longer than a day, nobody waits for it and the item fails with that error.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ OnError = Callable[[BaseException], bool]
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """`Retry(3)`: at most three attempts more after the first."""
+    """`Retry(3)`: up to three more attempts after a failure."""
 
     times: int
     base_s: float = 0.5
     most_s: float = 60.0
     on: type[BaseException] | tuple[type[BaseException], ...] | OnError | None = None
-    """Which errors: types, or a function. Default: all but wrong usage, no budget, a full disk."""
+    """Which errors: types, or a function. Default: all but usage, budget and journal errors."""
 
     def __post_init__(self) -> None:
         whole("times of Retry", self.times, least=0)
@@ -40,7 +40,7 @@ class Retry(msgspec.Struct, frozen=True):
 
     @staticmethod
     def none() -> Retry:
-        """One attempt, no more."""
+        """One attempt only."""
         return Retry(0)
 
     def wants(self, error: BaseException, attempts: int) -> bool:
@@ -60,7 +60,7 @@ class Retry(msgspec.Struct, frozen=True):
             answer = on(error)
         except Exception as problem:
             raise BadPredicate("Retry's `on`", attempts, "raised", "attempt") from problem
-        if not isinstance(answer, bool):  # a coroutine is truthy, and would retry for ever
+        if not isinstance(answer, bool):  # a coroutine is truthy, and would retry forever
             kind = type(answer).__name__
             raise BadPredicate("Retry's `on`", attempts, f"gave {kind}, not a bool,", "attempt")
         return answer
@@ -69,12 +69,12 @@ class Retry(msgspec.Struct, frozen=True):
         """Seconds to wait; `chance` is a random number in [0, 1)."""
         if (asked := _asked_pause(error)) is not None:
             return asked
-        # 2**attempts overflows a float long after it has ceased to matter.
+        # Without the limit of 63, a float would overflow.
         return chance * min(self.most_s, self.base_s * 2.0 ** min(attempts - 1, 63))
 
 
 def _asked_pause(error: BaseException) -> float | None:
-    """What the other side asks for; None: nothing, or nothing that makes sense."""
+    """The `retry_after` of an error; None: it has none, or none that makes sense."""
     asked = getattr(error, "retry_after", None)
     return float(asked) if isinstance(asked, int | float) and asked >= 0 else None
 
@@ -83,7 +83,7 @@ RetryLike = Retry | int
 
 
 def as_retry(given: RetryLike, on: OnError | None = None) -> Retry:
-    """A `Retry`, or the number of attempts after the first. `on`: which errors a number means."""
+    """Accept a `Retry` or a number of extra attempts. `on`: the errors that a number retries."""
     if isinstance(given, Retry):
         return given
     if not isinstance(given, int) or isinstance(given, bool) or given < 0:

@@ -1,11 +1,11 @@
 """The state machine of one fan-out: items in, "start these" out; outcomes in, "cancel those" out.
 
-It decides, and performs nothing: no task, no clock. The kernel drives it in real or virtual
-time, the property tests drive it by the ten thousand schedules without an event loop.
+It only decides; it has no tasks and no clock. The kernel drives it in real or virtual time, and the
+property tests drive it through thousands of schedules without an event loop.
 
 An item goes waiting -> running -> (backing off -> waiting -> running)* -> ended. After a halt at
-item j: nothing after j starts, what runs after j is cancelled, what stands before j goes on,
-started or not, for an earlier one may halt too.
+item j, nothing after j starts and what runs after j is cancelled. Items before j go on, started or
+not, because an earlier one may halt too.
 
 An item is its own ticket, and its order is its index.
 """
@@ -25,13 +25,13 @@ from fanwise.core.stats import TOTAL, Stats, lower_bound
 from fanwise.core.tickets import Group, ResolvedNeeds, Ticket
 
 LOOK_AHEAD = 10_000
-"""Most items that are pulled and wait, to find one that can run."""
+"""The most items that are pulled and wait, to find one that can run."""
 
 E = TypeVar("E", bound=Ticket)
 
 
 class Decision(msgspec.Struct, Generic[E], frozen=True):
-    """What a halt asks for: end these in flight; forget those that never started."""
+    """What a halt requires: cancel these items in flight, and skip those that never started."""
 
     cancel: tuple[E, ...] = ()
     skip: tuple[E, ...] = ()
@@ -50,17 +50,17 @@ class Schedule(Generic[E]):
         self.open: dict[int, E] = {}
         """The items that have not ended, by index."""
         self.halted_by: int | None = None
-        """The item whose outcome is the last one, if there is one."""
+        """The item that halted the fan-out, if one did; its outcome is the last."""
         self.halted = False
-        """Nothing more starts: a halt, or an order from outside."""
+        """Nothing more starts, because of an outcome or an order from outside."""
         self.exhausted = False
         self._named_caps = bool(ledger.resources)
         self._total = Resource(TOTAL, cap)
         self.only_total: ResolvedNeeds = ((self._total, 1),)
-        """The needs of an item that needs no named cap."""
+        """The needs of an item without a named cap."""
         self._resolved: dict[str, ResolvedNeeds] = {}
         self.group = Group("longest" if halt.kind == "never" else "order")
-        """Of all its items."""
+        """The group of all its items."""
         self._began = now
         self._work_s = 0.0
         self._work_by_cap: dict[str, float] = {}
@@ -68,18 +68,18 @@ class Schedule(Generic[E]):
     # -- items in -------------------------------------------------------------------------------
 
     def wants_items(self, ahead: bool = False) -> bool:
-        """Whether to pull one more: something could run it now, or (`ahead`) to know it early."""
+        """Whether to pull another item: it could run now or, with `ahead`, it may wait."""
         if self.halted or self.exhausted or self.group.waiting >= LOOK_AHEAD:
             return False
         return ahead or self._total.in_use < self.cap
 
     def add(self, item: E, needs: Mapping[str, int] | None, now: float) -> bool:
-        """A new item. True: start it now, its permits are taken. False: it waits."""
+        """Add an item. True: start it now, its permits are taken. False: it waits."""
         item.needs = self._resolve(needs) if needs else self.only_total
         self.open[item.order] = item
         if self._named_caps or self._total.in_use >= self.cap:
             return self.ledger.request(item, now)
-        # There is no cap but the fan-out's own: nothing else to look at, nobody else to wait for.
+        # The fan-out's own cap is the only one, so there is nothing else to check.
         item.state = "held"
         item.taken_at = now
         self._total.in_use += 1
@@ -90,16 +90,16 @@ class Schedule(Generic[E]):
     # -- what happened --------------------------------------------------------------------------
 
     def pause(self, item: E, ran_s: float) -> None:
-        """An attempt failed and the item backs off: it holds no permit meanwhile."""
+        """An attempt failed and the item backs off, without permits."""
         self._release(item, ran_s)
 
     def again(self, item: E, now: float) -> bool:
-        """It wants another attempt. True: now, its permits are taken. False: it waits."""
+        """Ask for another attempt. True: start it, its permits are taken. False: it waits."""
         item.tried = True
         return self.ledger.request(item, now)
 
     def worked(self, item: E, ran_s: float) -> None:
-        """The item's work is over: its permits are free, its outcome is not known yet."""
+        """The item's work is over: its permits are free, but its outcome is not final yet."""
         if item.state != "held":
             return
         if self._named_caps or self.group.waiting:
@@ -110,7 +110,7 @@ class Schedule(Generic[E]):
         self._work_s += ran_s
 
     def ended(self, outcome: Outcome[Any]) -> Decision[E]:
-        """An item's outcome is known (and on disk, perhaps since long). Says what this ends."""
+        """An item's outcome is final, and on disk. Returns what it halts."""
         index = outcome.index
         self.open.pop(index, None)
         if self.halt.kind == "never" or not self._counts(index) or not self.halt.judge(outcome):
@@ -120,7 +120,7 @@ class Schedule(Generic[E]):
         return self._give_up(lambda other: other.order > index or self.halt.kind == "fastest")
 
     def forget(self, index: int) -> None:
-        """The item ends without an outcome: the fan-out is being given up."""
+        """Drop the item without an outcome, because the fan-out is being aborted."""
         item = self.open.pop(index, None)
         if item is None:
             return
@@ -130,12 +130,12 @@ class Schedule(Generic[E]):
             self.ledger.release(item, 0.0)
 
     def halt_now(self) -> Decision[E]:
-        """An order from outside: start nothing more; what runs may end."""
+        """Start nothing more; what runs may finish."""
         self.halted = True
         return self._give_up(lambda other: other.state != "held")
 
     def cancel(self) -> Decision[E]:
-        """An order from outside: end everything."""
+        """Cancel everything."""
         self.halted = True
         return self._give_up(lambda _: True)
 
@@ -143,7 +143,7 @@ class Schedule(Generic[E]):
 
     @property
     def over(self) -> bool:
-        """Nothing is open and nothing more will come."""
+        """Whether every item has ended and no more will come."""
         return not self.open and (self.exhausted or self.halted)
 
     def state(self, index: int) -> Literal["waiting", "running", "backing off", "ended"]:
@@ -172,7 +172,7 @@ class Schedule(Generic[E]):
     def stats(self, now: float, inside: Mapping[str, float]) -> Stats:
         """Peaks, work and the lower bound. `inside`: the work of calls and nested fan-outs.
 
-        The peak of a named cap is that of all who share it: this is what is bounded.
+        The peak of a named cap counts everyone who shares it, because that is what is bounded.
         """
         peak = {TOTAL: self._total.peak}
         caps: dict[str, float] = {TOTAL: self.cap}
@@ -186,7 +186,7 @@ class Schedule(Generic[E]):
     # -- inside ---------------------------------------------------------------------------------
 
     def _resolve(self, needs: Mapping[str, int]) -> ResolvedNeeds:
-        """Most items need one permit of one cap, and the same few: those are remembered."""
+        """Most items need one permit of one cap, always the same few, so these are cached."""
         if len(needs) > 1:
             return self.ledger.resolve(needs, self._total)
         [(name, units)] = needs.items()

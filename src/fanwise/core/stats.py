@@ -1,8 +1,7 @@
-"""What a fan-out achieved against what was possible.
+"""How fast a fan-out was, compared with what was possible.
 
-The lower bound on the time is, for each cap, the work that went through it divided by the cap;
-the largest of these is a time that no scheduler can beat. Efficiency is that bound over the
-time it took.
+For each cap, the work that went through it divided by the cap is a lower bound on the time. No
+scheduler can beat the largest of these. Efficiency is that bound divided by the time it took.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ class Stats(msgspec.Struct, frozen=True):
     """Peak by cap, makespan, lower bound, efficiency."""
 
     peak: dict[str, int] = msgspec.field(default_factory=dict)
-    """Most in flight at once, by cap; `total` is the fan-out's own cap."""
+    """The most in flight at once, by cap; `total` is the fan-out's own cap."""
     work_s: dict[str, float] = msgspec.field(default_factory=dict)
-    """Seconds of work times the units held, by cap."""
+    """Seconds of work times permits held, by cap."""
     makespan_s: float = 0.0
     lower_bound_s: float = 0.0
 
     @property
     def efficiency(self) -> float:
-        """Lower bound over makespan: 1.0 is perfect, also where there was nothing to do."""
+        """Lower bound divided by makespan: 1.0 is perfect; also 1.0 if there was nothing to do."""
         if not self.lower_bound_s or not self.makespan_s:
             return 1.0
         return min(1.0, self.lower_bound_s / self.makespan_s)
@@ -39,10 +38,9 @@ def lower_bound(work_s: Mapping[str, float], caps: Mapping[str, float]) -> float
 
 
 class CombinedStats:
-    """Fan-outs that ran one after the other or side by side, as one.
+    """The stats of several fan-outs as one, whether they ran one after the other or at once.
 
-    The lower bound is that of the slowest of them: a time that no scheduler can beat, whichever
-    of them could have run at once.
+    The lower bound is that of the slowest: no scheduler can beat it, even if all ran at once.
     """
 
     __slots__ = ("_began", "_ended", "_peak", "_work_s", "lower_bound_s")
@@ -55,7 +53,7 @@ class CombinedStats:
         self.lower_bound_s = 0.0
 
     def add(self, stats: Stats, ended: float) -> None:
-        """One that ended at this time of the loop."""
+        """Add a fan-out that ended at this time of the loop."""
         self._began = min(self._began, ended - stats.makespan_s)
         self._ended = max(self._ended, ended)
         self.lower_bound_s = max(self.lower_bound_s, stats.lower_bound_s)

@@ -1,8 +1,8 @@
-"""Those who wait for permits: tickets, in lines, in groups.
+"""Waiting for permits: tickets stand in lines, and lines belong to groups.
 
-A line has the tickets of one group (a fan-out) with the same needs. Only the head of a line can
-be next, so the cost of a decision grows with the number of different needs, never with the number
-of waiting items.
+A line holds the tickets of one group (a fan-out) with the same needs. Only the first ticket of a
+line can be next, so the cost of a decision grows with the number of different needs, not with the
+number of waiting items.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ResolvedNeeds = tuple[tuple[Resource, int], ...]
 
 
 class Group:
-    """The lines of one fan-out (or of the calls inside it)."""
+    """The lines of one fan-out, or of all calls."""
 
     __slots__ = ("lines", "prefer", "waiting")
 
@@ -27,7 +27,7 @@ class Group:
         self.waiting = 0
 
     def line(self, needs: ResolvedNeeds) -> TicketLine:
-        """The line for these needs."""
+        """The line for these needs; made if there is none."""
         found = self.lines.get(needs)
         if found is None:
             found = self.lines[needs] = TicketLine(needs)
@@ -46,29 +46,29 @@ class TicketLine:
         self.ran_s = 0.0
 
     def wants(self, resource: Resource) -> bool:
-        """Whether its tickets need this one."""
+        """Whether its tickets need this resource."""
         for needed, _ in self.needs:  # noqa: SIM110 - a generator costs three times as much
             if needed is resource:
                 return True
         return False
 
     def head(self) -> Ticket | None:
-        """The first that still waits."""
+        """The first ticket that still waits."""
         while self.tickets and self.tickets[0].state != "waiting":
             self.tickets.popleft()
         return self.tickets[0] if self.tickets else None
 
     def remaining(self, mean_s: float) -> float:
-        """Estimated time until this line is empty: what is left, times how long these take."""
+        """Estimated time until the line is empty, if tickets go on taking as long as they did."""
         mean = self.ran_s / self.ran if self.ran else mean_s
         width = min((r.limit / units for r, units in self.needs[1:] if r.limit), default=1.0)
         return len(self.tickets) * mean / width
 
 
 class Ticket:
-    """One wish for permits: of an item, for one attempt after the other, or of a call.
+    """A request for permits: of an item, for all its attempts, or of a call.
 
-    Whoever waits is a ticket: the kernel's items and calls are subclasses.
+    The kernel's items and calls are subclasses.
     """
 
     __slots__ = ("group", "needs", "order", "paid", "state", "taken_at", "tokens", "tried")
@@ -78,10 +78,10 @@ class Ticket:
         self.needs = needs
         self.order = order
         self.tokens = tokens
-        """The most that it may use."""
+        """The most tokens that it may use."""
         self.paid = 0.0
-        """Tokens that it took from the rates when it went."""
+        """Tokens that the rates were charged with when it was granted."""
         self.state: Literal["new", "waiting", "held", "over"] = "new"
         self.taken_at = 0.0
         self.tried = False
-        """It had an attempt, and wants another."""
+        """Whether it had an attempt and asks for another."""
