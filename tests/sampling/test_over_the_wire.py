@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -294,7 +295,15 @@ def test_a_vote_ends_when_it_is_decided() -> None:
     answers = [Answer(text="yes")] * 3 + [Answer(text="no", first_byte_s=1000)] * 2
 
     async def main(model: Any, server: ScriptedServer) -> None:
-        result = await sample(model, "x", strategy="majority", cap=5)
+        async def open_when_all_are_there() -> None:
+            await server.gate.held(3)
+            while server.in_flight < 5:
+                await asyncio.sleep(0)
+            server.gate.open()
+
+        server.gate.close()
+        voted = sample(model, "x", strategy="majority", cap=5)
+        result, _ = await asyncio.gather(voted, open_when_all_are_there())
         assert (result.text, len(result.samples)) == ("yes", 3)
         await server.idle()
         assert (len(server.requests), server.disconnects) == (5, 2)
