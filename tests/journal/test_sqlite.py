@@ -163,6 +163,25 @@ def test_a_journal_that_stays_locked_fails_for_good(path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+def test_a_file_that_somebody_takes_away_is_not_written_to_in_vain(path: Path, how: str) -> None:
+    """SQLite goes on writing to a file that has no name any more."""
+    journal = SqliteJournal(path)
+    write(journal, start(0))
+    if how == "deleted":
+        path.unlink()
+    else:
+        path.rename(path.with_name("elsewhere.db"))
+    if how == "replaced":
+        SqliteJournal(path.with_name("another.db")).close()
+        path.with_name("another.db").rename(path)
+    for number in (1, 2):
+        with pytest.raises(JournalNotWritable, match="deleted, moved or replaced") as caught:
+            write(journal, start(number))
+    assert "is safe" not in str(caught.value)
+    journal.close()
+
+
 def test_closing_says_that_a_write_failed_if_nobody_else_was_told(path: Path) -> None:
     journal = SqliteJournal(path, patience=0.01)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:

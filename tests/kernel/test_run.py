@@ -27,6 +27,7 @@ from fanwise.errors import (
     RunIsLive,
     RunNotFound,
     SpecChanged,
+    UsageError,
 )
 from fanwise.journal.open import open_journal
 from fanwise.journal.port import ItemRecord, Owner, RunRecord
@@ -77,6 +78,17 @@ async def test_a_second_opening_returns_what_is_recorded_and_runs_nothing() -> N
     assert isinstance(outcomes[1].error, RecordedError)
     assert str(outcomes[1].error).endswith("Boom: 1")
     assert outcomes[0].ran_s == pytest.approx(1)
+
+
+@virtual_time
+async def test_a_run_object_is_opened_once() -> None:
+    """A second time its unnamed fan-outs would have other places, and run again."""
+    run = open_run("r", journal=MemoryJournal())
+    async with run:
+        with pytest.raises(UsageError, match="was opened before"):
+            await run.__aenter__()
+    with pytest.raises(UsageError, match="Call `open_run` again"), run:
+        pass
 
 
 @virtual_time

@@ -73,14 +73,16 @@ class JournalNotWritable(JournalError):
     `opening`: nothing has been written yet, so there is nothing to resume.
     """
 
-    def __init__(self, path: str, problem: str, *, opening: bool = False) -> None:
+    def __init__(
+        self, path: str, problem: str, *, opening: bool = False, next_step: str = ""
+    ) -> None:
         self.path = path
-        super().__init__(
-            f"cannot write to {path}: {problem}",
-            "Nothing was started. Check free space and permissions, or use another with --journal"
-            if opening
-            else "What was recorded is safe. Check free space and permissions, then resume",
-        )
+        if opening:
+            usual = "Nothing was started. Check free space and permissions, or use another with "
+            usual += "--journal"
+        else:
+            usual = "What was recorded is safe. Check free space and permissions, then resume"
+        super().__init__(f"cannot write to {path}: {problem}", next_step or usual)
 
 
 class OutputNotWritable(JournalError):

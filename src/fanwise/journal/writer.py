@@ -60,6 +60,15 @@ class _Wake(_Order):
 Entry = tuple[Write | _Order, Then | None]
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file is there; None: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class Writer:
     """Owns the connection that writes, and the thread that uses it."""
 
@@ -70,6 +79,7 @@ class Writer:
         self._untold: JournalError | None = None
         self._ended = False
         self._connection = connection
+        self._file = _identity(path)
         self.watches = Watches()
         self._thread = threading.Thread(target=self._loop, name="fanwise-journal", daemon=True)
         self._thread.start()
@@ -168,7 +178,20 @@ class Writer:
         with transaction(self._connection):
             write_all(self._connection.execute, writes)
             crash_point("journal.before_commit")
+        self._check_file()
         crash_point("journal.after_commit")
+
+    def _check_file(self) -> None:
+        """Raise if the file was deleted or replaced: what is written then goes to nobody's file.
+
+        After the commit, so that nobody is told of what is lost.
+        """
+        if _identity(self._path) != self._file:
+            raise JournalNotWritable(
+                str(self._path),
+                "the file was deleted, moved or replaced while a run was using it",
+                next_step="Put it back if you moved it, then resume; otherwise start a new run",
+            )
 
     def _answer(self, call: _Call, entry: Entry) -> None:
         if self._refusal is not None:
@@ -195,10 +218,11 @@ class Writer:
 
     def _fail(self, error: Exception) -> None:
         """From now on nothing is written: what follows a write that failed must not exist."""
-        problem = explain(self._path, error)
+        problem = error if isinstance(error, JournalError) else explain(self._path, error)
         if not isinstance(problem, JournalNotWritable):
             problem = JournalNotWritable(str(self._path), str(error))
-        problem.__cause__ = error
+        if problem is not error:
+            problem.__cause__ = error
         self._refusal = problem
 
     def _refuse(self, entry: Entry) -> None:

@@ -117,6 +117,7 @@ class Run:
         self.subscribers = events.Subscribers(subscribers)
         self.record: port.RunRecord | None = None
         self.resumed = False
+        self._used = False
         self.retries_failed = retry_failed
         """Whether items that had failed run again."""
         self.halting: Literal["halted", "cancelled"] | None = None
@@ -138,6 +139,7 @@ class Run:
     # -- with -----------------------------------------------------------------------------------
 
     def __enter__(self) -> Run:
+        self._use_once()
         if self._given_journal != MEMORY:
             self._open()
         return self._opened()
@@ -153,6 +155,7 @@ class Run:
         self._emit(events.RunEnded, run_id=self.id, status=status)
 
     async def __aenter__(self) -> Run:
+        self._use_once()
         if self._given_journal != MEMORY:
             try:
                 # In a thread: imports, migrations, and another process that has the file locked.
@@ -300,6 +303,12 @@ class Run:
         return self._epoch + time.monotonic()
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _use_once(self) -> None:
+        """A second use would not find its fan-outs again: their places are taken."""
+        if self._used:
+            raise UsageError(f"the run {self.id!r} was opened before", "Call `open_run` again")
+        self._used = True
 
     def _opened(self) -> Run:
         self._emit(events.RunStarted, run_id=self.id, resumed=self.resumed)
