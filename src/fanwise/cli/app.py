@@ -77,20 +77,20 @@ def command_line(arguments: list[str]) -> typer.Typer:
 
     The options of systems are added to that one; the list of all commands does not show them.
     """
-    asked = arguments[:1] if arguments and arguments[0] in COMMANDS else ()
+    only = arguments[:1] if arguments and arguments[0] in COMMANDS else ()
     app = typer.Typer(
         name="fanwise",
         help=HELP,
         no_args_is_help=True,
-        add_completion=not asked,
+        add_completion=not only,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(fanwise)
-    for name in asked or COMMANDS:
+    for name in only or COMMANDS:
         import_module(f"fanwise.cli.{name}").register(app)
-        wanted = asked or "_FANWISE_COMPLETE" in os.environ
+        wanted = only or "_FANWISE_COMPLETE" in os.environ
         declared = declared_options(name, arguments or ["--help"]) if wanted else {}
         add_system_options(app.registered_commands[-1], declared)
     return app

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from fanwise.specs.system import Approval
 
 
-def is_approved(plan: Runnable, run_id: str | None, journal: str | None, *, yes: bool) -> bool:
+def is_approved(runnable: Runnable, run_id: str | None, journal: str | None, *, yes: bool) -> bool:
     """Whether it may run. `UsageError` if there is no terminal to ask at."""
-    wanted = _approval(plan, run_id, journal)
+    wanted = _approval(runnable, run_id, journal)
     if wanted is None:
         return True
     first, *others = wanted.lines
@@ -38,18 +38,18 @@ def is_approved(plan: Runnable, run_id: str | None, journal: str | None, *, yes:
     return False
 
 
-def _approval(plan: Runnable, run_id: str | None, journal: str | None) -> Approval | None:
-    if not isinstance(plan, ApprovedRunnable):
+def _approval(runnable: Runnable, run_id: str | None, journal: str | None) -> Approval | None:
+    if not isinstance(runnable, ApprovedRunnable):
         return None
-    opening: Opening = getattr(plan, "opening", Opening())
+    opening: Opening = getattr(runnable, "opening", Opening())
     known = run_id or opening.run_id
     with ExitStack() as stack:
         try:
             if known is not None:
-                return plan.approval(*stack.enter_context(recorded_run(journal, known)))
+                return runnable.approval(*stack.enter_context(recorded_run(journal, known)))
         except RunNotFound:
             pass
-        return plan.approval(None, None)
+        return runnable.approval(None, None)
 
 
 def _agreed(question: str) -> bool:

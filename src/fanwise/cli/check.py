@@ -65,14 +65,14 @@ def print_preview(file: str, kind: str, found: Preview, *, as_json: bool) -> Non
         print_line(f"  {line}")
 
 
-def preview(plan: Runnable) -> Preview:
+def preview(runnable: Runnable) -> Preview:
     """What a runnable would run, for a system without a `preview` of its own."""
     from fanwise.specs.system import Preview
 
-    caps = {} if plan.caps is None else plan.caps.current
-    budget = {} if plan.budget is None else plan.budget.limits
-    unit: str = getattr(plan, "unit", "item")
-    return Preview(plan.title, plan.total, caps, budget, plan.describe(), unit=unit)
+    caps = {} if runnable.caps is None else runnable.caps.current
+    budget = {} if runnable.budget is None else runnable.budget.limits
+    unit: str = getattr(runnable, "unit", "item")
+    return Preview(runnable.title, runnable.total, caps, budget, runnable.describe(), unit=unit)
 
 
 def _facts(found: Preview) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from fanwise.core.counts import Counts, many
 from fanwise.errors import FanwiseError
 from fanwise.kernel.run import Run, open_run
 from fanwise.kernel.run_files import check_kept_files
-from fanwise.specs.run_file import execute_plan
+from fanwise.specs.run_file import execute_runnable
 from fanwise.specs.system import Drawing, Opening, StreamingRunnable
 from fanwise.view.progress import Progress
 from fanwise.view.resume_command import resume_command
@@ -36,7 +36,7 @@ class Execution(msgspec.Struct, frozen=True):
     """What to run, and how."""
 
     kind: str
-    plan: Runnable
+    runnable: Runnable
     run_id: str | None
     journal: str | None
     resume: bool | None = None
@@ -58,41 +58,41 @@ class ExecutionResult(msgspec.Struct, frozen=True):
     exit_code: int
 
 
-def run_and_report(asked: Execution) -> int:
+def run_and_report(execution: Execution) -> int:
     """Execute it, print the result, and return the exit code."""
-    ended = asyncio.run(execute(asked))
-    if asked.as_json:
-        _print_document(asked, ended)
+    result = asyncio.run(execute(execution))
+    if execution.as_json:
+        _print_document(execution, result)
     else:
-        _tell(asked, ended)
-    return ended.exit_code
+        _print_result(execution, result)
+    return result.exit_code
 
 
-async def execute(asked: Execution) -> ExecutionResult:
+async def execute(execution: Execution) -> ExecutionResult:
     """Execute it in a run, with progress and signals."""
-    plan = asked.plan
-    opening: Opening = getattr(plan, "opening", Opening())
-    drawing: Drawing | None = getattr(plan, "drawing", None) if is_shown() else None
-    check_kept_files(asked.journal)
-    progress = Progress(plan.total, plan.caps)
+    runnable = execution.runnable
+    opening: Opening = getattr(runnable, "opening", Opening())
+    drawing: Drawing | None = getattr(runnable, "drawing", None) if is_shown() else None
+    check_kept_files(execution.journal)
+    progress = Progress(runnable.total, runnable.caps)
     run = open_run(
-        asked.run_id or opening.run_id,
-        journal=asked.journal,
-        resume=asked.resume,
-        retry_failed=asked.retry_failed or opening.retry_failed,
-        take_over=asked.take_over,
+        execution.run_id or opening.run_id,
+        journal=execution.journal,
+        resume=execution.resume,
+        retry_failed=execution.retry_failed or opening.retry_failed,
+        take_over=execution.take_over,
         may_change=opening.may_change,
-        kind=asked.kind,
-        name=plan.title,
-        spec=None if asked.resume else plan.spec,
-        caps=plan.caps,
-        budget=plan.budget,
+        kind=execution.kind,
+        name=runnable.title,
+        spec=None if execution.resume else runnable.spec,
+        caps=runnable.caps,
+        budget=runnable.budget,
         subscribers=[progress] if drawing is None else [progress, drawing],
     )
-    quiet: bool = getattr(plan, "quiet", False)
+    quiet: bool = getattr(runnable, "quiet", False)
     screen = ProgressLine(progress, run.id, wanted=not quiet, drawing=drawing)
-    if isinstance(plan, StreamingRunnable):
-        plan.use(screen, stdout=not asked.as_json)
+    if isinstance(runnable, StreamingRunnable):
+        runnable.use(screen, stdout=not execution.as_json)
     try:
         with (
             screen,
@@ -100,9 +100,9 @@ async def execute(asked: Execution) -> ExecutionResult:
             Interrupts(run, lambda: progress.in_flight, screen.say),
         ):
             async with run:
-                return _result_of(run, await execute_plan(plan, run))
+                return _result_of(run, await execute_runnable(runnable, run))
     except FanwiseError as error:
-        add_resume_hint(error, run, asked.journal)
+        add_resume_hint(error, run, execution.journal)
         raise
 
 
@@ -136,23 +136,23 @@ def _result_of(run: Run, end: End) -> ExecutionResult:
     return ExecutionResult(run.id, end.status or status, None, end, end.exit_code)
 
 
-def _print_document(asked: Execution, ended: ExecutionResult) -> None:
+def _print_document(execution: Execution, result: ExecutionResult) -> None:
     document = {
-        "run": ended.run_id,
-        "kind": asked.kind,
-        "status": ended.status,
-        "exit_code": ended.exit_code,
-        "halted": ended.why,
-        "counts": ended.end.counts,
-        "notes": list(ended.end.notes),
-        "result": ended.end.document,
-        **ended.end.facts,
+        "run": result.run_id,
+        "kind": execution.kind,
+        "status": result.status,
+        "exit_code": result.exit_code,
+        "halted": result.why,
+        "counts": result.end.counts,
+        "notes": list(result.end.notes),
+        "result": result.end.document,
+        **result.end.facts,
     }
-    if ended.end.table is None:
+    if result.end.table is None:
         print_json(document)
         return
-    with recorded_run(asked.journal, ended.run_id) as (journal, _):
-        table = ended.end.table(journal)
+    with recorded_run(execution.journal, result.run_id) as (journal, _):
+        table = result.end.table(journal)
         print_document(document, table.what, table.rows)
 
 
@@ -160,17 +160,17 @@ def _done(counts: Counts | None) -> str:
     return "done" if counts is None else f"{many(counts.done, counts.unit)} done"
 
 
-def _tell(asked: Execution, ended: ExecutionResult) -> None:
-    if ended.exit_code == BROKEN_PIPE:
+def _print_result(execution: Execution, result: ExecutionResult) -> None:
+    if result.exit_code == BROKEN_PIPE:
         return  # nobody reads
-    for line in ended.end.output:
+    for line in result.end.output:
         sys.stdout.write(f"{line}\n")  # made safe on a terminal, unchanged elsewhere
-    told = list(ended.end.notes)
-    if ended.status != "done":
-        command = resume_command(ended.run_id, asked.journal, ended.end.resume_with)
-        more = resume_lines(ended.status, ended.why, ended.end.counts, command)
-        told += [line for line in more if line not in told]  # it may be in the notes
-    elif not told and ended.exit_code == DONE and os.isatty(2):
-        quiet: bool = getattr(asked.plan, "quiet", False)
-        told += [] if quiet else [f"run {ended.run_id}: {_done(ended.end.counts)}"]
-    say_lines(told)
+    lines = list(result.end.notes)
+    if result.status != "done":
+        command = resume_command(result.run_id, execution.journal, result.end.resume_with)
+        more = resume_lines(result.status, result.why, result.end.counts, command)
+        lines += [line for line in more if line not in lines]  # it may be in the notes
+    elif not lines and result.exit_code == DONE and os.isatty(2):
+        quiet: bool = getattr(execution.runnable, "quiet", False)
+        lines += [] if quiet else [f"run {result.run_id}: {_done(result.end.counts)}"]
+    say_lines(lines)

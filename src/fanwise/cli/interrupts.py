@@ -21,7 +21,7 @@ class Interrupts:
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._handled: list[int] = []
-        self.came = False
+        self.received = False
 
     def __enter__(self) -> Interrupts:
         self._handle(signal.SIGINT, self._ctrl_c)
@@ -40,13 +40,13 @@ class Interrupts:
         self._handled.append(number)
 
     def _ctrl_c(self) -> None:
-        if self.came:
+        if self.received:
             self._cancel()
             return
-        self.came = True
+        self.received = True
         self._run.halt("interrupted")
         self._say(f"finishing {self._in_flight()} in flight; Ctrl-C again cancels")
 
     def _cancel(self) -> None:
-        self.came = True
+        self.received = True
         self._run.cancel("interrupted")

@@ -72,12 +72,12 @@ def map_lines(
     if not command:
         raise UsageError("no command given", "Write: fanwise map -- CMD {}")
     stdin = open_input()
-    plan = SYSTEM.from_command_line(command, stdin, **options.of(SYSTEM))
+    runnable = SYSTEM.from_command_line(command, stdin, **options.of(SYSTEM))
     if os.isatty(stdin):
         say("reading lines from the terminal; end with Ctrl-D")
     if dry_run:
-        return _print_commands(plan.map_spec, stdin, as_json=as_json)
-    return run_and_report(Execution(KEY, plan, run_id, journal, resume=False, as_json=as_json))
+        return _print_commands(runnable.map_spec, stdin, as_json=as_json)
+    return run_and_report(Execution(KEY, runnable, run_id, journal, resume=False, as_json=as_json))
 
 
 def _print_commands(spec: MapSpec, stdin: int, *, as_json: bool) -> int:

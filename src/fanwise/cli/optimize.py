@@ -54,5 +54,5 @@ def optimize(
     from fanwise.cli.execution import Execution, run_and_report
     from fanwise.optimize.system import SYSTEM
 
-    plan = SYSTEM.from_command_line(target, options.of(SYSTEM))
-    return run_and_report(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))
+    runnable = SYSTEM.from_command_line(target, options.of(SYSTEM))
+    return run_and_report(Execution(SYSTEM.name, runnable, run_id, journal, as_json=as_json))

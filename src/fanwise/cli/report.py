@@ -73,12 +73,12 @@ def report(
     with recorded_run(journal, run_id) as (found, run):
         system = _reporting(run.kind, run_id)
         check_target(target)
-        made = system.report(found, run, **options.of_kind(run.kind))
-    write_page(target, made.html)
+        page = system.report(found, run, **options.of_kind(run.kind))
+    write_page(target, page.html)
     if as_json:
-        print_json({**made.document, "report": str(target)})
+        print_json({**page.document, "report": str(target)})
         return
-    for line in made.lines:
+    for line in page.lines:
         print_line(line)
     say(f"the report is in {target}")
 

@@ -70,11 +70,11 @@ def resume(
     if run.kind not in names():
         step = f"Run that program again: with open_run({run.id!r}) it continues"
         raise UsageError(f"run {run.id!r} was made by a program ({run.kind})", step)
-    plan = runnable_again(system(run.kind), JSON.decode(run.spec), given)
+    runnable = runnable_again(system(run.kind), JSON.decode(run.spec), given)
     return run_and_report(
         Execution(
             run.kind,
-            plan,
+            runnable,
             run.id,
             journal,
             resume=True,

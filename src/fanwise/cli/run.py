@@ -69,11 +69,11 @@ def run(
     document = read(file)
     system = system_of(document)
     given = options.of(system)
-    plan = runnable_of(system, document, given)
+    runnable = runnable_of(system, document, given)
     if dry_run:
-        _ = plan.spec  # reports what is wrong with the inputs, as a real run would
-        print_preview(file, system.name, preview(plan), as_json=as_json)
+        _ = runnable.spec  # reports what is wrong with the inputs, as a real run would
+        print_preview(file, system.name, preview(runnable), as_json=as_json)
         return DONE
-    if not is_approved(plan, run_id, journal, yes=given.get("yes", False)):
+    if not is_approved(runnable, run_id, journal, yes=given.get("yes", False)):
         return SOME_FAILED
-    return run_and_report(Execution(system.name, plan, run_id, journal, as_json=as_json))
+    return run_and_report(Execution(system.name, runnable, run_id, journal, as_json=as_json))

@@ -52,8 +52,8 @@ def sample(
     text = _utf8(_read_stdin() if prompt == "-" else prompt)
     if not text.strip():
         raise UsageError("the prompt is empty", "Give a text, or - and a text on stdin")
-    plan = SYSTEM.from_command_line(text, options.of(SYSTEM))
-    return run_and_report(Execution(SYSTEM.name, plan, run_id, journal, as_json=as_json))
+    runnable = SYSTEM.from_command_line(text, options.of(SYSTEM))
+    return run_and_report(Execution(SYSTEM.name, runnable, run_id, journal, as_json=as_json))
 
 
 def _read_stdin() -> str:

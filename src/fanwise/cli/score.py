@@ -46,6 +46,6 @@ def score(
     found = system(run.kind) if run.kind in names() else None
     if not isinstance(found, ScoringSystem):
         raise UsageError(f"run {run_id!r} has no scores ({run.kind})", "Give a run of a matrix")
-    plan = found.scoring(JSON.decode(run.spec), None if file is None else read(file))
+    runnable = found.scoring(JSON.decode(run.spec), None if file is None else read(file))
     resume = True if file is None else None
-    return run_and_report(Execution(run.kind, plan, run_id, journal, resume, as_json=as_json))
+    return run_and_report(Execution(run.kind, runnable, run_id, journal, resume, as_json=as_json))

@@ -31,7 +31,7 @@ class Wrong(Exception):
         super().__init__(message)
 
 
-class Made:
+class ParsedValue:
     """A complete value, and its size when written out."""
 
     __slots__ = ("place", "size", "value")
@@ -59,9 +59,9 @@ class Builder:
     """Takes the events of a parser in order; `made` is the result."""
 
     def __init__(self) -> None:
-        self.made: Made | None = None
+        self.parsed: ParsedValue | None = None
         self._open: list[_Open] = []
-        self._anchors: dict[str, Made] = {}
+        self._anchors: dict[str, ParsedValue] = {}
         self._unfolded = 0
 
     @property
@@ -86,16 +86,16 @@ class Builder:
     def end(self) -> None:
         """End the mapping or list that began last."""
         over = self._open.pop()
-        self._put(Made(over.value, over.place, over.size), over.anchor)
+        self._put(ParsedValue(over.value, over.place, over.size), over.anchor)
 
     def scalar(self, text: str, value: Scalar, at: int, anchor: str | None = None) -> None:
         """Add a scalar. As a key it is its text, whatever it would mean as a value."""
         if self._wants_key:
             self._add_key(text, at)
             if anchor is not None:
-                self._anchors[anchor] = Made(text, at, 1 + len(text))
+                self._anchors[anchor] = ParsedValue(text, at, 1 + len(text))
         else:
-            self._put(Made(value, at, 1 + len(text)), anchor)
+            self._put(ParsedValue(value, at, 1 + len(text)), anchor)
 
     def alias(self, name: str, at: int) -> None:
         """Add the value of an anchor."""
@@ -103,14 +103,14 @@ class Builder:
             raise self._wrong(at, f"*{name} stands inside &{name}, so it would hold itself")
         if name not in self._anchors:
             raise self._wrong(at, f"there is no anchor &{name} above")
-        made = self._anchors[name]
-        self._unfolded += made.size
+        parsed = self._anchors[name]
+        self._unfolded += parsed.size
         if self._unfolded > MOST_UNFOLDED:
             raise self._wrong(at, f"the aliases unfold to more than {MOST_UNFOLDED >> 20} MB")
         if not self._wants_key:
-            self._put(Made(made.value, made.place, made.size), None)
-        elif isinstance(made.value, str):
-            self._add_key(made.value, at)
+            self._put(ParsedValue(parsed.value, parsed.place, parsed.size), None)
+        elif isinstance(parsed.value, str):
+            self._add_key(parsed.value, at)
         else:
             raise self._wrong(at, "a key must be a word")
 
@@ -129,20 +129,20 @@ class Builder:
         top.key = text
         top.place.keys[text] = at
 
-    def _put(self, made: Made, anchor: str | None) -> None:
+    def _put(self, parsed: ParsedValue, anchor: str | None) -> None:
         if anchor is not None:
-            self._anchors[anchor] = made
+            self._anchors[anchor] = parsed
         if not self._open:
-            self.made = made
+            self.parsed = parsed
             return
         top = self._open[-1]
-        top.size += made.size
+        top.size += parsed.size
         if isinstance(top.value, list):
-            top.value.append(made.value)
-            top.place.inside.append(made.place)
+            top.value.append(parsed.value)
+            top.place.inside.append(parsed.place)
         else:
-            top.value[top.key] = made.value
-            top.place.inside[top.key] = made.place
+            top.value[top.key] = parsed.value
+            top.place.inside[top.key] = parsed.place
             top.key = None
 
     def _wrong(self, at: int, message: str) -> Wrong:

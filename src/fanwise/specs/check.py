@@ -40,8 +40,8 @@ def check(
         except ValidationError as error:
             found: list[Any] = error.errors(include_url=False)
         unknown = [each for each in found if each["type"] == "extra_forbidden"]
-        told = unknown if on_unknown is not None and unknown else found
-        wrong = BadSpec(document.name, _problems(document, at, told, context["known"]))
+        relevant = unknown if on_unknown is not None and unknown else found
+        wrong = BadSpec(document.name, _problems(document, at, relevant, context["known"]))
         if on_unknown is None or not unknown:
             raise wrong
         for problem in wrong.problems:

@@ -194,7 +194,7 @@ def _identified(
     rows: list[InputRow], column: str | None, problem: Any
 ) -> tuple[list[Input], list[Any]]:
     """Rows as inputs with their ids, and everything that is wrong with them."""
-    made: list[Input] = []
+    result: list[Input] = []
     problems: list[Problem] = []
     first: dict[str, int] = {}
     for index, row in enumerate(rows):
@@ -212,8 +212,8 @@ def _identified(
             problems.append(problem(index, column or "id", f"{name!r} is the id of {where} too"))
         else:
             first[str(name)] = index
-            made.append(Input(str(name), {**data, "id": str(name)}))
-    return made, problems
+            result.append(Input(str(name), {**data, "id": str(name)}))
+    return result, problems
 
 
 def _is_row(row: InputRow) -> bool:

@@ -31,14 +31,14 @@ def parse(data: bytes, name: str, folder: Path) -> Document:
         (build_json if name.endswith(".json") else build_yaml)(text, builder)
     except Wrong as wrong:
         raise BadSpec(name, [_problem(text, wrong)]) from None
-    made = builder.made
-    if made is None or made.value is None:
+    parsed = builder.parsed
+    if parsed is None or parsed.value is None:
         raise whole_file(name, "it is empty")
-    if not isinstance(made.value, dict):
+    if not isinstance(parsed.value, dict):
         line, column = line_and_column(text, 0)
-        message = f"a file is a mapping (`key: value`), not a {_kind(made.value)}"
+        message = f"a file is a mapping (`key: value`), not a {_kind(parsed.value)}"
         raise BadSpec(name, [Problem(line, column, "", message)])
-    return Document(name, folder, made.value, text, made.place)
+    return Document(name, folder, parsed.value, text, parsed.place)
 
 
 def decode(data: bytes, name: str) -> str:

@@ -62,8 +62,8 @@ class FileResult(msgspec.Struct, frozen=True, kw_only=True):
         """The result itself; `NotOk` if it is not `ok`."""
         if self.ok:
             return self
-        told = [self.status, *self.notes[:1], *self.failures[:1]]
-        raise NotOk(f"{self.kind}: {'; '.join(dict.fromkeys(told))}", self)
+        parts = [self.status, *self.notes[:1], *self.failures[:1]]
+        raise NotOk(f"{self.kind}: {'; '.join(dict.fromkeys(parts))}", self)
 
 
 async def run_file(
@@ -84,14 +84,14 @@ async def run_file(
     `input`, `apply` …; those that it does not know are a `UsageError`. So is `retry`: the file says
     what is retried, because that is calls in a matrix, steps in a workflow, sub-plans in a plan.
     """
-    kind, plan = await in_thread(_planned, path, options)
-    opening: Opening = getattr(plan, "opening", Opening())
-    wanted = SystemRun.of(kind, plan, **msgspec.structs.asdict(opening))
+    kind, runnable = await in_thread(_runnable, path, options)
+    opening: Opening = getattr(runnable, "opening", Opening())
+    wanted = SystemRun.of(kind, runnable, **msgspec.structs.asdict(opening))
 
     async def body(here: Run) -> tuple[End, str]:
         if item_of(here) is None:
-            return await execute_plan(plan, here), here.ending[0]
-        end = await plan.execute(here)
+            return await execute_runnable(runnable, here), here.ending[0]
+        end = await runnable.execute(here)
         return end, _status(end, here)
 
     (end, status), run_id, stats = await in_run(
@@ -115,18 +115,18 @@ async def run_file(
 run_file_sync = sync_twin(run_file)
 
 
-async def execute_plan(plan: Runnable, run: Run) -> End:
+async def execute_runnable(runnable: Runnable, run: Run) -> End:
     """Execute it in a run of its own, which then says what it ran with and how far it came."""
-    folder: Path | None = getattr(plan, "folder", None)
+    folder: Path | None = getattr(runnable, "folder", None)
     if folder is not None:
         await note_environment(run, folder)
-    if plan.total is not None and not run.resumed:
-        run.note(PLANNED, {"items": plan.total})
+    if runnable.total is not None and not run.resumed:
+        run.note(PLANNED, {"items": runnable.total})
     if run.journal is None or not run.resumed:
-        end = await plan.execute(run)
+        end = await runnable.execute(run)
     else:
         with explain_damage(run.journal, run.id):
-            end = await plan.execute(run)
+            end = await runnable.execute(run)
     if end.counts is not None:
         run.conclude(end.counts)
     if end.exit_code == PAUSED:
@@ -134,7 +134,7 @@ async def execute_plan(plan: Runnable, run: Run) -> End:
     return end
 
 
-def _planned(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[str, Runnable]:
+def _runnable(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[str, Runnable]:
     document = read(path)
     system = system_of(document)
     return system.name, runnable_of(system, document, options)

@@ -93,6 +93,6 @@ def _words(text: str, at: int, error: yaml.MarkedYAMLError) -> str:
         return "a tab indents this line; YAML takes spaces only"
     if text[at : at + 1] == "\t":
         return "a tab stands here; YAML takes spaces only"
-    told = (error.problem or "it cannot be read").replace("'", "`")
+    problem = (error.problem or "it cannot be read").replace("'", "`")
     context = f" ({error.context})" if error.context else ""
-    return f"this is not YAML: {told}{context}"
+    return f"this is not YAML: {problem}{context}"

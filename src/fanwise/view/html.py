@@ -98,32 +98,32 @@ class Templates:
         **values: object,
     ) -> str:
         """A whole page; `template` extends `fanwise/base.html`."""
-        made = self.render(
+        page = self.render(
             template, title=title, sections=list(sections), scripts=scripts, **values
         )
-        return str(made)  # plain text: whoever writes the file has no more to escape
+        return str(page)  # plain text: nothing is left to escape
 
 
 @cache
 def environment(package: str) -> Environment:
     """The templates of a package, with those of this one as `fanwise/…`."""
     shared = PrefixLoader({"fanwise": PackageLoader("fanwise.view")})
-    made = Environment(
+    environment = Environment(
         loader=ChoiceLoader([shared, PackageLoader(package)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.policies["json.dumps_function"] = _json
-    made.filters |= FILTERS
-    made.globals |= {
+    environment.policies["json.dumps_function"] = _json
+    environment.filters |= FILTERS
+    environment.globals |= {
         "DASH": formats.DASH,
         "GENERATOR": GENERATOR,
-        "asset": lambda name: Markup(_asset(made, name)),
-        "policy": lambda scripts: policy([_asset(made, name) for name in scripts]),
+        "asset": lambda name: Markup(_asset(environment, name)),
+        "policy": lambda scripts: policy([_asset(environment, name) for name in scripts]),
     }
-    return made
+    return environment
 
 
 def is_report(beginning: str) -> bool:
@@ -151,10 +151,10 @@ def diff_lines(patch: str) -> Iterator[tuple[str, str]]:
         yield next((kind for start, kind in kinds if line.startswith(start)), ""), line
 
 
-def _asset(made: Environment, name: str) -> str:
+def _asset(environment: Environment, name: str) -> str:
     """A script or a style sheet of ours, as it stands in its element."""
-    assert made.loader is not None
-    text = made.loader.get_source(made, name)[0]
+    assert environment.loader is not None
+    text = environment.loader.get_source(environment, name)[0]
     if "</" in text:
         raise ValueError(f"{name} contains `</`, which could end its element")
     return text

@@ -30,8 +30,8 @@ def _line(entry: ItemEntry) -> str:
         assert line is not None
         return f"  {line.index:>6}  waiting    {terminal_line(name)}"
     calls = item_calls(call_columns(total(entry.attempts))) if entry.attempts else ""
-    told = f"{terminal_line(name)}  {_times(item)}  {calls}"
-    return f"  {item.index:>6}  {item.status:<9}  {told}".rstrip()
+    text = f"{terminal_line(name)}  {_times(item)}  {calls}"
+    return f"  {item.index:>6}  {item.status:<9}  {text}".rstrip()
 
 
 def _times(item: ItemRecord) -> str:

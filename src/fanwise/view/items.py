@@ -40,11 +40,11 @@ def entries(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[
 def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[ItemEntry]:
     items = journal.items(fan_out.id)
     while page := list(islice(items, PAGE)):
-        made: dict[str, list[AttemptRecord]] = {}
+        by_key: dict[str, list[AttemptRecord]] = {}
         for attempt in journal.attempts(fan_out.id, [item.key for item in page]):
-            made.setdefault(attempt.key, []).append(attempt)
+            by_key.setdefault(attempt.key, []).append(attempt)
         for item in page:
-            yield ItemEntry(item, path=fan_out.path, attempts=made.get(item.key, ()))
+            yield ItemEntry(item, path=fan_out.path, attempts=by_key.get(item.key, ()))
 
 
 def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[ItemEntry]:

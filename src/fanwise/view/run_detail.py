@@ -134,11 +134,11 @@ def _shape(path: str) -> str:
 
 def _group_line(shape: str, group: list[Detail]) -> str:
     statuses = Counter(fan_out["status"] for fan_out in group)
-    told = ", ".join(f"{number:,} {status}" for status, number in sorted(statuses.items()))
+    text = ", ".join(f"{number:,} {status}" for status, number in sorted(statuses.items()))
     peak = max(
         (each["stats"]["peak"].get("total", 0) for each in group if each["stats"]), default=0
     )
-    return f"fan-outs  {terminal_line(shape)}: {told}, cap {group[0]['cap']}, peak {peak}"
+    return f"fan-outs  {terminal_line(shape)}: {text}, cap {group[0]['cap']}, peak {peak}"
 
 
 def _fan_out_line(fan_out: Detail) -> str:
@@ -189,14 +189,14 @@ def _event(at: float, kind: str, data: str) -> Detail:
 
 def _event_line(event: Detail) -> str:
     data = event["data"]
-    told = "  ".join(f"{k} {v}" for k, v in data.items() if v is not None)
-    return f"{local_time(event['at'])}  {terminal_line(event['kind'])}  {_cut(terminal_line(told))}"
+    text = "  ".join(f"{k} {v}" for k, v in data.items() if v is not None)
+    return f"{local_time(event['at'])}  {terminal_line(event['kind'])}  {_cut(terminal_line(text))}"
 
 
 def _spec_lines(spec: Any) -> Iterator[str]:
     if isinstance(spec, dict):
-        told = "  ".join(f"{k}={v}" for k, v in spec.items() if k != "argv")
-        yield f"spec      {_cut(terminal_line(told))}"
+        text = "  ".join(f"{k}={v}" for k, v in spec.items() if k != "argv")
+        yield f"spec      {_cut(terminal_line(text))}"
 
 
 def _cut(text: str) -> str:

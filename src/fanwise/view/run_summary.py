@@ -69,8 +69,8 @@ def run_summary(
 
 def _counts(journal: Journal, run: RunRecord, status: str, count: CountNow) -> Counts | None:
     """What the run recorded at its end; the current counts if it is going on or was killed."""
-    said = status in ("done", "halted", "cancelled")
-    return (counts_at_the_end(journal, run.id) if said else None) or count(journal, run)
+    has_ended = status in ("done", "halted", "cancelled")
+    return (counts_at_the_end(journal, run.id) if has_ended else None) or count(journal, run)
 
 
 def _took(run: RunRecord) -> float | None:

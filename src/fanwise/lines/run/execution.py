@@ -123,10 +123,10 @@ class RunnableLines:
 
 class _Execution:
     def __init__(
-        self, plan: RunnableLines, run: Run, journal: Journal, folder: Path, fd: int | None
+        self, runnable: RunnableLines, run: Run, journal: Journal, folder: Path, fd: int | None
     ) -> None:
-        self.plan = plan
-        self.spec = plan.map_spec
+        self.runnable = runnable
+        self.spec = runnable.map_spec
         self.run = run
         self.journal = journal
         self.folder = folder
@@ -144,7 +144,7 @@ class _Execution:
             self.fd,
             separator=self.spec.separator,
             together=self.spec.lines,
-            edited=self.plan.edited,
+            edited=self.runnable.edited,
             on_complete=self._expect,
         )
         try:
@@ -156,8 +156,8 @@ class _Execution:
         return self._end(lines)
 
     def _expect(self, total: int) -> None:
-        if self.plan.screen is not None:
-            self.plan.screen.expect(total)
+        if self.runnable.screen is not None:
+            self.runnable.screen.expect(total)
 
     @contextmanager
     def _listeners(self) -> Iterator[None]:
@@ -223,12 +223,12 @@ class _Execution:
             self.run.cancel("stdout was closed")
 
     def _output(self) -> OrderedOutput | None:
-        screen, record = self.plan.screen, self.run.record
-        if screen is None or record is None or not self.plan.writes:
+        screen, record = self.runnable.screen, self.run.record
+        if screen is None or record is None or not self.runnable.writes:
             return None
         position = Position(self.folder / "position", record)
         # With --retry-failed the earlier output had gaps; of an edited input it had other lines.
-        if self.run.retries_failed or self.plan.edited or not self.run.resumed:
+        if self.run.retries_failed or self.runnable.edited or not self.run.resumed:
             position.move(0, 0)
         return OrderedOutput(
             FdWriter(1, "stdout"),
@@ -247,10 +247,10 @@ class _Execution:
     def _end(self, lines: RecordedLines) -> End:
         end = MapEnd(
             inputs=KnownLines(lines.count, lines.complete),
-            told=self.tally.counts,
+            outcomes=self.tally.counts,
             together=self.spec.lines,
             halted_by=self.halted_by,
-            halted_after=self.spec.halting.words if self.halt_after.came else "",
+            halted_after=self.spec.halting.words if self.halt_after.halted else "",
             wanted=self.spec.halting.what != "fail",
             from_outside=self.run.halting is not None,
         )
@@ -258,7 +258,7 @@ class _Execution:
         where = None if given is None else os.fspath(given)
         failed = end_lines(self.tally, self.journal, self.run.id, self.spec.lines)
         return End(
-            notes=[] if self.plan.quiet else failed,
+            notes=[] if self.runnable.quiet else failed,
             exit_code=BROKEN_PIPE if self.broken_pipe else int(self.tally.counts["failed"] > 0),
             counts=final_counts(end, self.journal, self.run.id, where),
             facts={"counts": self.tally.counts},

@@ -21,7 +21,7 @@ class HaltAfter:
         self._rule = rule
         self._run = run
         self._counted = 0
-        self.came = False
+        self.halted = False
         """Whether it has halted the run."""
 
     def __call__(self, event: events.Event) -> None:
@@ -29,6 +29,6 @@ class HaltAfter:
         if not isinstance(event, events.ItemEnded) or rule.when == "never" or rule.in_order:
             return
         self._counted += event.outcome.status in STATUSES[rule.what]
-        if self._counted >= rule.number and not self.came:
-            self.came = True
+        if self._counted >= rule.number and not self.halted:
+            self.halted = True
             (self._run.cancel if rule.when == "now" else self._run.halt)(rule.words)

@@ -17,7 +17,7 @@ class MapEnd(msgspec.Struct, frozen=True):
     """What is known when an execution has ended."""
 
     inputs: KnownLines
-    told: dict[str, int]
+    outcomes: dict[str, int]
     """Outcomes that count, by status."""
     together: int
     """How many lines each command gets."""
@@ -63,7 +63,7 @@ def final_counts(end: MapEnd, journal: Journal, run_id: str, where: str | None) 
         read = many(end.inputs.count, unit)
         halted = f"the input was not read to its end; {read} known"
         go_on = f"{resume_command(run_id, where)} --input FILE"
-    return Counts(unit, end.told["done"], end.told["failed"], total, halted, go_on, enough)
+    return Counts(unit, end.outcomes["done"], end.outcomes["failed"], total, halted, go_on, enough)
 
 
 def _rest(end: MapEnd, journal: Journal, run_id: str, unit: str) -> str:
@@ -73,7 +73,7 @@ def _rest(end: MapEnd, journal: Journal, run_id: str, unit: str) -> str:
     parts = {
         "not started": end.inputs.count - ended - counts["cancelled"] - counts["started"],
         "cancelled": counts["cancelled"],
-        "finished too, but not printed": ended - end.told["done"] - end.told["failed"],
+        "finished too, but not printed": ended - end.outcomes["done"] - end.outcomes["failed"],
     }
     text = ", ".join(f"{many(n, unit)} {what}" for what, n in parts.items() if n > 0)
     if not end.inputs.complete:
