@@ -13,7 +13,7 @@ from tests.cli.support import Place
 BAD = [
     (["map", "--cap", "0", "--", "echo"], "--cap is 0"),
     (["map", "--cap", "-1", "--", "echo"], "--cap is -1"),
-    (["map", "--cap", "x", "--", "echo"], "'--cap'"),
+    (["map", "--cap", "x", "--", "echo"], "--cap must be a whole number"),
     (["map", "--retry", "-1", "--", "echo"], "--retry is -1"),
     (["map", "--timeout", "0", "--", "echo"], "--timeout is 0"),
     (["map", "--timeout", "nan", "--", "echo"], "--timeout is nan"),
@@ -34,7 +34,7 @@ BAD = [
     (["resume", "../x"], "'../x' is not a run id"),
     (["cancel", "../x"], "'../x' is not a run id"),
     (["export", "../x"], "'../x' is not a run id"),
-    (["export", "x", "--format", "xml"], "'--format'"),
+    (["export", "x", "--format", "xml"], "--format: 'xml' is not one of"),
     (["nonsense"], "nonsense"),
 ]
 

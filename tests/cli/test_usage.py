@@ -45,6 +45,20 @@ def test_an_option_that_does_not_exist_is_answered_by_its_meaning(
     assert (done.returncode, done.stderr.decode()) == (2, told)
 
 
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("map --cap x -- true", "--cap must be a whole number\n  See: fanwise map --help"),
+        ("sample hi -m sim:a --usd x", "--usd must be a number\n  See: fanwise sample --help"),
+        ("sample hi -m sim:a --winner last", "--winner: 'last' is not one of 'fastest', 'first'"),
+        ("run a.yaml --only", "Option '--only' requires an argument\n  See: fanwise run --help"),
+    ],
+)
+def test_a_bad_value_is_named_in_plain_words(place: Place, args: str, said: str) -> None:
+    done = place.run(*args.split(), given=numbers(1))
+    assert (done.returncode, said in done.stderr.decode()) == (2, True), done.stderr
+
+
 def test_what_is_only_spelt_alike_is_not_suggested() -> None:
     assert option_hint("resume", "--dry-run", ["--run"]) != "Did you mean --run?"
     assert option_hint("x", "--dryly", ["--run", "--try"]) is None

@@ -7,6 +7,7 @@ Only the module of the command that was given is imported; the overview of all c
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -132,7 +133,7 @@ def run(arguments: list[str]) -> int:
         if message is None or not hasattr(error, "exit_code"):
             raise
         # An error of the parser: its class differs between versions of typer, its shape does not.
-        _report_usage(error, message(), as_json=_wants_json(arguments))
+        _report_usage(error, message(), arguments)
         return BAD_USAGE
     return code if isinstance(code, int) else DONE
 
@@ -148,14 +149,14 @@ def _invoke(command: Any, arguments: list[str]) -> Any:
         return end.exit_code
 
 
-def _report_usage(error: Exception, message: str, *, as_json: bool) -> None:
-    context = getattr(error, "ctx", None)
+def _report_usage(error: Exception, message: str, arguments: list[str]) -> None:
+    as_json, context = _wants_json(arguments), getattr(error, "ctx", None)
     if "\n" in message and not as_json:  # without a command, the message is the help
         typer.echo(message, err=True)
         return
-    command = context.info_name if context is not None and context.parent is not None else ""
+    command = next((each for each in arguments[:1] if each in COMMANDS), "")
     path = f"fanwise {command}".strip()
-    first = message.partition("\n")[0].rstrip(".")
+    first = _plain(message.partition("\n")[0].rstrip("."))
     step = f"See: {path} --help"
     option = getattr(error, "option_name", None)
     if option is not None and context is not None and hasattr(error, "possibilities"):
@@ -163,6 +164,17 @@ def _report_usage(error: Exception, message: str, *, as_json: bool) -> None:
         known = (name for each in context.command.params for name in each.opts)
         step = option_hint(command, option, known) or hint_about(option) or step
     report_error(UsageError(first, step), as_json=as_json)
+
+
+def _plain(message: str) -> str:
+    """The parser's words about a bad value, without pydantic's."""
+    found = re.fullmatch(r"Invalid value for '([^']*)'.*?: (?:Value error, )?(.*)", message)
+    if found is None:
+        return message
+    for kind, name in (("number", "a number"), ("integer", "a whole number")):
+        if f"Input should be a valid {kind}" in found[2]:
+            return f"{found[1]} must be {name}"
+    return f"{found[1]}: {found[2]}"
 
 
 def _wants_json(arguments: list[str]) -> bool:
