@@ -1,7 +1,7 @@
-"""The attempts at one item: the task that it is, from its first attempt to its last.
+"""The task of one item, from its first attempt to its last.
 
-This is the only part of an item's life that awaits anything. What comes before and after it is in
-`engine.py`, as plain functions.
+This is the only part of an item's life that awaits anything. Everything before and after it is in
+`engine.py`, in plain functions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class AttemptLoop(Generic[I, T]):
-    """Makes the attempts at all items of a fan-out, each item in a task of its own."""
+    """Makes the attempts at the items of a fan-out, each item in a task of its own."""
 
     def __init__(
         self, engine: Engine[I, T], scope: FanOutScope, attempt: Attempter, retry: Retry
@@ -38,10 +38,10 @@ class AttemptLoop(Generic[I, T]):
         self._retry = retry
         self._time = scope.time
         self._judged = bool(scope.subscribers) or scope.ledger.adapts
-        """Whether anyone asks how a good attempt went."""
+        """Whether anyone has to know about attempts that succeed."""
 
     async def make(self, entry: OpenItem[I, T]) -> None:
-        """Try until it works or no more is wanted, and tell the engine what came of it."""
+        """Try until an attempt succeeds or there are no more retries, then report to the engine."""
         try:
             entry.begun = True
             time = self._time
@@ -75,14 +75,14 @@ class AttemptLoop(Generic[I, T]):
                 entry.new_attempt()
                 began = time()
             self._engine.concluded(entry, value, error, ran_s)
-            # An error's traceback holds this frame: without this, frame and error hold each other.
+            # An error's traceback holds this frame: without this, each keeps the other alive.
             del value, error, attempt
         except BaseException as fault:
-            # A fault in this file must end the fan-out with an error, never with a hang.
+            # A bug in this file must end the fan-out with an error, never with a hang.
             self._engine.lose(entry.index, fault)
 
     def _judge(self, entry: OpenItem[I, T], attempt: Attempt) -> float | None:
-        """Tell adaptive caps how it went; the seconds until another attempt, or None."""
+        """Tell adaptive caps how it went. Returns the seconds until the next attempt, or None."""
         error = attempt.error
         ledger = self._scope.ledger
         delay = None
@@ -112,7 +112,7 @@ class AttemptLoop(Generic[I, T]):
     async def _back_off(
         self, entry: OpenItem[I, T], ran_s: float, delay: float
     ) -> tuple[float, float]:
-        """Without permits: wait, then ask for them again. Returns seconds backed off, queued."""
+        """Wait without permits, then ask for them again. Returns seconds backed off and queued."""
         began = self._time()
         self._engine.schedule.pause(entry, ran_s)
         self._engine.go_on()
@@ -126,7 +126,7 @@ class AttemptLoop(Generic[I, T]):
 
 
 async def _see_off(entry: OpenItem[I, T]) -> None:
-    """The item has ended, and fan-outs that it began from threads of its own have not."""
+    """Cancel fan-outs that the item started from threads and that outlived it."""
     while entry.guests:
         for guest in entry.guests:
             guest.cancel()

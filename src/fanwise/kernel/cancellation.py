@@ -1,4 +1,4 @@
-"""How items in flight are ended: cancelled once, and again if they swallow that and go on."""
+"""Cancelling items in flight: once, and again if they swallow the cancellation and go on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Items = Mapping[int, OpenItem[Any, Any]]
 
 
 class Cancellation:
-    """Cancels items of one fan-out. `never_ran` is told of those that had not begun."""
+    """Cancels items of one fan-out. `never_ran` is called for items that had not begun."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Cancellation:
         self._insisting: asyncio.TimerHandle | None = None
 
     def end(self, entries: Iterable[OpenItem[Any, Any]]) -> tuple[int, ...]:
-        """Cancel those that are not being cancelled yet, and see that they end; which these are."""
+        """Cancel items that are not being cancelled yet, and return their indices."""
         asked = [entry for entry in entries if not entry.cancel_asked]
         for entry in asked:
             entry.cancel_asked = True
@@ -44,7 +44,7 @@ class Cancellation:
         if entry.task is None:
             return  # its start or its end is on the way to disk
         if not entry.begun:
-            # A task that is cancelled before its first step never runs a line of its own.
+            # A task that is cancelled before its first step never runs any of its code.
             entry.task.add_done_callback(lambda _: self._never_ran(entry))
         entry.task.cancel()
         for guest in entry.guests:
@@ -54,7 +54,7 @@ class Cancellation:
         self._insisting = self._loop.call_later(seconds, self._insist, seconds)
 
     def _insist(self, seconds: float) -> None:
-        """Cancel again whoever swallowed the first cancellation and went on."""
+        """Cancel items again that swallowed the last cancellation."""
         for entry in self._open.values():
             if entry.cancel_asked and entry.task is not None:
                 entry.task.cancel()

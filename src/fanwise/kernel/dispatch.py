@@ -1,7 +1,7 @@
-"""A ledger on an event loop: grants are passed on, and rates wake it when they refill.
+"""Connects a ledger to an event loop: passes grants on, and sets a timer for rates that refill.
 
-One dispatcher for a ledger, whoever shares it: permits given back by one fan-out start the items
-of another.
+All fan-outs that share a ledger share its dispatcher, so a permit that one gives back can start an
+item of another.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from fanwise.kernel.virtual_time import clock_of
 
 
 class PermitWaiter(Ticket):
-    """Whoever waits for permits: an item or a call."""
+    """A ticket that can be told of its grant: an item or a call."""
 
     __slots__ = ()
 
     def granted(self) -> None:
-        """The permits are yours."""
+        """Called when the permits are taken."""
         raise NotImplementedError
 
 
@@ -34,7 +34,7 @@ class Dispatcher:
         self._timer: asyncio.TimerHandle | None = None
 
     def pump(self) -> None:
-        """Start everyone who can go now."""
+        """Start every ticket that can go now."""
         for ticket in self.ledger.grants(self._time()):
             assert isinstance(ticket, PermitWaiter)
             ticket.granted()

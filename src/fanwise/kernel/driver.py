@@ -1,9 +1,9 @@
 """The loop that all systems share: feed items, stream outcomes, ask what follows, stop when over.
 
-A system decides and the driver performs. The system is a `Decider`: a state machine without clock,
-files or tasks, which gives the first items and, for every outcome, those that follow from it. Each
-item is an item of one fan-out, so it is bounded, recorded, resumed and cancelled like any other. On
-a resume the outcomes on disk are taken through the same decisions, and lead to the same place.
+The system decides, the driver performs. A system is a `Decider`: a state machine without clock,
+files or tasks that returns the first items and, for every outcome, the items that follow from it.
+All items belong to one fan-out, so they are bounded, recorded, resumed and cancelled like any
+others. On a resume the recorded outcomes lead through the same decisions to the same state.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Keyed(Protocol):
 
     @property
     def key(self) -> str:
-        """Its identity across resumes. The order in which items are fed depends on timing."""
+        """Its identity across resumes, because the order of items depends on timing."""
 
 
 I = TypeVar("I", bound=Keyed)  # noqa: E741
@@ -40,28 +40,28 @@ Reuse = Callable[[I, Outcome[Any]], bool]
 
 
 class Decider(Protocol[I]):
-    """What a system brings: which items there are, and what follows from their outcomes."""
+    """The decisions of a system: which items there are, and what follows from their outcomes."""
 
     @property
     def over(self) -> bool:
-        """Whether everything is decided. What is still in flight then is cancelled."""
+        """Whether everything is decided. Items still in flight are then cancelled."""
 
     def begin(self) -> Iterable[I]:
-        """The items that can begin at once."""
+        """The items that can start at once."""
 
     def take(self, item: I, outcome: Outcome[Any]) -> Iterable[I]:
-        """The items that follow from an outcome, done or failed, of this execution or recorded.
+        """The items that follow from an outcome: done or failed, new or recorded.
 
-        Cancelled and skipped items are not taken: the run is being ended, and nothing is known.
+        Not called for cancelled and skipped items: the run is ending, and their outcomes are open.
         """
 
 
 @runtime_checkable
 class CountingDecider(Protocol):
-    """A decider whose user counts something else than its items: cells, candidates."""
+    """A decider whose users count something other than items: cells, candidates."""
 
     def count(self) -> Counts:
-        """How far it is. Asked after every outcome, so it must be quick."""
+        """The progress so far. Called after every outcome, so it must be quick."""
 
 
 class DriverOptions(TypedDict, Generic[I], total=False):
@@ -80,11 +80,12 @@ class DriverOptions(TypedDict, Generic[I], total=False):
 class Driver(Generic[I]):
     """One execution: `await Driver(decider, work, name=…).run()`.
 
-    `work` performs one item. `limit`: the queue of an item, and how many of that queue are in the
-    fan-out at once; default: no limit. `rank`: of a queue the lowest goes first. `drop`: asked when
-    the turn of an item comes; True: it does not begin, and the decider has noted that. `after`:
-    awaited when an outcome was taken, before anything that follows from it begins. `reuse`: as for
-    `fan_out`, except that no recorded failure counts where the item around is being retried.
+    `work` performs one item. `limit`: the queue of an item, and how many of that queue may be in
+    the fan-out at once; default: no limit. `rank`: in each queue the lowest goes first. `drop`:
+    called when an item's turn comes; True: the decider has noted that it is not needed, and it does
+    not start. `after`: awaited after an outcome was taken, before anything that follows from it
+    starts. `reuse`: as for `fan_out`, except that recorded failures never count while the item
+    around is being retried.
     """
 
     def __init__(
@@ -100,11 +101,10 @@ class Driver(Generic[I]):
         **options: Unpack[DriverOptions[I]],
     ) -> None:
         self.late: list[tuple[I, Outcome[Any]]] = []
-        """Known when `run` is left, also by an exception: the outcomes that were not taken, because
-        everything was decided before. Those items ended or were cancelled, and may have cost
-        something."""
+        """Set when `run` returns or raises: outcomes that were not taken because everything was
+        already decided. These items ended or were cancelled, and may have cost something."""
         self.stats: Stats | None = None
-        """Known when `run` is left."""
+        """Set when `run` returns or raises."""
         self._decider = decider
         self._work = work
         self._after = after
@@ -113,13 +113,13 @@ class Driver(Generic[I]):
         self._feed: Feed[I] = Feed()
         self._ready = ReadyQueue(limit, rank, drop)
         self._in_flight: dict[int, tuple[I, QueueLimit | None]] = {}
-        """By index: items that were fed, until their outcomes are taken."""
+        """By index: items that were fed and whose outcomes were not taken yet."""
         self._fed = 0
         self._ending = False
-        """Something was cancelled or skipped: the run is being ended from outside."""
+        """Whether an item was cancelled or skipped, because the run is being ended from outside."""
 
     async def run(self) -> None:
-        """Until the decider is over, or the run is halted or cancelled: then it is not over."""
+        """Run until the decider is over, or until the run is halted or cancelled."""
         stream: Stream[Any] = fan_out_stream(
             self._work,
             self._feed,
@@ -172,8 +172,8 @@ class Driver(Generic[I]):
 
 
 def _unless_tried_again(reuse: Reuse[I] | None) -> Reuse[I] | None:
-    """Asked where the fan-out begins: later the code around is that of another item."""
+    """Call this before the fan-out begins, while the current item is the one around it."""
     around = current.get()
     if reuse is None or around is None or not around.again:
-        return reuse  # without `reuse`, the kernel itself sees to it
+        return reuse  # without `reuse`, the kernel handles this itself
     return lambda item, recorded: recorded.ok and reuse(item, recorded)

@@ -1,12 +1,12 @@
-"""The driver of a fan-out: it performs what the schedule decides.
+"""The engine of a fan-out: it performs what the schedule decides.
 
-    intake -> admit -> start -> attempts (one task an item) -> worked -> told
+    intake -> admit -> start -> attempts (one task per item) -> ended -> reported
                          |                                        |
                     start on disk                          outcome on disk
 
-Everything but the attempts is a plain function called on the event loop, so that there is no
-await, and so no cancellation, between an item's end and its record. Nothing here decides order,
-halts or permits: that is `core/schedule`.
+Everything except the attempts is a plain function on the event loop. So there is no await, and no
+cancellation, between an item's end and its record. Order, halts and permits are decided in
+`core/schedule`, not here.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NOT_KEPT = (JournalNotWritable, JournalDamaged, OutputNotWritable)
 
 
 class Engine(Generic[I, T]):
-    """Runs one fan-out to its end. `deliver` is told every outcome, as it comes."""
+    """Runs one fan-out to its end. `deliver` is called with every outcome."""
 
     def __init__(
         self,
@@ -79,10 +79,10 @@ class Engine(Generic[I, T]):
             source, schedule, self, ahead=ahead, needs=needs, key=key, held=scope.held
         )
         self.fatal: BaseException | None = None
-        """What ends the fan-out with an exception once all is cancelled."""
+        """The exception to raise once everything is cancelled."""
         self.halt_reason: str | None = None
         self.ordered = False
-        """Whether it was told from outside to halt."""
+        """Whether it was told to halt from outside."""
         self._loop = scope.loop
         self._attempts = AttemptLoop(self, scope, attempt, retry)
         self._deliver = deliver
@@ -96,7 +96,7 @@ class Engine(Generic[I, T]):
     # -- the whole ------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """From the first item to the last; on any way out everything in flight has ended."""
+        """Run all items. When this returns or raises, nothing is in flight any more."""
         await self._load()
         if self.fatal is None:
             self._decided_before()
@@ -120,21 +120,21 @@ class Engine(Generic[I, T]):
                 self.abort(error)
 
     def _decided_before(self) -> None:
-        """A race that was won in an earlier execution is not run again."""
+        """Do not repeat a race that was won in an earlier execution."""
         past = self.recorder.past if self.recorder is not None else None
         if past is not None and self.schedule.halt.kind == "fastest":
             for outcome in past.won_race():
                 self._told(outcome)
 
     async def finished(self) -> None:
-        """Wait for the end. Cancelling this wait cancels the fan-out, and waits on."""
+        """Wait for the end. Cancelling this cancels the fan-out, and still waits for its end."""
         try:
             await self._over
-        except asyncio.CancelledError as error:  # it came when all had ended
+        except asyncio.CancelledError as error:  # it came after everything had ended
             self.abort(error)
 
     def halt(self, reason: str) -> None:
-        """Start nothing more; what is in flight goes on."""
+        """Start nothing more; items in flight finish."""
         if not self.schedule.halted:
             self.halt_reason = reason
         self._halted(None, reason)
@@ -144,18 +144,18 @@ class Engine(Generic[I, T]):
         self.check_over()
 
     def parked(self, entry: OpenItem[I, T]) -> None:
-        """A call of the item waits. After an order to halt nobody lets it go: it is a start."""
+        """A call of the item waits. After a halt it may not start, so an idle item ends here."""
         if self.ordered and entry.idle:
             self._end([entry])
 
     def cancel(self, reason: str) -> None:
-        """End what is in flight too, without an exception."""
+        """Cancel what is in flight too, without an exception."""
         self.halt_reason = reason
         self._apply(self.schedule.cancel())
         self.check_over()
 
     def abort(self, error: BaseException) -> None:
-        """End everything, then raise this. The first reason stands, but Ctrl-C wins."""
+        """Cancel everything, then raise this. The first error counts, but Ctrl-C overrides it."""
         if self.fatal is None or not isinstance(error, Exception | asyncio.CancelledError):
             self.fatal = error
         self._apply(self.schedule.cancel())
@@ -164,7 +164,7 @@ class Engine(Generic[I, T]):
     # -- items in -------------------------------------------------------------------------------
 
     def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> bool:
-        """A new item: its outcome may be on disk (True); else it starts, or waits for permits."""
+        """Take a new item. True: its outcome was recorded. False: it starts, or waits for permits."""
         now = self.scope.time()
         entry = OpenItem(self, index, item, key, now)
         if self.recorder is not None and self.recorder.past is not None:
@@ -178,11 +178,11 @@ class Engine(Generic[I, T]):
         if self.schedule.add(entry, needs, now):
             self.start(entry)
         elif self.schedule.ledger.restless:
-            self.dispatcher.pump()  # it may wait for nothing but a rate
+            self.dispatcher.pump()  # it may be waiting for a rate only
         return False
 
     def _counts(self, item: I, recorded: Outcome[T]) -> bool:
-        """Whether what an earlier execution recorded is still this item's outcome."""
+        """Whether a recorded outcome is still valid for this item."""
         if self._reuse is None:
             return True
         try:
@@ -197,7 +197,7 @@ class Engine(Generic[I, T]):
     # -- one item -------------------------------------------------------------------------------
 
     def start(self, entry: OpenItem[I, T]) -> None:
-        """Its permits are taken: put the start on disk, then begin."""
+        """The permits are taken: record the start, then begin."""
         if self.recorder is not None:
             self.recorder.started(entry)
         else:
@@ -217,14 +217,14 @@ class Engine(Generic[I, T]):
         if self._events:
             needs = tuple(entry.caps)
             self.emit(events.ItemStarted, index=entry.index, key=entry.key, needs=needs)
-        # A copy of the context of whoever called fan_out: an item started from the end of
-        # another must not inherit that one's variables.
+        # With a copy of the caller's context: an item that is started at the end of another must
+        # not inherit that one's variables.
         entry.task = new_task(self._attempts.make(entry), self._loop, self._context.copy())
 
     def worked_at_once(
         self, entry: OpenItem[I, T], value: T | None, queued_s: float, ran_s: float
     ) -> None:
-        """The first attempt is done: what happens to most items, in as few steps as possible."""
+        """The first attempt succeeded: the path of most items, with as few steps as possible."""
         crash_point("item.worked")
         kept = (Attempt(queued_s, ran_s), *entry.calls) if entry.calls else None
         outcome = Outcome(
@@ -236,21 +236,21 @@ class Engine(Generic[I, T]):
     def concluded(
         self, entry: OpenItem[I, T], value: T | None, error: BaseException | None, ran_s: float
     ) -> None:
-        """What the attempts came to, as a status: only what we cancelled is cancelled."""
+        """Turn the result of the attempts into a status. Only what we cancelled is `cancelled`."""
         crash_point("item.worked")
         if error is None:
             self._worked(entry, "done", value, None, ran_s)
             return
         if isinstance(error, _NOT_KEPT) and self.recorder is not None:
-            # What it gave could not be kept: that is no outcome of the item's.
+            # The journal failed, not the item.
             self.lose(entry.index, error)
             return
         if entry.cancel_asked:
-            # What it raised while it was being ended is told, not lost.
+            # Report what it raised while it was being cancelled.
             beside = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
             self._worked(entry, "cancelled", None, beside, ran_s)
         elif isinstance(error, CommandFailed | AttemptTimeout | StepFailed):
-            # What it printed before it failed is worth as much as its exit code.
+            # What it printed before it failed matters as much as its exit code.
             self._worked(entry, "failed", error.result, error, ran_s)
         else:
             self._worked(entry, "failed", None, error, ran_s)
@@ -258,7 +258,7 @@ class Engine(Generic[I, T]):
             self.abort(error)
 
     def _never_ran(self, entry: OpenItem[I, T]) -> None:
-        """It was cancelled before its work began."""
+        """The item was cancelled before its work began."""
         self._worked(entry, "cancelled", None, None, 0.0)
 
     def _worked(
@@ -278,15 +278,15 @@ class Engine(Generic[I, T]):
         self._ended(entry, outcome, ran_s)
 
     def _ended(self, entry: OpenItem[I, T], outcome: Outcome[T], ran_s: float) -> None:
-        """The work is over: permits go back, the outcome goes to disk, then it is told."""
-        entry.task = None  # its context leads back to the entry
+        """The work is over: return the permits, record the outcome, then report it."""
+        entry.task = None  # its context refers to this item
         if self.recorder is None:
             self.schedule.worked(entry, ran_s)
             self._told(outcome, entry)
         else:
-            # Where an outcome may halt, its permit waits with it for the disk: what is started
-            # in between might be what the halt forbids. Else the next one's start goes to disk
-            # together with this one's end.
+            # An outcome that may halt keeps its permits until it is on disk. Otherwise an item
+            # could start that the halt forbids. In all other cases the start of the next item is
+            # written together with this end.
             entry.outcome = outcome = self.recorder.ended(entry, outcome)
             if outcome.status in self._spared:
                 self.schedule.worked(entry, ran_s)
@@ -295,7 +295,7 @@ class Engine(Generic[I, T]):
     def end_recorded(
         self, entry: OpenItem[I, T], outcome: Outcome[T], error: BaseException | None
     ) -> None:
-        """The outcome is on disk: tell it."""
+        """The outcome is on disk: report it."""
         crash_point("item.recorded")
         if error is not None:
             self.lose(entry.index, error)
@@ -308,16 +308,16 @@ class Engine(Generic[I, T]):
         self.go_on()
 
     def go_on(self) -> None:
-        """Permits came back: start whoever can use them."""
+        """Permits came back: start items that can use them."""
         if self.schedule.ledger.restless:
             self.dispatcher.pump()
         if not self.schedule.exhausted:
             self.intake.pump()
 
     def _told(self, outcome: Outcome[T], entry: OpenItem[I, T] | None = None) -> None:
-        """The outcome is final: keep it, and see what it halts."""
+        """The outcome is final: deliver it, and see what it halts."""
         if entry is not None:
-            # An error leads back to the entry, by its traceback.
+            # An error refers to this item through its traceback.
             entry.attempts = entry.calls = ()
             entry.outcome = None
         try:
@@ -336,12 +336,12 @@ class Engine(Generic[I, T]):
             self.check_over()
 
     def lose(self, index: int, error: BaseException) -> None:
-        """The journal failed: nobody may be told of this item."""
+        """The journal failed, so the outcome of this item must not be reported."""
         self.schedule.forget(index)
         self.abort(error)
 
     def record_call(self, entry: OpenItem[I, T], attempt: Attempt) -> None:
-        """An attempt of a call inside the item."""
+        """Record an attempt of a call inside the item."""
         if self.recorder is not None:
             self.recorder.attempted(entry.key, attempt)
 
@@ -385,18 +385,18 @@ class Engine(Generic[I, T]):
 
 
 class _End(PatientFuture[None]):
-    """The end of a fan-out. Whoever is cancelled while he waits for it cancels the fan-out."""
+    """The end of a fan-out. If a task is cancelled while it waits here, so is the fan-out."""
 
     def __init__(self, engine: Engine[Any, Any]) -> None:
         super().__init__(loop=engine.scope.loop)
         self._engine: Engine[Any, Any] | None = engine
 
     def interrupted(self, error: asyncio.CancelledError) -> None:
-        """End everything, then raise this."""
+        """Cancel everything, then raise this."""
         if self._engine is not None:
             self._engine.abort(error)
 
     def come(self) -> None:
-        """All has ended. The loop holds this future until its waiter waits for something else."""
+        """Everything has ended. The loop may hold this future for a while, so drop the engine."""
         self._engine = None
         self.set_result(None)

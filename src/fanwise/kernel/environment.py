@@ -1,7 +1,7 @@
-"""What a run ran with: so that two runs that differ can be told apart later.
+"""The environment of a run, recorded so that two runs can be compared later.
 
-Versions of packages, the commit of the folder and whether it has changes. Nothing of the process's
-environment variables: keys are among them.
+Package versions, the commit of the folder, and whether it has changes. No environment variables:
+they may hold keys.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 GIT_S = 5.0
-"""A repository on a sleeping network drive shall not hold up a run."""
+"""So that a repository on a sleeping network drive does not hold up a run."""
 
 
 def environment(folder: Path) -> dict[str, Any]:
-    """As plain data; `git` is None where there is no repository."""
+    """The environment as plain data; `git` is None outside a repository."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -49,7 +49,7 @@ def git(folder: Path) -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *args: str) -> str | None:
-    # Optional locks off: looking must not touch the index of the person's repository.
+    # Without optional locks, so that looking does not touch the index of the user's repository.
     command = ["git", "--no-optional-locks", *args]
     try:
         done = subprocess.run(

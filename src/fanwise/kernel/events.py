@@ -21,13 +21,13 @@ logger = logging.getLogger("fanwise")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened; `at` in the event loop's seconds."""
+    """Something that happened. `at`: the time of the event loop."""
 
     at: float
 
 
 class RunStarted(Event, frozen=True, kw_only=True):
-    """A run begins, or (`resumed`) goes on."""
+    """A run begins or, if `resumed`, continues."""
 
     run_id: str
     resumed: bool
@@ -58,18 +58,18 @@ class ItemStarted(Event, frozen=True, kw_only=True):
 
 
 class StageBegan(Event, frozen=True, kw_only=True):
-    """An item says what it does now: `begin_stage` of `fanwise.kernel.stages`."""
+    """An item reports what it is doing now, with `begin_stage` of `fanwise.kernel.stages`."""
 
     path: str
     index: int
     key: str
     stage: str
     number: int
-    """Which try this is, from 1."""
+    """The number of the attempt, from 1."""
 
 
 class AttemptEnded(Event, frozen=True, kw_only=True):
-    """An attempt has ended; another follows after `retry_in` seconds, unless that is None."""
+    """An attempt has ended. The next follows in `retry_in` seconds; None: there is none."""
 
     path: str
     index: int
@@ -80,14 +80,14 @@ class AttemptEnded(Event, frozen=True, kw_only=True):
 
 
 class ItemEnded(Event, frozen=True, kw_only=True):
-    """An item's outcome; it is on disk."""
+    """An item has ended, and its outcome is on disk."""
 
     path: str
     outcome: Outcome[Any]
 
 
 class Halted(Event, frozen=True, kw_only=True):
-    """Nothing more starts: the item that is the reason, or the reason in words."""
+    """Nothing more starts, because of this item (`index`) or for another `reason`."""
 
     path: str
     index: int | None
@@ -95,23 +95,23 @@ class Halted(Event, frozen=True, kw_only=True):
 
 
 class Cancelled(Event, frozen=True, kw_only=True):
-    """What was in flight is being ended too."""
+    """Items in flight are being cancelled."""
 
     path: str
     indices: tuple[int, ...]
 
 
 class Counted(Event, frozen=True, kw_only=True):
-    """How far a system is, in the unit that its user counts."""
+    """The progress of a system, in the unit that its users count."""
 
     path: str
     counts: Counts
     recorded: bool = False
-    """It follows from what the journal knew."""
+    """Whether it comes from a recorded outcome."""
 
 
 class CapMoved(Event, frozen=True, kw_only=True):
-    """An adaptive cap has another limit now."""
+    """The limit of an adaptive cap has changed."""
 
     name: str
     before: int
@@ -120,7 +120,7 @@ class CapMoved(Event, frozen=True, kw_only=True):
 
 
 class FanOutEnded(Event, frozen=True, kw_only=True):
-    """A fan-out returns."""
+    """A fan-out has ended."""
 
     path: str
     stats: Stats
@@ -130,7 +130,7 @@ Subscriber = Callable[[Event], None]
 
 
 class Subscribers(list[Subscriber]):
-    """Those who listen. A list, for the kernel asks at each step whether there are any."""
+    """The subscribers. A list, because the kernel checks at every step whether there are any."""
 
     def __init__(self, subscribers: Iterable[Subscriber] = ()) -> None:
         super().__init__(subscribers)

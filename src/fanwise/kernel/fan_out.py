@@ -1,4 +1,4 @@
-"""`fan_out` and `fan_out_sync`: the public face of the kernel."""
+"""`fan_out` and `fan_out_sync`."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ async def fan_out(
 ) -> Outcomes[Any]:
     """Work on every item, at most `cap` at once, and return all outcomes in item order.
 
-    `work`: an async function, a sync one (runs in a thread) or a `Command`. `items`: any iterable
-    or async iterable, pulled lazily. `caps` (a `Caps`, or a mapping) and `needs`: named caps,
-    beside those around, and which of them an item needs. `halt`: when to start nothing more.
-    `retry` (a `Retry`, or a number) and `timeout`: for each item and attempt. `key`: an item's
-    identity across resumes; default: its index. `run`: a durable run from `open_run`, or an id,
-    which is opened in the usual journal; default: that of the item around, or none. `name`: its
-    place in the run. `budget` (a `Budget`, or a mapping): for the calls inside, which count against
-    those around it and the run's as well. In a durable run it counts what this fan-out spent
-    before, in earlier executions too. `reuse`: whether an outcome that an earlier execution, or an
-    earlier attempt of the item around, had recorded still counts; one that does not runs again, and
-    what had failed inside it too. Default: all count, failures of earlier attempts aside.
-    `record=False`: of a durable run, the items are not recorded, only what they fan out inside;
-    for items that do nothing but that, and on a resume are gone through again.
+    `work`: an async function, a sync one (it runs in a thread) or a `Command`. `items`: any
+    iterable or async iterable, pulled lazily. `caps` (a `Caps` or a mapping) and `needs`: named
+    caps, in addition to those around, and which of them an item needs. `halt`: when to start
+    nothing more. `retry` (a `Retry` or a number of extra attempts) and `timeout`: for each item and
+    attempt. `key`: an item's identity across resumes; default: its index. `run`: a durable run from
+    `open_run`, or an id, which is opened in the default journal; default: the run of the item
+    around, or none. `name`: its name in the run. `budget` (a `Budget` or a mapping): for the calls
+    inside, in addition to the budgets around it and the run's. In a durable run it includes what
+    earlier executions of this fan-out spent. `reuse`: whether the recorded outcome of an item is
+    still valid; if not, the item runs again, and so does what had failed inside it. Default: all
+    recorded outcomes are valid, except failures of an earlier attempt of the item around.
+    `record=False`: do not record the items of a durable run, only what they fan out themselves;
+    such items run again on a resume.
     """
     got: list[Outcome[Any]] = []
     async with run_of(run) as found:

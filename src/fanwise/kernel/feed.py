@@ -1,7 +1,7 @@
-"""Items that are added while the fan-out runs: what comes next depends on what came back.
+"""Items that are added while the fan-out runs, because they depend on earlier outcomes.
 
-A loop that reads outcomes from `fan_out_stream` and answers each with further items would need a
-queue of its own between the two; this is that queue, so that nobody else makes one.
+A loop that reads outcomes from `fan_out_stream` and adds items in return needs a queue between the
+two. This is that queue, so that nobody has to make one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ I = TypeVar("I")  # noqa: E741
 
 
 class Feed(Generic[I]):
-    """Give it to a fan-out as its items, `add` to it, and `close` it when there are no more.
+    """Pass it to a fan-out as its items, `add` to it, and `close` it when there are no more.
 
-    Not closed, the fan-out waits for more items. Use it on the event loop of its fan-out.
+    Until it is closed, the fan-out waits for more items. Use it on the event loop of its fan-out.
     """
 
     def __init__(self, items: Iterable[I] = ()) -> None:
@@ -27,18 +27,18 @@ class Feed(Generic[I]):
         self._tell: Callable[[], None] | None = None
 
     def __len__(self) -> int:
-        """How many wait to be taken."""
+        """How many items wait to be pulled."""
         return len(self._items)
 
     def add(self, *items: I) -> None:
-        """More items, behind those that are there."""
+        """Add items at the end."""
         if self._closed and items:
             raise UsageError("the feed is closed", "Add items before you close it")
         self._items.extend(items)
         self._news()
 
     def close(self) -> None:
-        """There are no more items than those that were added."""
+        """There will be no more items."""
         self._closed = True
         self._news()
 
@@ -50,15 +50,15 @@ class Feed(Generic[I]):
 
     @property
     def over(self) -> bool:
-        """Whether nothing is in it, and nothing will be."""
+        """Whether it is closed and empty."""
         return self._closed and not self._items
 
     def take(self) -> I:
-        """The next item; there must be one."""
+        """Remove and return the next item; there must be one."""
         return self._items.popleft()
 
     def join(self, tell: Callable[[], None]) -> None:
-        """Who is told when there is news. One fan-out may take from a feed."""
+        """Call this when items are added or the feed is closed. A feed serves one fan-out."""
         if self._tell is not None:
             raise UsageError("the feed has a fan-out already", "Make a feed for each")
         self._tell = tell

@@ -1,8 +1,9 @@
-"""Where a system runs that is called from Python: the same for each entry point.
+"""Where a system runs when it is called from Python. All entry points share this.
 
-In a run of its own, durable or in memory; or as a part of a run that is there: one that it was
-given, or that of the item around. There it is one item that is not recorded itself. Its fan-outs
-are, below that item, so that a resume finds them, and two systems in one run do not meet.
+It runs in a run of its own, durable or in memory, or as a part of an open run: one that it was
+given, or that of the item around it. As a part it is one item that is not recorded itself. Its
+fan-outs are recorded below that item, so that a resume finds them and two systems in one run do
+not collide.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from fanwise.kernel.scope import current, current_run
 
 T = TypeVar("T")
 InRun = tuple[T, str | None, Stats]
-"""What came of it, the durable run that has it (None: it was in memory), and the stats."""
+"""The value, the id of the durable run (None: in memory), and the stats."""
 
 
 class RunArguments(TypedDict, total=False):
     """The keyword arguments of every entry point that say where it runs.
 
-    `run`: an open `Run`, or the id of a run, which goes on if it exists; default: the run of the
-    item around, or memory. `journal`: where that run is kept, as for `open_run`; without an id it
-    gets one. `caps`: a `Caps` or a mapping, beside the system's own and those around; of two with
-    the same name, this one counts. `budget`: a `Budget` or a mapping, instead of the system's;
-    those around hold as well. `name`: its place in a run that has other parts. `subscribers`: as
-    for `open_run`.
+    `run`: an open `Run`, or an id, which is continued if it exists; default: the run of the item
+    around, or memory. `journal`: where that run is recorded, as for `open_run`; without an id the
+    run gets one. `caps`: a `Caps` or a mapping, in addition to the system's own and those around;
+    of two with the same name, this one counts. `budget`: a `Budget` or a mapping instead of the
+    system's own; those around still count. `name`: its name within a run that has other parts.
+    `subscribers`: as for `open_run`.
     """
 
     run: RunLike | None
@@ -64,15 +65,15 @@ class Prepared(Protocol):
 
 
 class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a system says about the run that it wants."""
+    """The run that a system wants."""
 
     kind: str
     title: str
     spec: Any
     folder: Path | None = None
-    """Whose commit is noted in the run; None: the body sees to that."""
+    """The folder whose commit is recorded; None: the body takes care of it."""
     run_id: str | None = None
-    """For a run that is durable and was given no id."""
+    """The id of a durable run that was given none."""
     caps: Caps | None = None
     budget: Budget | None = None
     may_change: bool = False
@@ -80,7 +81,7 @@ class SystemRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, kind: str, made: Prepared, **more: Any) -> SystemRun:
-        """The run of what a system has prepared."""
+        """The run for what a system has prepared."""
         title, spec, caps, budget = made.title, made.spec, made.caps, made.budget
         return cls(kind=kind, title=title, spec=spec, caps=caps, budget=budget, **more)
 
@@ -97,7 +98,7 @@ async def in_run(
     name: str | None = None,
     subscribers: Iterable[Subscriber] = (),
 ) -> InRun[T]:
-    """Await `body` in the run that these arguments mean. `counts`: how far that came."""
+    """Await `body` in the run that these arguments select. `counts`: the progress it made."""
     wanted = msgspec.structs.replace(
         wanted,
         caps=_merged(wanted.caps, as_caps(caps)),
@@ -158,7 +159,7 @@ async def _in_its_own(
 
 
 async def note_environment(run: Run, folder: Path) -> None:
-    """Keep with the run what it ran with: versions, and the commit of the folder."""
+    """Record package versions and the commit of the folder with the run."""
     run.note("environment", await in_thread(environment, folder))
 
 
@@ -171,7 +172,7 @@ async def as_a_part(
     run: Run | None = None,
     name: str | None = None,
 ) -> InRun[T]:
-    """Await `body` as one item, which is not recorded itself, of this run or the one around."""
+    """Await `body` as one unrecorded item of this run, or of the one around."""
     ended: list[InRun[T]] = []
 
     async def work(_: str) -> None:
