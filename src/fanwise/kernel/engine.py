@@ -164,7 +164,7 @@ class Engine(Generic[I, T]):
     # -- items in -------------------------------------------------------------------------------
 
     def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> bool:
-        """Take a new item. True: its outcome was recorded. False: it starts, or waits for permits."""
+        """Take an item. True: its outcome was recorded. False: it starts or waits for permits."""
         now = self.scope.time()
         entry = OpenItem(self, index, item, key, now)
         if self.recorder is not None and self.recorder.past is not None:

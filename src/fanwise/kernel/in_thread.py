@@ -1,7 +1,7 @@
-"""A sync function inside async code, in a thread of the kernel's, and nothing more than that.
+"""Calling a sync function from async code, in one of the kernel's threads.
 
-No permit, no record, no retry: `call` is for what is bounded and paid for. This is for git, files
-and other short work that an event loop should not wait for.
+There is no permit, record or retry: use `call` for work that is bounded or costs something. This is
+for git, files and other short work that would block the event loop.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Call it in a thread; a cancellation waits for its end."""
+    """Call the function in a thread. A cancellation waits until it returns."""
     async with threads_here() as threads:
         return await threads.run(functools.partial(function, *args, **options))
 
 
 @asynccontextmanager
 async def thread_context(manager: AbstractContextManager[T]) -> AsyncIterator[T]:
-    """Enter and leave it in a thread: a folder, which may take long to remove.
+    """Enter and leave a context manager in a thread, such as a folder that takes long to remove.
 
-    It is left whatever happens, also if this is cancelled while it is entered.
+    It is always left, even if this is cancelled while it is being entered.
     """
     stack = ExitStack()
     try:
@@ -39,7 +39,7 @@ async def thread_context(manager: AbstractContextManager[T]) -> AsyncIterator[T]
 
 @asynccontextmanager
 async def threads_here() -> AsyncIterator[Threads]:
-    """Those of the fan-out around, or some of one's own for as long as the block lasts."""
+    """The threads of the fan-out around, or new ones that end with the block."""
     scope = current.get()
     if scope is not None:
         yield scope.fan_out.threads

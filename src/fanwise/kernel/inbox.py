@@ -1,6 +1,6 @@
-"""What other threads bring to the event loop: one wake-up for all that has come meanwhile.
+"""Passing things from other threads to the event loop, with one wake-up for many of them.
 
-Waking a loop costs a system call, and the loop another one: more than the work of a small item.
+Waking a loop costs two system calls, which is more than the work of a small item.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Inbox(Generic[T]):
-    """`put` from any thread; `take` is called with each, in order, on the event loop."""
+    """`put` things from any thread; `take` is called with each, in order, on the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, take: Callable[[T], None]) -> None:
         self._loop = loop
@@ -26,7 +26,7 @@ class Inbox(Generic[T]):
         self._woken = False
 
     def expect(self) -> None:
-        """One will come: virtual time stands still until it is here."""
+        """Announce one thing: virtual time stands still until it is here."""
         if self._virtual:
             outside(self._loop, +1)
 
@@ -37,7 +37,7 @@ class Inbox(Generic[T]):
             self._loop.call_soon_threadsafe(self._drain)
 
     def _drain(self) -> None:
-        # Before looking, so that what comes from now on wakes the loop again.
+        # Reset this first, so that whatever comes from now on wakes the loop again.
         self._woken = False
         while self._things:
             thing = self._things.popleft()

@@ -1,11 +1,10 @@
-"""Where items come from: pulled lazily, one by one, when something could run them.
+"""Pulling items lazily, one by one, when something could run them.
 
-A plain iterable is read on the spot, and so is a feed, as far as it goes. An async one is read by
-a task of its own, which ends when enough is pulled and is made again when more is wanted.
+Plain iterables and feeds are read directly. An async iterable is read by a task of its own, which
+ends when enough is pulled and is made again when more is needed.
 
-A generator that was not read to its end is closed, for whoever fans out over one has no other way
-to let go of what it holds. Other iterators (a file, a cursor, a stream) belong to the caller, who
-may want to read on.
+A generator that was not read to its end is closed, because its caller has no other way to free what
+it holds. Other iterators (files, cursors, streams) belong to the caller, who may want to read on.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ I_contra = TypeVar("I_contra", contravariant=True)
 
 
 IN_ONE_TURN = 500
-"""Items with a recorded outcome that are pulled before the event loop has its turn. A resume may
-have a million of them, and Ctrl-C, time-outs and the caller's other tasks cannot wait for that."""
+"""Recorded items that are pulled before the event loop gets its turn. A resume may have a million,
+and Ctrl-C, time-outs and the caller's other tasks cannot wait that long."""
 
 
 class ItemConsumer(Protocol[I_contra]):
-    """Whoever takes the items: the engine."""
+    """Takes the items: the engine."""
 
     def admit(
         self, item: I_contra, index: int, key: str | None, needs: dict[str, int] | None
     ) -> bool:
-        """Whether the item's outcome was on disk, so that it takes no permit and no time."""
+        """Take an item. True: its outcome was on disk, so it takes no permit and no time."""
 
     def abort(self, error: BaseException) -> None:
-        """Something of the caller's is wrong: end everything."""
+        """Cancel everything, then raise this."""
 
     def check_over(self) -> None: ...
 
 
 class Intake(Generic[I]):
-    """Reads items, asks the caller's functions about each, and hands it on."""
+    """Reads items, calls `key` and `needs` for each, and passes it on."""
 
     def __init__(
         self,
@@ -68,18 +67,18 @@ class Intake(Generic[I]):
     ) -> None:
         self.pulled = 0
         self.error: BaseException | None = None
-        """What the source raised: there are no more items, those before it go on."""
+        """What the source raised. There are no more items; those pulled before go on."""
         self.close_error: BaseException | None = None
         """What a generator raised when it was closed."""
         self.held_back = False
-        """Whoever reads the outcomes is slow: pull nothing for the moment."""
+        """Pull nothing for now, because the reader of the outcomes is slow."""
         self._source = source
-        self._is_async = isinstance(source, AsyncIterator)  # slow to ask
+        self._is_async = isinstance(source, AsyncIterator)  # slow to check each time
         self._feed = source if isinstance(source, Feed) else None
         self._begun = False
         self._closed = False
         self._soon = False
-        """The event loop has its turn, and then it goes on."""
+        """Whether `pump` is scheduled to go on after the event loop's turn."""
         self._schedule = schedule
         self._consumer = consumer
         self._ahead = ahead
@@ -94,17 +93,17 @@ class Intake(Generic[I]):
 
     @property
     def problem(self) -> BaseException | None:
-        """What the caller has to be told of: not what was pulled in vain, beyond a halt."""
+        """The error to report to the caller; errors of items beyond a halt do not count."""
         halted = self._schedule.halted_by is not None
         return self.close_error if halted or self.error is None else self.error
 
     def begin(self) -> None:
-        """Pull the first items. What was added to a feed before waits for this."""
+        """Pull the first items. A feed is not read before this."""
         self._begun = True
         self.pump()
 
     def pump(self) -> None:
-        """Pull items while they can run, or while it is worth knowing them."""
+        """Pull items while they can run or, with `ahead`, may wait."""
         if self._is_async:
             self._pump_async()
             return
@@ -125,7 +124,7 @@ class Intake(Generic[I]):
             except BaseException as error:
                 self._no_more(error)
             else:
-                if not self._schedule.halted:  # as a source may do that knows when it is enough
+                if not self._schedule.halted:  # the source itself may have halted it
                     recorded += self._admit(item)
 
     def _pump_feed(self, feed: Feed[I]) -> None:
@@ -142,7 +141,7 @@ class Intake(Generic[I]):
             self._no_more(None)
 
     def _pump_soon(self) -> None:
-        """Go on when the event loop had its turn."""
+        """Go on after the event loop had its turn."""
         if not self._soon:
             self._soon = True
             asyncio.get_running_loop().call_soon(self._pump_again)
@@ -152,19 +151,19 @@ class Intake(Generic[I]):
         self.pump()
 
     def stop(self) -> None:
-        """Nothing more is wanted."""
+        """Stop pulling."""
         if self._puller is not None:
             self._puller.cancel()
 
     def closed(self) -> bool:
-        """Whether the source is let go of. If that takes time, the consumer is told when it is."""
+        """Close the source. False: that takes time, and `check_over` is called afterwards."""
         if self._puller is None and not self._closed:
             self._close()
         return self._closed and self._puller is None
 
     def _close(self) -> None:
         source = self._source
-        if getattr(source, "gi_running", False):  # the halt was ordered by the generator itself
+        if getattr(source, "gi_running", False):  # the generator itself caused the halt
             asyncio.get_running_loop().call_soon(self._consumer.check_over)
             return
         self._closed = True
@@ -221,7 +220,7 @@ class Intake(Generic[I]):
                 else:
                     self._no_more(error)
             else:
-                # A source that swallows its cancellation may still come with an item.
+                # A source that swallows its cancellation may still return an item.
                 if not self._schedule.halted:
                     recorded += self._admit(item)
 
@@ -248,7 +247,7 @@ class Intake(Generic[I]):
             self.pulled += 1
             return self._consumer.admit(item, index, key, needs)
         except BaseException as error:
-            # Whatever it is (a codec's, say): nothing may leave while items are in flight.
+            # No error, whatever its source, may leave this loop while items are in flight.
             self._consumer.abort(error)
             return False
 
@@ -279,7 +278,7 @@ class Intake(Generic[I]):
 
 
 def _check_unicode(key: str, index: int) -> None:
-    """A journal cannot hold half a character, such as stands for a byte that is not UTF-8."""
+    """A journal cannot store lone surrogates, which stand for bytes that are not UTF-8."""
     try:
         key.encode()
     except UnicodeEncodeError as error:

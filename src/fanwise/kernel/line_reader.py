@@ -1,12 +1,12 @@
-"""Lines from a descriptor, as they come, without a thread.
+"""Reading lines from a file descriptor as they arrive, without a thread.
 
-asyncio's `connect_read_pipe` takes pipes and terminals but no regular files, and it sets the
-descriptor to non-blocking, which on a terminal changes stdout and the shell's own stdin too, for
-they share the open file. So: wait until the descriptor is readable, then read once. A regular
-file is always readable, and a read of it does not wait.
+asyncio's `connect_read_pipe` supports pipes and terminals but no regular files. It also makes the
+descriptor non-blocking, which on a terminal affects stdout and the shell's stdin too, because they
+share the open file. So this waits until the descriptor is readable, then reads once. A regular file
+is always readable, and reading it does not block.
 
-The reader stands still after each chunk until `more` is called, so that whoever takes the lines
-decides how far ahead it reads.
+After each chunk the reader pauses until `more` is called, so its user decides how far ahead it
+reads.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Fail = Callable[[OSError], None]
 
 
 class LineReader:
-    """Gives `take` the lines of each chunk, and whether they were the last.
+    """Calls `take` with the lines of each chunk, and whether they were the last.
 
-    A line comes without its separator and is otherwise as it was, a carriage return included. The
-    last one may lack the separator. An empty line is a line. `fail` is told when no more can be
-    read, and why.
+    Lines come without their separator but are otherwise unchanged, including a carriage return. The
+    last one may lack the separator. An empty line is a line. `fail` is called with the error when
+    nothing more can be read.
     """
 
     def __init__(self, fd: int, take: Take, fail: Fail, *, separator: bytes = b"\n") -> None:
@@ -42,20 +42,20 @@ class LineReader:
         self._always_readable = False
 
     def more(self) -> None:
-        """Read one chunk as soon as there is one."""
+        """Read one chunk as soon as one is available."""
         if self.ended or self._waiting:
             return
         self._waiting = True
         if not self._always_readable:
             try:
                 self._loop.add_reader(self._fd, self._on_readable)
-            except PermissionError:  # epoll's word for a regular file, or /dev/null
+            except PermissionError:  # how epoll refuses a regular file or /dev/null
                 self._always_readable = True
         if self._always_readable:
             self._loop.call_soon(self._on_readable)
 
     def read_what_is_there(self) -> bool:
-        """Read one chunk now, if that takes no waiting. False: there was none."""
+        """Read one chunk now if one is available; False: there was none."""
         self.pause()
         if self.ended or not self._is_readable():
             return False
@@ -63,7 +63,7 @@ class LineReader:
         return True
 
     def pause(self) -> None:
-        """Do not read, until `more` is called."""
+        """Stop reading until `more` is called."""
         if self._waiting and not self._always_readable:
             self._loop.remove_reader(self._fd)
         self._waiting = False

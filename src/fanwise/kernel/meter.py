@@ -1,17 +1,17 @@
-"""What an attempt of a `call` learns while it runs, and would lose if it were cancelled.
+"""What an attempt of a `call` reports while it runs, so that it is known even if it is cancelled.
 
-The value of a call says what it cost; but a call that is cancelled, or too slow, has no value,
-and by then its first token was there, and perhaps the provider's bill. So the work tells what it
-knows as soon as it knows it, and `call` reads it when the attempt is over, however that ended:
+The value of a call says what it cost. But a call that is cancelled or times out has no value, even
+if its first token had arrived and the provider will send a bill. So the work reports what it knows
+as soon as it knows it, and `call` reads that when the attempt is over, however it ended:
 
     from fanwise.kernel import meter
 
     async for piece in stream:
         meter.first_token()
 
-Rejected: fields on the `CancelledError`, for libraries on the way replace it, and a time-out turns
-it into another error; a parameter, for every function in between would have to hand it on. A
-context variable gives each of the calls that an item makes at once a meter of its own.
+Rejected: fields on the `CancelledError`, because libraries replace it and a time-out turns it into
+another error; and a parameter, because every function in between would have to pass it on. With a
+context variable, each of the calls that an item makes at once has a meter of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fanwise.core.outcome import Usage
 
 
 class Meter:
-    """What one attempt has told."""
+    """What one attempt has reported."""
 
     __slots__ = ("_clock", "began", "first_token_s", "usage")
 
@@ -44,7 +44,7 @@ _current: ContextVar[Meter | None] = ContextVar("fanwise_meter", default=None)
 
 @contextmanager
 def running(meter: Meter) -> Iterator[None]:
-    """Here an attempt runs: what the code inside tells goes to this meter."""
+    """Inside this block an attempt runs, and reports to this meter."""
     before = _current.set(meter)
     try:
         yield
@@ -53,10 +53,10 @@ def running(meter: Meter) -> Iterator[None]:
 
 
 def first_token(after_s: float | None = None) -> None:
-    """The first token is here, `after_s` after its request; default: since the attempt began.
+    """Report the first token, `after_s` seconds after its request; default: now.
 
-    Only the first word counts. Outside of a `call` there is nobody to tell. A replay may tell
-    what was measured once: here it was not later than now.
+    Only the first report counts, and outside a `call` it does nothing. A replay may report the
+    recorded time, but never more than the time since the attempt began.
     """
     meter = _current.get()
     if meter is not None and meter.first_token_s is None:
@@ -65,9 +65,9 @@ def first_token(after_s: float | None = None) -> None:
 
 
 def spent(usage: Usage) -> None:
-    """What the attempt has cost, for certain; the last word counts.
+    """Report what the attempt has certainly cost so far; the last report counts.
 
-    It counts where `usage` of the call is not given, or gives None.
+    It is used if the call was given no `usage`, or if that returns None.
     """
     meter = _current.get()
     if meter is not None:

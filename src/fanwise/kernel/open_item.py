@@ -1,4 +1,4 @@
-"""One open item: from the moment that it is pulled until its outcome is told."""
+"""One open item, from the moment that it is pulled until its outcome is reported."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ NO_GUESTS: frozenset[asyncio.Task[object]] = frozenset()
 
 
 class OpenItem(PermitWaiter, Generic[I, T]):
-    """What the engine knows of an item while it is open.
+    """What the engine knows about an item while it is open.
 
-    It is its own ticket for permits, and what the code that works on it finds around itself.
+    It is its own ticket for permits. The code that works on it finds it as the current item
+    (`scope.py`), and through it the fan-out, the run and the caps around.
     """
 
     __slots__ = (
@@ -52,7 +53,7 @@ class OpenItem(PermitWaiter, Generic[I, T]):
     def __init__(
         self, engine: Engine[I, T], index: int, item: I, given_key: str | None, asked_at: float
     ) -> None:
-        # Its fields as a ticket are set here too: a call fewer for each of a million items.
+        # The fields of a ticket are set here too, which saves a call for each of a million items.
         self.group = engine.schedule.group
         self.needs = engine.schedule.only_total
         self.order = index
@@ -67,27 +68,27 @@ class OpenItem(PermitWaiter, Generic[I, T]):
         self.attempts: tuple[Attempt, ...] = ()
         self.calls: tuple[Attempt, ...] = ()
         self.calling = 0
-        """Attempts of calls that are under way."""
+        """Attempts of calls that are running."""
         self.parked = 0
-        """Calls that wait for permits, or back off."""
+        """Calls that wait for permits or back off."""
         self.task: asyncio.Task[None] | None = None
         self.wake: asyncio.Future[None] | None = None
         self.guests = NO_GUESTS
-        """Fan-outs that sync code of this item began on our loop."""
+        """Fan-outs that sync code of this item started on our loop."""
         self.begun = False
         self.cancel_asked = False
         self.twice = False
         self.outdated = False
-        """An earlier outcome of it does not count."""
+        """Whether a recorded outcome of it is no longer valid."""
         self.outcome: Outcome[T] | None = None
-        """What became of it, while that is on its way to disk."""
+        """Its outcome, while that is being written to disk."""
         self._key = given_key
         self._fan_out_paths: FanOutPaths | None = None
         self._inside: CombinedStats | None = None
 
     @property
     def idle(self) -> bool:
-        """It only waits for calls, and none has come to anything: ending it loses nothing."""
+        """Whether it only waits for calls, none of which has succeeded: ending it loses nothing."""
         if not self.parked or self.calling:
             return False
         return all(attempt.error is not None for attempt in self.calls)
@@ -118,25 +119,25 @@ class OpenItem(PermitWaiter, Generic[I, T]):
 
     @property
     def fan_out_paths(self) -> FanOutPaths:
-        """The names of the fan-outs inside it; most items have none."""
+        """The paths of the fan-outs inside it; most items have none."""
         if self._fan_out_paths is None:
             self._fan_out_paths = FanOutPaths()
         return self._fan_out_paths
 
     @property
     def inside(self) -> CombinedStats:
-        """Of the fan-outs inside it that have ended."""
+        """The stats of the fan-outs inside it that have ended."""
         if self._inside is None:
             self._inside = CombinedStats()
         return self._inside
 
     def new_attempt(self) -> None:
-        """Fan-outs inside it have the names that they had in the attempt before."""
+        """Start over, so that fan-outs inside it get the same names as in the last attempt."""
         self._fan_out_paths = self._inside = None
 
     @property
     def again(self) -> bool:
-        """Whether it was tried before, or one around it was: what failed inside runs again."""
+        """Whether it or an item around it was tried before: then failures inside run again."""
         return bool(self.attempts) or self.outdated or self.engine.scope.again
 
     @property
@@ -152,14 +153,14 @@ class OpenItem(PermitWaiter, Generic[I, T]):
     # -- what it waits for ----------------------------------------------------------------------
 
     def on_disk(self, error: BaseException | None) -> None:
-        """Its start or its end was written, or could not be."""
+        """Its start or its outcome was written or, with an error, could not be."""
         if self.outcome is None:
             self.engine.start_recorded(self, error)
         else:
             self.engine.end_recorded(self, self.outcome, error)
 
     def granted(self) -> None:
-        """Its permits are taken: for the first attempt, or for another after a backoff."""
+        """Its permits are taken, for the first attempt or after a backoff."""
         if self.wake is None:
             self.engine.start(self)
         elif not self.wake.done():

@@ -1,12 +1,12 @@
-"""What is written to the journal, gathered for one turn of the event loop.
+"""Collects what is written to the journal in one turn of the event loop.
 
-A write on its own takes a place in the journal's queue, an answer, and a way back to the loop:
-together more than the row itself. So the writes of a turn go to the journal as one, in their
-order, and are answered as one. It costs a write no more than the rest of its turn.
+Each write on its own would take a place in the journal's queue, a callback and a wake-up of the
+loop, which together cost more than the row itself. So the writes of one turn go to the journal as
+one batch, in order, with one answer. A write waits no longer than the rest of its turn.
 
-An item's start and its end are never in the same batch: the item begins when its start is
-answered. For the same reason it does no harm that writes which go to the journal directly may
-overtake those here: nobody acts on a write before it is answered.
+An item's start and end are never in the same batch, because the item begins when its start is
+answered. For the same reason writes that go to the journal directly may overtake those here:
+nobody acts on a write before it is answered.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from fanwise.kernel.inbox import Inbox
 
 
 class Waiter(Protocol):
-    """Whoever waits for a write."""
+    """Waits for a write."""
 
     def on_disk(self, error: BaseException | None) -> None:
-        """It is on disk, or (an error) it could not be written. Called on the event loop."""
+        """Called on the event loop when it is on disk or, with an error, could not be written."""
 
 
 class Outbox:
@@ -32,51 +32,51 @@ class Outbox:
         self.loop = loop
         self._journal = journal
         self._inbox = Inbox(loop, _answer)
-        self._gathered: _PendingBatch | None = None
+        self._pending: _PendingBatch | None = None
 
     def add_start(self, row: port.StartRow, waiter: Waiter) -> None:
-        """An item starts as soon as this is on disk."""
-        gathered = self._gathered or self._gather()
-        gathered.batch.started.append(row)
-        gathered.waiters.append(waiter)
+        """Add an item's start. The item begins when this is on disk."""
+        pending = self._pending or self._collect()
+        pending.batch.started.append(row)
+        pending.waiters.append(waiter)
 
     def add_end(self, row: port.EndRow, waiter: Waiter) -> None:
-        """An item's outcome is told as soon as this is on disk."""
-        gathered = self._gathered or self._gather()
-        gathered.batch.ended.append(row)
-        gathered.waiters.append(waiter)
+        """Add an item's outcome. It is reported when this is on disk."""
+        pending = self._pending or self._collect()
+        pending.batch.ended.append(row)
+        pending.waiters.append(waiter)
 
     def add(self, write: port.Write) -> None:
-        """Anything else."""
-        gathered = self._gathered or self._gather()
-        gathered.batch.others.append(write)
+        """Add any other write."""
+        pending = self._pending or self._collect()
+        pending.batch.others.append(write)
 
     async def on_disk(self) -> None:
-        """Wait until everything submitted so far is on disk, here or to the journal directly."""
+        """Wait until everything submitted so far is on disk, through here or directly."""
         written = _WriteFuture(self.loop)
-        gathered = self._gathered or self._gather()
-        gathered.waiters.append(written)
+        pending = self._pending or self._collect()
+        pending.waiters.append(written)
         await written.future
 
     def flush(self) -> None:
-        """Do not wait for the end of this turn."""
-        gathered, self._gathered = self._gathered, None
-        if gathered is None:
+        """Submit what was collected now, not at the end of this turn."""
+        pending, self._pending = self._pending, None
+        if pending is None:
             return
-        if not gathered.waiters:
-            self._journal.submit(gathered.batch)  # if it fails, closing the journal says so
+        if not pending.waiters:
+            self._journal.submit(pending.batch)  # if it fails, closing the journal says so
             return
         self._inbox.expect()
-        self._journal.submit(gathered.batch, gathered)
+        self._journal.submit(pending.batch, pending)
 
-    def _gather(self) -> _PendingBatch:
+    def _collect(self) -> _PendingBatch:
         self.loop.call_soon(self.flush)
-        self._gathered = _PendingBatch(self._inbox)
-        return self._gathered
+        self._pending = _PendingBatch(self._inbox)
+        return self._pending
 
 
 class _PendingBatch:
-    """The writes of one turn, and who waits for them. The journal calls it, from its thread."""
+    """The writes of one turn, and who waits for them. The journal calls it from its thread."""
 
     def __init__(self, inbox: Inbox[_PendingBatch]) -> None:
         self.batch = port.Batch()
@@ -96,7 +96,7 @@ class _WriteFuture:
         self.future: asyncio.Future[None] = loop.create_future()
 
     def on_disk(self, error: BaseException | None) -> None:
-        if self.future.done():  # whoever waited was cancelled
+        if self.future.done():  # the task that waited was cancelled
             return
         if error is None:
             self.future.set_result(None)
@@ -104,6 +104,6 @@ class _WriteFuture:
             self.future.set_exception(error)
 
 
-def _answer(gathered: _PendingBatch) -> None:
-    for waiter in gathered.waiters:
-        waiter.on_disk(gathered.error)
+def _answer(pending: _PendingBatch) -> None:
+    for waiter in pending.waiters:
+        waiter.on_disk(pending.error)
