@@ -75,7 +75,7 @@ def test_a_small_file_has_sensible_defaults(repo: Path) -> None:
         ("caps: {workspaces: 3}", "plan.caps.workspaces", "set `max_parallel`"),
         ("fail_fats: true", "plan.fail_fats", "did you mean `fail_fast`?"),
         ("goal: '  '", "plan.goal", "must not be empty"),
-        ("timeout: soon", "plan.timeout", "no duration"),
+        ("timeout: soon", "plan.timeout", "is not a duration"),
         ("copy: [no/such/*.bin]", "plan.copy", "nothing matches copy"),
         ("repo: ..", "plan.repo", "is not in a git repository"),
     ],
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_said_with_its_place(repo: Path, line: str, field: str,
 @pytest.mark.parametrize(
     ("each", "says"),
     [
-        ("{}", "needs exactly one of `command`, `model`, `call`, `workflow`"),
+        ("{}", "needs exactly one of `command`, `agent`, `model`, `call`, `workflow`"),
         ("{command: a, call: 'b:c'}", "it has `command` and `call`"),
         ("{command: 'agent {promt}'}", "did you mean {prompt}?"),
         ("{command: 'agent --file={path} x'}", "{path} has no meaning here; known: {prompt}"),

@@ -28,7 +28,7 @@ KEY = "plan"
 RESERVED = "workspaces"
 """The cap that a run has by itself."""
 MOST_PARALLEL = 256
-KINDS = ("command", "model", "call", "workflow")
+KINDS = ("command", "agent", "model", "call", "workflow")
 
 
 def _folders(given: Any) -> Any:
@@ -56,10 +56,14 @@ class SplitSpec(SpecModel):
 
 
 class EachSpec(SpecModel):
-    """Who does a sub-plan: `{command: …}`, `{model: …}`, `{call: "module:function"}` or
-    `{workflow: file}`."""
+    """Who does a sub-plan: `{command: …}`, `{agent: name}`, `{model: …}`,
+    `{call: "module:function"}` or `{workflow: file}`."""
 
     command: Line | None = None
+    agent: str | None = Field(default=None, min_length=1)
+    """One of those in `specs/agents.py`, or of the project's own."""
+    args: Many[str] = ()
+    """Further words of an agent's command line."""
     model: ModelSpec | None = None
     call: str | None = None
     workflow: str | None = None
@@ -71,7 +75,7 @@ class EachSpec(SpecModel):
 
     @property
     def kind(self) -> str:
-        """The one of `command`, `model`, `call` and `workflow` that is given."""
+        """The one of `KINDS` that is given."""
         return next(name for name in KINDS if getattr(self, name) is not None)
 
     @model_validator(mode="after")
@@ -80,8 +84,10 @@ class EachSpec(SpecModel):
         if len(given) != 1:
             there = f"; it has {' and '.join(f'`{name}`' for name in given)}" if given else ""
             raise ValueError(
-                f"`each` needs exactly one of `command`, `model`, `call`, `workflow`{there}"
+                f"`each` needs exactly one of {', '.join(f'`{name}`' for name in KINDS)}{there}"
             )
+        if self.agent is None and self.args:
+            raise ValueError("`args` of `each` needs an `agent`")
         if self.model is None and (self.retry is not None or self.options != OptionsSpec()):
             raise ValueError("`options` and `retry` of `each` need a `model`")
         return self

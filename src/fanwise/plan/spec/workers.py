@@ -10,11 +10,13 @@ from typing import Any
 from fanwise.errors import UsageError
 from fanwise.models.port import Model
 from fanwise.plan.spec.plan_spec import PlanSpec
+from fanwise.plan.work.by_agent import AgentWorker
 from fanwise.plan.work.by_call import CallWorker
 from fanwise.plan.work.by_command import CommandWorker
 from fanwise.plan.work.port import LeafWorker
 from fanwise.plan.work.words import VERIFY, WORK, check_line
 from fanwise.specs import Document, Where, function, read
+from fanwise.specs.agents import named, of_project
 
 PLACE = re.compile(r"(?<![$\w{])\{([a-z_]+)\}(?![\w}])")
 ALONE = re.compile(r"(?:^|(?<=[\s=]))\{([a-z_]+)\}(?=\s|$)")
@@ -32,6 +34,9 @@ def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) 
     each = spec.each
     if each.command is not None:
         return CommandWorker(each.command)
+    if each.agent is not None:
+        known = of_project(where.document.folder)
+        return AgentWorker(each.agent, named(each.agent, known), each.args)
     if each.call is not None:
         own = where.document.objects.get(each.call)
         return CallWorker(own or function(each.call, where.at("each", "call")), each.call)

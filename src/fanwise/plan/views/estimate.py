@@ -146,7 +146,8 @@ def _spent(resolved: ResolvedPlan, estimate: PlanEstimate) -> Iterator[str]:
     kept = len(resolved.tree.leaves) - estimate.leaves
     known = f"; {kept} of {len(resolved.tree.leaves)} are known from before" if kept else ""
     if resolved.spec.each.model is None:
-        what = "command" if resolved.spec.each.command is not None else "call"
+        kind = resolved.spec.each.kind
+        what = kind if kind in ("command", "agent") else "call"
         yield f"{plural(estimate.leaves, what)} to run{known}; what they spend is not known"
     else:
         usd = "an unknown price" if estimate.usd is None else f"${estimate.usd:.4g}"

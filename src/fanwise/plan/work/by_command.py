@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fanwise.core.outcome import Usage
 from fanwise.errors import CommandFailed, WorkFailed
 from fanwise.kernel.call import call
 from fanwise.kernel.in_thread import in_thread
-from fanwise.kernel.user_call import FREE
+from fanwise.kernel.user_call import NOTHING
 from fanwise.kernel.virtual_time import outside
 from fanwise.plan.work.captured_output import output_of, tail
 from fanwise.plan.work.port import LeafWorker, WorkRequest, WorkResult, too_slow
@@ -36,6 +37,7 @@ KEEP = 1 << 20
 NOT_STARTED = (126, 127)
 """What a shell exits with if there is no such program, or it cannot be run."""
 PREFIX = "FANWISE_PLAN_"
+Variables = Mapping[str, str]
 
 
 class CommandWorker(LeafWorker):
@@ -57,46 +59,75 @@ class CommandWorker(LeafWorker):
         )
 
     async def work(self, ask: WorkRequest, workspace: Workspace, scratch: Path) -> WorkResult:
-        subplans = scratch / "subplans.json"
-        command = await in_thread(self._command, ask, workspace, scratch, subplans)
+        given = await in_thread(_write, ask, scratch)
+        command = self.command(ask, workspace, given)
         try:
-            result = await call(_run, command, ask.timeout, name="work", **FREE)
+            result = await call(
+                _run, command, ask.timeout, name=self.call_name, estimate=NOTHING, usage=self.usage
+            )
         except CommandFailed as error:  # it could not be started
             raise WorkFailed(tail(error.message, 500), final=True) from error
-        said = output_of(result)
+        said = self.said(result)
         if result.timed_out:
             raise too_slow(ask.timeout, said)
         if not result.ok:
             final = result.exit_code in NOT_STARTED
             raise WorkFailed(ending_in_words(result), said, final=final)
-        return WorkResult(said=said, subplans=await in_thread(read_subplans, subplans, ask))
+        returned = await in_thread(read_subplans, Path(given["subplans"]), ask)
+        return WorkResult(said=said, subplans=returned)
 
-    def _command(
-        self, ask: WorkRequest, workspace: Workspace, scratch: Path, subplans: Path
+    @property
+    def call_name(self) -> str:
+        """What the journal calls it."""
+        return "work"
+
+    def command(self, ask: WorkRequest, workspace: Workspace, given: Variables) -> Command:
+        """The command for a try; `given` is what it may name."""
+        line, values = fill(self._line, {**given, "files": ask.here})
+        return self.command_of([line, *values], ask, workspace, given, shell=True)
+
+    def command_of(
+        self,
+        words: Sequence[str],
+        ask: WorkRequest,
+        workspace: Workspace,
+        given: Variables,
+        *,
+        shell: bool = False,
     ) -> Command:
-        (scratch / "prompt.md").write_bytes(ask.prompt.encode("utf-8", "surrogateescape"))
-        (scratch / "ask.json").write_text(json.dumps(ask.to_json()))
-        single = {
-            "prompt": str(scratch / "prompt.md"),
-            "ask": str(scratch / "ask.json"),
-            "id": ask.leaf.id,
-            "goal": ask.goal,
-            "subplans": str(subplans),
-        }
-        line, values = fill(self._line, {**single, "files": ask.here})
         return Command(
-            line,
-            *values,
-            shell=True,
+            *words,
+            shell=shell,
             cwd=str(workspace.path),
-            env={**environment(workspace), **_variables(ask, single)},
+            env={**environment(workspace), **_variables(ask, given)},
             stdin=b"",
             keep=KEEP,
             check=False,
         )
 
+    def said(self, result: CommandResult) -> str:
+        """What is kept of its output."""
+        return output_of(result)
 
-def _variables(ask: WorkRequest, single: Mapping[str, str]) -> dict[str, str]:
+    def usage(self, result: CommandResult | Exception) -> Usage:
+        """What it spent: of a command nobody knows, and it counts as nothing."""
+        return NOTHING
+
+
+def _write(ask: WorkRequest, scratch: Path) -> Variables:
+    """Write the files that a command may read, and return what it may name."""
+    (scratch / "prompt.md").write_bytes(ask.prompt.encode("utf-8", "surrogateescape"))
+    (scratch / "ask.json").write_text(json.dumps(ask.to_json()))
+    return {
+        "prompt": str(scratch / "prompt.md"),
+        "ask": str(scratch / "ask.json"),
+        "id": ask.leaf.id,
+        "goal": ask.goal,
+        "subplans": str(scratch / "subplans.json"),
+    }
+
+
+def _variables(ask: WorkRequest, single: Variables) -> dict[str, str]:
     found = {f"{PREFIX}{name.upper()}": value for name, value in single.items()}
     return {**found, f"{PREFIX}TITLE": ask.leaf.title, f"{PREFIX}TRY": str(len(ask.tries) + 1)}
 

@@ -15,13 +15,13 @@ from fanwise.errors import StepFailed, UsageError
 from fanwise.models import Options, Request, ask, connect
 from fanwise.models.names import BUILT_IN, PROVIDERS
 from fanwise.models.port import Message
+from fanwise.specs.agents import Integration, argv, command_argv, named, of_project
 from fanwise.workflow.expressions.values import kind, shown
 from fanwise.workflow.spec.inputs import AUTO
 from fanwise.workflow.spec.steps import AgentStep, CommandStep, PromptStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.child import run_child
-from fanwise.workflow.steps.integrations import Integration, argv, command_argv, named, of_project
 from fanwise.workflow.steps.port import Resolved, StepPlace
 
 SPEC_KIT_FILE = Path(".specify") / "integration.json"

@@ -13,21 +13,44 @@ agent takes it for an option.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pydantic import Field, field_validator
 
+from fanwise.core.outcome import Usage
 from fanwise.errors import UsageError
-from fanwise.specs import Document, Many, SpecModel, check, read
+from fanwise.specs.check import check
+from fanwise.specs.document import Document
+from fanwise.specs.model import Many, SpecModel
 from fanwise.specs.nearest import did_you_mean
-from fanwise.workflow.expressions.values import shown
+from fanwise.specs.read import read
 
 FILE = Path(".fanwise", "integrations.yaml")
 """In the project's folder."""
 PLACE = re.compile(r"\{(prompt|model|command|skill|args|value)\}")
+
+
+class AgentReport(SpecModel):
+    """How an agent reports as JSON: one object, or one on each line.
+
+    Every field but `args` is a place in these objects, such as `usage.input_tokens`; where several
+    have it, the last one counts.
+    """
+
+    args: Many[str]
+    """Added to ask for it."""
+    text: str
+    """What the agent said."""
+    usd: str = ""
+    input_tokens: str = ""
+    output_tokens: str = ""
+    cached_tokens: str = ""
 
 
 class Integration(SpecModel):
@@ -41,6 +64,10 @@ class Integration(SpecModel):
     """The prompt that a command step is."""
     command: Many[str] = ()
     """Added for a command step."""
+    edits: Many[str] = ()
+    """Added where the agent shall change files without asking. Only files: what allows more, such
+    as any command, is for the user to add."""
+    report: AgentReport | None = None
     options: dict[str, Many[str]] = Field(default_factory=dict)
     """Added for a step's option of that name; `{value}` stands for its value. Options that are not
     here are recorded, as spec-kit does with all of them, and not given to the agent."""
@@ -67,12 +94,34 @@ KNOWN: dict[str, Integration] = {
         "-p",
         "{prompt}",
         invoke=SKILL,
+        edits=("--permission-mode", "acceptEdits"),
+        report=AgentReport(
+            args=("--output-format", "json"),
+            text="result",
+            usd="total_cost_usd",
+            input_tokens="usage.input_tokens",
+            output_tokens="usage.output_tokens",
+            cached_tokens="usage.cache_read_input_tokens",
+        ),
         options={
             "max-turns": ("--max-turns", "{value}"),
             "permission-mode": ("--permission-mode", "{value}"),
         },
     ),
-    "codex": _agent("codex", "exec", "{prompt}", invoke=SKILL),
+    "codex": _agent(
+        "codex",
+        "exec",
+        "{prompt}",
+        invoke=SKILL,
+        edits=("--sandbox", "workspace-write"),
+        report=AgentReport(
+            args=("--json",),
+            text="item.text",
+            input_tokens="usage.input_tokens",
+            output_tokens="usage.output_tokens",
+            cached_tokens="usage.cached_input_tokens",
+        ),
+    ),
     "copilot": _agent(
         "copilot",
         "-p",
@@ -83,7 +132,9 @@ KNOWN: dict[str, Integration] = {
     ),
     "cursor-agent": _agent("cursor-agent", "-p", "--trust", "{prompt}", invoke=SKILL),
     "droid": _agent("droid", "exec", "{prompt}", invoke=SKILL),
-    "gemini": _agent("gemini", "-p", "{prompt}", model=SHORT),
+    "gemini": _agent(
+        "gemini", "-p", "{prompt}", model=SHORT, edits=("--approval-mode", "auto_edit")
+    ),
     "goose": _agent("goose", "run", "-t", "{prompt}"),
     "opencode": _agent(
         "opencode",
@@ -93,7 +144,7 @@ KNOWN: dict[str, Integration] = {
         invoke="{args}",
         command=("--command", "{command}"),
     ),
-    "qwen": _agent("qwen", "-p", "{prompt}", model=SHORT),
+    "qwen": _agent("qwen", "-p", "{prompt}", model=SHORT, edits=("--approval-mode", "auto-edit")),
 }
 
 
@@ -171,8 +222,48 @@ def _added(
         words += [_fill(word, {"model": model}) for word in integration.model]
     for name, value in (options or {}).items():
         if name in integration.options and value is not None and value is not False:
-            words += [_fill(word, {"value": shown(value)}) for word in integration.options[name]]
+            words += [_fill(word, {"value": _text(value)}) for word in integration.options[name]]
     return words
+
+
+def read_report(report: AgentReport, output: str) -> tuple[str | None, Usage]:
+    """What an agent said and spent; None, and an unknown usage, where it does not say."""
+    objects = list(_objects(output))
+    said = _last(objects, report.text)
+    tokens = [_last(objects, each) for each in (report.input_tokens, report.output_tokens)]
+    sent, made = (int(each) if isinstance(each, int | float) else None for each in tokens)
+    cached, usd = _last(objects, report.cached_tokens), _last(objects, report.usd)
+    usage = Usage(
+        tokens=(sent or 0) + (made or 0),
+        usd=float(usd) if isinstance(usd, int | float) else None,
+        input_tokens=sent,
+        output_tokens=made,
+        cached_tokens=int(cached) if isinstance(cached, int | float) else None,
+    )
+    return (said if isinstance(said, str) else None), usage
+
+
+def _objects(output: str) -> Iterator[Any]:
+    for text in (output, *output.splitlines()):
+        if text.lstrip().startswith(("{", "[")):
+            with suppress(ValueError, RecursionError):
+                yield json.loads(text)
+
+
+def _last(objects: Sequence[Any], place: str) -> Any:
+    """The value at a place in the last object that has it."""
+    found = None
+    for each in objects if place else ():
+        here: Any = each
+        for name in place.split("."):
+            here = here.get(name) if isinstance(here, dict) else None
+        found = found if here is None else here
+    return found
+
+
+def _text(value: Any) -> str:
+    plain = isinstance(value, str | bool | int | float)
+    return str(value) if plain else msgspec.json.encode(value).decode()
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BadSpec, UsageError
-from fanwise.workflow.steps.integrations import KNOWN, argv, command_argv, merged, named, of_project
+from fanwise.specs.agents import KNOWN, argv, command_argv, merged, named, of_project
 from tests.workflow.support import document
 
 
