@@ -147,8 +147,9 @@ def test_every_error_stands_in_the_tree_of_the_docstring_and_inherits_as_drawn()
 
 
 MODELS = [
-    "File", "MODEL_RETRY", "Message", "Model", "Options", "Price", "Reply", "Request", "Spec",
-    "TokenProbability", "Tokens", "Tool", "ToolCall", "ask", "connect", "record", "worth_a_retry",
+    "File", "MODEL_RETRY", "Message", "Model", "Options", "Price", "Reply", "ReplyStream",
+    "Request", "Spec", "TokenProbability", "Tokens", "Tool", "ToolCall", "ask", "connect", "record",
+    "stream", "tool_of", "worth_a_retry",
 ]  # fmt: skip
 
 

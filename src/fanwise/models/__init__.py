@@ -19,6 +19,8 @@ from fanwise.models.port import (
     ToolCall,
 )
 from fanwise.models.replay import record
+from fanwise.models.stream import ReplyStream, stream
+from fanwise.models.tools import tool_of
 
 __all__ = [
     "MODEL_RETRY",
@@ -28,6 +30,7 @@ __all__ = [
     "Options",
     "Price",
     "Reply",
+    "ReplyStream",
     "Request",
     "Spec",
     "TokenProbability",
@@ -37,5 +40,7 @@ __all__ = [
     "ask",
     "connect",
     "record",
+    "stream",
+    "tool_of",
     "worth_a_retry",
 ]

@@ -8,9 +8,13 @@ the fan-out around. A call needs those of these caps that are declared there: `a
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
+from fanwise.core.caps import whole
 from fanwise.core.outcome import Usage
 from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.errors import (
@@ -25,10 +29,12 @@ from fanwise.kernel.call import call
 from fanwise.kernel.scope import declared_caps
 from fanwise.models.connect import ModelLike, connected
 from fanwise.models.output import check_schema
-from fanwise.models.port import Model, Prompt, Reply, Request, Tokens, as_request
+from fanwise.models.port import Message, Model, Prompt, Reply, Request, Tokens, Tool, as_request
 from fanwise.models.prices import counted
+from fanwise.models.tools import answers, bound
 
 ALL = "all"
+ROUNDS = 8
 _log = logging.getLogger(__name__)
 
 
@@ -48,6 +54,8 @@ async def ask(
     model: ModelLike,
     prompt: Prompt,
     *,
+    tools: Iterable[Tool | Callable[..., Any]] = (),
+    rounds: int = ROUNDS,
     retry: RetryLike = MODEL_RETRY,
     timeout: float | None = None,
     name: str | None = None,
@@ -57,12 +65,31 @@ async def ask(
     `model`: a name such as "openai:gpt-5-mini", a mapping or a `Model`. `prompt`: a text, messages
     or a `Request`. `retry`: a `Retry`, or a number of attempts after the first, made where they
     may help. `timeout`: seconds for each attempt. `name`: under which the attempts are recorded;
-    default: the model's.
+    default: the model's. `tools`: functions that the model may call, and that are called for it, at
+    most `rounds` times; then the reply may have `calls` that nobody answered. A `Tool` without a
+    function is not called: its calls come back in the reply.
     """
     retry = as_retry(retry, worth_a_retry)
     model = await connected(model)
+    offered, functions = bound(tools)
     request = as_request(prompt)
+    request = replace(request, tools=(*request.tools, *offered)) if offered else request
     check_schema(request.schema)
+    reply = await _ask(model, request, retry, timeout, name)
+    for _ in range(whole("rounds", rounds, least=0)):
+        known = {tool.name for tool in request.tools} - functions.keys()
+        if not reply.calls or any(each.name in known for each in reply.calls):
+            break
+        said = Message("assistant", reply.text, calls=reply.calls)
+        turns = (*request.messages, said, *await answers(reply, functions))
+        request = replace(request, messages=turns)
+        reply = await _ask(model, request, retry, timeout, name)
+    return reply
+
+
+async def _ask(
+    model: Model, request: Request, retry: Retry, timeout: float | None, name: str | None
+) -> Reply:
     estimate = model.estimate(request)
     while True:
         try:

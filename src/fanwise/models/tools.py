@@ -1,0 +1,82 @@
+"""Python functions as tools, and the calls that a model makes of them.
+
+Each call is a `call` of the kernel: within the caps `tool` and `tool:NAME` where they are declared,
+and recorded as `tool NAME`. What goes wrong in a tool is told to the model, which may do better.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from fanwise.errors import UsageError, one_line
+from fanwise.kernel.call import call
+from fanwise.kernel.scope import declared_caps
+from fanwise.models.port import Message, Reply, Tool, ToolCall
+
+Functions = Mapping[str, Callable[..., Any]]
+
+
+def bound(given: Iterable[Tool | Callable[..., Any]]) -> tuple[tuple[Tool, ...], Functions]:
+    """The tools, and the functions among them by name."""
+    tools: list[Tool] = []
+    functions: dict[str, Callable[..., Any]] = {}
+    for each in given:
+        tool = each if isinstance(each, Tool) else tool_of(each)
+        if any(tool.name == other.name for other in tools):
+            raise UsageError(f"two tools are named {tool.name!r}", "Rename one of them")
+        tools.append(tool)
+        if not isinstance(each, Tool):
+            functions[tool.name] = each
+    return tuple(tools), functions
+
+
+def tool_of(function: Callable[..., Any]) -> Tool:
+    """A function as a tool: its name, its docstring, and its arguments by their annotations."""
+    if not callable(function):
+        raise UsageError(f"a tool is {function!r}", "Give a function or a `Tool`")
+    from pydantic import TypeAdapter
+
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        arguments: TypeAdapter[Any] = TypeAdapter(cast(Any, function))
+        schema = arguments.json_schema()
+    except Exception as error:
+        step = "Annotate its arguments, or give a `Tool`"
+        raise UsageError(f"the arguments of {name} have no schema: {error}", step) from error
+    if schema.get("type") != "object":
+        step = "Give it named arguments"
+        raise UsageError(f"{name} has arguments that only have a position", step)
+    return Tool(name, inspect.getdoc(function) or "", schema)
+
+
+async def answers(reply: Reply, functions: Functions) -> list[Message]:
+    """What the tools say to the calls of this reply, in their order."""
+    return [
+        Message("tool", await _answer(each, functions), call_id=each.id) for each in reply.calls
+    ]
+
+
+async def _answer(wanted: ToolCall, functions: Functions) -> str:
+    function = functions.get(wanted.name)
+    if function is None:
+        return f"There is no tool {wanted.name}. There are: {', '.join(functions)}"
+    declared = declared_caps()
+    caps = [cap for cap in ("tool", f"tool:{wanted.name}") if cap in declared]
+    work = functools.partial(_checked(function), **wanted.arguments)
+    try:
+        value = await call(work, needs=caps, name=f"tool {wanted.name}")
+    except Exception as error:
+        return f"Error: {one_line(error)}"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """With arguments as its annotations say: a model may give others."""
+    from pydantic import validate_call
+
+    return validate_call(function)

@@ -1,0 +1,150 @@
+"""Tools that are called for a model, and replies that are read while they come."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fanwise import Budget, Caps, fan_out
+from fanwise.errors import ModelUnreachable, UsageError
+from fanwise.models import Message, Request, Tool, ask, stream
+from fanwise.testing import Answer, ScriptedModel, ScriptedServer
+
+from .support import model_of, prompt, run
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def fails(text: str) -> str:
+    raise OSError("no such place")
+
+
+def calls(*wanted: tuple[str, dict[str, Any]]) -> Answer:
+    return Answer(text="", calls=wanted)
+
+
+def test_functions_are_called_for_the_model_and_each_call_is_recorded_and_paid_for() -> None:
+    async def main() -> None:
+        script = [calls(("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4})), Answer(text="3, 7")]
+        async with ScriptedServer(script) as server:
+            model, budget = model_of(server), Budget(requests=10)
+            outcomes = await fan_out(
+                lambda _: ask(model, prompt("sums?"), tools=[add]),
+                range(1),
+                caps=Caps({"tool": 1, "openai": 1}),
+                budget=budget,
+            )
+            assert outcomes.values()[0].text == "3, 7"
+            made = [attempt.call for attempt in outcomes[0].attempts if attempt.call]
+            assert made == ["openai:gpt-5-mini", "tool add", "tool add", "openai:gpt-5-mini"]
+            assert outcomes.stats.peak["tool"] == 1
+            told = [m["content"] for m in server.bodies[1]["messages"] if m["role"] == "tool"]
+            assert told == ["3", "7"]
+            sent = server.bodies[0]["tools"][0]["function"]
+            assert (sent["name"], sent["description"]) == ("add", "Add two numbers.")
+            assert sent["parameters"]["required"] == ["a", "b"]
+            assert len(server.requests) == 2
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (("fails", {"text": "x"}), "Error: OSError: no such place"),
+        (("add", {"a": "one"}), "Error: ValidationError"),
+        (("subtract", {}), "There is no tool subtract. There are: add, fails"),
+    ],
+)
+def test_what_goes_wrong_in_a_tool_is_told_to_the_model(
+    wanted: tuple[str, dict[str, Any]], told: str
+) -> None:
+    async def main() -> None:
+        async with ScriptedServer([calls(wanted), "sorry"]) as server:
+            reply = await ask(model_of(server), prompt(), tools=[add, fails])
+            assert reply.text == "sorry"
+            assert server.bodies[1]["messages"][-1]["content"].startswith(told)
+
+    run(main())
+
+
+def test_the_rounds_are_bounded_and_what_nobody_answered_comes_back() -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: calls(("add", {"a": 1, "b": 1}))) as server:
+            reply = await ask(model_of(server), prompt(), tools=[add], rounds=2)
+            assert (len(server.requests), len(reply.calls)) == (3, 1)
+            reply = await ask(model_of(server), prompt(), tools=[Tool("add", "", {})])
+            assert (len(server.requests), len(reply.calls)) == (4, 1)
+
+    run(main())
+
+
+def test_what_cannot_be_a_tool_is_refused_at_once() -> None:
+    for wrong in ([7], [add, add], [lambda *given: given]):
+        with pytest.raises(UsageError):
+            run(ask(ScriptedModel([]), "x", tools=wrong))  # type: ignore[arg-type]
+
+
+def test_pieces_come_before_the_end_and_the_reply_is_all_of_them() -> None:
+    async def main() -> None:
+        async with ScriptedServer(["one two three"]) as server:
+            server.midway.close()
+            budget = Budget(requests=1)
+
+            async def item(_: int) -> list[str]:
+                read = []
+                answer = stream(model_of(server), prompt())
+                async for piece in answer:
+                    read.append(piece)
+                    server.midway.open()  # had it come at the end, this would wait for ever
+                assert answer.reply is not None
+                assert answer.reply.text == "".join(read) == "one two three"
+                return read
+
+            outcomes = await fan_out(item, range(1), caps=Caps(openai=1), budget=budget)
+            assert outcomes.values() == [["one", " two", " three"]]
+            assert [a.call for a in outcomes[0].attempts if a.call] == ["openai:gpt-5-mini"]
+            assert budget.spent["requests"] == len(server.requests) == 1
+
+    run(main())
+
+
+def test_leaving_a_stream_closes_its_connection() -> None:
+    async def main() -> None:
+        async with ScriptedServer(["one two three"]) as server:
+            server.midway.close()
+            async with stream(model_of(server), prompt()) as answer:
+                async for piece in answer:
+                    assert piece == "one"
+                    break
+            await server.idle()
+            assert (server.disconnects, server.output_tokens) == (1, 1)
+            assert len(asyncio.all_tasks()) <= 4, "no task of ours is left"
+
+    run(main())
+
+
+def test_a_stream_is_retried_before_its_first_piece_and_not_after_it() -> None:
+    async def main() -> None:
+        script = [Answer(status=429, retry_after=0), Answer(text="one two", break_after=1)]
+        async with ScriptedServer(script) as server:
+            read = []
+            with pytest.raises(ModelUnreachable):
+                async for piece in stream(model_of(server), prompt()):
+                    read.append(piece)
+            assert (read, len(server.requests)) == (["one"], 2)
+
+    run(main())
+
+
+def test_a_model_that_says_all_at_once_is_one_piece() -> None:
+    async def main() -> list[str]:
+        request = Request((Message("user", "x"),))
+        return [piece async for piece in stream(ScriptedModel(["one two"]), request)]
+
+    assert run(main()) == ["one two"]
