@@ -1,8 +1,8 @@
-"""Writing a batch: many writes in one transaction, with the effect of their order.
+"""Write many rows in one transaction, with the same result as writing them one by one.
 
-Nobody sees the inside of a transaction, so writes that do not touch the same row may change
-places in it. That lets interleaved starts and ends go into two statements of many rows. The one
-case where the order shows is an item that starts again after it ended: there the batch is cut.
+Nobody sees a transaction half done, so writes to different rows may swap places inside it. That
+way, interleaved starts and ends become two statements with many rows each. Order matters in one
+case only: when an item that ended starts again. There the batch is split.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Execute = Callable[[str, tuple[Any, ...] | dict[str, Any]], object]
 
 
 def write_all(execute: Execute, writes: Iterable[Write]) -> None:
-    """Execute all writes, as if one after the other."""
+    """Execute all writes, with the same result as one after the other."""
     batch = _Batch(execute)
     batch.add_all(writes)
     batch.flush()
 
 
 class _Batch:
-    """The writes since the last cut, by what they write."""
+    """The writes since the last split, by kind."""
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
@@ -52,7 +52,7 @@ class _Batch:
         self._inputs: list[InputRecord] = []
 
     def add_all(self, writes: Iterable[Write]) -> None:
-        # The frequent ones first, without a call for each: the event loop waits for the GIL.
+        # The most frequent kinds first, inlined: meanwhile the event loop waits for the GIL.
         for write in writes:
             if isinstance(write, Batch):
                 self._started += write.started
@@ -104,9 +104,10 @@ def _rows(records: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
 
 
 def _rounds(attempts: list[AttemptEnded]) -> list[list[AttemptEnded]]:
-    """First attempts of each item, then second ones …
+    """The first attempt of each item, then the second of each, and so on.
 
-    A row's number is computed from the rows on disk, not from those of its own statement.
+    An attempt's number is computed from the rows on disk, which do not include those of the
+    statement it is part of.
     """
     rounds: list[list[AttemptEnded]] = []
     seen: dict[tuple[int, str], int] = {}

@@ -1,8 +1,7 @@
-"""What calls came to, from attempts that are at hand; `read_call_totals.py` asks the database.
+"""Totals of calls, from attempts in memory. `read_call_totals.py` computes the same in SQL.
 
-What nobody knows is counted, never taken for 0. Percentiles are values that occurred (nearest
-rank), so that none is made up between two of them. No SQLAlchemy here: the command line's help
-must not wait for it.
+Unknown amounts are counted, never taken for 0. Percentiles are values that occurred (nearest
+rank), not interpolated ones.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ PERCENTILES = (0.5, 0.95)
 
 
 def total(attempts: Iterable[AttemptRecord]) -> CallTotals:
-    """Of the attempts that are at hand, those of calls."""
+    """The totals of those attempts that belong to calls."""
     calls = [attempt for attempt in attempts if attempt.call is not None]
     first = sorted(each.first_token_s for each in calls if each.first_token_s is not None)
     median, high = (first[place(part, len(first))] if first else None for part in PERCENTILES)
@@ -34,5 +33,5 @@ def _sum(values: list[float | None]) -> Sum:
 
 
 def place(part: float, number: int) -> int:
-    """Where in a sorted list of so many the value stands that this part of them does not pass."""
+    """The index of a percentile in a sorted list of `number` values."""
     return ceil(part * number) - 1

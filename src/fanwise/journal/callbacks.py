@@ -1,7 +1,7 @@
-"""Calling back out of a journal, into code that is not ours.
+"""Call back from the journal into other people's code.
 
-What it raises cannot go to whoever submitted the write, which may be long gone, and must not end
-the thread that writes for everybody else. So it is logged, with its traceback.
+If a callback raises, whoever submitted the write may be gone, and the thread that writes for
+everyone must go on. So the error is logged, with its traceback.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ log = logging.getLogger("fanwise.journal")
 
 
 def tell(then: Then | None, error: BaseException | None) -> None:
-    """Say what became of a write, if anybody asked."""
+    """Report the result of a write, if anyone asked for it."""
     if then is None:
         return
     try:
@@ -25,7 +25,7 @@ def tell(then: Then | None, error: BaseException | None) -> None:
 
 
 def tell_written(batch: Iterable[tuple[Write, Then | None]]) -> None:
-    """Say of many writes that they are on disk: `tell`, without a call for each."""
+    """Report that many writes are on disk: `tell`, inlined for speed."""
     for _, then in batch:
         if then is None:
             continue
@@ -36,4 +36,4 @@ def tell_written(batch: Iterable[tuple[Write, Then | None]]) -> None:
 
 
 def _report(then: Then) -> None:
-    log.exception("what was to be told of a write to the journal raised: %r", then)
+    log.exception("the callback of a journal write raised: %r", then)

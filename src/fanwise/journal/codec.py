@@ -1,15 +1,15 @@
 """Values and errors as JSON text.
 
-A value that is read back after a resume must equal the one that was returned, or the resumed
-half of a run would see other data than the first half. So the rule is: it comes back equal, or
-it is refused with `NotStorable`. One exception is made, for it is harmless and everywhere: a
-tuple comes back as a list. Refused are sets, bytes, dates, dataclasses, objects, NaN and the
-infinities, and dicts whose keys are not strings (JSON would turn 1 into "1").
+A value read back after a resume must equal the one that was returned; otherwise the second half of
+a run would see different data than the first. So a value either comes back equal or is refused with
+`NotStorable`. There is one exception, because it is common and harmless: a tuple comes back as a
+list. Sets, bytes, dates, dataclasses, other objects, NaN, infinities, and dicts whose keys are not
+strings (JSON would turn 1 into "1") are refused.
 
-The test is the thing itself: encode, decode, compare. All three are C, so that this is cheaper
-than looking at each value in Python; that is done only to find out what was wrong.
+The check is to encode, decode and compare. All three run in C, which is faster than inspecting each
+value in Python; that happens only to find out what was wrong.
 
-Never pickle: a journal is data, and reading one must not execute what it says.
+Never pickle: a journal is data, and reading one must not run code.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ MOST_MEMBERS = 20
 MOST_GROUP = 64_000
 
 
-# Made once: this is the hot path.
+# Created once, because this is the hot path.
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
 class Codec(Protocol):
-    """How values become JSON text, and text values again. Give your own to `open_run`."""
+    """Turns values into JSON text and back. Pass your own to `open_run`."""
 
     def encode(self, value: Any) -> str:
-        """JSON text; `NotStorable` for what this codec cannot write."""
+        """The value as JSON text. Raises `NotStorable` if this codec cannot write it."""
 
     def decode(self, text: str) -> Any:
-        """What `encode` was given, as far as JSON can hold it."""
+        """The value that `encode` was given, as far as JSON can hold it."""
 
 
 class JsonCodec:
@@ -65,7 +65,7 @@ class JsonCodec:
         try:
             return _decode(text)
         except msgspec.DecodeError:
-            # Half of a surrogate pair, as in a file name that is not UTF-8; msgspec takes none.
+            # A lone surrogate, as in a file name that is not UTF-8, which msgspec refuses.
             return json.loads(text)
 
 
@@ -73,7 +73,7 @@ JSON = JsonCodec()
 
 
 def _encode_slowly(value: Any) -> str:
-    """Tuples and lone surrogates; for all else, say what is wrong and where."""
+    """Encode tuples and lone surrogates; for anything else, say what is wrong and where."""
     try:
         for where, problem in _problems(value, "the value"):
             raise NotStorable(where, _name(problem), _why(problem))
@@ -87,7 +87,7 @@ def _encode_slowly(value: Any) -> str:
 
 
 def _problems(value: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """What JSON cannot hold, and where it is."""
+    """The parts that JSON cannot hold, and where they are."""
     if value is None or isinstance(value, str | int):
         return
     if isinstance(value, float):
@@ -118,12 +118,12 @@ def _name(thing: Any) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else full_name(cls)
 
 
-# Errors: as much as helps a person or a program later, never more than a few kilobytes, and
-# without ever failing, for an error that cannot be recorded would be an error that is lost.
+# Errors keep what helps a person or a program later, at most a few kilobytes. Recording one never
+# fails, because an error that cannot be recorded is lost.
 
 
 class Recorded(msgspec.Struct, omit_defaults=True):
-    """An error as data: what is on disk."""
+    """An error as it is stored."""
 
     type: str
     text: str = ""
@@ -131,17 +131,17 @@ class Recorded(msgspec.Struct, omit_defaults=True):
     notes: list[str] = []
     cause: Recorded | None = None
     args: list[Any] | None = None
-    """Of a built-in exception whose only argument is not its text; of a group, its message."""
+    """Of a built-in exception, unless its text is the only argument; of a group, its message."""
     bases: list[str] = []
-    """Known classes that an unknown one derives from."""
+    """The known base classes of an unknown class."""
     members: list[Recorded] = []
-    """Of a group."""
+    """The members of a group."""
 
 
 def _known() -> dict[str, type[Exception]]:
     found: dict[str, type[Exception]] = {}
     for cls in vars(builtins).values():
-        # A group is made of its members, and has no other way to be made.
+        # A group can only be made from its members.
         if isinstance(cls, type) and issubclass(cls, Exception) and cls is not ExceptionGroup:
             found[cls.__name__] = cls
     for cls in vars(errors).values():
@@ -152,11 +152,11 @@ def _known() -> dict[str, type[Exception]]:
 
 GROUP = ExceptionGroup.__name__
 KNOWN = _known()
-"""Errors that are made again when they are read back: built-in ones, and fanwise's own."""
+"""Classes that are restored when an error is read back: built-in ones and fanwise's own."""
 
 
 def encode_error(error: BaseException) -> str:
-    """An error as JSON: type, text, public fields, notes, causes, members of a group."""
+    """An error as JSON: type, text, public fields, notes, causes, and the members of a group."""
     try:
         return JSON.encode(msgspec.to_builtins(_record(error, MOST_CAUSES)))
     except Exception:
@@ -164,7 +164,7 @@ def encode_error(error: BaseException) -> str:
 
 
 def decode_error(text: str) -> RecordedError:
-    """What `encode_error` wrote, as data; `revive_error` makes of it what it was."""
+    """A stored error as data. `revive_error` restores its class."""
     return _as_data(recorded_error(text))
 
 
@@ -178,7 +178,7 @@ def _as_data(recorded: Recorded) -> RecordedError:
 
 
 def recorded_error(text: str) -> Recorded:
-    """What `encode_error` wrote. Any text is read as something."""
+    """A stored error. Text that is not one becomes an unknown error."""
     try:
         return msgspec.convert(JSON.decode(text), Recorded)
     except (ValueError, RecursionError):
@@ -206,7 +206,7 @@ def _record(error: BaseException, depth: int) -> Recorded:
 
 
 def _members(group: ExceptionGroup[Exception], depth: int) -> Iterator[Recorded]:
-    """As many as there is room for; what the others were is in the text of the fields."""
+    """As many members as there is room for. A field has a line about each of the others."""
     room = MOST_GROUP
     for member in group.exceptions[:MOST_MEMBERS]:
         recorded = _record(member, depth)
@@ -217,7 +217,7 @@ def _members(group: ExceptionGroup[Exception], depth: int) -> Iterator[Recorded]
 
 
 def _bases(cls: type) -> list[str]:
-    """The nearest known classes that it derives from, those aside that any recorded error has."""
+    """The nearest known base classes, without those that every `RecordedError` has."""
     found: list[type] = []
     for base in cls.__mro__[1:]:
         is_known = KNOWN.get(_name(base)) is base and not issubclass(RecordedError, base)
@@ -227,8 +227,8 @@ def _bases(cls: type) -> list[str]:
 
 
 def _arguments(cls: type[Exception], error: BaseException, text: str) -> list[Any] | None:
-    """What the class is called with to make it again; None if that is its text."""
-    args = cls.__reduce__(error)[1]  # with a file name of an OSError, for instance
+    """The arguments to create the error again; None if its text is the only one."""
+    args = cls.__reduce__(error)[1]  # includes, for instance, the file name of an OSError
     if args == (text,):
         return None
     plain = _plain(list(args))
@@ -238,8 +238,8 @@ def _arguments(cls: type[Exception], error: BaseException, text: str) -> list[An
 def _own_fields(error: BaseException, known: type[Exception] | None) -> dict[str, Any]:
     given = vars(error)
     if known is not None and not issubclass(known, FanwiseError):
-        given = dict(*known.__reduce__(error)[2:])  # such as the name of an ImportError
-    # `message` is in the text already; a group's members are no attribute of their own.
+        given = dict(*known.__reduce__(error)[2:])  # for instance the name of an ImportError
+    # `message` is part of the text; the members of a group are not in `vars`.
     fields = {k: v for k, v in given.items() if not k.startswith("_") and k != "message"}
     if isinstance(error, BaseExceptionGroup):
         fields["exceptions"] = [_brief(each)[:200] for each in error.exceptions[:MOST_MEMBERS]]
@@ -247,17 +247,17 @@ def _own_fields(error: BaseException, known: type[Exception] | None) -> dict[str
 
 
 def _brief(error: BaseException) -> str:
-    # The text of a recorded error begins with its type.
+    # The text of a recorded error starts with its type.
     return str(error) if isinstance(error, RecordedError) else f"{_name(error)}: {_text(error)}"
 
 
 def _fields(given: dict[str, Any]) -> dict[str, Any]:
-    """Not too long, and None for what JSON cannot hold: that there is such a field is known."""
+    """The fields, shortened, with None for values that JSON cannot hold."""
     return {name: _plain(value) for name, value in islice(given.items(), MOST_FIELDS)}
 
 
 def _plain(value: Any) -> Any:
-    """The value as plain data, structs and dataclasses as dicts; None if that cannot be."""
+    """The value as plain data (structs and dataclasses as dicts), or None if that fails."""
     try:
         return _shrink(msgspec.to_builtins(value, str_keys=True), MOST_FIELD)
     except Exception:
@@ -265,7 +265,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shrink(plain: Any, most: int) -> Any:
-    """Cut what is too long, but not the exit code beside it."""
+    """Shorten what is too long, and keep the short values beside it."""
     if isinstance(plain, str):
         return _ends(plain, most)
     if len(JSON.encode(plain)) <= most:
@@ -279,7 +279,7 @@ def _shrink(plain: Any, most: int) -> Any:
 
 
 def _share(values: list[Any], most: int) -> list[Any]:
-    """What is short stays whole; what is long shares the rest."""
+    """Keep short values whole, and share the remaining room among the long ones."""
     sizes = [len(JSON.encode(value)) for value in values]
     fair = most // max(1, len(values))
     long = sum(size > fair for size in sizes)
@@ -294,7 +294,7 @@ def _text(error: BaseException) -> str:
     try:
         return _cut(str(error))
     except Exception as problem:
-        return f"(its text cannot be had: {_name(problem)})"
+        return f"(its text cannot be read: {_name(problem)})"
 
 
 def _cut(text: str, most: int = MOST_TEXT) -> str:
@@ -303,7 +303,7 @@ def _cut(text: str, most: int = MOST_TEXT) -> str:
 
 
 def _ends(text: str, most: int) -> str:
-    """Of what a program wrote the beginning and the end: an error stands at either."""
+    """The beginning and the end of a program's output, where errors usually are."""
     text = text.encode("utf-8", "backslashreplace").decode()
     if len(text) <= most:
         return text

@@ -1,11 +1,12 @@
 """Connections to a journal file, and what SQLite's errors mean.
 
-Transactions are ours (`BEGIN IMMEDIATE` … `COMMIT`), not the driver's: a transaction that begins
-by reading and writes later can fail in the middle with "locked", one that begins as a writer
-cannot. So connections are in autocommit mode, and a read is one statement with one snapshot.
+We begin transactions ourselves (`BEGIN IMMEDIATE` … `COMMIT`). One that starts by reading and
+writes later, as the driver would do it, can fail halfway with "locked"; one that starts as a
+writer cannot. So connections are in autocommit mode, and each read is one statement with one
+snapshot.
 
-Nothing here opens the file itself, not even to look at its header: closing any descriptor of a
-file drops all POSIX locks that the process has on it, SQLite's included.
+Nothing here opens the file directly, not even to look at its header: closing any descriptor of a
+file drops all POSIX locks that the process holds on it, including SQLite's.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ REFUSED = {
 
 
 def connect(path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> sqlite3.Connection:
-    """Open the file. `mode`: rw, rwc (make it if it is not there), ro or immutable."""
+    """Open the file. `mode`: rw, rwc (create it if it does not exist), ro or immutable."""
     query = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
     uri = f"file:{quote(str(path))}?{query}"
     connection = sqlite3.connect(
         uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
     try:
-        # For each connection; that the file is in WAL mode is remembered in the file.
+        # Per connection. WAL mode is stored in the file.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA fullfsync = ON")
     except BaseException:
@@ -52,7 +53,7 @@ def connect(path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> sq
 
 
 class Connections:
-    """As many connections to one file as are in use at once, from any thread."""
+    """A pool of connections to one file, usable from any thread."""
 
     def __init__(self, path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> None:
         self._path = path
@@ -63,14 +64,14 @@ class Connections:
 
     @contextmanager
     def one(self) -> Iterator[sqlite3.Connection]:
-        """A connection that nobody else uses meanwhile."""
+        """A connection for this block alone."""
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = connect(self._path, mode=self._mode, patience=self._patience)
         try:
             yield connection
-        except BaseException:  # An iterator that is left early still has its snapshot.
+        except BaseException:  # An iterator that was not read to its end still has its snapshot.
             with suppress(sqlite3.Error):
                 connection.close()
             raise
@@ -79,7 +80,7 @@ class Connections:
             self.close()
 
     def close(self) -> None:
-        """Close those that are idle now, and the others after their use."""
+        """Close the idle ones now, and the others after use."""
         self._closed = True
         while self._idle:
             with suppress(IndexError):  # another thread was faster
@@ -88,31 +89,31 @@ class Connections:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Everything inside, or nothing; nobody else writes meanwhile."""
+    """A transaction: all or nothing, and nobody else writes meanwhile."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # SQLite has ended it already if the disk is full
+        if connection.in_transaction:  # if the disk is full, SQLite has already ended it
             connection.execute("ROLLBACK")
         raise
 
 
 @contextmanager
 def journal_errors(path: Path, *, opening: bool = False) -> Iterator[None]:
-    """SQLite's errors as ours. `opening`: for writing, which is yet to begin."""
+    """Turn SQLite's errors into ours. `opening`: nothing has been written yet."""
     try:
         yield
-    # SQLite quotes a damaged schema in its errors, and the driver fails to decode those.
+    # SQLite quotes a damaged schema in its errors, and the driver cannot decode that.
     except (sqlite3.Error, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise explain(path, error, opening=opening) from error
 
 
 def explain(path: Path, error: BaseException, *, opening: bool = False) -> JournalError:
-    """What a driver's error means for the journal."""
+    """Our error for one of the driver's."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    # An I/O error may come from a disk that cannot be read, or from one that takes no more.
+    # An I/O error may mean a disk that cannot be read, or one that is full.
     if code in REFUSED or (opening and code == sqlite3.SQLITE_IOERR):
         return JournalNotWritable(str(path), str(error), opening=opening)
     is_damaged = code in DAMAGED or not isinstance(error, sqlite3.Error)

@@ -1,12 +1,11 @@
 """Damage inside rows, which SQLite does not notice: a flipped byte in a text is still a text.
 
-A row is checked against its record when it is read (`checked_rows`). The JSON inside it is not:
-whoever uses a value decodes it anyway, and decoding a million values twice would double the time
-of `fanwise export`. So whoever reads a run does it inside `explain_damage`, and only if that fails
-is the run searched for the row that is broken.
+Rows are checked against their record types as they are read (`checked_rows`). The JSON inside them
+is not, because whoever uses a value decodes it anyway. Code that reads a run does so inside
+`explain_damage`; only if that fails is the run searched for the broken row.
 
-Rejected: a checksum for each row. It would also find flips that leave valid JSON, but costs every
-write, and needs a new schema.
+Rejected: a checksum in each row. It would also catch flips that leave valid JSON, but every write
+would pay for it, and it needs a new schema.
 """
 
 from __future__ import annotations

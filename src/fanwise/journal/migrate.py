@@ -1,10 +1,10 @@
-"""Bringing a journal file to the schema that this fanwise knows.
+"""Bring a journal file to the newest schema.
 
-The usual case, a file that is up to date, costs two queries. A new file gets the tables from the
-metadata, which needs SQLAlchemy; only an older file needs Alembic too. Both are slow to import.
+A file that is up to date, the usual case, costs two queries. A new file gets its tables from the
+metadata, which needs SQLAlchemy; only an older file also needs Alembic. Both are slow to import.
 
-Files are made and migrated under a lock file, for two processes may open a journal at the same
-moment; switching a file to WAL in particular does not wait for others, it fails.
+Files are created and migrated under a lock file, because two processes may open a journal at the
+same moment. In particular, switching a file to WAL does not wait for others: it fails.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger("fanwise.journal")
 
 
 def prepare(path: Path, *, patience: float, history: History = HISTORY) -> None:
-    """Leave a writable journal at `path` in the newest schema."""
+    """Make sure that there is a writable journal with the newest schema at `path`."""
     if path.is_dir():
         raise JournalUnreadable(str(path), "it is a directory")
     if _is_empty(path) or _needs_work(path, patience, history):
@@ -40,25 +40,25 @@ def prepare(path: Path, *, patience: float, history: History = HISTORY) -> None:
             is_new = not path.exists()
             try:
                 with _system_errors(path):
-                    make_file(path.resolve())  # SQLite would make it as the umask says
+                    make_file(path.resolve())  # SQLite would leave the permissions to the umask
                 _make_or_migrate(path, patience, history)
             except BaseException:
                 if is_new and _is_empty(path):
-                    path.unlink(missing_ok=True)  # else it would be found, and be no journal
+                    path.unlink(missing_ok=True)  # an empty file is not a journal
                 raise
     _close_to_others(path)
 
 
 def _close_to_others(path: Path) -> None:
-    """Earlier versions let the umask decide who may read a journal."""
-    file = path.resolve()  # SQLite keeps its own files beside that one
+    """Make it private: earlier versions left the permissions to the umask."""
+    file = path.resolve()  # SQLite keeps its own files beside this one
     beside = (f"{file}-wal", f"{file}-shm", f"{path}.lock", f"{path}.files")
     try:
         for name in beside:
             close_to_others(Path(name))
         if close_to_others(file):
             log.warning("%s could be read by other users; from now on only by you", path)
-    except OSError as error:  # some file systems know no such permissions
+    except OSError as error:  # some file systems have no such permissions
         log.warning("other users may be able to read %s: %s", path, error)
 
 
@@ -77,7 +77,7 @@ def _needs_work(path: Path, patience: float, history: History) -> bool:
 
 def _check_writable(connection: Connection) -> None:
     with transaction(connection):
-        pass  # SQLite opens a read-only file without a word; this makes it say so.
+        pass  # SQLite opens a read-only file without complaint; this makes it fail.
 
 
 def _make_or_migrate(path: Path, patience: float, history: History) -> None:
@@ -112,7 +112,7 @@ def _migrate(connection: Connection, history: History) -> None:
     config.set_main_option("script_location", str(history.migrations).replace("%", "%%"))
     with _sqlalchemy(connection) as core, transaction(connection):
         config.attributes["connection"] = core
-        core.begin()  # or Alembic would begin, and so commit, one of its own
+        core.begin()  # otherwise Alembic begins, and commits, one of its own
         drop_views(connection)
         command.upgrade(config, history.head)
         make_views(connection)
@@ -120,7 +120,7 @@ def _migrate(connection: Connection, history: History) -> None:
 
 @contextmanager
 def _sqlalchemy(connection: Connection) -> Iterator[sqlalchemy.Connection]:
-    """The same connection, as SQLAlchemy's; transactions stay ours."""
+    """The same connection for SQLAlchemy. We still control the transactions."""
     from sqlalchemy import StaticPool, create_engine
     from sqlalchemy.exc import DBAPIError
 
@@ -139,7 +139,7 @@ def _sqlalchemy(connection: Connection) -> Iterator[sqlalchemy.Connection]:
 
 
 def _back_up(connection: Connection, path: Path, version: str) -> None:
-    """Copy the file as it was, beside it: a migration cannot be undone."""
+    """Keep a copy beside the file, because a migration cannot be undone."""
     kept = Path(f"{path}.version-{version}")
     make_file(kept)
     with closing(sqlite3.connect(kept)) as copy:
@@ -166,10 +166,10 @@ def _system_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Keep other fanwise processes out while the file is made or migrated.
+    """Keep other fanwise processes out while the file is created or migrated.
 
-    The lock file goes with whoever failed to make a journal, so one that was waited for may be
-    gone: then there is another, or none.
+    A process that fails to create a journal removes the lock file. So after waiting for a lock,
+    check that it is still the file on disk.
     """
     lock = Path(f"{path}.lock")
     while True:

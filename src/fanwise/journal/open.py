@@ -1,7 +1,7 @@
-"""Finding the journal: the one place that knows where it is when nobody says.
+"""Find and open the journal. Only this module knows the default location.
 
-What opens it is imported here, when it is opened: `fanwise --help` and fan-outs in memory do
-without SQLite, and `fanwise runs` without the thread that writes.
+The implementations are imported when a journal is opened: `fanwise --help` and fan-outs in memory
+need no SQLite, and `fanwise runs` needs no writer.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SCHEME = "sqlite:///"
 def open_journal(
     location: str | os.PathLike[str] | None = None, *, read_only: bool = False
 ) -> Journal:
-    """The journal at a path or an `sqlite:///path` URL; made if it is not there.
+    """Open the journal at a path or an `sqlite:///path` URL, and create it if it does not exist.
 
-    Without a location: what FANWISE_JOURNAL says, or `.fanwise/journal.db` in the working
-    directory. A `read_only` journal is never made, and need not be writable. Others are made for
-    you only, and closed to other users if they were open to them.
+    Default: the value of FANWISE_JOURNAL, or `.fanwise/journal.db` in the working directory. A
+    `read_only` journal is never created and need not be writable. Other journals are made private
+    to you, even if other users could read them before.
     """
     path = journal_path(location)
     if read_only:
@@ -61,7 +61,7 @@ def _unusable(location: str, problem: str) -> UsageError:
 def _make_directory(directory: Path) -> None:
     try:
         if directory.exists():
-            if directory.name == DIRECTORY:  # any other may be for more than journals
+            if directory.name == DIRECTORY:  # any other directory may hold more than journals
                 close_to_others(directory)
             return
         make_folder(directory)

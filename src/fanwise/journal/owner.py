@@ -1,7 +1,7 @@
-"""Who executes a run, and whether that process still lives.
+"""Which process executes a run, and whether it is still alive.
 
-A pid alone is not enough: after a crash it may belong to somebody else, after a reboot it does.
-So an owner is a pid with the moment at which that process started, on a host, since a boot.
+A pid alone is not enough: after a crash or a reboot it may belong to another process. So an owner
+is a pid together with the start time of the process, the host, and the boot id.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def current_owner() -> Owner:
 
 
 def liveness(owner: Owner) -> Liveness:
-    """Whether the owner still executes; `unknown` if it cannot be seen from here."""
+    """Whether the owner is alive; `unknown` if it is on another host."""
     if owner.host != socket.gethostname():
         return "unknown"
     if owner.boot != _boot():
@@ -43,7 +43,7 @@ def describe(owner: Owner) -> str:
 
 
 def refuse_if_live(run: RunRecord, *, force: bool) -> None:
-    """Raise `RunIsLive` if the run has an owner that lives, or may live."""
+    """Raise `RunIsLive` if the run has an owner that is alive, or may be."""
     if run.owner is None:
         return
     state = liveness(run.owner)
@@ -54,7 +54,7 @@ def refuse_if_live(run: RunRecord, *, force: bool) -> None:
 
 
 def reclaimed(run: RunRecord, owner: Owner) -> RunRecord:
-    """The run as its new owner has it."""
+    """The run with a new owner."""
     return msgspec.structs.replace(
         run, status="running", owner=owner, ended_at=None, error=None, cancel_requested=False
     )
@@ -69,7 +69,7 @@ def _boot() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """When the process started, as the system tells it; None if it is not there or a zombie."""
+    """The start time of a process, as the system reports it; None if it is gone or a zombie."""
     if Path("/proc/self/stat").exists():
         return _started_on_linux(pid)
     state, _, started = (
@@ -83,7 +83,7 @@ def _started_on_linux(pid: int) -> str | None:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    # The name of the program comes second, in parentheses, and may hold spaces and parentheses.
+    # The second field is the program's name in parentheses, which may contain both.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else fields[19]
 

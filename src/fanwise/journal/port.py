@@ -1,13 +1,12 @@
-"""The journal as the kernel sees it: a port.
+"""The port through which the kernel uses a journal.
 
-The rules that make promise 5 (durable) hold:
+Durability depends on these rules:
 
-- Everything that is written goes through `submit`, in order. `then(None)` is called when the
-  write is on disk, `then(error)` when it is not; from any thread, perhaps before `submit`
-  returns, exactly once. Writes that were submitted together commit together or in order, never
-  out of order: a reader never sees a later write without the earlier ones.
-- A journal that failed to write refuses all that follows with the same error: it never skips.
-- Identities are given by the caller (`fan_out_id`), so that no write has to wait for an answer.
+- All writes go through `submit`, in order. `then(None)` is called once the write is on disk, or
+  `then(error)` if it failed: exactly once, from any thread, perhaps before `submit` returns. Writes
+  are never committed out of order: a reader that sees a write also sees all earlier ones.
+- After a failed write, a journal refuses all further writes with the same error. It never skips.
+- The caller chooses identities (`fan_out_id`), so no write has to wait for an answer.
 - Reads see what is committed. They may be called from any thread.
 """
 
@@ -24,24 +23,24 @@ T = TypeVar("T")
 
 ItemStatus = Literal["started", "done", "failed", "cancelled", "skipped"]
 RunStatus = Literal["running", "paused", "done", "failed", "halted", "cancelled"]
-"""`running` with a dead owner is shown as `interrupted`. All but `running` have no owner."""
+"""A `running` run with a dead owner is shown as `interrupted`. Others have no owner."""
 
 Then = Callable[[BaseException | None], None]
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """The process that executes a run, named so that its death can be told from a reused pid."""
+    """The process that executes a run, with enough detail to recognise a reused pid."""
 
     pid: int
     host: str
     boot: str
     """The kernel's boot id: a pid means nothing after a reboot."""
     started: str
-    """When the process started, as the system tells it; empty where it does not."""
+    """When the process started, as the system reports it; empty if it does not."""
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """What a run is about."""
+    """The spec of a run."""
 
     text: str
     """JSON."""
@@ -49,16 +48,16 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 class RunRecord(msgspec.Struct, frozen=True):
-    """One run as it is on disk."""
+    """One run."""
 
     id: str
     number: int
     """Small and unique within the journal; 0 until it is created."""
     kind: str
-    """What made it: "map", "fan_out", "matrix" …"""
+    """What created it: "map", "fan_out", "matrix" …"""
     name: str
     spec: str
-    """What was asked for, as JSON: enough to resume it."""
+    """What it was asked to do, as JSON. Enough to resume it."""
     digest: str
     status: RunStatus
     created_at: float
@@ -69,7 +68,7 @@ class RunRecord(msgspec.Struct, frozen=True):
 
 
 class FanOutRecord(msgspec.Struct, frozen=True):
-    """One fan-out inside a run; its path is the same on every resume."""
+    """One fan-out of a run. Its path is the same on every resume."""
 
     id: int
     run_id: str
@@ -84,14 +83,14 @@ class FanOutRecord(msgspec.Struct, frozen=True):
 
 
 class ItemRecord(msgspec.Struct, frozen=True):
-    """One item: its start and, if it got so far, its outcome."""
+    """One item: its start and, if it has ended, its outcome."""
 
     fan_out: int
     key: str
     index: int
     status: ItemStatus
     starts: int = 1
-    """Starts since it last ended: more than 1 means that it may have run more than once."""
+    """Starts since it last ended. If more than 1, it may have run more than once."""
     value: str | None = None
     error: str | None = None
     started_at: float | None = None
@@ -121,43 +120,43 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     cached_tokens: int | None = None
     first_token_s: float | None = None
     started_at: float | None = None
-    """When its work began, in seconds since 1970; None: an older journal."""
+    """When its work began, in seconds since 1970; None in older journals."""
     caps: str | None = None
-    """Those that it held, with a comma between them."""
+    """The caps that it held, separated by commas."""
 
 
 class Sum(msgspec.Struct, frozen=True):
     """A sum over attempts."""
 
     known: float = 0
-    """Of those of which it is known."""
+    """The sum of the known amounts."""
     unknown: int = 0
-    """How many attempts there are of which it is not."""
+    """The number of attempts whose amount is unknown."""
 
     @property
     def total(self) -> float | None:
-        """None where something is unknown: that is never 0."""
+        """The whole sum, or None if a part is unknown."""
         return None if self.unknown else self.known
 
 
 class CallTotals(msgspec.Struct, frozen=True):
-    """What calls came to: all their attempts, over all executions."""
+    """Totals of calls: all attempts, over all executions."""
 
     attempts: int = 0
     failed: int = 0
-    """Of these, how many failed or were cancelled."""
+    """How many of them failed or were cancelled."""
     tokens: Sum = Sum()
     input_tokens: Sum = Sum()
     output_tokens: Sum = Sum()
     cached_tokens: Sum = Sum()
     usd: Sum = Sum()
     first_token_p50: float | None = None
-    """Of the attempts that had a first token; None: there are none."""
+    """Over the attempts that had a first token; None if there are none."""
     first_token_p95: float | None = None
 
 
 class EventRecord(msgspec.Struct, frozen=True):
-    """Something worth knowing later: a halt, a cancel, an adaptive cap that moved."""
+    """Something worth knowing later, such as a halt, a cancel, or a move of an adaptive cap."""
 
     run_id: str
     at: float
@@ -166,19 +165,19 @@ class EventRecord(msgspec.Struct, frozen=True):
     """JSON."""
 
     def decode(self, kind: type[T]) -> T:
-        """What `data` says. `JournalDamaged` if it says nothing of the kind."""
+        """Decode `data` as this type. Raises `JournalDamaged`."""
         return _decoded(self.data, kind, self.run_id, f"event {self.kind!r}")
 
 
 class InputRecord(msgspec.Struct, frozen=True):
-    """One raw input of a run whose inputs cannot be read a second time (a line of stdin)."""
+    """One raw input of a run, such as a line of stdin, which cannot be read a second time."""
 
     run_id: str
     index: int
     data: bytes
 
     def decode(self, kind: type[T]) -> T:
-        """What `data` says, if it is JSON. `JournalDamaged`."""
+        """Decode `data`, which must be JSON, as this type. Raises `JournalDamaged`."""
         return _decoded(self.data, kind, self.run_id, f"input {self.index}")
 
 
@@ -189,11 +188,11 @@ def _decoded(data: str | bytes, kind: type[T], run_id: str, row: str) -> T:
         raise JournalDamaged("the journal", run_id, row, str(error)) from error
 
 
-# What can be submitted. The first three are the hot path.
+# What can be submitted. The first three are on the hot path.
 
 
 class ItemStarted(msgspec.Struct, frozen=True, gc=False):
-    """About to happen. A second start without an end between them adds 1 to `starts`."""
+    """An item is about to start. A second start without an end in between adds 1 to `starts`."""
 
     fan_out: int
     key: str
@@ -202,7 +201,7 @@ class ItemStarted(msgspec.Struct, frozen=True, gc=False):
 
 
 class ItemEnded(msgspec.Struct, frozen=True, gc=False):
-    """An outcome. An item that never started (skipped, cancelled) may end without a start."""
+    """The outcome of an item. One that was skipped or cancelled may end without a start."""
 
     fan_out: int
     key: str
@@ -217,7 +216,7 @@ class ItemEnded(msgspec.Struct, frozen=True, gc=False):
 
 
 class AttemptEnded(msgspec.Struct, frozen=True, gc=False):
-    """An attempt; its number is given by the journal."""
+    """An attempt has ended. The journal gives it a number."""
 
     fan_out: int
     key: str
@@ -238,7 +237,7 @@ class AttemptEnded(msgspec.Struct, frozen=True, gc=False):
 
 
 class FanOutEnded(msgspec.Struct, frozen=True):
-    """A fan-out has returned."""
+    """A fan-out has ended."""
 
     fan_out: int
     status: str
@@ -255,10 +254,10 @@ EndRow = tuple[
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """Many writes as one: they are committed together, and have one answer.
+    """Many writes that are committed together, with one answer.
 
-    Starts and ends are plain rows, for there are millions. An item starts or ends in a batch, not
-    both, and who submitted it waits for the answer before writing of that item again.
+    Starts and ends are plain rows, because there are millions. An item either starts or ends in a
+    batch, not both; the submitter waits for the answer before the next write about that item.
     """
 
     started: list[StartRow] = []
@@ -270,7 +269,7 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class RunEnded(msgspec.Struct, frozen=True):
-    """A run has ended; its owner lets go of it."""
+    """A run has ended, and no longer has an owner."""
 
     run_id: str
     status: RunStatus
@@ -296,66 +295,66 @@ class Journal(Protocol):
 
     @property
     def location(self) -> str:
-        """Where it is, for messages."""
+        """Its location, for messages."""
 
     def create_run(self, run: RunRecord) -> RunRecord:
-        """Record a new run, owned by `run.owner`; returns it with its number. `RunExists`."""
+        """Record a new run, owned by `run.owner`; return it with its number. Raises `RunExists`."""
 
     def claim_run(
         self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
     ) -> RunRecord:
-        """Become the owner of a run: its status is `running`, a cancel request is forgotten.
+        """Become the owner of a run. It is `running` again, and a cancel request is dropped.
 
-        `spec`: what the run is about from now on. `RunNotFound`; `RunIsLive` while its owner
-        lives, or may live on another host (`force` overrides the latter only).
+        `spec`: replaces the spec of the run. Raises `RunNotFound`, or `RunIsLive` if its owner is
+        alive or may be alive on another host (`force` overrides only the latter).
         """
 
     def run(self, run_id: str) -> RunRecord:
-        """`RunNotFound`."""
+        """One run. Raises `RunNotFound`."""
 
     def runs(self) -> list[RunRecord]:
-        """All runs, the newest first."""
+        """All runs, newest first."""
 
     def fan_outs(self, run_id: str) -> list[FanOutRecord]:
-        """In the order in which they were opened."""
+        """The fan-outs of a run, in the order in which they were first opened."""
 
     def items(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[ItemRecord]:
-        """In item order; all, or (a few hundred) `keys`."""
+        """The items of a fan-out, in item order: all, or those with these (a few hundred) keys."""
 
     def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
-        """Every item's status by its key, in item order, without reading the values."""
+        """The status of each item by its key, in item order, without reading the values."""
 
     def counts(self, fan_out: int) -> dict[ItemStatus, int]:
-        """How many items have which status, without reading their values."""
+        """How many items have each status, without reading the values."""
 
     def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
-        """By item, then number; of all items, or of (a few hundred) `keys`."""
+        """The attempts, by item and number: all, or those of (a few hundred) items."""
 
     def call_totals(self, run_id: str) -> CallTotals:
-        """What the calls of the run came to, without reading them one by one."""
+        """Totals of the calls of a run, without reading them one by one."""
 
     def events(self, run_id: str, kind: str | None = None) -> Iterator[EventRecord]:
-        """In the order in which they were submitted; all, or those of one kind."""
+        """The events of a run, in the order of submission: all, or those of one kind."""
 
     def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
-        """In order, from `start` on."""
+        """The inputs of a run in order, from `start` on."""
 
     def submit(self, write: Write, then: Then | None = None) -> None:
-        """Write this soon; see the rules above."""
+        """Write this soon. See the rules above."""
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask whoever executes the run to cancel it. `RunNotFound`."""
+        """Ask the process that executes the run to cancel it. Raises `RunNotFound`."""
 
     def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_cancel` once, from any thread, soon after a cancel was requested.
+        """Call `on_cancel` once, from any thread, soon after a cancel is requested.
 
         Returns a function that ends the watch.
         """
 
     def close(self) -> None:
-        """Write what was submitted, then let go of the files."""
+        """Write what was submitted, then close the files."""
 
 
 def fan_out_id(run_number: int, place: int) -> int:
-    """A fan-out's identity: unique in the journal, known without asking it."""
+    """The id of a fan-out: unique in the journal, and known without asking it."""
     return (run_number << 32) | place

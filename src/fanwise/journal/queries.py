@@ -1,12 +1,12 @@
 """The queries of a journal, as text.
 
-Readers run them on the driver itself: importing SQLAlchemy takes longer than `fanwise runs` may
-take as a whole, and building a query with it costs more than running a small one. The tables and
-their migrations stay with SQLAlchemy (`schema.py`), and a test checks every query here against
-them. The columns of a record come from its fields, so the two cannot drift apart.
+Reads use the driver directly: importing SQLAlchemy takes longer than all of `fanwise runs` may
+take, and building a query with it costs more than running a small one. The tables and migrations
+use SQLAlchemy (`schema.py`), and a test checks every query here against them. The columns of a
+record come from its fields, so the two cannot drift apart.
 
-Every query is here, or in `statements.py` if it writes batches. Write SQL that PostgreSQL takes
-too, with `?` for each parameter.
+All queries are here, except those that write batches (`statements.py`). Use SQL that PostgreSQL
+accepts too, with `?` for each parameter.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ COUNTS = "SELECT status, count(*) FROM items WHERE fan_out = ? GROUP BY status"
 
 
 def items(keys: int | None = None) -> str:
-    """The items of a fan-out in item order; all, or those with so many keys."""
+    """The items of a fan-out in item order: all, or those with one of `keys` keys."""
     return f"""SELECT {_columns(ItemRecord, index="item_index")} FROM items
         WHERE fan_out = ? {_key_in("key", keys)} ORDER BY item_index, key"""
 
 
 def attempts(keys: int | None = None) -> str:
-    """The attempts of a fan-out by item, then number; all, or of so many keys."""
+    """The attempts of a fan-out by item and number: all, or those with one of `keys` keys."""
     return f"""SELECT {_columns(AttemptRecord, "a.")} FROM attempts a
         LEFT JOIN items i ON i.fan_out = a.fan_out AND i.key = a.key
         WHERE a.fan_out = ? {_key_in("a.key", keys)} ORDER BY i.item_index, a.key, a.number"""

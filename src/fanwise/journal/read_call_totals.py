@@ -1,4 +1,4 @@
-"""What the calls of a run came to, in one pass that the database makes: they may be a million."""
+"""Totals of the calls of a run, computed in SQL: there may be a million."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fanwise.journal.port import CallTotals, Sum
 
 
 def read_total(connection: Connection, run_id: str) -> CallTotals:
-    """Of all calls of a run that are on disk."""
+    """The totals of all recorded calls of a run."""
     row = connection.execute(queries.CALL_TOTALS, (run_id,)).fetchone()
     attempts, failed, told, *rest = row
     found = zip(SUMS, rest[: len(SUMS)], rest[len(SUMS) :], strict=True)

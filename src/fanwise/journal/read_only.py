@@ -1,6 +1,6 @@
-"""An SQLite journal for looking only.
+"""An SQLite journal for reading only.
 
-Apart from `sqlite.py`, so that whoever only looks does not wait for what writes to be imported.
+It is separate from `sqlite.py`, so that commands that only read need not import the writer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fanwise.journal.version import check_readable
 
 
 class ReadOnlyJournal(Reads):
-    """A journal for looking only: also where the file, or its directory, cannot be written."""
+    """A journal for reading only. The file and its directory need not be writable."""
 
     def __init__(self, path: Path, *, patience: float = PATIENCE_S) -> None:
         if not path.is_file():
@@ -24,7 +24,7 @@ class ReadOnlyJournal(Reads):
         super().__init__(Connections(path, mode="ro", patience=patience), path)
         try:
             self._check_readable()
-        except BaseException:  # Nobody gets this journal, so nobody will close it.
+        except BaseException:  # The caller never gets this journal, so nobody else closes it.
             self.close()
             raise
 
@@ -35,7 +35,7 @@ class ReadOnlyJournal(Reads):
             self._read_without_locks()
 
     def _read_without_locks(self) -> None:
-        """In a directory where SQLite cannot make its own files beside the journal."""
+        """For a directory where SQLite cannot create its own files beside the journal."""
         self._connections.close()
         wal = Path(f"{self._path}-wal")
         if wal.exists() and wal.stat().st_size:

@@ -1,7 +1,7 @@
-"""Reading a journal: what every connection to the file can answer, from any thread.
+"""Read a journal, from any thread.
 
-The long answers are streamed, so that a million items do not have to fit into memory. An
-iterator that is not read to its end holds its snapshot of the file until it is closed.
+Long results are streamed, so a million items need not fit into memory. An iterator that is not
+read to its end keeps its snapshot of the file until it is closed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reads:
         return str(self._path)
 
     def run(self, run_id: str) -> RunRecord:
-        """`RunNotFound`."""
+        """One run. Raises `RunNotFound`."""
         with journal_errors(self._path), self._connections.one() as connection:
             return runs.get(connection, run_id)
 
@@ -54,25 +54,25 @@ class Reads:
             return runs.newest_first(connection)
 
     def fan_outs(self, run_id: str) -> list[FanOutRecord]:
-        """In the order in which they were first opened."""
+        """The fan-outs of a run, in the order in which they were first opened."""
         return list(self._stream(FanOutRecord, queries.FAN_OUTS, run_id))
 
     def items(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[ItemRecord]:
-        """In item order; all, or those with these keys."""
+        """The items of a fan-out, in item order: all, or those with these keys."""
         query = queries.items(None if keys is None else len(keys))
         return self._stream(ItemRecord, query, fan_out, *(keys or ()))
 
     def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
-        """Every item's status by its key, in item order, without reading the values."""
+        """The status of each item by its key, in item order, without reading the values."""
         with journal_errors(self._path), self._connections.one() as connection:
             rows = connection.execute(queries.STATUSES, (fan_out,))
-            # The driver makes a new text for each row: a million times "done".
+            # The driver creates a new string for each row: a million times "done".
             found = {key: _SAME.get(status, status) for key, status in rows}
         check_statuses(found, self.location)
         return found
 
     def counts(self, fan_out: int) -> dict[ItemStatus, int]:
-        """How many items have which status, without reading their values."""
+        """How many items have each status, without reading the values."""
         with journal_errors(self._path), self._connections.one() as connection:
             found = dict(connection.execute(queries.COUNTS, (fan_out,)))
         if not STATUSES.issuperset(found):
@@ -80,21 +80,21 @@ class Reads:
         return found
 
     def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
-        """By item, then number; of all items, or of those with these keys."""
+        """The attempts of a fan-out, by item and number: all, or those of items with these keys."""
         query = queries.attempts(None if keys is None else len(keys))
         return self._stream(AttemptRecord, query, fan_out, *(keys or ()))
 
     def call_totals(self, run_id: str) -> CallTotals:
-        """What the calls of the run came to, without reading them one by one."""
+        """Totals of the calls of a run, without reading them one by one."""
         with journal_errors(self._path), self._connections.one() as connection:
             return read_total(connection, run_id)
 
     def events(self, run_id: str, kind: str | None = None) -> Iterator[EventRecord]:
-        """In the order in which they were submitted; all, or those of one kind."""
+        """The events of a run, in the order of submission: all, or those of one kind."""
         return self._stream(EventRecord, queries.EVENTS, run_id, kind, kind)
 
     def inputs(self, run_id: str, start: int = 0) -> Iterator[InputRecord]:
-        """In order, from `start` on."""
+        """The inputs of a run in order, from `start` on."""
         return self._stream(InputRecord, queries.INPUTS, run_id, start)
 
     def _stream(self, record: type[R], query: str, *parameters: Any) -> Iterator[R]:

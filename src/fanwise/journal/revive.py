@@ -1,9 +1,9 @@
-"""Recorded errors as what they were, so that `except` and `isinstance` answer as they did before.
+"""Restore recorded errors, so that `except` and `isinstance` work as in the first execution.
 
-Only classes that are known beforehand are made again: built-in exceptions and fanwise's own. A
-name in a journal imports nothing, and of the constructors only built-in ones are called. An error
-of any other class is a `RecordedError` that is also an instance of the known classes that its own
-derived from: one that was a `json.JSONDecodeError` is still a `ValueError`.
+Only built-in exceptions and fanwise's own errors are restored. A name in a journal never causes an
+import, and only built-in constructors are called. An error of any other class becomes a
+`RecordedError` that is also an instance of its known base classes: what was a
+`json.JSONDecodeError` is still a `ValueError`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from fanwise.journal.codec import GROUP, KNOWN, MOST_TEXT, Recorded, encode_erro
 
 
 def revive_error(text: str) -> Exception:
-    """What `encode_error` wrote, as an error of its own class if that is known."""
+    """A stored error, as an instance of its own class if that is known."""
     try:
         return _revive(recorded_error(text))
-    except Exception:  # no program of ours wrote this
+    except Exception:  # fanwise did not write this
         return RecordedError("unknown error", text[:MOST_TEXT])
 
 
 class _Told:
-    """An error whose text is as it was recorded, not made of its arguments."""
+    """An error whose text was recorded instead of being made from its arguments."""
 
     _recorded_text: str
 
@@ -39,7 +39,7 @@ class _Told:
 
 @lru_cache(128)
 def _told_class(bases: tuple[type[Exception], ...]) -> Any:
-    """A class of the name of its first base."""
+    """A class with these bases, named after the first one."""
     first = bases[0]
     return type(first.__name__, (_Told, *bases), {"__module__": first.__module__})
 
@@ -73,7 +73,7 @@ def _unknown(recorded: Recorded) -> Exception:
 
 
 def _own(kind: type[FanwiseError], recorded: Recorded) -> Exception:
-    """Fields are as JSON holds them, and None where it cannot."""
+    """An error of ours. Fields that JSON cannot hold are None."""
     error = kind.__new__(kind, recorded.text)
     error.args = (recorded.text,)
     _give_fields(error, recorded)
@@ -101,7 +101,7 @@ def _group(recorded: Recorded) -> Exception:
     if str(error) == recorded.text:
         return error
     told: ExceptionGroup[Exception] = _told_class((ExceptionGroup,))(message, members)
-    told.__dict__["_recorded_text"] = recorded.text  # it had more members than are recorded
+    told.__dict__["_recorded_text"] = recorded.text  # it had more members than were recorded
     return told
 
 
@@ -113,12 +113,12 @@ def _possible_arguments(recorded: Recorded) -> Iterator[list[Any]]:
 
 
 def _tuples(value: Any) -> Any:
-    """JSON has lists only."""
+    """The value with tuples for lists: JSON has no tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _bare(kind: type[Exception], told: str) -> Exception:
-    """Without calling its constructor."""
+    """An error with this text, made without calling the constructor."""
     error = kind.__new__(kind, told)
     error.args = (told,)
     error.__dict__["_recorded_text"] = told

@@ -1,7 +1,7 @@
-"""Who has which run: creating, claiming and cancelling, each inside one transaction.
+"""Create, claim and cancel runs, each in one transaction.
 
-A transaction here begins as a writer (`BEGIN IMMEDIATE`), so of two processes that claim a run
-at the same moment the second one sees what the first one did.
+Transactions here start as writers (`BEGIN IMMEDIATE`). So when two processes claim a run at the
+same moment, the second sees what the first one did.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def create(connection: Connection, run: RunRecord) -> RunRecord:
 def claim(
     connection: Connection, run_id: str, owner: Owner, *, force: bool, spec: Spec | None = None
 ) -> RunRecord:
-    """Make `owner` the one who executes the run, unless somebody else does."""
+    """Make `owner` the owner of the run, unless another live process owns it."""
     run = get(connection, run_id)
     refuse_if_live(run, force=force)
     claimed = reclaimed(run, owner)
@@ -43,13 +43,13 @@ def claim(
 
 
 def request_cancel(connection: Connection, run_id: str) -> None:
-    """Leave a note for whoever executes the run."""
+    """Ask the process that executes the run to cancel it."""
     get(connection, run_id)
     connection.execute(queries.REQUEST_CANCEL, (True, run_id))
 
 
 def get(connection: Connection, run_id: str) -> RunRecord:
-    """The run; `RunNotFound` suggests one that is spelt like it."""
+    """One run. Raises `RunNotFound`, which suggests a similar id."""
     run = _find(connection, run_id)
     if run is None:
         raise RunNotFound(run_id, [row[0] for row in connection.execute(queries.RUN_IDS)])
@@ -57,12 +57,12 @@ def get(connection: Connection, run_id: str) -> RunRecord:
 
 
 def newest_first(connection: Connection) -> list[RunRecord]:
-    """All runs."""
+    """All runs, newest first."""
     return [_record(connection, row) for row in connection.execute(queries.RUNS).fetchall()]
 
 
 def cancel_requests(connection: Connection) -> list[str]:
-    """The ids of the runs that somebody wants cancelled."""
+    """The ids of the runs with a cancel request."""
     return [row[0] for row in connection.execute(queries.CANCEL_REQUESTS)]
 
 

@@ -1,19 +1,18 @@
-"""The tables, as SQLAlchemy Core sees them.
+"""The tables, for SQLAlchemy Core.
 
-People open a journal with `sqlite3` and ask their own questions, so names are plain, values and
-errors are JSON text (SQLite's `json_extract` reads them), and no column needs quoting
-(`item_index`: `index` is a keyword).
+People query journals with `sqlite3`, so names are plain, values and errors are JSON text (which
+`json_extract` reads), and no column needs quoting (`item_index`, because `index` is a keyword).
 
-What was decided for speed:
+For speed:
 
-- Items, attempts and inputs are `WITHOUT ROWID`: their primary key is the only B-tree, where a
-  rowid table with a unique index has two. Items are sorted when they are read; an index over
-  `item_index` would be paid for by every write.
-- There are no foreign keys: writes are committed in the order in which they were submitted, so
-  a parent is always there before its children, and nothing is ever deleted by fanwise.
+- Items, attempts and inputs are `WITHOUT ROWID`: the primary key is their only B-tree, while a
+  rowid table with a unique index has two. Items are sorted when they are read; an index on
+  `item_index` would slow down every write.
+- There are no foreign keys. Writes are committed in the order of submission, so a parent always
+  exists before its children, and fanwise never deletes anything.
 
 A change here needs a migration in `migrations/versions`; a test compares the two. Importing
-SQLAlchemy takes longer than most reads, so only what makes or migrates a file imports this.
+SQLAlchemy takes longer than most reads, so this is imported only to create or migrate a file.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ runs = Table(
 fan_outs = Table(
     "fan_outs",
     metadata,
-    # Not `id`: a fan-out's id is given by the kernel, and `seq` is the order of opening.
+    # The kernel chooses the id of a fan-out; `seq` is the order of opening.
     Column("seq", Integer, primary_key=True),
     Column("id", BigInteger, nullable=False, unique=True),
     Column("run_id", Text, nullable=False, index=True),

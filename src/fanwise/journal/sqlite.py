@@ -1,9 +1,8 @@
 """The journal in an SQLite file.
 
-SQLite, because a run has to be durable where it runs, with nothing to install or to start, and
-because the file can be copied, attached and queried. WAL, so that readers (`fanwise show`) and
-the writer do not wait for each other; synchronous=FULL, because WAL's default may lose the last
-commits when the power fails.
+SQLite needs nothing to be installed or started, and its file can be copied, attached and queried.
+WAL lets readers (`fanwise show`) and the writer work without waiting for each other.
+synchronous=FULL, because the default with WAL may lose the last commits when the power fails.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from fanwise.journal.writer import Writer
 
 
 class SqliteJournal(Reads):
-    """A journal that can be read and written. Close it; a forgotten one is flushed at exit."""
+    """A journal for reading and writing. Close it; one that is not closed is flushed at exit."""
 
     def __init__(
         self, path: Path, *, patience: float = PATIENCE_S, history: History = HISTORY
@@ -32,7 +31,7 @@ class SqliteJournal(Reads):
         super().__init__(Connections(path, patience=patience), path)
         with journal_errors(path, opening=True):
             self._writer = Writer(connect(path, patience=patience), path)
-        # Also at exit; it must not hold the journal, or that would never be collected.
+        # Also runs at exit. A reference to the journal would keep it from being collected.
         self._close = weakref.finalize(self, _close, self._writer, self._connections)
 
     def create_run(self, run: RunRecord) -> RunRecord:
@@ -51,7 +50,7 @@ class SqliteJournal(Reads):
         self._writer.submit(write, then)
 
     def request_cancel(self, run_id: str) -> None:
-        """Ask whoever executes the run to cancel it."""
+        """Ask the process that executes the run to cancel it."""
         self._writer.call(partial(runs.request_cancel, run_id=run_id))
         self._writer.wake()
 
@@ -62,7 +61,7 @@ class SqliteJournal(Reads):
         return end
 
     def close(self) -> None:
-        """Write what was submitted; `JournalNotWritable` if that failed and nobody was told."""
+        """Write what was submitted. `JournalNotWritable` if that failed and nobody was told."""
         self._close()
 
 

@@ -1,14 +1,14 @@
-"""The SQL of the hot path: one statement that writes many rows.
+"""The SQL of the hot path: statements that write many rows at once.
 
-`executemany` would be the plain way, but Python's sqlite3 lets go of the GIL for each row and
-then has to win it back from an event loop that is busy: measured, that is the difference between
-a writer that keeps up and one that starves. A statement with many rows of VALUES lets go once.
+The obvious way is `executemany`, but Python's sqlite3 releases the GIL for each row and then has
+to win it back from a busy event loop. Measured, that is the difference between a writer that keeps
+up and one that starves. A statement with many rows of VALUES releases the GIL once.
 
-The rows of one statement are a power of 2, at most `MOST_ROWS`, so that a few statements are
-compiled once and serve every batch. Parameters of many rows have neither numbers nor names:
-SQLite looks for each among all that came before, which made compiling a large one take 40 ms,
-and Python's sqlite3 warns of numbers since 3.12. Where a row needs a field twice, the rows are a
-table of their own, from which is selected.
+The number of rows in a statement is a power of 2, at most `MOST_ROWS`, so a few statements are
+compiled once and serve every batch. Parameters have neither numbers nor names: SQLite compares
+each of those with all before it, so compiling a large statement took 40 ms, and Python's sqlite3
+warns about numbered ones since 3.12. Where a row needs a field twice, the rows are a table of
+their own (WITH) to select from.
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ FAN_OUT = Statement(
     before="""INSERT INTO fan_outs
         (id, run_id, path, cap, halt, opened_at, status, ended_at, stats) VALUES""",
     row="(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    # A resume opens it again: when it was first opened remains.
+    # A resume opens it again; `opened_at` stays as it was.
     after="""ON CONFLICT (id) DO UPDATE SET
         path = excluded.path, cap = excluded.cap, halt = excluded.halt,
         status = excluded.status, ended_at = excluded.ended_at, stats = excluded.stats""",
 )
 
-# With the names of the record's fields: these are written one by one.
+# These are written one by one, with the names of the record's fields.
 FAN_OUT_ENDED = """UPDATE fan_outs SET status = :status, ended_at = :at, stats = :stats
     WHERE id = :fan_out"""
 RUN_ENDED = """UPDATE runs SET status = :status, ended_at = :at, error = :error, owner = NULL
@@ -104,7 +104,7 @@ def insert_all(
     statement: Statement,
     rows: Sequence[tuple[Any, ...]],
 ) -> None:
-    """Insert the rows, in order, with as few statements as there can be."""
+    """Insert the rows, in order, with as few statements as possible."""
     for chunk in _chunks(rows):
         execute(_sql(statement, len(chunk)), tuple(chain.from_iterable(chunk)))
 

@@ -1,7 +1,7 @@
-"""The first of a long answer of the journal, and then no more.
+"""Read the first few records of a long result, then close it.
 
-An iterator that is not read to its end holds its snapshot of the file, and a snapshot keeps the
-write-ahead log from being shortened. Whoever may stop early takes what he needs, and lets go.
+An iterator that is not read to its end keeps its snapshot of the file, and a snapshot keeps the
+write-ahead log from shrinking.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 def take(records: Iterator[R], most: int) -> list[R]:
-    """At most so many of them; the iterator is closed."""
+    """At most `most` records. Closes the iterator."""
     try:
         return list(islice(records, most))
     finally:

@@ -1,4 +1,4 @@
-"""Which schema a journal file has, and whether this fanwise can read it as it is."""
+"""The schema version of a journal file, and whether this fanwise can read it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fanwise.errors import JournalTooNew, JournalUnreadable
 from fanwise.journal import queries
 
 HEAD = "0003"
-"""The newest schema version. Versions are counted, so that older and newer can be told apart."""
+"""The newest schema version. Versions are numbers, so that older and newer can be told apart."""
 
 NO_TABLES = ""
-"""The version of a file in which nothing is yet."""
+"""The version of an empty file."""
 
 
 class History(msgspec.Struct, frozen=True):
-    """The schema versions that there are."""
+    """The known schema versions."""
 
     head: str = HEAD
     migrations: Path = Path(__file__).parent / "migrations"
@@ -28,7 +28,7 @@ HISTORY = History()
 
 
 def check_readable(connection: Connection, path: Path, history: History = HISTORY) -> None:
-    """Raise unless the file, as it is, can be read by this fanwise."""
+    """Raise unless this fanwise can read the file without migrating it."""
     version = version_of(connection, path)
     if version == NO_TABLES:
         raise JournalUnreadable(str(path), "nothing has been written to it")
@@ -38,7 +38,7 @@ def check_readable(connection: Connection, path: Path, history: History = HISTOR
 
 
 def version_of(connection: Connection, path: Path) -> str:
-    """The version of a file. `JournalUnreadable` if it is no journal."""
+    """The version of a file. Raises `JournalUnreadable` if it is not a journal."""
     tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
     if not tables:
         return NO_TABLES
@@ -52,7 +52,7 @@ def version_of(connection: Connection, path: Path) -> str:
 
 
 def is_older(path: Path, version: str, history: History) -> bool:
-    """Whether a file of that version has to be migrated. `JournalTooNew`."""
+    """Whether a file of that version has to be migrated. Raises `JournalTooNew`."""
     if int(version) > int(history.head):
         raise JournalTooNew(str(path), version, history.head)
     return version != history.head

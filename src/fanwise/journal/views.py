@@ -1,9 +1,9 @@
-"""Views for people who ask a journal their own questions with `sqlite3` or pandas.
+"""Views for people who query a journal with `sqlite3` or pandas.
 
-`calls` has every attempt of every call of every run. `cells` and `scores` are of matrices: a run of
-that kind keeps what its cells are as its inputs (see `fanwise.matrix.state.definitions`), and their
-items have keys that begin with the cell's. Views hold no data, so they are made anew with each
-migration and are no part of one. `->>` is left out: it is newer than the SQLites that people have.
+`calls` has every attempt of every call of every run. `cells` and `scores` belong to matrices, which
+keep the definitions of their cells as inputs of the run (see `fanwise.matrix.state.definitions`);
+the keys of a cell's items begin with the cell's key. Views hold no data, so they are created again
+after each migration instead of being migrated. They avoid `->>`, which older SQLites lack.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AXES = """json_extract(d.data, '$.model') AS model,
 
 
 def _whole(column: str) -> str:
-    """A sum that is unknown if a part of it is."""
+    """A sum, or NULL if a part of it is unknown."""
     return f"CASE WHEN count(*) = count({column}) THEN sum({column}) END AS {column}"
 
 
@@ -96,12 +96,12 @@ VIEWS = {"calls": _CALLS, "cells": _CELLS, "scores": _SCORES}
 
 
 def drop_views(connection: Connection) -> None:
-    """Before the tables change: SQLite refuses to rename what a view reads."""
+    """Drop them before a migration: SQLite refuses to rename a table that a view reads."""
     for name in VIEWS:
         connection.execute(f"DROP VIEW IF EXISTS {name}")
 
 
 def make_views(connection: Connection) -> None:
-    """In a file that has none."""
+    """Create them in a file that has none."""
     for name, query in VIEWS.items():
         connection.execute(f"CREATE VIEW {name} AS {query}")

@@ -1,7 +1,7 @@
-"""Waiting for cancel requests, which come from other processes through the file.
+"""Wait for cancel requests, which other processes write to the journal file.
 
-SQLite does not notify, so somebody has to look. The writer's thread does, while anything is
-watched; `PRAGMA data_version` tells it for a few microseconds whether anybody else has written.
+SQLite sends no notifications, so the writer's thread polls while any run is watched. `PRAGMA
+data_version` tells it within microseconds whether another connection has written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ POLL_S = 0.3
 
 
 class Watches:
-    """Which runs are watched, and who is to be called."""
+    """The watched runs, and the callback of each."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,7 +30,7 @@ class Watches:
         return bool(self._watches)
 
     def add(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
-        """Watch a run; returns the function that ends the watch."""
+        """Watch a run. Returns a function that ends the watch."""
         watch = next(self._ids)
         with self._lock:
             self._watches[watch] = (run_id, on_cancel)
@@ -42,24 +42,24 @@ class Watches:
         return end
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to look."""
+        """Whether it is time to poll."""
         if not self._watches or now < self._due_at:
             return False
         self._due_at = now + POLL_S
         return True
 
     def make_due(self) -> None:
-        """Look soon, whatever the version: our own connection does not count as somebody else."""
+        """Poll soon, whatever the version: our own writes do not change it."""
         self._seen_version = None
         self._due_at = 0.0
 
     def is_news(self, version: int) -> bool:
-        """Whether somebody wrote to the file since this was last asked."""
+        """Whether another connection has written since the last call."""
         known, self._seen_version = self._seen_version, version
         return known != version
 
     def fire(self, run_ids: list[str]) -> None:
-        """Call, once, everybody who watches one of these runs."""
+        """Call the callbacks of these runs, each once."""
         with self._lock:
             hit = [w for w, (run_id, _) in self._watches.items() if run_id in run_ids]
             calls = [self._watches.pop(watch)[1] for watch in hit]
@@ -67,4 +67,4 @@ class Watches:
             try:
                 on_cancel()
             except BaseException:
-                log.exception("what was to be called on a cancel request raised: %r", on_cancel)
+                log.exception("the callback of a cancel request raised: %r", on_cancel)

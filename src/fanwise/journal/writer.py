@@ -1,14 +1,15 @@
-"""One thread that writes: the group commit.
+"""The thread that writes, with group commit.
 
-A commit costs one fsync, whether it holds one write or a thousand. So the thread takes all that
-is queued, commits it as one transaction, then tells everybody; while it waits for the disk the
-next transaction gathers. Nobody tunes a batch size: the slower the disk, the bigger the batches.
+A commit costs one fsync, whether it holds one write or a thousand. So the thread takes everything
+that is queued, commits it as one transaction, then calls everyone back. While it waits for the
+disk, the next transaction gathers. There is no batch size to tune: the slower the disk, the bigger
+the batches.
 
-Rejected: a commit for each write (3,800 items/s where this does 50,000), a timer that gathers
-writes (adds its period to each write when there is little to do), asyncio drivers (0.7 ms a row).
+Rejected: a commit for each write (3,800 items/s instead of 50,000), a timer that gathers writes
+(it delays each write by its period when there is little to do), asyncio drivers (0.7 ms per row).
 
-The queue is a `SimpleQueue`, whose `put` may be called in the middle of anything, a garbage
-collection included: a journal that nobody closed is flushed by its finalizer.
+The queue is a `SimpleQueue` because its `put` may be called at any moment, even during garbage
+collection: the finalizer of a journal that was never closed flushes it.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from fanwise.journal.watches import POLL_S, Watches
 T = TypeVar("T")
 
 MOST_WRITES = 10_000
-"""In one transaction, so that one that nobody waits for does not grow without end."""
+"""Per transaction, so that one that nobody waits for does not grow without bound."""
 
 
 class _Order:
-    """What is queued among the writes and is none."""
+    """An entry in the queue that is not a write."""
 
 
 class _Call(_Order):
-    """A transaction of its own, whose answer somebody waits for."""
+    """A transaction of its own, with a caller who waits for the result."""
 
     def __init__(self, function: Callable[[Connection], Any], answer: Future[Any]) -> None:
         self.function = function
@@ -50,11 +51,11 @@ class _Call(_Order):
 
 
 class _Stop(_Order):
-    """Write what came before this, then end."""
+    """Write everything before this, then end."""
 
 
 class _Wake(_Order):
-    """Look again at what is watched."""
+    """Poll for cancel requests."""
 
 
 Entry = tuple[Write | _Order, Then | None]
@@ -70,7 +71,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class Writer:
-    """Owns the connection that writes, and the thread that uses it."""
+    """Owns the writing connection and the thread that uses it."""
 
     def __init__(self, connection: Connection, path: Path) -> None:
         self._path = path
@@ -88,17 +89,17 @@ class Writer:
         self._put((write, then))
 
     def call(self, function: Callable[[Connection], T]) -> T:
-        """Execute `function` after all that is queued, in a transaction of its own."""
+        """Call `function` after everything queued, in a transaction of its own."""
         answer: Future[T] = Future()
         self._put((_Call(function, answer), answer.set_exception))
         return answer.result()
 
     def wake(self) -> None:
-        """Look at the watches now."""
+        """Poll for cancel requests now."""
         self._put((_Wake(), None))
 
     def stop(self) -> None:
-        """Write what is queued, let go of the file. Raises if a write failed untold."""
+        """Write what is queued and close the file. Raises if a write failed and nobody was told."""
         self._queue.put((_Stop(), None))
         if threading.current_thread() is not self._thread:
             self._thread.join()
@@ -111,7 +112,9 @@ class Writer:
             self._refuse(entry)
             return
         self._queue.put(entry)
-        if self._ended:  # It ended between the two lines above: nobody else will look.
+        if (
+            self._ended
+        ):  # The thread ended between the two lines above, so nobody else empties the queue.
             self._refuse_the_rest()
 
     def _loop(self) -> None:
@@ -126,7 +129,7 @@ class Writer:
             self._refuse_the_rest()
 
     def _take(self) -> list[Entry]:
-        """All that is queued; waits for the first, but not beyond the next look at the watches."""
+        """Everything queued. Waits for the first entry, but not beyond the next poll."""
         entries: list[Entry] = []
         writes = 0
         try:
@@ -142,7 +145,7 @@ class Writer:
         return entries
 
     def _work(self, entries: list[Entry]) -> bool:
-        """Write the entries in order, also those that came after a stop; False after a stop."""
+        """Write the entries in order, even those after a stop. False if there was a stop."""
         go_on = True
         batch: list[tuple[Write, Then | None]] = []
         for entry in entries:
@@ -217,7 +220,7 @@ class Writer:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """From now on nothing is written: what follows a write that failed must not exist."""
+        """Refuse all further writes: nothing may follow a write that failed."""
         problem = error if isinstance(error, JournalError) else explain(self._path, error)
         if not isinstance(problem, JournalNotWritable):
             problem = JournalNotWritable(str(self._path), str(error))
