@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from fanwise import open_run
-from fanwise.errors import SpecChanged, UsageError
+from fanwise.errors import BadSpec, SpecChanged, UsageError
 from fanwise.testing import MemoryJournal, virtual_time
 from tests.processes.support import alive, pids_in, run, timed_out
 
@@ -354,9 +354,8 @@ async def test_9_one_that_is_no_number_is_an_error_and_not_one(tmp_path: Path) -
         "- {id: all, type: fan-out, items: [1, 2], "
         'max_concurrency: "{{ inputs.n }}", step: {id: t, type: do}}'
     )
-    ending = await World(tmp_path).run(fan, "inputs: {n: {type: string, default: many}}\n")
-    assert ending.status == "failed"
-    assert "max_concurrency of 'all' is 'many', not a whole number" in str(ending.facts["error"])
+    with pytest.raises(BadSpec, match="max_concurrency of 'all' is 'many', not a whole number"):
+        await World(tmp_path).run(fan, "inputs: {n: {type: string, default: many}}\n")
 
 
 # 10: exceptions

@@ -201,7 +201,8 @@ def test_an_agent_that_is_not_installed_or_not_known_is_said(tmp_path: Path) -> 
     (tmp_path / ".fanwise" / "integrations.yaml").write_text(ours)
     steps = """
     - {id: a, type: prompt, prompt: hi, integration: gone, continue_on_error: true}
-    - {id: b, type: prompt, prompt: hi, integration: claud}
+    - {id: name, type: do, give: claud}
+    - {id: b, type: prompt, prompt: hi, integration: "{{ steps.name.output.gave }}"}
     """
     ending = run(World(tmp_path), steps)
     assert "needs the program 'no-such-program'" in ending.states["a"]["error"]
@@ -319,12 +320,6 @@ def test_a_system_may_be_a_step(tmp_path: Path) -> None:
     assert len([path for path in paths if path.endswith("/prompts")]) == 2
 
 
-def test_init_is_understood_and_not_provided(tmp_path: Path) -> None:
-    ending = run(World(tmp_path), "- {id: i, type: init, here: true}")
-    assert ending.status == "failed"
-    assert "not provided by fanwise" in str(ending.facts["error"])
-
-
 # -- types of the project -------------------------------------------------------------------------
 
 
@@ -404,13 +399,14 @@ def test_a_width_that_is_no_whole_number_of_at_least_one_is_said(
     given: str, tmp_path: Path
 ) -> None:
     steps = f"""
-    - {{id: f, type: fan-out, items: [1], max_concurrency: "{{{{ {given} }}}}",
+    - {{id: w, type: do, give: "{{{{ {given} }}}}"}}
+    - {{id: f, type: fan-out, items: [1], max_concurrency: "{{{{ steps.w.output.gave }}}}",
        step: {{id: t, type: do}}}}
     """
     world = World(tmp_path)
     ending = run(world, steps)
     assert "not a whole number of at least 1" in str(ending.facts["error"])
-    assert world.ran == []
+    assert world.ran == ["w"]
 
 
 @pytest.mark.parametrize("given", ["3", "'3'", "6 / 2"])

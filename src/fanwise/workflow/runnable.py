@@ -22,11 +22,13 @@ from fanwise.view.progress import TERMINAL
 from fanwise.workflow.run.interpreter import Interpreter, home_of
 from fanwise.workflow.run.leaves import Interrupted, Leaves
 from fanwise.workflow.run.options import RunOptions
+from fanwise.workflow.run.preflight import Preflight
 from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs, load, path_of
 from fanwise.workflow.state.frame import Frame, Layer
 from fanwise.workflow.state.history import PAUSED, ExecutionInputs, Paused, opened, paused_gate
 from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import StepResult
+from fanwise.workflow.steps.agent import Agents
 from fanwise.workflow.steps.custom import names_of_project, of_project
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.kinds import Project, kinds
@@ -61,6 +63,7 @@ class RunnableWorkflow:
         self._new_inputs = asked.inputs
         if self._new_inputs:
             _ = self.inputs  # what is wrong with them is said before anything begins
+        self._at_run_time = self._preflight(self.inputs if self._new_inputs else None)
 
     @property
     def title(self) -> str:
@@ -84,9 +87,20 @@ class RunnableWorkflow:
         declared = self.workflow.inputs
         return {name: value for name, value in self._new_inputs.items() if name in declared}
 
+    def _preflight(self, inputs: Mapping[str, Any] | None) -> list[str]:
+        """What only the run can tell. `BadSpec` for what is certain to fail in a new run."""
+        if self._before is not None:
+            return []
+        project, document = self._project, self.workflow.document
+        found = Preflight(self.workflow, Agents(project.folder), inputs, compat=project.compat)
+        if found.problems:
+            raise BadSpec(document.name, found.problems)
+        return found.at_run_time
+
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """The files as they are now, and the inputs."""
+        """The files as they are now, and the inputs. `BadSpec` if the run is certain to fail."""
+        self._preflight(self.inputs)
         document = self.workflow.document
         own = str(path_of(document))
         files = {path: each for path, each in self.workflow.files().items() if path != own}
@@ -120,7 +134,9 @@ class RunnableWorkflow:
     def describe(self) -> Sequence[str]:
         """Each step, with the values that are known in advance."""
         known = self.inputs if self._new_inputs or self._before is not None else None
-        return lines_of(self.workflow, known)
+        later = [f"  {line}" for line in self._at_run_time]
+        head = ["not checked until the run comes there:"] if later else []
+        return [*lines_of(self.workflow, known), *head, *later]
 
     async def execute(self, run: Run) -> End:
         ending = await self.ended(run)

@@ -8,7 +8,7 @@ halt are those that one item after the other would have given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,12 +31,12 @@ async def fan_out_step(
     engine: Interpreter, step: FanOutStep, path: str, frame: Frame
 ) -> StepResult:
     fan = _Fan(engine, step, step.step, f"{path}:{step.step.id}", path, frame)
-    return await _fanned(fan, step, frame, _items(step, step.items, frame))
+    return await _fanned(fan, step, frame, items_of(step, step.items, frame.roots()))
 
 
 async def map_step(engine: Interpreter, step: MapStep, path: str, frame: Frame) -> StepResult:
     """Execute a map: a fan-out whose template is a command."""
-    items = _lines(step, frame) if step.items is None else _items(step, step.items, frame)
+    items = _lines(step, frame) if step.items is None else items_of(step, step.items, frame.roots())
     fan = _Fan(engine, step, step.each, path, path, engine.as_one(step, frame))
     return await _fanned(fan, step, frame, items)
 
@@ -44,7 +44,7 @@ async def map_step(engine: Interpreter, step: MapStep, path: str, frame: Frame) 
 async def _fanned(
     fan: _Fan, step: FanOutStep | MapStep, frame: Frame, items: list[Any]
 ) -> StepResult:
-    cap = _cap(step, frame)
+    cap = cap_of(step, frame.roots())
     results = await fan.out(items, cap)
     output = {
         "items": items,
@@ -60,8 +60,9 @@ async def _fanned(
     return StepResult(stop.status, output, stop.error, stop.at, moment=stop.moment)
 
 
-def _items(step: Step, items: Value, frame: Frame) -> list[Any]:
-    found = items.render(frame.roots())
+def items_of(step: Step, items: Value, roots: Mapping[str, Any]) -> list[Any]:
+    """The items. `UsageError`."""
+    found = items.render(roots)
     if found is None:
         raise UsageError(f"the items of {step.id!r} are not there: {items.source}")
     if not isinstance(found, list):
@@ -80,12 +81,13 @@ def _lines(step: MapStep, frame: Frame) -> list[Any]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _cap(step: FanOutStep | MapStep, frame: Frame) -> int:
+def cap_of(step: FanOutStep | MapStep, roots: Mapping[str, Any]) -> int:
+    """How many items may be at work. `UsageError`."""
     width = step.max_concurrency
     if isinstance(width, int):
         return width
     assert isinstance(width, Text)
-    found = width.render(frame.roots())
+    found = width.render(roots)
     number = _whole(found)
     if number is None or number < 1:
         raise UsageError(

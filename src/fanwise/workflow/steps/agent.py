@@ -26,7 +26,6 @@ from fanwise.workflow.steps.port import Resolved, StepPlace
 
 SPEC_KIT_FILE = Path(".specify") / "integration.json"
 """Where spec-kit keeps which agent a project uses."""
-DEFAULT = "claude"
 NOT_FOUND = 127
 
 
@@ -41,21 +40,28 @@ class Agents:
         return named(name, self._known)
 
     def meant(self, name: Any) -> str:
-        """The name itself; for none, and for `auto`, that of the project."""
-        return self._default if name in (None, "", AUTO) else str(name)
+        """The name itself; for none, and for `auto`, that of the project. `UsageError`."""
+        found = self._default if name in (None, "", AUTO) else str(name)
+        if found is None:
+            raise UsageError(
+                "no agent is named",
+                "Write `integration: NAME` in the step or under `workflow:`, or run `specify init`",
+            )
+        return found
 
     @cached_property
     def _known(self) -> dict[str, Integration]:
         return of_project(self._project)
 
     @cached_property
-    def _default(self) -> str:
+    def _default(self) -> str | None:
+        """The agent that spec-kit keeps for the project."""
         try:
             kept = json.loads((self._project / SPEC_KIT_FILE).read_text(encoding="utf-8"))
             found = kept.get("default_integration") or kept.get("integration")
         except (OSError, ValueError, AttributeError):
             found = None
-        return str(found or DEFAULT)
+        return str(found) if found else None
 
 
 class CommandLeaf:
@@ -154,9 +160,12 @@ def _who(step: AgentStep, frame: Frame, agents: Agents) -> dict[str, Any]:
     integration = None if step.integration is None else step.integration.render(roots)
     model = None if step.model is None else step.model.render(roots)
     options = {name: value.render(roots) for name, value in step.options.items()}
+    name = _name("integration", integration or home.integration)
+    model = _name("model", model or home.model)
+    asks_model = isinstance(step, PromptStep) and is_model(model)
     return {
-        "integration": agents.meant(_name("integration", integration or home.integration)),
-        "model": _name("model", model or home.model),
+        "integration": name if asks_model else agents.meant(name),
+        "model": model,
         "options": {**home.options, **options},
     }
 
