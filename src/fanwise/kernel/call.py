@@ -1,7 +1,7 @@
-"""One leaf inside an item: an LLM call, a judge's call.
+"""`call`: one bounded call inside an item, such as a request to a model.
 
-It waits for its caps and rates without holding anything else, reserves its budget before it
-spends, frees its permits while it backs off, and is recorded as attempts of the item.
+It waits for its caps and rates without holding anything else, reserves its budget before it spends
+it, frees its permits while it backs off, and is recorded as attempts of the item.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
 from fanwise.kernel.dispatch import PermitWaiter, dispatcher_of
 from fanwise.kernel.open_item import OpenItem
-from fanwise.kernel.recorder import new_promise
+from fanwise.kernel.recorder import new_reservation_id
 from fanwise.kernel.scope import current
 from fanwise.kernel.threads import Threads
 from fanwise.kernel.work import Attempter, attempter, is_async
@@ -58,14 +58,14 @@ async def call(
     usage: UsageOf | None = None,
     name: str | None = None,
 ) -> Any:
-    """Call `work(*args)` once its caps, rates and budget allow.
+    """Call `work(*args)` as soon as its caps, rates and budget allow.
 
-    `estimate`: the most that an attempt may cost; it is reserved before the attempt and settled
-    after it with what `usage` makes of the value (or of the error: a failed attempt may cost
-    too). Without `usage` the estimate counts. None from `usage` means that nobody knows: the
-    budget counts the estimate, for it may have been spent, and the attempt is recorded without a
-    usage. What the work itself tells while it runs (`fanwise.kernel.meter`) is known also of an
-    attempt that is cancelled. `name`: under which its attempts are recorded.
+    `estimate`: the most that an attempt may cost. It is reserved before the attempt and replaced
+    after it by what `usage` returns for the value, or for the error, as a failed attempt may cost
+    something too. Without `usage` the estimate counts. If `usage` returns None, the cost is
+    unknown: the budget counts the estimate, and the attempt is recorded without a usage. What the
+    work reports while it runs (`fanwise.kernel.meter`) is known even if the attempt is cancelled.
+    `name`: the name under which its attempts are recorded.
     """
     item = current.get()
     if estimate is not None and not isinstance(estimate, Usage):
@@ -92,7 +92,7 @@ def _bound(work: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[None], 
 
 
 class _Wait:
-    """Somebody who waits for permits, or for the budget."""
+    """A wait for permits or for the budget."""
 
     def __init__(self) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -154,10 +154,10 @@ class _Leaf:
         self._made = 0
 
     async def perform(self, attempt: Attempter, retry: Retry) -> Any:
-        """Attempts, with backoff between them, until one is good or no more is wanted."""
+        """Make attempts until one succeeds or there are no more retries."""
         if self._item is not None and self._item.engine.ordered:
             with self._parked():
-                await asyncio.sleep(0)  # here it is given up, unless others of its calls were made
+                await asyncio.sleep(0)  # the item ends here, unless another of its calls succeeded
         backoff_s = 0.0
         while True:
             value, error = await self._once(attempt, backoff_s)
@@ -173,19 +173,19 @@ class _Leaf:
     async def _once(self, attempt: Attempter, backoff_s: float) -> tuple[Any, Exception | None]:
         asked = self._loop.time()
         ticket, reservation = await self._permits_and_budget()
-        promise = "" if reservation is None else new_promise()
+        reservation_id = "" if reservation is None else new_reservation_id()
         spent: Usage | None = None
         problem: BadPredicate | None = None
         attempted = False
         reading = meter.Meter(self._loop.time)
         try:
             if reservation is not None:
-                await self._promise(promise, reservation.amount)
+                await self._record_reservation(reservation_id, reservation.amount)
             reading = meter.Meter(self._loop.time)
             attempted = True
             value, error = await self._attempt(attempt, reading)
             spent, problem = self._spent(value if error is None else error, reading.usage)
-        except BaseException as caught:  # before the attempt: nothing was spent
+        except BaseException as caught:  # before the attempt, so nothing was spent
             value, error = None, caught
         ran_s = reading.since()
         self._give_back(ticket, error, ran_s, spent)
@@ -197,11 +197,11 @@ class _Leaf:
             )
         )  # fmt: skip
         if reservation is not None:
-            # What nobody knows counts as estimated, now and (the promise stays) after a resume.
+            # An unknown cost counts as the estimate, now and after a resume: the record stays.
             unknown = attempted and spent is None
             self._settle(reservation, reservation.amount if unknown else spent)
             if not unknown:
-                self._keep(promise)
+                self._record_settled(reservation_id)
         if problem is not None:
             raise problem
         if error is not None and not isinstance(error, Exception):
@@ -209,7 +209,7 @@ class _Leaf:
         return value, error
 
     async def _permits_and_budget(self) -> tuple[Ticket, Claim | None]:
-        """Both at once: whoever waits for one of them does not hold the other meanwhile."""
+        """Get both at once: while it waits for one of them it does not hold the other."""
         if not self._budgets:
             return await self._permits(), None
         wait = _Wait()
@@ -220,7 +220,7 @@ class _Leaf:
                     await wait.future
                 wait.again()
         except BaseException:
-            # What it was offered, and did not take, is somebody else's.
+            # Others may use what it was offered and did not take.
             self._settle(reservation, None)
             raise
         return ticket, reservation
@@ -251,7 +251,7 @@ class _Leaf:
 
     @contextmanager
     def _parked(self) -> Iterator[None]:
-        """It waits, and holds nothing: an order to halt may end its item here."""
+        """It waits and holds nothing, so a halt may end its item here."""
         if self._item is None:
             yield
             return
@@ -278,7 +278,7 @@ class _Leaf:
             each.tag.over()
 
     def _spent(self, result: Any, told: Usage | None) -> tuple[Usage | None, BadPredicate | None]:
-        """What it cost: by `usage`, else as the work told; without a better word, the estimate."""
+        """What it cost: what `usage` returns, else what the work reported, else the estimate."""
         if self._usage is None:
             nothing_said = self._estimate or (Usage() if self._budgets else None)
             return told or nothing_said, None
@@ -289,14 +289,14 @@ class _Leaf:
             problem.__cause__ = error
             return self._estimate, problem
 
-    async def _promise(self, promise: str, amount: Usage) -> None:
-        """What may be spent is on disk before it is: a kill must not make it free."""
+    async def _record_reservation(self, reservation_id: str, amount: Usage) -> None:
+        """Record what may be spent before it is spent, so that a kill does not make it free."""
         if self._item is not None and (recorder := self._item.engine.recorder):
-            await recorder.promise(promise, amount)
+            await recorder.reserve(reservation_id, amount)
 
-    def _keep(self, promise: str) -> None:
+    def _record_settled(self, reservation_id: str) -> None:
         if self._item is not None and (recorder := self._item.engine.recorder):
-            recorder.keep(promise)
+            recorder.settle(reservation_id)
 
     # -- permits --------------------------------------------------------------------------------
 
@@ -306,7 +306,7 @@ class _Leaf:
         if self._ledger.request(ticket, self._loop.time()):
             return ticket
         ticket.wait = _Wait()
-        self._dispatcher.pump()  # it may wait for nothing but a rate
+        self._dispatcher.pump()  # it may be waiting for a rate only
         try:
             with self._parked():
                 await ticket.wait.future

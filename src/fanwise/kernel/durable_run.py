@@ -24,7 +24,7 @@ from fanwise.journal.codec import Codec
 from fanwise.kernel.outbox import Outbox
 from fanwise.kernel.recorded_halts import recorded_halts
 from fanwise.kernel.recorded_outcomes import usage_of
-from fanwise.kernel.recorder import Recorder, unkept
+from fanwise.kernel.recorder import Recorder, unsettled
 
 JournalLike = str | os.PathLike[str] | port.Journal
 
@@ -160,7 +160,7 @@ class DurableRun:
             for row in self.journal.attempts(fan_out):
                 if (usage := usage_of(row)) is not None:
                     yield usage
-        yield from unkept(self.journal.events(self._id), fan_outs)
+        yield from unsettled(self.journal.events(self._id), fan_outs)
 
     def watch_cancel(self, on_cancel: Callable[[], None]) -> Callable[[], None]:
         """Call this on the running loop when somebody asks to cancel. Returns how to stop that."""

@@ -1,9 +1,9 @@
-"""Python source as a tree, from any thread.
+"""Parsing Python source from any thread.
 
-CPython 3.11 counts how deep it is in a tree in one place for all threads. When one is interrupted
-while it makes its tree (the garbage collector may run Python code there) and another makes one
-meanwhile, both see a depth that is not theirs, and that is a `SystemError`. So ours take turns;
-and where it is a user's own thread that came between, the next attempt is ours alone again.
+CPython 3.11 counts the depth of the syntax tree in one place for all threads. If a thread is
+interrupted while it parses (the garbage collector may run Python code there) and another one parses
+meanwhile, both see a wrong depth and raise `SystemError`. So our threads take turns, and if a
+user's own thread gets in between, we try again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _turn = threading.Lock()
 
 
 def parse(text: str | bytes, name: str = "<unknown>") -> ast.Module:
-    """`ast.parse`: a `SyntaxError`, `ValueError` or `RecursionError` is about the text."""
+    """As `ast.parse`, with its `SyntaxError`, `ValueError` and `RecursionError`."""
     for _ in range(_ATTEMPTS):
         try:
             with _turn:

@@ -1,8 +1,8 @@
-"""A wait that a cancellation does not end.
+"""A future whose waiter goes on waiting when it is cancelled.
 
-"Cancelled" must mean "ended": whoever waits for a thread, or for the items of a fan-out, has to
-wait on when he is cancelled, until what he waits for has come to its end. A task cancels what it
-awaits, and takes its word for it. So the cancellation is taken here, and the task is not woken.
+"Cancelled" must mean "ended": a task that waits for a thread, or for the items of a fan-out, has to
+keep waiting after a cancellation until these have ended. A task that is cancelled calls `cancel` of
+what it awaits and relies on it. So this future accepts the cancellation without waking the task.
 
 Rejected: `asyncio.shield` and `asyncio.wait` in a loop, which do the same with two futures and
 three callbacks for each wait.
@@ -17,15 +17,15 @@ T = TypeVar("T")
 
 
 class PatientFuture(asyncio.Future[T]):
-    """A future that is told when its waiter is cancelled, and goes on."""
+    """Calls `interrupted` when its waiter is cancelled, and stays pending."""
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Called by the task that awaits this; True: it need not be woken."""
+        """Called by the task that awaits this. True: the task is not woken."""
         if self.done():
             return False
         self.interrupted(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
         return True
 
     def interrupted(self, error: asyncio.CancelledError) -> None:
-        """The waiter was cancelled: see that what it waits for ends. Raise this when it has."""
+        """The waiter was cancelled: make the work end, and raise this error when it has."""
         raise NotImplementedError

@@ -1,8 +1,8 @@
-"""At which outcomes a run was halted by a predicate, so that a resume halts there too.
+"""The outcomes at which a predicate halted a run, so that a resume halts there too.
 
-That a failure or a success halts can be told from the recorded outcome. What a predicate would say
-to it cannot: it may look at what no journal keeps. So its answer is an event of the run. It holds
-until the item is run again; that it is, is an event before its start.
+The recorded outcome shows whether a failure or a success halts. It does not show what a predicate
+answered, which may depend on things that the journal does not keep. So the answer is recorded as an
+event. It is valid until the item runs again, which is another event, before the item's start.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ HALT, WITHDRAWN = "halt", "halt withdrawn"
 
 
 class HaltNote(msgspec.Struct, frozen=True):
-    """What an event says: the fan-out, the item, and why."""
+    """The data of such an event."""
 
     path: str
     index: int | None = None
-    """None: an order from outside."""
+    """None: it was told to halt from outside."""
     key: str | None = None
     reason: str = ""
 
 
 def recorded_halts(events: Iterable[EventRecord]) -> dict[str, set[str]]:
-    """By path: the keys of items whose outcomes halted their fan-out by a predicate."""
+    """By path: the keys of the items at which a predicate halted the fan-out."""
     found: dict[str, set[str]] = {}
     for event in events:
         if event.kind in (HALT, WITHDRAWN):

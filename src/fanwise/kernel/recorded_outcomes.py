@@ -35,20 +35,20 @@ class RecordedOutcomes:
         self._again = again
         self._statuses: list[port.ItemStatus]
         self._keys: list[str | None]
-        """In the recorded order; None: it was asked for. There when `load` was called."""
+        """In the recorded order; None: already asked for. Set by `load`."""
         self._places: dict[str, int] | None = None
-        """Where the keys are that were not asked for; None: not needed so far."""
+        """The places of keys that were not asked for yet; None: not needed so far."""
         self._page: dict[str, port.ItemRecord] = {}
         self._attempts: dict[str, list[port.AttemptRecord]] = {}
 
     def load(self) -> None:
-        """Read which items there are: of a million that takes a second, so in a thread."""
+        """Read which items there are. Call this in a thread: a million items take a second."""
         statuses = self._journal.statuses(self._fan_out)
         self._statuses = list(statuses.values())
         self._keys = list(statuses)
 
     def outcome(self, index: int, key: str) -> tuple[Outcome[Any] | None, bool]:
-        """The outcome on disk, if the item ended; and whether it started without ending."""
+        """The recorded outcome, if the item ended; and whether it started without an end."""
         place = self._place_of(index, key)
         if place is None:
             return None, False
@@ -60,7 +60,7 @@ class RecordedOutcomes:
         return self._outcome(index, self._page.pop(key)), False
 
     def _is_final(self, place: int) -> bool:
-        """Whether the recorded outcome counts; if not, the item runs again."""
+        """Whether the recorded outcome is valid; if not, the item runs again."""
         status = self._statuses[place]
         return status == "done" or (status == "failed" and not self._again)
 
@@ -73,7 +73,7 @@ class RecordedOutcomes:
         return self._places.get(key)
 
     def won_race(self) -> list[Outcome[Any]]:
-        """If an earlier execution had a success: all that it recorded, the first success first."""
+        """All outcomes of an earlier execution that had a success, the first success first."""
         if "done" not in self._statuses:
             return []
         rows = [row for row in self._journal.items(self._fan_out) if row.status != "started"]
@@ -81,7 +81,7 @@ class RecordedOutcomes:
         return [self._outcome(row.index, row) for row in rows]
 
     def _read_page(self, key: str, place: int) -> None:
-        """This item's row, and those of the items that are probably asked for next."""
+        """Read this item's row, and those of the items that are probably next."""
         keys = [key]
         for ahead in range(place + 1, min(place + PAGE, len(self._keys))):
             following = self._keys[ahead]
@@ -97,7 +97,7 @@ class RecordedOutcomes:
         value = None if row.value is None else self._value(row.key, row.value)
         error = None if row.error is None else revive_error(row.error)
         if value is not None and isinstance(error, CommandFailed | AttemptTimeout | StepFailed):
-            error.result = value  # with the error itself only an excerpt is recorded
+            error.result = value  # the recorded error has only an excerpt
         return Outcome(
             index,
             cast(Status, intern(row.status)),
@@ -109,7 +109,7 @@ class RecordedOutcomes:
             False,
             row.queued_s,
             row.ran_s,
-            row.backoff_s or 0.0,  # most are 0: one number for all of them, instead of a million
+            row.backoff_s or 0.0,  # most are 0: share one number instead of keeping a million
         )
 
     def _value(self, key: str, text: str) -> Any:
@@ -128,7 +128,7 @@ def _attempts(row: port.ItemRecord, rows: list[port.AttemptRecord]) -> tuple[Att
 
 
 def attempt_of(row: port.AttemptRecord) -> Attempt:
-    """An attempt as it was when it was recorded."""
+    """The attempt of a recorded row."""
     return Attempt(
         row.queued_s,
         row.ran_s,
@@ -142,7 +142,7 @@ def attempt_of(row: port.AttemptRecord) -> Attempt:
 
 
 def usage_of(row: port.AttemptRecord) -> Usage | None:
-    """What an attempt cost; None: nobody knows."""
+    """What an attempt cost; None: unknown."""
     if row.requests is None:
         return None
     return Usage(

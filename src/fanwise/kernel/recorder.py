@@ -1,4 +1,4 @@
-"""A fan-out's side of the journal: start before work, outcome before report."""
+"""Records a fan-out: each start before the work begins, each outcome before it is reported."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     from fanwise.kernel.open_item import OpenItem
 
 
-def new_promise() -> str:
-    """A name for a reservation, unique over all executions of a run."""
+def new_reservation_id() -> str:
+    """An id for a reservation of budget, unique over all executions of a run."""
     return token_hex(8)
 
 
-class _Promise(msgspec.Struct, frozen=True):
-    """Which reservation an event is about."""
+class _ReservationRef(msgspec.Struct, frozen=True):
+    """Which reservation an event refers to."""
 
     id: str
     fan_out: int | None = None
 
 
-def unkept(events: Iterable[port.EventRecord], fan_outs: Collection[int]) -> Iterator[Usage]:
-    """Reservations that were never settled: the process died, and they may have been spent.
+def unsettled(events: Iterable[port.EventRecord], fan_outs: Collection[int]) -> Iterator[Usage]:
+    """Reservations that were never settled because the process died: they may have been spent.
 
-    Those of these fan-outs, and those that do not say whose they are: older ones.
+    Those of these fan-outs, and older ones that do not say which fan-out they belong to.
     """
     open_: dict[str, Usage] = {}
     for event in events:
         if event.kind == "reserve":
-            promise = event.decode(_Promise)
-            if promise.fan_out is None or promise.fan_out in fan_outs:
-                open_[promise.id] = event.decode(Usage)
+            found = event.decode(_ReservationRef)
+            if found.fan_out is None or found.fan_out in fan_outs:
+                open_[found.id] = event.decode(Usage)
         elif event.kind == "settle":
-            open_.pop(event.decode(_Promise).id, None)
+            open_.pop(event.decode(_ReservationRef).id, None)
     yield from open_.values()
 
 
 class Recorder:
-    """Writes one fan-out, and knows what earlier executions wrote of it (`past`)."""
+    """Records one fan-out, and knows what earlier executions recorded of it (`past`)."""
 
     def __init__(
         self,
@@ -80,19 +80,19 @@ class Recorder:
         """The keys of recorded outcomes at which a predicate halted."""
 
     def started(self, entry: OpenItem[Any, Any]) -> None:
-        """On disk before it happens."""
+        """Record a start; the item begins when it is on disk."""
         crash_point("item.before_start")
         row = (self._fan_out, entry.key, entry.index, self._epoch + monotonic())
         self._outbox.add_start(row, entry)
 
     def runs_again(self, path: str, key: str) -> None:
-        """What is recorded of the item does not count, nor that it halted. Before its start."""
+        """Call before the start of an item that was recorded: that it halted is no longer valid."""
         if key in self.halts:
             self.halts.discard(key)
             self._outbox.add(self._event(WITHDRAWN, HaltNote(path, key=key)))
 
     def ended(self, entry: OpenItem[Any, Any], outcome: Outcome[Any]) -> Outcome[Any]:
-        """On disk before anyone is told; the outcome as it can be stored."""
+        """Record an outcome, to be reported when it is on disk. Returns what could be stored."""
         key = entry.key
         value: str | None = None
         if outcome.value is not None or outcome.status == "done":
@@ -113,14 +113,14 @@ class Recorder:
 
     def _attempts(self, key: str, attempts: tuple[Attempt, ...]) -> None:
         own = [attempt for attempt in attempts if attempt.call is None]
-        if len(own) > 1:  # a single one has its times in the item's own row
+        if len(own) > 1:  # the seconds of a single one are in the item's own row
             for attempt in own:
                 self.attempted(key, attempt)
 
     def attempted(self, key: str, attempt: Attempt) -> None:
-        """An attempt of an item with several, or of a call inside it."""
+        """Record an attempt: of an item with several, or of a call inside it."""
         error = None if attempt.error is None else encode_error(attempt.error)
-        # Its fields have the names of the columns.
+        # The fields have the names of the columns.
         spent = {} if attempt.usage is None else msgspec.structs.asdict(attempt.usage)
         write = port.AttemptEnded(
             self._fan_out,
@@ -132,15 +132,15 @@ class Recorder:
             error,
             **spent,
             first_token_s=attempt.first_token_s,
-            # A call is recorded when it ends; what an item tried before, only with its outcome.
+            # Calls are recorded as they end, but an item's own attempts only with its outcome.
             started_at=None if attempt.call is None else self._epoch + monotonic() - attempt.ran_s,
             caps=",".join(attempt.caps) or None,
         )
         self._outbox.add(write)
 
-    async def promise(self, promise: str, amount: Usage) -> None:
-        """What an attempt may spend at most, on disk before it is spent."""
-        data = {"id": promise, "fan_out": self._fan_out}
+    async def reserve(self, reservation_id: str, amount: Usage) -> None:
+        """Record the most that an attempt may spend, and return when that is on disk."""
+        data = {"id": reservation_id, "fan_out": self._fan_out}
         data |= {kind: getattr(amount, kind) for kind in KINDS}
         self._outbox.add(self._event("reserve", data))
         await self._outbox.on_disk()
@@ -149,9 +149,9 @@ class Recorder:
         """Wait until everything recorded so far is on disk."""
         await self._outbox.on_disk()
 
-    def keep(self, promise: str) -> None:
-        """It was spent or not, and what was spent is in the attempts."""
-        self._outbox.add(self._event("settle", {"id": promise}))
+    def settle(self, reservation_id: str) -> None:
+        """Record that a reservation is settled. What was spent is in the attempts."""
+        self._outbox.add(self._event("settle", {"id": reservation_id}))
 
     def _event(self, kind: str, data: Any) -> port.EventRecord:
         text = msgspec.json.encode(data).decode()
@@ -159,12 +159,12 @@ class Recorder:
 
     def closed(self, status: str, stats: str) -> None:
         self._outbox.add(port.FanOutEnded(self._fan_out, status, self._epoch + monotonic(), stats))
-        self._outbox.flush()  # the run may end in this turn
+        self._outbox.flush()  # the run may end before the next turn
 
 
 def _without_value(outcome: Outcome[Any], problem: NotStorable) -> Outcome[Any]:
-    """A value that cannot be stored makes the item a failure, and that is said."""
-    if outcome.error is not None:  # what it printed is a courtesy; why it failed is not
+    """An item whose value cannot be stored has failed, with that error."""
+    if outcome.error is not None:  # keep the error; what it printed is less important
         return msgspec.structs.replace(outcome, value=None)
     problem.add_note(f"the value of item {outcome.index} (key {outcome.key!r})")
     return msgspec.structs.replace(outcome, status="failed", value=None, error=problem)

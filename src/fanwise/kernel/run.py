@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
 
 MEMORY = ":memory:"
-"""As a journal: none. The run has subscribers, caps and a budget, and nothing on disk."""
+"""As a journal: none. The run has subscribers, caps and a budget, but nothing on disk."""
 
 
 def open_run(
@@ -92,7 +92,7 @@ def open_run(
 
 
 def new_run_id() -> str:
-    """Sortable by time, short enough to type."""
+    """A new id: sortable by time, and short enough to type."""
     return f"{time.strftime('%y%m%d-%H%M%S')}-{os.urandom(2).hex()}"
 
 
@@ -158,10 +158,10 @@ class Run:
         self._use_once()
         if self._given_journal != MEMORY:
             try:
-                # In a thread: imports, migrations, and another process that has the file locked.
+                # In a thread: imports, migrations, and other processes that lock the file.
                 await in_thread(self._open)
             except asyncio.CancelledError:
-                self._close("cancelled", None)  # it is open by now, and nobody else closes it
+                self._close("cancelled", None)  # it is open by now, and nobody else would close it
                 raise
         return self._opened()
 
@@ -182,13 +182,13 @@ class Run:
     # -- orders from outside --------------------------------------------------------------------
 
     def halt(self, reason: str = "halted") -> None:
-        """Start nothing more; what is in flight goes on. Call it on the event loop."""
+        """Start nothing more; items in flight finish. Call it on the event loop."""
         self.halting = self.halting or "halted"
         for engine in list(self._engines):
             engine.halt(reason)
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """End what is in flight too. Call it on the event loop."""
+        """Cancel what is in flight too. Call it on the event loop."""
         self.halting = "cancelled"
         self.note("cancel", {"reason": reason})
         for engine in list(self._engines):
@@ -197,19 +197,19 @@ class Run:
     def end_as(
         self, status: Literal["done", "paused", "halted", "failed"], error: str | None = None
     ) -> None:
-        """What it will have come to when its block is left, if nothing interrupts it before."""
+        """Set the status with which the block ends, unless something interrupts it before."""
         self._ends_as = (status, error)
 
     def conclude(self, counts: Counts) -> None:
-        """How far it came. A run that did less than it was asked ends as halted."""
+        """Record the progress it made. A run that did less than it was asked ends as halted."""
         self.note(COUNTED, msgspec.to_builtins(counts))
         self._cut_short = counts.short or None
         if counts.enough:
-            self.halting = None  # what halted it is what it was asked for
+            self.halting = None  # it halted because it has all that was asked for
 
     @property
     def ending(self) -> tuple[port.RunStatus, str | None]:
-        """What it comes to if its block is left now, and why."""
+        """The status with which the block would end now, and why."""
         if self.halting is not None:
             return self.halting, self._cut_short
         if self._ends_as is not None:
@@ -225,7 +225,7 @@ class Run:
 
     @property
     def stats(self) -> Stats:
-        """Of the fan-outs of this run that have ended, in this process."""
+        """The stats of its fan-outs that have ended in this process."""
         return self._stats.stats
 
     @property
@@ -305,7 +305,7 @@ class Run:
     # -- inside ---------------------------------------------------------------------------------
 
     def _use_once(self) -> None:
-        """A second use would not find its fan-outs again: their places are taken."""
+        """Refuse a second use: it would not find its fan-outs again, as their names are taken."""
         if self._used:
             raise UsageError(f"the run {self.id!r} was opened before", "Call `open_run` again")
         self._used = True
@@ -341,7 +341,7 @@ RunLike = Run | str
 
 
 def run_of(given: RunLike | None) -> AbstractAsyncContextManager[Run | None]:
-    """What an argument `run` means: an open run, left open; or an id, opened for the block."""
+    """Resolve an argument `run`: an open run stays open, an id is opened for the block."""
     if isinstance(given, str):
         return open_run(given)
     if given is None:

@@ -1,7 +1,7 @@
-"""Where a run keeps its files: recordings, patches, what is too big for the journal.
+"""The folder of a run, for recordings, patches and whatever is too big for the journal.
 
-Beside the journal, so that a resume finds them. What is in them can be made again, so they need
-not be as safe as the journal is. A run in memory has a folder for as long as it lasts.
+It is beside the journal, so that a resume finds it. Its contents can be made again, so they need
+not be as safe as the journal. A run in memory has a temporary folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fanwise.private_files import make_folder
 
 
 def files_of(run: Run) -> AbstractAsyncContextManager[Path]:
-    """The folder of a run, or of the step of a workflow that this is."""
+    """The folder of a run or, inside an item, of that item."""
     return thread_context(_files(kept_files(run)))
 
 
@@ -41,14 +41,14 @@ def _files(kept: Path | None) -> Iterator[Path]:
 
 
 def kept_files(run: Run) -> Path | None:
-    """That folder, if it outlives the run; None: nothing of the run does."""
+    """That folder, if it outlives the run; None: the run is in memory."""
     folder = None if run.journal is None else kept_beside(run.journal, run.id)
     around = item_of(run)
     return folder if around is None or folder is None else folder / path_part(around.path)
 
 
 def check_kept_files(location: str | None) -> None:
-    """Before a run is made: whether a file is where its folder goes. `UsageError`."""
+    """Raise `UsageError` if a file is in the place of a run's folder. Call it before the run."""
     path = journal_path(location)
     files = path.with_name(f"{path.name}.files")
     if files.exists() and not files.is_dir():
@@ -59,6 +59,6 @@ def check_kept_files(location: str | None) -> None:
 
 
 def kept_beside(journal: Journal, run_id: str) -> Path | None:
-    """The folder of a run of this journal; None: it is in no file."""
+    """The folder of a run beside this journal; None: the journal is not a file."""
     file = Path(journal.location)
     return file.with_name(f"{file.name}.files") / run_id if file.is_file() else None

@@ -1,8 +1,8 @@
-"""A run inside an item of another: for systems that are executed where all must begin anew.
+"""A run inside an item of another run, for systems that must start from scratch there.
 
-What it does is recorded as a part of the item, so that what it spent is known, also after a kill.
-But nothing of it is found again: each one has a place of its own. What it notes about itself, and
-what it says it ended as, is no affair of the run around.
+What it does is recorded as a part of the item, so that its costs are known even after a kill. But
+it is never resumed: each one has a path of its own. The events that it notes and the status with
+which it ends do not concern the run around it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fanwise.kernel.scope import FanOutPaths, current
 
 
 class RunInside(Run):
-    """To be made inside an item, and used there; a halt of the run around does not reach it."""
+    """Make and use it inside an item. A halt of the run around does not reach it."""
 
     def __init__(self) -> None:
         scope = current.get()
@@ -42,11 +42,11 @@ class RunInside(Run):
         return self._around.recorder(path, cap, halt, codec, again=again)
 
     def count_earlier(self, budget: Budget, path: str) -> None:
-        """Nothing was spent there before: the place is new."""
+        """Nothing was spent there before, because its paths are new."""
 
 
 class _Below(FanOutPaths):
-    """FanOutPaths in an item."""
+    """Paths below an item."""
 
     __slots__ = ("_top",)
 

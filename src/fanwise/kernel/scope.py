@@ -1,7 +1,7 @@
-"""What surrounds the code that runs now: which item, of which fan-out, holding which caps.
+"""The current item: which fan-out it belongs to, and which caps it holds.
 
-The one piece of ambient state in fanwise, kept in a context variable so that nested fan-outs and
-calls find their caps, budget and run without being handed them.
+This is the only ambient state in fanwise. It is a context variable, so that nested fan-outs and
+calls find their caps, budget and run without having them passed in.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class FanOutScope:
         self.work_s: dict[str, float] = {}
         """Seconds of work that calls and nested fan-outs did, by cap."""
         self.again = again
-        """An item around was tried before: what failed inside runs again."""
+        """Whether an item around was tried before: then failures inside run again."""
 
     def worked(self, ticket: Ticket, ran_s: float) -> None:
         """A call inside has used these permits."""
@@ -82,7 +82,7 @@ class FanOutScope:
             self.work_s[name] = self.work_s.get(name, 0.0) + ran_s * units
 
     def report_moves(self) -> None:
-        """Tell the run and its subscribers which adaptive caps moved."""
+        """Report changes of adaptive caps to the run and its subscribers."""
         moves = [*self.ledger.moves]
         self.ledger.moves.clear()
         for name, before, after, reason in moves:
@@ -94,7 +94,7 @@ class FanOutScope:
 
 
 class FanOutPaths:
-    """The names of the fan-outs inside one item, or of those at the top of a run."""
+    """Gives paths to the fan-outs inside one item, or to those at the top of a run."""
 
     __slots__ = ("_names", "_unnamed")
 
@@ -103,7 +103,7 @@ class FanOutPaths:
         self._unnamed = 0
 
     def path(self, name: str | None, parent: str | None) -> str:
-        """The parent item's path, then the name, or `#0`, `#1` … for the unnamed."""
+        """The parent's path, then the name; `#0`, `#1` … if there is none."""
         if name is None:
             name = f"#{self._unnamed}"
             self._unnamed += 1
@@ -118,20 +118,20 @@ class FanOutPaths:
 current: contextvars.ContextVar[OpenItem[Any, Any] | None] = contextvars.ContextVar(
     "fanwise_item", default=None
 )
-"""The item that the code that runs now works on."""
+"""The item that the running code works on."""
 
 
 def declared_caps() -> frozenset[str]:
-    """The names of the caps that are declared around the code that runs now."""
+    """The names of all caps that are declared around the running code."""
     scope = current.get()
     return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)
 
 
 def ledger_here(caps: Caps | None, run: Run | None) -> Ledger:
-    """What counts the permits of a fan-out that begins here.
+    """The ledger of a fan-out that begins here.
 
-    Its own caps, beside those of its run and those around it, which still hold. Of two with the
-    same name, the inner one counts.
+    It has the fan-out's own caps, and those of its run and those around it, which still hold. Of
+    two with the same name, the inner one counts.
     """
     around = current.get()
     found = Ledger()
@@ -147,34 +147,34 @@ def _beside(around: Ledger, caps: Caps | None) -> Ledger:
         return around
     own = caps.ledger.resources
     if around.resources.keys() <= own.keys():
-        return caps.ledger  # itself, for whoever shares these caps and is somewhere else
-    dispatcher_of(caps.ledger)  # they are not in use on another event loop
+        return caps.ledger  # itself, because others elsewhere may share these caps
+    dispatcher_of(caps.ledger)  # raises if they are in use on another event loop
     return around.extended(own.values())
 
 
 def current_run() -> Run | None:
-    """The durable run around the code that runs now."""
+    """The run around the running code."""
     scope = current.get()
     return None if scope is None else scope.fan_out.run
 
 
 def item_of(run: Run) -> OpenItem[Any, Any] | None:
-    """The item around the code that runs now, if it is one of this run and not of another."""
+    """The current item, if it belongs to this run."""
     scope = current.get()
     return scope if scope is not None and scope.fan_out.run is run else None
 
 
 def path_here(name: str, run: Run) -> str:
-    """The path in this run of a fan-out with this name that begins here."""
+    """The path in this run of a fan-out with this name, if it begins here."""
     around = item_of(run)
     return path_part(name) if around is None else f"{around.path}/{path_part(name)}"
 
 
 def failures_run_again(run: Run | None = None) -> bool:
-    """Whether what had failed runs again here, for `reuse` to say what else is like a failure.
+    """Whether failures run again here; `reuse` functions ask this about other outcomes.
 
-    It does in an item that is tried once more, and in a run (default: that around) that was
-    opened so.
+    They do in an item that is being retried, and in a run (default: the current one) that was
+    opened with `retry_failed`.
     """
     scope, run = current.get(), run or current_run()
     return (scope is not None and scope.again) or (run is not None and run.retries_failed)

@@ -1,4 +1,4 @@
-"""One fan-out from its arguments to its end: what `fan_out` and `fan_out_stream` share."""
+"""What `fan_out` and `fan_out_stream` share: a fan-out from its arguments to its end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Items = Iterable[I] | AsyncIterable[I] | Feed[I]
 
 
 class FanOutOptionsInRun(TypedDict, Generic[I], total=False):
-    """Those of `fan_out` that do not say which run it belongs to."""
+    """The keyword arguments of `fan_out` without `run`."""
 
     cap: int
     caps: CapsLike | None
@@ -70,7 +70,7 @@ class FanOutOptions(FanOutOptionsInRun[I], total=False):
 
 
 class FanOut(Generic[I, T]):
-    """One fan-out from its arguments to its end: what the three public functions share."""
+    """One fan-out: checks its arguments, sets up its engine, and cleans up at its end."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class FanOut(Generic[I, T]):
         self.around = around
         self.loop = asyncio.get_running_loop()
         self.run = run or (around.fan_out.run if around else None)
-        # A run that is named inside one of its own items is no other run.
+        # Passing the current run inside one of its own items changes nothing.
         self.top = around is None or (run is not None and run is not around.fan_out.run)
         ledger = ledger_here(caps, self.run)
         self.threads = Threads("fanwise")
@@ -144,11 +144,11 @@ class FanOut(Generic[I, T]):
         )
 
     def _make_recorder(self, work: Work[I, T], halt: Halt, *, reuse: bool) -> Recorder | None:
-        """The journal's side of it; None: it is in memory."""
+        """Records the items; None: in memory."""
         if self.run is None:
             return None
         codec = codec_for(work, self.run.codec)
-        # With `reuse`, it is not for the kernel to say what counts of an earlier attempt.
+        # With `reuse`, the caller decides what is valid of an earlier attempt.
         again = self.scope.again and not reuse
         return self.run.recorder(self.path, self.cap, halt.kind, codec, again=again)
 
@@ -158,7 +158,7 @@ class FanOut(Generic[I, T]):
         return self.run.fan_out_paths.path(name, None) if self.run is not None else name or "#0"
 
     def begin(self) -> None:
-        """Register with the run, and begin unless that is already halting."""
+        """Register with the run, and halt at once if the run is halting."""
         if self.run is not None and self.top:
             self.run.joined(self.engine)
         if self.scope.subscribers:
@@ -167,7 +167,7 @@ class FanOut(Generic[I, T]):
             self.engine.halt(self.run.halting)
 
     def end(self) -> Stats:
-        """Let go of everything; the engine is over."""
+        """Clean up after the engine has ended."""
         self.threads.close()
         stats = self.engine.schedule.stats(self.loop.time(), self.scope.work_s)
         if self.around is not None:
@@ -182,7 +182,7 @@ class FanOut(Generic[I, T]):
         return stats
 
     def _tell_around(self, around: FanOutScope, stats: Stats) -> None:
-        """What was done inside an item counts for the fan-out around it."""
+        """Work inside an item counts for the fan-out around it too."""
         theirs = around.ledger.resources
         for name, resource in self.scope.ledger.resources.items():
             if theirs.get(name) is resource:
@@ -190,14 +190,14 @@ class FanOut(Generic[I, T]):
                 around.work_s[name] = around.work_s.get(name, 0.0) + seconds
 
     def tell_counts(self, counts: Callable[[], Counts], *, recorded: bool) -> None:
-        """How far it is, for those who listen."""
+        """Report the progress to subscribers."""
         if self.scope.subscribers:
             self._emit(events.Counted, counts=counts(), recorded=recorded)
 
     def _cut_short(self) -> str | None:
-        """Which failure kept items from being done; a halt that was asked for on success is none.
+        """Why items were not done, if a failure halted it. A halt on success does not count.
 
-        Of items that cannot be counted, there may have been more.
+        If the items cannot be counted, there may have been more.
         """
         schedule = self.engine.schedule
         by = schedule.halted_by
@@ -217,7 +217,7 @@ class FanOut(Generic[I, T]):
 
 
 def _check_kinds(*, halt: object, name: object) -> None:
-    """Arguments of the wrong kind are named at once, not where they first hurt."""
+    """Refuse arguments of the wrong type here, not where they first break something."""
     if not isinstance(halt, Halt):
         raise UsageError(f"halt is {halt!r}", "Give a Halt, such as Halt.on_failure()")
     if name is not None and not isinstance(name, str):
@@ -237,6 +237,6 @@ def _source(items: Items[I]) -> Iterator[I] | AsyncIterator[I] | Feed[I]:
 
 
 def _budgets(run: Run | None, around: OpenItem[Any, Any] | None, own: Budget | None) -> Budgets:
-    """Its own, beside those around it and the run's: its own is no way past them."""
+    """Its own budget, in addition to those around it and the run's."""
     found = NO_BUDGETS if around is None else around.fan_out.budgets
     return found.within(None if run is None else run.budget, own)

@@ -1,4 +1,4 @@
-"""What an item does now, for those who watch. Nothing of it is recorded."""
+"""What an item is doing now, for subscribers. It is not recorded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from fanwise.kernel.scope import current
 
 
 def begin_stage(stage: str, number: int = 1) -> None:
-    """Tell subscribers that the item around the code that runs now begins this stage.
+    """Tell subscribers that the current item begins this stage.
 
-    `number`: which try at it this is. Outside of an item it does nothing.
+    `number`: the number of the attempt. Outside an item it does nothing.
     """
     entry = current.get()
     if entry is None or not entry.fan_out.subscribers:

@@ -1,4 +1,4 @@
-"""Outcomes as they come: `fan_out_stream`."""
+"""`fan_out_stream`: outcomes as they come."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Stream(Generic[T]):
     """Outcomes as they come. Made by `fan_out_stream`, used in `async with`."""
 
     BUFFER = 1_000
-    """Outcomes that wait for the reader before no more items are pulled."""
+    """If this many outcomes wait for the reader, no more items are pulled."""
     AHEAD = 10
-    """If ordered: this many times the cap, or `BUFFER` if that is more, may wait for the reader or
-    for their turn. The item whose turn it is was pulled before all that wait for it, so it comes
-    to its end though nothing more is pulled."""
+    """If ordered: up to this many times the cap, but at least `BUFFER`, wait for the reader or for
+    their turn. The item whose turn it is was pulled before all that wait for it, so it ends
+    even if nothing more is pulled."""
 
     def __init__(self, build: Build[T], ordered: bool, run: RunLike | None = None) -> None:
         self._build = build
@@ -45,10 +45,10 @@ class Stream(Generic[T]):
         self._one: FanOut[Any, T] | None = None
         self._task: asyncio.Task[None] | None = None
         self.stats: Stats | None = None
-        """Known when the block is left."""
+        """Set when the block is left."""
         self.unread: list[Outcome[T]] = []
-        """Known when the block is left: outcomes that nobody had read by then, those of what was
-        in flight included. They ended, and may have cost something."""
+        """Set when the block is left: outcomes that nobody had read, including those of items that
+        were in flight. They ended, and may have cost something."""
 
     async def __aenter__(self) -> Stream[T]:
         if self._one is not None:
@@ -97,7 +97,7 @@ class Stream(Generic[T]):
         error.add_note(f"the fan-out had ended with {problem!r}")
 
     def tell_counts(self, counts: Callable[[], Counts], *, recorded: bool) -> None:
-        """Tell subscribers how far this is, in the unit that its user counts."""
+        """Report the progress to subscribers, in the unit that users count."""
         assert self._one is not None
         self._one.tell_counts(counts, recorded=recorded)
 
@@ -167,7 +167,7 @@ class Stream(Generic[T]):
         self._news.set()
 
     def _source_error(self) -> ItemsError | None:
-        """What the items raised, unless it was told or a halt came first."""
+        """What the items raised, unless it was reported already or a halt came first."""
         assert self._one is not None
         intake = self._one.engine.intake
         cause = intake.problem
@@ -206,13 +206,13 @@ def fan_out_stream(
     run: RunLike | None = None,
     **options: Unpack[FanOutOptionsInRun[I]],
 ) -> Stream[Any]:
-    """Like `fan_out`, giving each outcome as it finishes, or (`ordered`) as its turn comes.
+    """Like `fan_out`, but yields each outcome as it finishes or, if `ordered`, in item order.
 
-    Leaving the block early cancels and awaits the rest. A slow reader holds the items back: none
-    is pulled while 1,000 outcomes wait for it. If `ordered`, so does a slow item: none is pulled
+    Leaving the block early cancels and awaits the rest. A slow reader slows the fan-out down: no
+    item is pulled while 1,000 outcomes wait. If `ordered`, so does a slow item: none is pulled
     while ten times the cap, and at least 1,000, wait for it or for the reader. Items that were
-    pulled before still run. With `needs` that may be 10,000 more: they are pulled ahead to find
-    one whose permits are free.
+    pulled before still run. With `needs` that may be 10,000 more, pulled ahead to find one whose
+    permits are free.
     """
 
     def build(deliver: Callable[[Outcome[Any]], None], opened: Run | None) -> FanOut[I, Any]:

@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 def sync_twin(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """The same function for code without an event loop, with the same arguments.
+    """Make a sync version of an async function, with the same arguments.
 
-    Inside sync work (a thread of a fan-out) it runs on that fan-out's loop, and so shares its caps.
+    Inside sync work (a thread of a fan-out) it runs on that fan-out's loop, and shares its caps.
     """
 
     @functools.wraps(function)
@@ -34,7 +34,7 @@ def sync_twin(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 def run_sync(main: Coroutine[Any, Any, T]) -> T:
-    """Run it to its end: on a loop of its own, or on that of the fan-out around this thread."""
+    """Run a coroutine on a new loop, or on that of the fan-out around this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -49,14 +49,14 @@ def run_sync(main: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run_coroutine_threadsafe(inside, around.fan_out.loop).result()
     except concurrent.futures.CancelledError as error:
-        # As everywhere in asyncio: not an `Exception`, which sync code likes to swallow.
+        # As in asyncio: not an `Exception`, which sync code often swallows.
         raise asyncio.CancelledError from error
 
 
 async def _in_scope(
     main: Coroutine[Any, Any, T], around: OpenItem[Any, Any], call: ThreadCall | None
 ) -> T:
-    """On the loop of the item around: under its caps, and ended with it."""
+    """Run it on the loop of the item around, under its caps; it is cancelled with the item."""
     current.set(around)
     task = asyncio.current_task()
     assert task is not None

@@ -1,10 +1,10 @@
-"""Runs as OpenTelemetry spans: a subscriber.
+"""A subscriber that turns runs into OpenTelemetry spans.
 
     with open_run(subscribers=[Spans()]) as run: ...
 
-A span for the run, one for each fan-out, item and call inside it, with queued, ran and backoff
-seconds as attributes. Without an OpenTelemetry SDK in the program this does nothing, at no cost
-worth naming. Items' values never become attributes: they may be secret, and they may be large.
+There is a span for the run and for each fan-out, item and call in it, with queued, ran and backoff
+seconds as attributes. Without an OpenTelemetry SDK this does nothing and costs next to nothing.
+Values of items never become attributes: they may be secret or large.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Spans:
-    """Give it to `open_run(subscribers=[…])`. `tracer`: default is the global provider's."""
+    """Pass it to `open_run(subscribers=[…])`. `tracer`: default: that of the global provider."""
 
     def __init__(self, tracer: Tracer | None = None) -> None:
         from opentelemetry import trace
@@ -107,7 +107,7 @@ class Spans:
     def _item_ended(self, event: events.ItemEnded) -> None:
         outcome = event.outcome
         span = self._items.pop(f"{event.path}/{path_part(outcome.key)}", None)
-        if span is None:  # it was recorded earlier: nothing ran
+        if span is None:  # a recorded outcome: nothing ran
             return
         span.set_attribute("fanwise.status", outcome.status)
         if outcome.error is not None:
@@ -125,14 +125,14 @@ class Spans:
             self._run.add_event(f"cap {event.name}", attributes)
 
     def _fail(self, span: Span, error: BaseException) -> None:
-        # The type, not the text: an error's text may quote the item.
+        # The type only, because the text may quote the item.
         kind = type(error).__name__
         span.set_status(self._trace.StatusCode.ERROR, kind)
         span.set_attribute("error.type", kind)
 
 
 def _cost(attempt: Attempt) -> dict[str, Any]:
-    """What is known of it, by the names of the GenAI conventions where they have one."""
+    """What is known of its cost, by the names of the GenAI conventions if there is one."""
     usage = attempt.usage
     known = {"gen_ai.response.time_to_first_chunk": attempt.first_token_s}
     if usage is not None:

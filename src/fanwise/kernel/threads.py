@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 def cancelled() -> bool:
-    """Inside sync work: whether it was asked to end. Long loops should look now and then.
+    """Inside sync work: whether it should end. Long loops should check this now and then.
 
-    Work that was told so counts as cancelled, whatever it returns: a resume runs it again.
+    Work that got True counts as cancelled, whatever it returns: a resume runs it again.
     """
     call = _current.get()
     if call is None or call.interruption is None:
@@ -40,7 +40,7 @@ def current_call() -> ThreadCall | None:
 class EndedAnyway(asyncio.CancelledError):
     """Cancelled, but the thread could not be stopped and returned a value.
 
-    `was_told`: the function asked, and knew that it should end, so the value may be half of it.
+    `was_told`: the function knew that it should end, so its value may be incomplete.
     """
 
     def __init__(self, value: Any, was_told: bool) -> None:
@@ -55,7 +55,7 @@ class ThreadCall(PatientFuture[None]):
     interruption: asyncio.CancelledError | None = None
     """Set on the event loop when the function should end; read in the thread."""
     was_told = False
-    """Whether the function asked and learned that."""
+    """Whether the function asked `cancelled()` and got True."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, function: Callable[..., Any], args: tuple[Any, ...]

@@ -1,6 +1,6 @@
-"""Functions of the user's inside an item: a check, a scorer, a step.
+"""Calling users' functions inside an item: checks, scorers, steps.
 
-They cost nothing of the budget by themselves; what they ask of a model counts where it is asked.
+They cost nothing themselves. If they call a model, that call counts against the budget.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class _Free(TypedDict):
 
 
 FREE: _Free = {"estimate": NOTHING, "usage": lambda _: NOTHING}
-"""Options of a `call` that asks nobody: a command, a function."""
+"""Options of a `call` that costs nothing: a command, a function."""
 
 
 async def perform(function: Callable[..., Any], *args: Any) -> Any:
-    """Call it: on the loop if it is async, else in a thread, so that nothing else waits for it."""
+    """Call a function: on the loop if it is async, otherwise in a thread."""
     if is_async(function):
         return await function(*args)
     return await call(function, *args, name=name_of(function), **FREE)
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """How to call a function in a report."""
+    """The name of a function, for reports."""
     return str(getattr(function, "__name__", None) or type(function).__name__)

@@ -1,11 +1,11 @@
-"""An event loop whose time jumps: the real kernel, hours in milliseconds.
+"""An event loop with virtual time: the real kernel runs hours in milliseconds.
 
-When nothing is ready the loop does not sleep: it sets its clock to the next timer. Work that is
-outside of the loop (a thread, a child process, the journal's writer) cannot be hurried, so time
-stands still while any is under way; the kernel says so with `outside`.
+When nothing is ready, the loop does not sleep but sets its clock to the next timer. Work outside
+the loop (a thread, a child process, the journal's writer) cannot be sped up, so time stands still
+while there is any. The kernel reports such work with `outside`.
 
-When nothing is ready, nothing is scheduled and nothing is outside, nothing can ever happen
-again: a real loop would hang, this one raises.
+When nothing is ready, scheduled or outside, nothing can ever happen again. A real loop would hang;
+this one raises.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class VirtualDeadlock(RuntimeError):
-    """Everything waits and nothing is scheduled."""
+    """Everything waits, and nothing is scheduled."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -34,7 +34,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         if self.loop.outside > 0:
             return super().select(None)
         if timeout is None:
-            # One file is the loop's own, by which other threads wake it.
+            # One file is the loop's own, with which other threads wake it.
             if len(self.get_map()) > 1:
                 return super().select(None)
             raise VirtualDeadlock("everything waits and nothing is scheduled: a deadlock")
@@ -43,14 +43,14 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """`asyncio`'s own loop with another clock."""
+    """asyncio's own loop with a different clock."""
 
     def __init__(self) -> None:
         selector = _JumpingSelector()
         selector.loop = self
         self.now = 0.0
         self.outside = 0
-        """How much is under way outside of the loop; time stands still meanwhile."""
+        """Amount of work outside the loop. Time stands still while there is any."""
         super().__init__(selector)
         self.jump(0.0)
 
@@ -59,27 +59,27 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.now
 
     def jump(self, timeout: float) -> None:
-        """That far ahead.
+        """Move the clock ahead.
 
-        asyncio calls timers that are due within the clock's resolution. It must be above the
-        rounding error of adding a time-out to the clock, or the loop would spin at a timer; and
-        not far above, or what comes a moment later would come before its time.
+        asyncio calls timers that are due within the clock's resolution. That must be above the
+        rounding error of adding a time-out to the clock, or the loop would spin on a timer. But not
+        far above it, or a timer that is due a moment later would be called too early.
         """
         self.now += timeout
         self._clock_resolution = max(1e-9, 8 * math.ulp(self.now))
 
 
 def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
-    """What tells the loop's time: `loop.time`, or directly what asyncio's own loops ask.
+    """The function that tells the loop's time: `loop.time`, or what asyncio's own loops call.
 
-    Each item asks three times.
+    It matters because every item asks for the time three times.
     """
     plain = getattr(type(loop), "time", None) is asyncio.BaseEventLoop.time
     return time.monotonic if plain else loop.time
 
 
 def outside(loop: asyncio.AbstractEventLoop, change: int) -> None:
-    """Work outside of the loop begins (+1) or has ended (-1)."""
+    """Work outside the loop begins (+1) or has ended (-1)."""
     if isinstance(loop, VirtualLoop):
         loop.outside += change
 

@@ -1,4 +1,4 @@
-"""How one attempt at an item is made: an async function, a sync one in a thread, a command."""
+"""Making one attempt at an item: an async function, a sync one in a thread, or a command."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from fanwise.kernel.virtual_time import outside
 from fanwise.processes import Command, CommandResult, require_success, run_command
 
 INSIST_AFTER_S = 30.0
-"""Cleaning up may take this long. After that, work that was asked to end is asked again, for it
-may have swallowed the first cancellation; then after twice as long, and so on."""
+"""Work that was cancelled may clean up for this long. Then it is cancelled again, because it may
+have swallowed the first cancellation; then again after twice as long, and so on."""
 
 T = TypeVar("T")
 Attempter = Callable[[Any], Awaitable[Any]]
 
 
 def attempter(work: Any, threads: Threads, timeout: float | None) -> Attempter:
-    """An async function that makes one attempt, within the time-out."""
+    """Return an async function that makes one attempt, within the time-out."""
     _check_timeout(timeout)
     if isinstance(work, Command):
         return _command(work, timeout)
@@ -41,7 +41,7 @@ def attempter(work: Any, threads: Threads, timeout: float | None) -> Attempter:
 
 
 def is_async(work: Any) -> bool:
-    """Whether calling it gives something to await, as far as can be told without calling it."""
+    """Whether calling it returns an awaitable, as far as can be seen without calling it."""
     while isinstance(work, functools.partial):
         work = work.func
     if inspect.iscoroutinefunction(work):
@@ -55,18 +55,18 @@ def _in_thread(work: Callable[..., Any], threads: Threads) -> Attempter:
             value = await threads.run(work, item)
         except EndedAnyway as late:
             if inspect.iscoroutine(late.value):
-                late.value.close()  # it never began: there is nothing to tell
+                late.value.close()  # it never began
             elif not late.was_told:
-                return late.value  # it was paid for
+                return late.value  # the work is done, so keep its value
             raise asyncio.CancelledError from None
-        # A lambda around an async function looks sync until it is called.
+        # A lambda that calls an async function looks sync until it is called.
         return await value if is_awaitable(value) else value
 
     return attempt
 
 
 def is_awaitable(value: Any) -> bool:
-    """As `inspect.isawaitable`, which is slow to say no."""
+    """As `inspect.isawaitable`, but quick for values that are not."""
     maybe = hasattr(type(value), "__await__") or isinstance(value, GeneratorType)
     return maybe and inspect.isawaitable(value)
 
@@ -87,7 +87,7 @@ def _within(function: Attempter, seconds: float) -> Attempter:
             raise AttemptTimeout(seconds) from None
         finally:
             insistence.end()
-        # Work that swallows the cancellation, or a thread, may end late all the same.
+        # A thread, or work that swallows the cancellation, may return too late.
         if limit.expired():
             raise AttemptTimeout(seconds)
         return value
@@ -96,7 +96,7 @@ def _within(function: Attempter, seconds: float) -> Attempter:
 
 
 class _Insistence:
-    """Cancels again whoever swallowed the cancellation of its time-out and went on."""
+    """Cancels work again that swallowed the cancellation of its time-out."""
 
     def __init__(self, seconds: float) -> None:
         task = asyncio.current_task()
@@ -111,7 +111,7 @@ class _Insistence:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._ask, 2 * seconds)
 
     def settled(self) -> bool:
-        """Whether the cancellation that came was ours; if so it is taken back."""
+        """Whether the cancellation was ours; if so, it is taken back."""
         ours = self._asked > 0
         while self._asked > 0:
             self._asked -= 1
@@ -130,7 +130,7 @@ def _command(command: Command, timeout: float | None) -> Attempter:
 
 
 async def perform_command(command: Command, timeout: float | None) -> CommandResult:
-    """One attempt with a command that is filled in: what a `Command` as work does."""
+    """Make one attempt with a command whose placeholders are filled in."""
     loop = asyncio.get_running_loop()
     spill = None if command.spill is None else Path(command.spill)
     outside(loop, +1)
@@ -144,12 +144,12 @@ async def perform_command(command: Command, timeout: float | None) -> CommandRes
 
 
 def _text(item: Any) -> str | bytes:
-    """What stands for `{}`: text and bytes as they are, other values as `str` shows them."""
+    """What replaces `{}`: text and bytes unchanged, other values as `str`."""
     return item if isinstance(item, str | bytes) else str(item)
 
 
 class CommandCodec:
-    """What a command gave, in the journal."""
+    """Stores the result of a command in the journal."""
 
     def encode(self, value: CommandResult) -> str:
         return JSON.encode(value.to_json())
@@ -159,7 +159,7 @@ class CommandCodec:
 
 
 def codec_for(work: Any, codec: Codec) -> Codec:
-    """The run's codec; a command's result has one of its own, and so may other work."""
+    """The run's codec, unless the work is a command or has a codec of its own."""
     own: Codec | None = getattr(work, "journal_codec", None)
     return CommandCodec() if isinstance(work, Command) else own or codec
 

@@ -1,4 +1,4 @@
-"""Workspaces on an event loop: git runs in the kernel's threads, and caps do the waiting.
+"""Workspaces in async code: git runs in the kernel's threads, and items wait through caps.
 
 A pool has no queue of its own. Items that use one need a cap of its size, by any name:
 `caps=Caps(workspaces=len(pool))` and `needs=lambda item: "workspaces"`, or the same `needs` of a
@@ -40,7 +40,7 @@ async def open_workspaces(
             await threads.run(pool.open)
             yield pool
         finally:
-            await threads.run(pool.close)  # a cancellation waits for it, too
+            await threads.run(pool.close)  # a cancellation waits for this too
 
 
 @overload
@@ -56,9 +56,9 @@ def workspace(
 def workspace(
     pool: Any, *, at: str | None = None, sparse: Sequence[str] | None = None
 ) -> AbstractAsyncContextManager[Any]:
-    """Take a workspace for a block; it is reset in a thread, and is as new.
+    """Take a workspace for a block. It is reset in a thread, so it is as good as new.
 
-    `at` and `sparse` are those of `WorkspacePool.take`.
+    `at` and `sparse`: as for `WorkspacePool.take`.
     """
     given = {"at": at, "sparse": sparse}
     return _taken(pool, {name: value for name, value in given.items() if value is not None})

@@ -1,4 +1,4 @@
-"""Code that nobody has read, run in a workspace: with limits, a sandbox, and no keys around it."""
+"""Running untrusted code in a workspace: with limits, in a sandbox, and without any keys."""
 
 from fanwise.kernel.confined.ending import ending_of, hint_of
 from fanwise.kernel.confined.running import confined, run_in_workspace, scratch_folder

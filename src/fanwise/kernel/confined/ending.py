@@ -1,7 +1,8 @@
-"""What ended a program that did not end well, in words.
+"""Explains in words why a program did not end normally.
 
-The system says time-out, limit and signal. That a sandbox refused something shows only in what
-the program says of it; so that is a guess, is put so, and explains a failure but never makes one.
+Time-outs, limits and signals are certain. That a sandbox refused something shows only in the
+program's output, so that is a guess and is worded as one. It explains a failure but never causes
+one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SAYS = {
 
 
 def ending_of(result: CommandResult, settings: Settings, timeout: float | None = None) -> str:
-    """Why a program was ended, or came to no good end; empty if it exited, with whatever code."""
+    """Why a program was ended; empty if it exited by itself, with whatever code."""
     if result.timed_out:
         return (
             f"it did not end within {min(timeout or settings.timeout_s, settings.timeout_s):.3g} s"
@@ -39,7 +40,7 @@ def ending_of(result: CommandResult, settings: Settings, timeout: float | None =
 
 
 def hint_of(said: str) -> str:
-    """What a program that failed seems to have tried, by what it says; empty: nothing is known."""
+    """What a failed program seems to have tried, judging by its output; empty: unknown."""
     return next((hint for words, hint in _SAYS.items() if words in said), "")
 
 

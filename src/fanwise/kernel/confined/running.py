@@ -1,9 +1,12 @@
-"""The one way in which code that nobody has read is run: of candidates, of what agents wrote.
+"""How all untrusted code is run: candidates, and code that agents wrote.
 
-Its environment has what is on the list and no keys; its home and its folder for temporary files
-are of this one run, so that nothing that it leaves there is found by the next; all that it may
-take has a limit; and around it is a sandbox, in which only the workspace and that folder can be
-written and there is no network. The same for the original: what it may not do, nobody may.
+- Its environment has only the variables on a list, and no keys.
+- Its home and its folder for temporary files belong to this one run, so that the next one finds
+  nothing in them.
+- Everything it can use is limited.
+- It runs in a sandbox without network, in which only the workspace and that folder are writable.
+
+The original code runs in the same way, so that both may do the same.
 """
 
 from __future__ import annotations
@@ -25,14 +28,14 @@ KEEP = 1 * MB
 
 
 def scratch_folder(workspace: Workspace) -> AbstractAsyncContextManager[Path]:
-    """A folder for one use, gone after it whatever was done to it."""
+    """A folder for one use, which is always removed afterwards."""
     return scratch_beside(workspace.root)
 
 
 def scratch_beside(root: Path | None) -> AbstractAsyncContextManager[Path]:
-    """A home and a folder for temporary files, for one use; anywhere, if there is no root.
+    """A folder for one use, for the home and temporary files; None: in the temporary folder.
 
-    Beside the workspace: when we are killed, it is removed with the pool.
+    It is beside the workspace, so that it is removed with the pool if we are killed.
     """
     return thread_context(_scratch(root))
 
@@ -67,10 +70,10 @@ async def run_in_workspace(
     stdin: bytes | None = None,
     timeout: float | None = None,
 ) -> CommandResult:
-    """Run a line of shell, or a program with its arguments, in the folder that was asked for.
+    """Run a line of shell, or a program with its arguments, in the workspace.
 
-    `scratch` is a `scratch_folder`; `env` comes on top, and `readable` is what a sandbox has to
-    let it see. `timeout` is for this run, if it is less than the settings have.
+    `scratch`: a `scratch_folder`. `env`: additional variables. `readable`: what the sandbox has to
+    show. `timeout`: for this run, if it is shorter than that of the settings.
     """
     made = command_in_workspace(
         workspace, command, settings, scratch=scratch, env=env, readable=readable, stdin=stdin
@@ -79,7 +82,7 @@ async def run_in_workspace(
 
 
 def seconds_for(settings: Settings, timeout: float | None) -> float:
-    """How long one run may take."""
+    """How long one run may take, in seconds."""
     return min(timeout or settings.timeout_s, settings.timeout_s)
 
 
@@ -94,7 +97,7 @@ def command_in_workspace(
     values: Sequence[str] = (),
     stdin: bytes | None = None,
 ) -> Command:
-    """What `run_in_workspace` runs; `values` are the parameters of a line of shell."""
+    """The command of `run_in_workspace`. `values`: the parameters of a line of shell."""
     return confined(
         command, settings,
         scratch=scratch, cwd=str(workspace.path), around=environment(workspace), env=env or {},
@@ -117,10 +120,10 @@ def confined(
     stdin: bytes | None = None,
     keep: int = KEEP,
 ) -> Command:
-    """A line of shell, or a program with its arguments, with all that is around it.
+    """A command for a line of shell, or a program with its arguments, confined as described above.
 
-    `around` is the environment of the place; what `env` has comes on top. `writable` and `readable`
-    are for the sandbox, `scratch` is both. `values` are the parameters of a line of shell.
+    `around`: the environment of the workspace, to which `env` is added. `writable` and `readable`:
+    for the sandbox; `scratch` is both. `values`: the parameters of a line of shell.
     """
     box = Sandbox(writable=(*writable, str(scratch)), readable=readable)
     words = [command, *values] if isinstance(command, str) else command
@@ -139,7 +142,7 @@ def confined(
 
 
 def own_environment(scratch: Path, settings: Settings) -> dict[str, str]:
-    """Of one run, whoever runs it: its home, its temporary files, and what the settings have."""
+    """The environment of one run: its home, its temporary folder, and that of the settings."""
     own = {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp")}
     if settings.sandbox and available():
         own["TMPDIR"] = "/tmp"  # its own, bounded, and short enough for the names of sockets

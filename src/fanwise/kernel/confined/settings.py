@@ -1,4 +1,4 @@
-"""How code that nobody has read is run."""
+"""The settings for running untrusted code."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fanwise.processes import PLAIN, Limits
 
 MB = 1 << 20
 LIMITS = Limits(memory=4096 * MB, processes=256, file_size=256 * MB, output=64 * MB)
-"""What tests do not need more of, and a mistake soon would."""
+"""Enough for tests, but not for a program that runs wild."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a candidate may take, and what it finds around it."""
+    """What untrusted code may use, and its environment."""
 
     timeout_s: float = 600.0
     limits: Limits = LIMITS
     sandbox: bool = True
-    """No network, nothing writable but the workspace; where there is none, a warning says so."""
+    """No network, and only the workspace is writable. Warns where sandboxes are not available."""
     inherit: tuple[str, ...] = PLAIN
-    """Names of the variables that pass; the others do not, for there may be keys in them."""
+    """Environment variables that are passed on. All others are not, as they may hold keys."""
     env: Mapping[str, str] = {}
-    """Variables that tests need, beside those."""
+    """More variables, which tests need."""
