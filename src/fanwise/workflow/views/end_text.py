@@ -117,9 +117,9 @@ def _answer(gate: Mapping[str, Any]) -> list[str]:
 def _twice(paths: Sequence[str]) -> list[str]:
     if not paths:
         return []
-    they = "it" if len(paths) == 1 else "they"
+    were, they = ("was", "it") if len(paths) == 1 else ("were", "they")
     more = [f"  … and {len(paths) - MOST:,} more"] if len(paths) > MOST else []
-    head = f"{len(paths):,} had been started before and not finished; {they} may have run twice:"
+    head = f"{len(paths):,} {were} cut off and started again, so {they} may have run twice:"
     return [head, *(f"  {path}" for path in paths[:MOST]), *more]
 
 
