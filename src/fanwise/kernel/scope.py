@@ -127,6 +127,13 @@ def declared_caps() -> frozenset[str]:
     return frozenset() if scope is None else frozenset(scope.fan_out.ledger.resources)
 
 
+def cap_limit(name: str) -> int | None:
+    """The present limit of a cap that is declared around; None: there is none."""
+    scope = current.get()
+    resource = None if scope is None else scope.fan_out.ledger.resources.get(name)
+    return None if resource is None else resource.limit
+
+
 def ledger_here(caps: Caps | None, run: Run | None) -> Ledger:
     """The ledger of a fan-out that begins here.
 

@@ -26,11 +26,15 @@ from fanwise.errors import (
 )
 from fanwise.kernel import meter
 from fanwise.kernel.call import call
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.scope import declared_caps
+from fanwise.models import pieces
 from fanwise.models.connect import ModelLike, connected
+from fanwise.models.group import ModelGroup
 from fanwise.models.output import check_schema
 from fanwise.models.port import Message, Model, Prompt, Reply, Request, Tokens, Tool, as_request
 from fanwise.models.prices import counted
+from fanwise.models.reply_cache import CachedModel
 from fanwise.models.tools import answers, bound
 
 ALL = "all"
@@ -75,7 +79,7 @@ async def ask(
     request = as_request(prompt)
     request = replace(request, tools=(*request.tools, *offered)) if offered else request
     check_schema(request.schema)
-    reply = await _ask(model, request, retry, timeout, name)
+    reply = await _reply_of(model, request, retry, timeout, name)
     for _ in range(whole("rounds", rounds, least=0)):
         known = {tool.name for tool in request.tools} - functions.keys()
         if not reply.calls or any(each.name in known for each in reply.calls):
@@ -83,8 +87,50 @@ async def ask(
         said = Message("assistant", reply.text, calls=reply.calls)
         turns = (*request.messages, said, *await answers(reply, functions))
         request = replace(request, messages=turns)
-        reply = await _ask(model, request, retry, timeout, name)
+        reply = await _reply_of(model, request, retry, timeout, name)
     return reply
+
+
+async def _reply_of(
+    model: Model, request: Request, retry: Retry, timeout: float | None, name: str | None
+) -> Reply:
+    """Of the model, of one of a group, or of the cache."""
+    if isinstance(model, ModelGroup):
+        return await _ask_group(model, request, retry, timeout, name)
+    if not isinstance(model, CachedModel) or not model.keeps(request):
+        return await _ask(model, request, retry, timeout, name)
+    kept = await in_thread(model.find, request)
+    if kept is not None:
+        pieces.emit(kept.text)
+        return await call(_kept, kept, usage=_nothing, name=f"cache {name or model.name}")
+    reply = await _ask(model, request, retry, timeout, name)
+    await in_thread(model.keep, request, reply)
+    return reply
+
+
+async def _kept(reply: Reply) -> Reply:
+    return reply
+
+
+def _nothing(_: object) -> Usage:
+    return Usage(0, 0, 0.0)
+
+
+async def _ask_group(
+    group: ModelGroup, request: Request, retry: Retry, timeout: float | None, name: str | None
+) -> Reply:
+    """Only the last is retried after what lets the group go on."""
+    *others, last = group.order()
+    once = replace(retry, on=lambda error: not group.goes_on(error) and retry.wants(error, 1))
+    for model in others:
+        try:
+            with group.asking(model):
+                return await _reply_of(model, request, once, timeout, name)
+        except Exception as error:
+            if not group.goes_on(error):
+                raise
+    with group.asking(last):
+        return await _reply_of(last, request, retry, timeout, name)
 
 
 async def _ask(

@@ -8,10 +8,14 @@ from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
+
 from fanwise.errors import UsageError
 from fanwise.kernel.in_thread import in_thread
+from fanwise.models.group import ModelGroup
 from fanwise.models.names import BUILT_IN, Spec, as_spec, split
 from fanwise.models.port import Model
+from fanwise.models.reply_cache import with_cache
 
 ModelLike = str | Mapping[str, Any] | Spec | Model
 
@@ -35,14 +39,21 @@ async def connected(given: ModelLike) -> Model:
 def connect(spec: ModelLike) -> Model:
     """`openai:gpt-5-mini`, `local:smollm2`, `replay:FILE`, `sim:…`, or a mapping.
 
-    That is `{name, base_url, api_key_env, price}`. Nothing is sent, and nothing is started. A
-    missing key, extra or file is a `ModelNotReady` that says what to do.
+    That is `{name, base_url, api_key_env, price, max_tokens_field, schema_mode, cache}`, or
+    `{models: [a, b], on: [rate_limit, error, timeout], spread}` for several. Nothing is sent, and
+    nothing is started. A missing key, extra or file is a `ModelNotReady` that says what to do.
     """
     if not isinstance(spec, str | Mapping | Spec):
         if not callable(getattr(spec, "reply", None)):
             raise UsageError(f"a model is {spec!r}", "Give a name such as 'openai:gpt-5-mini'")
         return spec
     found = as_spec(spec)
+    if found.models:
+        return _group(found)
+    return with_cache(_single(found), found)
+
+
+def _single(found: Spec) -> Model:
     scheme, _ = split(found.name)
     if scheme in BUILT_IN:
         model: Model = import_module(BUILT_IN[scheme]).open_model(found)
@@ -50,3 +61,12 @@ def connect(spec: ModelLike) -> Model:
     from fanwise.models.providers import ProviderModel
 
     return ProviderModel(found)
+
+
+def _group(found: Spec) -> Model:
+    """Its cache is that of all members which have none of their own."""
+    members = [
+        connect(each if each.cache is not None else replace(each, cache=found.cache))
+        for each in found.models
+    ]
+    return ModelGroup(found.title, members, found.on, spread=found.spread)

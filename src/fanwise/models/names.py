@@ -6,7 +6,7 @@ extra it needs: so that an error can name them before anything heavy is imported
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -27,10 +27,23 @@ SchemaMode = Literal["json_schema", "json_object", "tool", "prompt"]
 TokensField = Literal["max_tokens", "max_completion_tokens"]
 
 
-class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+On = Literal["rate_limit", "error", "timeout"]
+EVERY_FAILURE: tuple[On, ...] = ("rate_limit", "error", "timeout")
+
+
+class CacheSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where replies are kept, and how many seconds they count; see `reply_cache.py`."""
+
+    path: str | None = None
+    ttl: float | None = None
+    always: bool = False
+    """Also with a temperature and without a seed."""
+
+
+class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A model as a file may say it: `{name, base_url, api_key_env, price, …}`."""
 
-    name: str
+    name: str = ""
     base_url: str | None = None
     api_key_env: str | None = None
     price: Price | None = None
@@ -38,6 +51,23 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The field that the server obeys; default: OpenAI's new name there, else `max_tokens`."""
     schema_mode: SchemaMode | None = None
     """How the server is asked for a schema; default: the first of them that it takes."""
+    cache: bool | str | CacheSettings | None = None
+    """Keep replies, so that an equal request is not paid again: True, a path, or settings."""
+    models: tuple[Spec, ...] = ()
+    """Several, asked in this order where one fails; then `name` is what they are called."""
+    on: tuple[On, ...] = EVERY_FAILURE
+    """The failures after which the next of `models` is asked."""
+    spread: bool = False
+    """Ask the one of `models` that is least busy first."""
+
+    def __post_init__(self) -> None:
+        if not self.name and not self.models:
+            raise ValueError("give `name` or `models`")
+
+    @property
+    def title(self) -> str:
+        """Its name, or the names of all."""
+        return self.name or " or ".join(each.title for each in self.models)
 
 
 class Provider(msgspec.Struct, frozen=True):
@@ -122,10 +152,15 @@ def as_spec(given: object) -> Spec:
         return Spec(given)
     if not isinstance(given, Mapping):
         raise UsageError(f"a model is {given!r}", "Give a name such as 'openai:gpt-5-mini'")
+    plain = dict(given)
+    if isinstance(plain.get("models"), Sequence) and not isinstance(plain["models"], str):
+        plain["models"] = [
+            {"name": each} if isinstance(each, str) else each for each in plain["models"]
+        ]
     try:
-        return msgspec.convert(dict(given), Spec)
+        return msgspec.convert(plain, Spec)
     except msgspec.ValidationError as error:
-        wanted = "Give name, and if need be base_url, api_key_env and price: {input, output}"
+        wanted = "Give name or models, and if need be base_url, api_key_env, price and so on"
         raise UsageError(f"a model cannot be read: {error}", wanted) from None
 
 

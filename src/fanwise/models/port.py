@@ -176,11 +176,13 @@ class Reply(msgspec.Struct, frozen=True):
     """The tools that it wants called."""
     logprobs: tuple[TokenProbability, ...] = ()
     """If the options ask for them."""
+    from_cache: bool = False
+    """It was asked before: it cost nothing, and took no time."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data: return this from an item whose run is durable."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        for rare in ("reasoning", "calls", "logprobs"):
+        for rare in ("reasoning", "calls", "logprobs", "from_cache"):
             if not plain[rare]:
                 del plain[rare]
         return plain

@@ -81,6 +81,8 @@ class UnconnectedSim(Unconnected):
 
 def unconnected(spec: Spec) -> Unconnected:
     """`UnknownModel` and `UsageError` for a name that is none; a missing key is no error here."""
+    if spec.models:
+        return unconnected(spec.models[0])
     scheme, _ = split(spec.name)
     if scheme == "local":
         return UnconnectedLocal(spec)

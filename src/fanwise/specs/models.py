@@ -6,8 +6,18 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fanwise.models.names import Price, SchemaMode, Spec, TokensField, split
+from fanwise.models.names import (
+    EVERY_FAILURE,
+    CacheSettings,
+    On,
+    Price,
+    SchemaMode,
+    Spec,
+    TokensField,
+    split,
+)
 from fanwise.models.port import Effort, Options
+from fanwise.specs.durations import Duration
 from fanwise.specs.model import Many, SpecModel
 from fanwise.specs.secrets import KEEP_OUT, in_address, in_data
 
@@ -19,15 +29,27 @@ class PriceSpec(SpecModel):
     output: float = Field(ge=0)
 
 
-class ModelSpec(SpecModel):
-    """`openai:gpt-5-mini`, or `{name, base_url, api_key_env, price, …}`."""
+class CacheSpec(SpecModel):
+    """`{path, ttl: 7d, always}`."""
 
+    path: str | None = None
+    ttl: Duration | None = None
+    always: bool = False
+
+
+class ModelSpec(SpecModel):
+    """`openai:gpt-5-mini`, `{name, base_url, api_key_env, price, …}`, or `{models: [a, b], …}`."""
+
+    models: Many[ModelSpec] = ()
     name: str
     base_url: str | None = None
     api_key_env: str | None = None
     price: PriceSpec | None = None
     max_tokens_field: TokensField | None = None
     schema_mode: SchemaMode | None = None
+    cache: bool | str | CacheSpec | None = None
+    on: Many[On] = EVERY_FAILURE
+    spread: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -35,13 +57,19 @@ class ModelSpec(SpecModel):
         if not isinstance(given, str | dict):
             problem = "must be a name such as `openai:gpt-5-mini`, or a mapping"
             raise ValueError(problem)  # noqa: TRY004 - pydantic takes no TypeError
-        return {"name": given} if isinstance(given, str) else given
+        if isinstance(given, str):
+            return {"name": given}
+        models = given.get("models")
+        if isinstance(models, list) and models and "name" not in given:
+            names = [str(each.get("name") if isinstance(each, dict) else each) for each in models]
+            return {**given, "name": " or ".join(names)}
+        return given
 
     @field_validator("name")
     @classmethod
     def _known(cls, name: str, info: ValidationInfo) -> str:
         document = (info.context or {}).get("document")
-        if document is None or name not in document.objects:
+        if not info.data.get("models") and (document is None or name not in document.objects):
             split(name)
         return name
 
@@ -58,8 +86,14 @@ class ModelSpec(SpecModel):
         price = None if self.price is None else Price(self.price.input, self.price.output)
         return Spec(
             self.name, self.base_url, self.api_key_env, price, self.max_tokens_field,
-            self.schema_mode,
+            self.schema_mode, self._cache(), tuple(each.spec() for each in self.models),
+            tuple(self.on), self.spread,
         )  # fmt: skip
+
+    def _cache(self) -> bool | str | CacheSettings | None:
+        if not isinstance(self.cache, CacheSpec):
+            return self.cache
+        return CacheSettings(self.cache.path, self.cache.ttl, self.cache.always)
 
 
 class MessageSpec(SpecModel):

@@ -1,0 +1,118 @@
+"""Replies kept on disk, so that the same request is paid for once: across runs and systems.
+
+A request is kept under all that can change its answer: the model, its address, how it is asked for
+a schema, and the whole request. With a temperature, or without one (providers choose it), two equal
+requests have different answers, and whoever asks twice wants both; so these are kept only with a
+seed, or with `always`.
+
+A file of SQLite, opened for each look: many processes may share it, and none has to close it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from fanwise.cache_folder import cache_folder
+from fanwise.core.outcome import Usage
+from fanwise.errors import UsageError
+from fanwise.models.names import Spec
+from fanwise.models.port import Model, Reply, Request, Tokens
+from fanwise.private_files import make_file, make_folder
+
+TABLE = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, at REAL, reply BLOB)"
+WAIT_S = 60.0
+
+
+class ReplyCache:
+    """One file. `ttl`: seconds after which a reply does not count any more."""
+
+    def __init__(
+        self, path: Path, ttl: float | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.path = path
+        self._ttl = ttl
+        self._clock = clock
+
+    def find(self, key: bytes) -> Reply | None:
+        """The reply that was kept, if it is not too old."""
+        row = self._execute("SELECT at, reply FROM replies WHERE key = ?", key)
+        if row is None or (self._ttl is not None and self._clock() - row[0] > self._ttl):
+            return None
+        return msgspec.json.decode(row[1], type=Reply)
+
+    def keep(self, key: bytes, reply: Reply) -> None:
+        encoded = msgspec.json.encode(reply)
+        self._execute("REPLACE INTO replies VALUES (?, ?, ?)", key, self._clock(), encoded)
+
+    def _execute(self, query: str, *values: object) -> tuple[float, bytes] | None:
+        try:
+            make_folder(self.path.parent)
+            make_file(self.path)
+            with closing(sqlite3.connect(self.path, timeout=WAIT_S)) as connection, connection:
+                connection.execute(TABLE)
+                found: tuple[float, bytes] | None = connection.execute(query, values).fetchone()
+                return found
+        except (sqlite3.Error, OSError) as error:
+            step = "Remove it, or give another path"
+            raise UsageError(f"the cache {self.path} cannot be used: {error}", step) from None
+
+
+class CachedModel:
+    """A model whose replies are kept. `ask` looks before it calls it."""
+
+    def __init__(self, model: Model, spec: Spec, cache: ReplyCache, *, always: bool) -> None:
+        self.model = model
+        self.name = model.name
+        self.provider = model.provider
+        self.key = model.key
+        self._where = [spec.name, spec.base_url, spec.schema_mode]
+        self._cache = cache
+        self._always = always
+
+    def __repr__(self) -> str:
+        return f"<Cached {self.name} in {self._cache.path}>"
+
+    def estimate(self, request: Request) -> Usage:
+        return self.model.estimate(request)
+
+    async def reply(self, request: Request) -> Reply:
+        """One attempt at the model itself."""
+        return await self.model.reply(request)
+
+    def keeps(self, request: Request) -> bool:
+        """Whether the answer to this request is the same each time."""
+        return self._always or request.options.temperature == 0 or request.seed is not None
+
+    def find(self, request: Request) -> Reply | None:
+        """A reply that was kept, as one that cost nothing and took no time."""
+        reply = self._cache.find(self._key(request))
+        if reply is None:
+            return None
+        return replace(
+            reply, usage=Tokens(0, 0), usd=0.0, first_token_s=None, ran_s=0.0, from_cache=True
+        )
+
+    def keep(self, request: Request, reply: Reply) -> None:
+        self._cache.keep(self._key(request), reply)
+
+    def _key(self, request: Request) -> bytes:
+        return sha256(msgspec.json.encode([self._where, request], order="sorted")).digest()
+
+
+def with_cache(model: Model, spec: Spec) -> Model:
+    """The model, with the cache that its spec asks for."""
+    given = spec.cache
+    if given is None or given is False:
+        return model
+    path = given if isinstance(given, str) else None if given is True else given.path
+    ttl, always = (None, False) if isinstance(given, str | bool) else (given.ttl, given.always)
+    cache = ReplyCache(Path(path) if path else cache_folder() / "replies.db", ttl)
+    return CachedModel(model, spec, cache, always=always)

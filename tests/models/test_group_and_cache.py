@@ -1,0 +1,254 @@
+"""Several models as one, and replies that are kept: by the servers' own counts."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanwise import Budget, Caps, fan_out, open_run
+from fanwise.errors import ModelError, ModelOverloaded, ModelRejected, UsageError
+from fanwise.models import Message, Options, Reply, Request, ask, connect, stream
+from fanwise.models.names import CacheSettings, as_spec
+from fanwise.models.reply_cache import ReplyCache
+from fanwise.sampling import matches, sample
+from fanwise.testing import Answer, MemoryJournal, ScriptedServer
+
+from .support import prompt, run
+
+LATER = Answer(status=429, retry_after=0)
+DOWN = Answer(status=503)
+
+
+def spec(server: ScriptedServer, name: str = "a") -> dict[str, Any]:
+    return {"name": f"openai:{name}", "base_url": server.base_url}
+
+
+def group(*servers: ScriptedServer, **fields: Any) -> dict[str, Any]:
+    names = "abc"
+    return {"models": [spec(each, names[n]) for n, each in enumerate(servers)], **fields}
+
+
+# -- fallback ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failure", [LATER, DOWN, Answer(status=401), Answer(status=402)])
+def test_the_next_model_is_asked_where_one_fails_and_the_journal_says_who_answered(
+    failure: Answer,
+) -> None:
+    journal = MemoryJournal()
+
+    async def main() -> None:
+        async with ScriptedServer([failure]) as first, ScriptedServer(["from b"]) as second:
+            model = connect(group(first, second))
+
+            async def item(_: int) -> Any:
+                return (await ask(model, prompt())).to_json()
+
+            async with open_run("r", journal=journal) as opened:
+                outcomes = await fan_out(item, range(1), run=opened)
+            reply = Reply.from_json(outcomes.values()[0])
+            assert (reply.text, reply.model) == ("from b", "b")
+            assert (len(first.requests), len(second.requests)) == (1, 1)
+
+    run(main())
+    rows = [row for row in journal.attempts(journal.fan_outs("r")[0].id) if row.call]
+    assert [row.call for row in rows] == ["openai:a", "openai:b"]
+
+
+def test_a_slow_model_is_left_for_the_next() -> None:
+    async def main() -> None:
+        slow = ScriptedServer([Answer(first_byte_s=1000)])
+        async with slow, ScriptedServer(["from b"]) as second:
+            reply = await ask(group(slow, second), prompt(), timeout=0.5)
+            assert reply.text == "from b"
+            await slow.idle()
+            assert (len(slow.requests), slow.disconnects) == (1, 1)
+
+    run(main())
+
+
+@pytest.mark.parametrize(("failure", "on"), [(LATER, ["error"]), (DOWN, ["rate_limit"])])
+def test_other_failures_are_those_of_the_model(failure: Answer, on: list[str]) -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: failure) as first, ScriptedServer(["b"]) as second:
+            with pytest.raises(ModelError):
+                await ask(group(first, second, on=on), prompt(), retry=0)
+            assert (len(first.requests), len(second.requests)) == (1, 0)
+
+    run(main())
+
+
+def test_the_last_model_is_retried_as_one_alone_would_be() -> None:
+    async def main() -> None:
+        async with ScriptedServer([DOWN]) as first, ScriptedServer([LATER, "b"]) as second:
+            assert (await ask(group(first, second), prompt())).text == "b"
+            assert (len(first.requests), len(second.requests)) == (1, 2)
+        async with ScriptedServer([DOWN]) as first, ScriptedServer([DOWN]) as second:
+            with pytest.raises(ModelOverloaded, match="openai:b"):
+                await ask(group(first, second), prompt(), retry=0)
+
+    run(main())
+
+
+def test_each_deployment_is_used_up_to_its_own_cap() -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: "a") as small, ScriptedServer(lambda _: "b") as large:
+            small.gate.close()
+            large.gate.close()
+
+            async def open_when_full() -> None:
+                await asyncio.gather(small.gate.held(2), large.gate.held(4))
+                small.gate.open()
+                large.gate.open()
+
+            model = connect(group(small, large, spread=True))
+            caps = Caps({"openai:a": 2, "openai:b": 4})
+            fanned = fan_out(lambda _: ask(model, prompt()), range(30), cap=30, caps=caps)
+            outcomes, _ = await asyncio.gather(fanned, open_when_full())
+            assert len(outcomes.values()) == 30
+            assert (small.most_in_flight, large.most_in_flight) == (2, 4)
+            assert (len(small.requests), len(large.requests)) == (10, 20)
+
+    run(main())
+
+
+def test_a_group_without_models_and_a_model_without_a_name_are_refused() -> None:
+    wrongs: list[dict[str, Any]] = [{"models": []}, {}, {"models": ["openai:a"], "on": ["rain"]}]
+    for wrong in wrongs:
+        with pytest.raises(UsageError):
+            as_spec(wrong)
+
+
+# -- cache ---------------------------------------------------------------------------------------
+
+
+COLD = Request((Message("user", "how are you"),), Options(temperature=0, max_tokens=50))
+
+
+def test_the_same_prompt_in_two_runs_is_asked_once_and_a_hit_costs_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "kept" / "replies.db")
+
+    async def main() -> None:
+        async with ScriptedServer(["fine thanks"]) as server:
+            for number in range(2):
+                model, budget = connect({**spec(server), "cache": path}), Budget(requests=5)
+                outcomes = await fan_out(partial(ask, model), [COLD], budget=budget)
+                reply = outcomes.values()[0]
+                hit = number == 1
+                assert (reply.text, reply.from_cache) == ("fine thanks", hit)
+                assert budget.spent["requests"] == (0 if hit else 1)
+                assert budget.spent["tokens"] == (0 if hit else 5)
+                (call,) = [attempt for attempt in outcomes[0].attempts if attempt.call]
+                assert call.call == ("cache openai:a" if hit else "openai:a")
+                if hit:
+                    assert (reply.ran_s, reply.first_token_s, reply.usd) == (0, None, 0)
+                    assert Reply.from_json(reply.to_json()).from_cache
+            assert len(server.requests) == 1
+
+    run(main())
+    assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("request_", "asked"),
+    [
+        (COLD, 1),
+        (Request(COLD.messages, Options(temperature=0.7), seed=3), 1),
+        (Request(COLD.messages, Options(temperature=0.7)), 2),
+        (Request(COLD.messages), 2),
+    ],
+)
+def test_what_may_differ_each_time_is_not_kept(
+    request_: Request, asked: int, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: "fine") as server:
+            path = str(tmp_path / "replies.db")
+            for _ in range(2):
+                await ask({**spec(server), "cache": path}, request_)
+            assert len(server.requests) == asked
+            for _ in range(2):
+                await ask({**spec(server), "cache": {"path": path, "always": True}}, request_)
+            assert len(server.requests) == (asked if asked == 1 else 3)
+
+    run(main())
+
+
+def test_whatever_can_change_the_answer_is_another_request(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: '"x"') as server:
+            cache = {"cache": str(tmp_path / "replies.db")}
+            others = [
+                COLD,
+                Request((Message("user", "how are we"),), COLD.options),
+                Request(COLD.messages, Options(temperature=0, max_tokens=51)),
+                Request(COLD.messages, COLD.options, {"type": "string"}),
+                Request(COLD.messages, COLD.options, seed=1),
+            ]
+            for _ in range(2):
+                for each in others:
+                    await ask({**spec(server), **cache}, each)
+                await ask({**spec(server, "b"), **cache}, COLD)
+                form = {"schema_mode": "prompt"}
+                await ask({**spec(server), **cache, **form}, COLD)
+            assert len(server.requests) == len(others) + 2
+
+    run(main())
+
+
+def test_errors_are_not_kept_and_a_reply_counts_for_its_time(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with ScriptedServer([Answer(status=400), "fine"]) as server:
+            model = {**spec(server), "cache": str(tmp_path / "replies.db")}
+            with pytest.raises(ModelRejected):
+                await ask(model, COLD)
+            assert (await ask(model, COLD)).text == "fine"
+
+    run(main())
+    now = 100.0
+    cache = ReplyCache(tmp_path / "other.db", ttl=10, clock=lambda: now)
+    cache.keep(b"key", Reply("fine", "a"))
+    now = 110.0
+    assert cache.find(b"key") is not None
+    now = 110.1
+    assert cache.find(b"key") is None
+
+
+def test_sampling_streams_and_groups_use_the_cache_too(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: "fine") as server:
+            model = group(server, server, cache=str(tmp_path / "replies.db"))
+            for _ in range(2):
+                assert (await sample(model, "x", matches("fine"), cap=1)).ok
+                assert [piece async for piece in stream(model, COLD)] == ["fine"]
+            assert len(server.requests) == 2
+
+    run(main())
+
+
+def test_a_cache_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+    (tmp_path / "replies.db").write_text("no database at all, but long enough to be one" * 9)
+
+    async def main() -> None:
+        async with ScriptedServer(["fine"]) as server:
+            with pytest.raises(UsageError, match=r"replies\.db cannot be used"):
+                await ask({**spec(server), "cache": str(tmp_path / "replies.db")}, COLD)
+            assert server.requests == []
+
+    run(main())
+
+
+def test_a_file_says_it_in_the_same_words() -> None:
+    from fanwise.specs import ModelSpec
+
+    written = {"models": ["sim:a", {"name": "sim:b"}], "on": ["timeout"], "cache": {"ttl": "7d"}}
+    made = ModelSpec.model_validate(written).spec()
+    assert made.name == "sim:a or sim:b"
+    assert [each.name for each in made.models] == ["sim:a", "sim:b"]
+    assert (made.on, made.cache) == (("timeout",), CacheSettings(ttl=7 * 24 * 3600.0))
+    assert connect(made).name == "sim:a or sim:b"
