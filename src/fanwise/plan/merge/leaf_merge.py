@@ -135,6 +135,7 @@ class LeafMerger:
         may_be = [path for path in more if path not in decided and not _nested(path, differing)]
         paths = tuple(dict.fromkeys((*differing, *may_be)))
         base = {path: self._so_far.base[path] for path in paths if path in self._so_far.base}
+        base |= {path: change.start[path] for path in paths if path in change.start}
         ours = {path: now[path] for path in paths if path in now}
         return Sides(base, ours, _over(base, change.files, paths), paths)
 

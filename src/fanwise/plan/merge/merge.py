@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from fanwise.plan.merge.leaf_merge import LeafMerge, LeafMerger
 from fanwise.plan.merge.partial_merge import PartialMerge
 from fanwise.plan.merge.trees import ChainCommit, Files, blobs_at, chain, tree_of
@@ -95,7 +97,7 @@ def _found(outcomes: Sequence[tuple[str, LeafMerge]]) -> UnwrittenMerge:
 
 def _without_same(change: Change, at_base: Files) -> Change:
     files = {path: blob for path, blob in change.files.items() if at_base.get(path) != blob}
-    return Change(leaf=change.leaf, title=change.title, files=files)
+    return replace(change, files=files)
 
 
 def _overlaps(

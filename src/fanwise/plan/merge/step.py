@@ -73,7 +73,8 @@ def message_of(change: Change, laid: LeafEdits, goal: str) -> str:
 
     Goals, titles and file names are other people's words, so each stays on its line.
     """
-    what, where = _line(goal), _place(change, len(laid.files))
+    what = _line(change.goal or goal)
+    where = _place(change, len(laid.files))
     room = SUBJECT - len(where) - 2
     short = what if len(what) <= room else f"{what[: max(room, 20) - 1].rstrip()}…"
     names = [f"  {_line(path)}" for path in sorted(laid.files)]

@@ -21,6 +21,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     files: Mapping[str, Blob | None]
     """Each path that it changed, and what stands there now; None: it was deleted."""
+    goal: str = ""
+    """Its own, if it has one."""
+    start: Mapping[str, Blob] = {}
+    """Of a task that needs others: what stood there when it began, which is the base of a merge."""
 
 
 class EditRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,7 +32,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     irreducible: str = ""
     """Why it is beyond the limits, if it is."""
     goal: str = ""
-    """Of a sub-plan that another one returned: its own goal. Else that of the plan."""
+    """Of a task, or a sub-plan that another one returned: its own goal. Else that of the plan."""
+    is_task: bool = False
+    """It has no lease: it may change any file."""
+    agent: str = ""
+    """Who does it, if that is not the same for all."""
 
 
 class FileNote(NamedTuple):

@@ -141,14 +141,14 @@ class PlanItemWork:
         return await do_leaf(
             leaf,
             goal=resolved.spec.goal,
-            worker=resolved.worker,
+            worker=resolved.worker_of(leaf),
             pool=self._pool,
             how=self._how,
             owners=self._tree().owners,
             at=at,
             sparse=self._cone(leaf),
             before=[self._try_of(each) for each in item.conflicts],
-            depth_left=0 if again else resolved.spec.split.max_depth - leaf.depth,
+            depth_left=0 if again or leaf.is_task else resolved.spec.split.max_depth - leaf.depth,
             accepts=lambda subplans: self._grow(self._tree(), leaf.id, subplans),
         )
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from fanwise.plan.model.merge_result import Strategy
 from fanwise.plan.model.node import Mode
+from fanwise.plan.spec.tasks import TaskSpec
 from fanwise.plan.split.rules import Rules
 from fanwise.specs import (
     BudgetSpec,
@@ -98,7 +99,9 @@ class PlanSpec(LimitsSpec):
 
     name: str | None = Field(default=None, min_length=1)
     repo: str = "."
-    goal: str = Field(min_length=1)
+    goal: str = ""
+    tasks: Annotated[str | tuple[TaskSpec, ...] | None, BeforeValidator(_folders)] = None
+    """Different goals, instead of one goal and a split; or a file or folder that has them."""
     files: Patterns = ()
     """Relative to `repo`; none: all files."""
     split: SplitSpec = SplitSpec()
@@ -130,8 +133,13 @@ class PlanSpec(LimitsSpec):
 
     def check_together(self, where: Where) -> None:
         """What fields must say of one another. `BadSpec`."""
-        if not self.goal.strip():
-            raise where.at("goal").bad("must not be empty")
+        if self.tasks is None and not self.goal.strip():
+            given = "goal" in self.model_fields_set
+            raise where.at("goal").bad("must not be empty" if given else "is missing")
+        if self.tasks is not None:
+            for field in ("split", "files", "shared"):
+                if getattr(self, field) and field in self.model_fields_set:
+                    raise where.at(field).bad("cannot be used with `tasks`: they are not split")
         if self.split.min_files > self.split.max_files:
             least, most = self.split.min_files, self.split.max_files
             named = "min_files" if "min_files" in self.split.model_fields_set else "max_files"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -10,10 +11,11 @@ import msgspec
 from fanwise.core.caps import Caps
 from fanwise.plan.merge.publish import check_result
 from fanwise.plan.model.digest import digest
-from fanwise.plan.model.node import Node, Tree
+from fanwise.plan.model.node import Node, Split, Tree
 from fanwise.plan.spec.plan_base import PlanBase
 from fanwise.plan.spec.plan_spec import RESERVED, PlanSpec
-from fanwise.plan.spec.workers import check_words, worker_of, workflow_of
+from fanwise.plan.spec.tasks import read_tasks, split_of_tasks
+from fanwise.plan.spec.workers import agent_of, check_words, worker_of, workflow_of
 from fanwise.plan.split import files_at, split
 from fanwise.plan.split.history import past_commits
 from fanwise.plan.work.port import LeafWorker
@@ -35,6 +37,12 @@ class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     base: PlanBase
     worker: LeafWorker
+    agents: Mapping[str, LeafWorker] = {}
+    """Those of tasks that name one."""
+
+    def worker_of(self, leaf: Node) -> LeafWorker:
+        """Who does a sub-plan."""
+        return self.agents.get(leaf.agent, self.worker)
 
     @property
     def tree(self) -> Tree:
@@ -67,12 +75,15 @@ class ResolvedPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     def _most(self, leaf: Node) -> int:
         """The most leaves that it may be split into."""
-        return max(1, len(leaf.files)) if leaf.depth < self.spec.split.max_depth else 1
+        may_split = not leaf.is_task and leaf.depth < self.spec.split.max_depth
+        return max(1, len(leaf.files)) if may_split else 1
 
 
 def resolve_plan(spec: PlanSpec, where: Where, base: PlanBase | None = None) -> ResolvedPlan:
     """Look at the repository. `base`: what is known of it from before. `BadSpec`."""
     spec.check_together(where)
+    if spec.tasks is not None and spec.sparse is None:
+        spec = spec.model_copy(update={"sparse": False})  # nobody knows which folders they need
     check_words(spec, where)
     repo = where.document.folder / spec.repo
     place = where.at("repo").making(lambda: find(repo))
@@ -90,7 +101,9 @@ def resolve_plan(spec: PlanSpec, where: Where, base: PlanBase | None = None) -> 
     elif base.inside != place.inside:  # a run of an older version
         base = msgspec.structs.replace(base, inside=place.inside)
     worker = where.at("each").making(lambda: worker_of(spec, where, base.workflow))
-    return ResolvedPlan(spec=spec, repo=repo, place=place, base=base, worker=worker)
+    named = sorted({node.agent for node in base.split.tree.nodes if node.agent})
+    agents = {name: where.at("tasks").making(partial(agent_of, name, where)) for name in named}
+    return ResolvedPlan(spec=spec, repo=repo, place=place, base=base, worker=worker, agents=agents)
 
 
 def find_base(spec: PlanSpec, where: Where, repo: Path, place: Place) -> PlanBase:
@@ -102,21 +115,26 @@ def find_base(spec: PlanSpec, where: Where, repo: Path, place: Place) -> PlanBas
     git = Git(place.top, git_dir=place.git_dir)
     if isinstance(spec.sparse, tuple):
         _check_folders(git, start.commit, place.inside, spec.sparse, where.at("sparse"))
-    commits = where.at("repo").making(lambda: past_commits(repo, start.commit))
-    made = where.at("split").making(
-        lambda: split(
+
+    def made() -> Split:
+        if spec.tasks is not None:
+            tasks = read_tasks(spec.tasks, where.document.folder)
+            tokens = {file.path: file.tokens for file in listing.files}
+            return split_of_tasks(tasks, start.commit, tokens, spec.max_parallel)
+        commits = where.at("repo").making(lambda: past_commits(repo, start.commit))
+        return split(
             listing.files,
             spec.split.rules,
             goal=spec.goal,
             max_parallel=spec.max_parallel,
             commits=commits,
             left_out=listing.left_out,
-        ),
-    )
+        )
+
     return PlanBase(
         commit=start.commit,
         inside=place.inside,
-        split=made,
+        split=where.at("split" if spec.tasks is None else "tasks").making(made),
         digests={file.path: file.digest for file in listing.files},
         tokens={file.path: file.tokens for file in listing.files},
         files=_count(git, start.commit),

@@ -35,8 +35,7 @@ def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) 
     if each.command is not None:
         return CommandWorker(each.command)
     if each.agent is not None:
-        known = of_project(where.document.folder)
-        return AgentWorker(each.agent, named(each.agent, known), each.args)
+        return agent_of(each.agent, where, each.args)
     if each.call is not None:
         own = where.document.objects.get(each.call)
         return CallWorker(own or function(each.call, where.at("each", "call")), each.call)
@@ -45,6 +44,11 @@ def worker_of(spec: PlanSpec, where: Where, workflow: Mapping[str, Any] | None) 
 
         return WorkflowWorker(Document.again(workflow))
     return _model(spec, where)
+
+
+def agent_of(name: str, where: Where, args: Sequence[str] = ()) -> LeafWorker:
+    """The agent of that name. `FanwiseError`."""
+    return AgentWorker(name, named(name, of_project(where.document.folder)), args)
 
 
 def _model(spec: PlanSpec, where: Where) -> LeafWorker:

@@ -125,7 +125,7 @@ def _cyclic(
         if owners[one] != owners[other]:
             between[owners[one]].add(owners[other])
     circles = {name for group in components(between) if len(group) > 1 for name in group}
-    return sum(len(leaf.files) for leaf in leaves if leaf.id in circles) / len(owners)
+    return sum(len(leaf.files) for leaf in leaves if leaf.id in circles) / max(1, len(owners))
 
 
 def _within(commits: Iterable[Sequence[str]], owners: Mapping[str, str]) -> Iterable[list[str]]:

@@ -111,7 +111,8 @@ def plan_lines(resolved: ResolvedPlan, estimate: PlanEstimate) -> list[str]:
 
 def _what(resolved: ResolvedPlan) -> Iterator[str]:
     spec = resolved.spec
-    yield f"goal: {' '.join(spec.goal.split())}"
+    if spec.goal:
+        yield f"goal: {' '.join(spec.goal.split())}"
     each = spec.each
     who = each.model.name if each.model is not None else resolved.worker.name
     tries = f", at most {spec.retry + 1} tries" if spec.retry else ", one try"
@@ -124,6 +125,9 @@ def _what(resolved: ResolvedPlan) -> Iterator[str]:
 
 def _scored(resolved: ResolvedPlan) -> Iterator[str]:
     card, split = resolved.base.split.scorecard, resolved.base.split
+    if resolved.spec.tasks is not None:
+        yield f"{plural(card.leaves, 'task')}, {card.max_parallel} at once"
+        return
     uneven = f"; the biggest is {card.balance:.2g} times the mean" if card.balance >= 1.1 else ""
     yield (
         f"{plural(card.leaves, 'sub-plan')} of {plural(card.files, 'file')} "

@@ -123,7 +123,8 @@ def _allowed(
 ) -> Callable[[str], str]:
     paths = [path_of(edit.name, ask.names) for edit in answer.edits]
     before = workspace.files_at_base()
-    foreign = set(leased(paths, own=ask.files, shared=ask.shared, before=before).foreign)
+    own = paths if ask.leaf.is_task else ask.files
+    foreign = set(leased(paths, own=own, shared=ask.shared, before=before).foreign)
 
     def why_not(path: str) -> str:
         if path in hidden:

@@ -13,13 +13,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from fanwise.errors import FanwiseError, SubPlanFailed, WorkFailed
 from fanwise.kernel.confined import scratch_folder
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.stages import begin_stage
 from fanwise.kernel.workspaces import workspace
 from fanwise.plan.merge.trees import change_of
-from fanwise.plan.model.change import Change, EditRequest
+from fanwise.plan.model.change import Blob, Change, EditRequest
 from fanwise.plan.model.leaf_result import LeafResult, Stage, SubPlan, Try
 from fanwise.plan.model.node import Node
 from fanwise.plan.work.context import context, imported
@@ -167,6 +169,7 @@ class _Doing:
             splitting=self._worker.splitting if self._depth_left > 0 else "",
             tries=tries,
             again=again,
+            any_file=self._leaf.is_task,
         )
         return WorkRequest(
             leaf=self._leaf, goal=self._goal, files=self._leaf.files,
@@ -258,7 +261,10 @@ class _Doing:
 
 def _change(here: Workspace, leaf: Node, kept: Sequence[str]) -> Change:
     try:
-        return change_of(here, leaf.id, leaf.title, kept)
+        found = change_of(here, leaf.id, leaf.title, kept)
+        before = here.files_at_base() if leaf.is_task and leaf.after else {}
+        start = {path: Blob(*before[path]) for path in found.files if path in before}
+        return replace(found, goal=leaf.goal, start=start)
     except (OSError, FanwiseError) as error:
         reason = f"what it changed cannot be read: {str(error)[:300]}"
         raise _Failed("edits", reason, anew=True) from error

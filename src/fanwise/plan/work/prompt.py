@@ -26,13 +26,15 @@ def prompt(
     splitting: str = "",
     tries: Sequence[Try] = (),
     again: bool = False,
+    any_file: bool = False,
 ) -> str:
     """What whoever does the work is told; `files` as they are called there.
 
     `splitting` says how sub-plans are returned, if they may be. `again`: the edits of the last try
-    are still in the files.
+    are still in the files. `any_file`: it may change others, too.
     """
-    parts = [f"# Goal\n\n{goal.strip()}", _files(files, shared)]
+    rules = _any_file(files) if any_file else _files(files, shared)
+    parts = [f"# Goal\n\n{goal.strip()}", rules]
     if verify:
         parts.append(f"# How it is verified\n\nWith this command:\n\n{quoted(verify, 'sh')}")
     if splitting:
@@ -48,6 +50,10 @@ _RULES = """\
 These files are yours. Reach the goal in them, and only there; others do the rest of it side by
 side with you. You may make new files where the goal needs them. Edits of any other file are undone
 and shown to whoever has that file. If there is nothing to do, change nothing."""
+_ANY_FILE = """\
+You may change any file of the repository, and make new ones. Others work on other tasks side by
+side with you, each in a copy of its own, and all changes are merged: change only what your task
+needs. If there is nothing to do, change nothing."""
 _EXAMPLE = """\
 Each part has a goal of its own and some of your files, no file twice:
 
@@ -72,6 +78,11 @@ def _files(files: Sequence[str], shared: Sequence[str]) -> str:
     if shared:
         lines += ["", f"You may also change files like {', '.join(map(shown, shared))}."]
     return "\n".join(lines)
+
+
+def _any_file(files: Sequence[str]) -> str:
+    begin = ["Begin with these files:", "", *(f"- {shown(name)}" for name in files), ""]
+    return "\n".join(["# Files", "", *(begin if files else []), _ANY_FILE])
 
 
 def _feedback(tries: Sequence[Try], *, again: bool) -> Iterator[str]:

@@ -77,7 +77,8 @@ def _settled(
         if changes.nested:
             first = changes.nested[0]
             raise UnusableWorkspace(f"it created a git repository inside this one: {first}")
-        now = leased(changes.files, own=leaf.files, shared=shared, before=before)
+        own = changes.files if leaf.is_task else leaf.files
+        now = leased(changes.files, own=own, shared=shared, before=before)
         if not now.foreign:
             _check_names(now.kept)
             return KeptEdits(kept=now.kept, requests=tuple(found.values()), whole=b"".join(whole))
