@@ -30,11 +30,8 @@ def mark(owner: str, number: str) -> str:
 def marked(marks: list[bytes]) -> list[int]:
     """Return the processes whose environment has one of the marks; none without /proc."""
     me = os.getpid()
-    return [pid for pid in pids() if pid != me and _has(environ(pid), marks)]
-
-
-def _has(text: bytes, marks: list[bytes]) -> bool:
-    return any(each in text for each in marks)
+    found = ((pid, environ(pid)) for pid in pids() if pid != me)
+    return [pid for pid, text in found if any(each in text for each in marks)]
 
 
 def pids() -> list[int]:
@@ -90,18 +87,11 @@ def _listen(parent: int, live: dict[str, int]) -> None:
 def _end(owner: str, live: dict[str, int]) -> None:
     marks = [mark(owner, number).encode() for number in live]
     for _ in range(_ROUNDS):
-        found = _kill_groups(live) + _kill_each(marked(marks) if marks else [])
+        found = sum(_kill(-pid) for pid in live.values() if pid > 1)
+        found += sum(_kill(pid) for pid in (marked(marks) if marks else ()))
         if not found:
             return
         time.sleep(0.01)
-
-
-def _kill_groups(live: dict[str, int]) -> int:
-    return sum(_kill(-pid) for pid in live.values() if pid > 1)
-
-
-def _kill_each(found: list[int]) -> int:
-    return sum(_kill(pid) for pid in found)
 
 
 def _kill(pid: int) -> bool:

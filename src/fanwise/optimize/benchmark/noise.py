@@ -83,11 +83,7 @@ def smallest_gain(spread: float, pairs: int, accept: Accept) -> float:
     """
     end = place(pairs, (1 - accept.confidence) * LOWER_SHARE / 12)
     quantile = max(end, 0.5) / pairs
-    return math.exp(math.log1p(spread) / 0.6745 * -_normal_quantile(quantile))
-
-
-def _normal_quantile(share: float) -> float:
-    return NormalDist().inv_cdf(min(share, 0.5))
+    return math.exp(math.log1p(spread) / 0.6745 * -NormalDist().inv_cdf(min(quantile, 0.5)))
 
 
 def _warnings(

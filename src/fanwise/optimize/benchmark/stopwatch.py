@@ -6,7 +6,6 @@ starts with a secret; what the candidate prints is discarded.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shlex
@@ -23,7 +22,7 @@ from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.pair import Measurement
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_line, run_program, site_of
-from fanwise.optimize.differential.recording import CallRecording
+from fanwise.optimize.differential.recording import CallRecording, digest_of
 from fanwise.processes import CommandResult
 
 
@@ -231,8 +230,4 @@ def _digest_of_files(where: Where, line: str) -> str:
         words = line.split()
     found = [Path(site.path) / word for word in words]
     files = [each for each in found if each.is_file() and each.resolve().is_relative_to(site.root)]
-    return " ".join(_digest(each) for each in files)
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return " ".join(digest_of(each) for each in files)

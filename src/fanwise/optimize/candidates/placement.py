@@ -127,12 +127,8 @@ _PUT: dict[str, Callable[[Workspace, Candidate, Target | None], list[str]]] = {
 
 def _refuse_lost(workspace: Workspace, meant: list[str], changed: list[str]) -> None:
     for path in sorted(set(meant).difference(changed)):
-        if not _same_as_base(workspace, path):
+        if _file_now(workspace, path) != _file_at_base(workspace, path):
             raise CandidateUnfit(f"git ignores {path}, or does not know it: that would be lost")
-
-
-def _same_as_base(workspace: Workspace, path: str) -> bool:
-    return _file_now(workspace, path) == _file_at_base(workspace, path)
 
 
 def _refuse_links(workspace: Workspace, files: list[str]) -> None:

@@ -89,12 +89,18 @@ class Target(msgspec.Struct, frozen=True):
 
     def find(self, source: str) -> BoundName:
         """Where it is defined; what cannot be a target is a `BadTarget` that says why."""
-        found = [each for each in self._definitions(source) if not _is_overload(each.node)]
+        found = [
+            each for each in self._definitions(source) if "overload" not in _decorators(each.node)
+        ]
         if not found:
             raise self._missing(source)
         last = found[-1]
         if isinstance(last.node, ast.ClassDef):
-            inner = [name for name in _callable(self._tree(source)) if self._is_outer(name)]
+            inner = [
+                name
+                for name in _callable(self._tree(source))
+                if name.rpartition(".")[0] == self.name
+            ]
             raise self._bad("it is a class", f"Name a method: {', '.join(inner) or 'it has none'}")
         if not isinstance(last.node, Function):
             raise self._bad(
@@ -115,9 +121,6 @@ class Target(msgspec.Struct, frozen=True):
         """The lines of its definition, with decorators."""
         node = self.find(source).node
         return LineSpan(first_line(node), lines_after(node))
-
-    def _is_outer(self, name: str) -> bool:
-        return name.rpartition(".")[0] == self.name
 
     def _tree(self, source: str) -> ast.Module:
         try:
@@ -210,10 +213,6 @@ def _decorators(node: ast.stmt) -> Iterator[str]:
             yield called.id
         elif isinstance(called, ast.Attribute):
             yield called.attr
-
-
-def _is_overload(node: ast.stmt) -> bool:
-    return "overload" in _decorators(node)
 
 
 def _is_property(node: ast.stmt) -> bool:

@@ -48,7 +48,7 @@ async def check_differential(
         stage="differential",
         ok=not reason,
         reason=reason or check.passed(),
-        detail=_detail(baseline, difference),
+        detail=difference.test if difference else "\n".join(baseline.notes),
         seconds=time.monotonic() - begun,
     )
     return finding, difference
@@ -125,7 +125,3 @@ def _scratch(beside: str) -> Iterator[Path]:
     made = tempfile.TemporaryDirectory(prefix="smaller-", dir=beside, ignore_cleanup_errors=True)
     with made as folder:
         yield Path(folder)
-
-
-def _detail(baseline: Baseline, difference: Difference | None) -> str:
-    return difference.test if difference else "\n".join(baseline.notes)

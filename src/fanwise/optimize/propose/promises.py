@@ -36,7 +36,8 @@ def promises(source: str) -> list[str]:
 def _particular(node: Function) -> Iterator[str]:
     keyword = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
-    yield f"The signature, defaults included: `{keyword} {node.name}({_arguments(node)}){returns}`."
+    signature = f"{keyword} {node.name}({ast.unparse(node.args)}){returns}"
+    yield f"The signature, defaults included: `{signature}`."
     if node.decorator_list:
         names = ", ".join(f"`@{ast.unparse(each)}`" for each in node.decorator_list)
         yield f"The decorators: {names}."
@@ -53,10 +54,6 @@ def _particular(node: Function) -> Iterator[str]:
     )
     if raised:
         yield f"What it raises itself: {', '.join(f'`{_short(each)}`' for each in raised)}."
-
-
-def _arguments(node: Function) -> str:
-    return ast.unparse(node.args)
 
 
 def _function(source: str) -> Function | None:

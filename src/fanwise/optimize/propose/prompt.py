@@ -107,7 +107,8 @@ def _faster(feedback: Feedback) -> Iterator[str]:
 
 def _wrong(feedback: Feedback) -> Iterator[str]:
     verdict = feedback.verdict
-    yield f"It was rejected at the stage `{verdict.stage}`: {_line(verdict.reason)}"
+    reason = bounded(" ".join(verdict.reason.split()), 500)
+    yield f"It was rejected at the stage `{verdict.stage}`: {reason}"
     found = verdict.difference
     failed = [each.detail for each in verdict.findings if not each.ok and each.detail]
     if failed and (found is None or failed[-1] != found.test):
@@ -119,7 +120,3 @@ def _wrong(feedback: Feedback) -> Iterator[str]:
         shown = fenced(bounded(found.test, MOST_TEXT), "python")
         yield f"This test passes on the original and fails on the proposal:\n{shown}"
     yield "Mend it: it must do what the original does, and stay fast if it can."
-
-
-def _line(text: str) -> str:
-    return bounded(" ".join(text.split()), 500)

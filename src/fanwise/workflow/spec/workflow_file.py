@@ -327,7 +327,8 @@ def bind_inputs(
                 bound[name] = spec.bind_default()
             elif spec.required:
                 missing = True
-                problems.append(f"the input {name!r} is missing{_asked(spec)}")
+                asked = f" ({spec.prompt})" if spec.prompt else ""
+                problems.append(f"the input {name!r} is missing{asked}")
         except ValueError as error:
             problems.append(f"the input {name!r}: {error}")
     if problems:
@@ -335,7 +336,3 @@ def bind_inputs(
         step = "Give inputs by --input NAME=VALUE, or NAME=@FILE" if missing else ""
         raise UsageError(message, step) if where is None else where.bad(message)
     return bound
-
-
-def _asked(spec: InputSpec) -> str:
-    return f" ({spec.prompt})" if spec.prompt else ""
