@@ -37,11 +37,11 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
     winner: Verdict | None = None
     """The one that is proven fastest; its `patch` is the change."""
     patch: str | None = None
-    """The file of that patch; None in memory."""
+    """The patch file; None if the run is in memory."""
     applied: Sequence[str] = ()
-    """Files of the work tree that were changed."""
+    """Files of the work tree that were changed by `apply`."""
     commit: str | None = None
-    """On the branch that was asked for."""
+    """The commit on the new branch."""
     problem: str = ""
     """Why the winner was not applied."""
     failures: Mapping[str, str] = {}

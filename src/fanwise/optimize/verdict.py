@@ -29,10 +29,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["accepted", "rejected", "undecided", "same"]
     """`same`: equal to another one, or to the original."""
     stage: Literal["apply", "compile", "test", "differential", "benchmark"]
-    """The last one that it came to."""
+    """The last stage that it reached."""
     reason: str
     same_as: str | None = None
-    """The key of that other one, or `ORIGINAL`."""
+    """The key of the equal candidate, or `ORIGINAL`."""
     findings: tuple[Finding, ...] = ()
     difference: Difference | None = None
     speed: Speed | None = None

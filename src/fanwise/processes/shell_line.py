@@ -88,7 +88,7 @@ class _Placing:
         self.out: list[str] = []
         self.open = [inside]
         self.here_documents: list[_HereDocument] = []
-        """Those whose text begins at the next line."""
+        """Here-documents whose text begins on the next line."""
 
     def placed(self) -> str:
         while self.at < len(self.line):

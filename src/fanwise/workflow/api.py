@@ -40,7 +40,7 @@ class WorkflowResult(msgspec.Struct, frozen=True, kw_only=True):
     may_have_run_twice: Sequence[str] = ()
     """Steps that ran when an earlier execution was killed, and ran again."""
     notes: Sequence[str] = ()
-    """For people."""
+    """Remarks for the user."""
     stats: Stats = Stats()
 
     def require(self) -> Self:

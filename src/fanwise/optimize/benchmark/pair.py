@@ -24,13 +24,13 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     new_s: float | None = None
     """For one pass over calls that it had not seen before; None: nobody knows."""
     again_s: float | None = None
-    """For the same calls, when it had."""
+    """Seconds for the same calls, repeated."""
     forms: Mapping[str, str] = {}
     """What the calls gave while it was timed, as JSON."""
     told_s: float = 0.0
-    """How long it says that it took in all."""
+    """The total time that the process reports."""
     wall_s: float = 0.0
-    """How long it took by our clock."""
+    """The total time, measured from outside."""
     source: str = ""
     """The digest of the benchmark's own file."""
     pinned: bool = False

@@ -24,7 +24,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     path: str | None = None
     """Of a whole file: which one it replaces, relative to the top of the repository."""
     parent: str | None = None
-    """The key of the one that it was made from."""
+    """The key of the candidate that it is based on."""
     how: How = "given"
     round: int = 0
 

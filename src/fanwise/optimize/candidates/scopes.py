@@ -62,7 +62,7 @@ class NameUse(NamedTuple):
     scope: Scope
     name: str
     how: Bound | None
-    """How it is bound there; None: it is read."""
+    """How the name is bound; None if it is read."""
     rename: Callable[[str], None]
 
 

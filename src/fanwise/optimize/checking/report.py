@@ -32,9 +32,9 @@ class TestReport(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     """Why the run came to no end of its own, or its report cannot be believed."""
     details: Mapping[str, str] = {}
-    """What failed tests said; of some, bounded."""
+    """The output of some failed tests, cut."""
     output: str = ""
-    """The end of what the command wrote, bounded."""
+    """The end of the command's output."""
     left_out: tuple[str, ...] = ()
     """Tests that come out now so, now so, on the same code."""
     seconds: float = 0.0

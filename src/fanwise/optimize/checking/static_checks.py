@@ -30,7 +30,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     ok: bool
     reason: str = ""
-    """In one line; empty if there is nothing to say."""
+    """One line, may be empty."""
     detail: str = ""
     """What a person, or whoever repairs it, needs to see; bounded."""
     seconds: float = 0.0

@@ -37,7 +37,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     made: tuple[int, ...] = ()
     """Entries that were made, in these and no others: so both sides have done the same before."""
     steady: tuple[int, ...] = ()
-    """Entries that can be compared."""
+    """Calls that can be compared."""
     unordered: tuple[int, ...] = ()
     """All of them if the order of one is the hash seed's: of others it may be so by luck."""
     notes: tuple[str, ...] = ()

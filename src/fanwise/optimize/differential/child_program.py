@@ -23,7 +23,7 @@ from fanwise.processes import Command, CommandResult, run_command
 from fanwise.workspaces import Workspace, environment
 
 INJECTED = Path(__file__).parent / "injected"
-"""Goes onto the path of the user's interpreter."""
+"""Added to the import path of the user's interpreter."""
 
 _KEEP = 256 << 20
 

@@ -43,7 +43,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     """What differs first; `ended`: the process did not survive the call."""
     call: str
-    """As Python."""
+    """The call as Python source."""
     expected: str
     """What the original does."""
     got: str

@@ -48,9 +48,9 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
 
     seen: Mapping[int, ObservedCall]
     names: tuple[str, ...] = ()
-    """Names of the module whose values are looked at."""
+    """Global names whose values are compared."""
     broken: str = ""
-    """Why nothing could be seen at all."""
+    """Why nothing could be observed."""
     complete: bool = True
     hash_seed: int = 0
 

@@ -16,7 +16,7 @@ from fanwise.optimize.differential.child_program import Where, run_program, site
 from fanwise.optimize.differential.recording import CallRecording, digest_of
 
 MOST = 320
-"""Calls beside those that were recorded."""
+"""How many calls to add to the recorded ones."""
 
 Level = Literal["strict", "foreign", "opaque", "number", "probe"]
 
@@ -31,7 +31,7 @@ class PlannedCall(msgspec.Struct, frozen=True):
     level: Level
     script: str
     after: str | None = None
-    """What the recorded call did, as a digest."""
+    """A digest of what the recorded call did."""
     probe: int | None = None
     """The entry that tells whether the original knows anything of the type of what was changed."""
     like: int | None = None

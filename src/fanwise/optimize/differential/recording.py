@@ -29,16 +29,16 @@ class CallRecording(msgspec.Struct, frozen=True, kw_only=True):
 
     folder: str
     calls: int
-    """Kept, all different."""
+    """How many different calls were kept."""
     seen: int
     unstorable: Mapping[str, int] = {}
-    """Calls that could not be kept, by why."""
+    """How many calls could not be stored, by reason."""
     module: str = ""
-    """By what name the tests imported it."""
+    """The module's name in the tests."""
     python: str = ""
-    """The interpreter that they ran in."""
+    """The interpreter of the tests."""
     path: tuple[str, ...] = ()
-    """Where that looked for modules."""
+    """Its import path."""
     digest: str = ""
     slowest_s: float = 0.0
     """What the slowest of the kept calls took, in the tests."""
@@ -146,7 +146,7 @@ def _relocatable(path: list[str], root: str) -> Iterator[str]:
 
 
 MOST = 64
-"""Different calls that are kept."""
+"""How many different calls are kept."""
 _SECONDS = 20.0
 _BYTES = 64 << 20
 _BYTES_EACH = 1 << 20

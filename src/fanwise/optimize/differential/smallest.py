@@ -27,9 +27,9 @@ from fanwise.optimize.differential.observe import Observations, observe
 from fanwise.optimize.differential.plan import CallPlan, read_rows, rows_to_lines, write_plan
 
 BUDGET_S = 20.0
-"""What looking for a smaller one may take."""
+"""Seconds to spend on shrinking."""
 _TRIED = 3
-"""Differing calls that are tried by themselves."""
+"""How many differing calls are tried on their own."""
 _CALL = 2000
 Rows = list[dict[str, Any]]
 
@@ -45,7 +45,7 @@ class BothSides(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: Tolerance
     hash_seed: int
     scratch: Path
-    """A folder of this use alone."""
+    """A temporary folder."""
 
     async def program(self, name: str, plan: CallPlan, **more: object) -> bytes:
         """The output of a child program, run on the original."""

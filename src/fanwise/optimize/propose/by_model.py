@@ -21,7 +21,7 @@ MOST_KEPT = 2_000
 """Characters of an unusable answer that are kept."""
 MOST_SENT_BACK = 20_000
 ROUND = 1_000
-"""So far apart are the seeds of two rounds."""
+"""The distance between the seeds of two rounds."""
 
 
 class ModelProposer:

@@ -41,7 +41,7 @@ class ProposalRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which one this is, of `n`: no two shall be alike."""
     n: int = 1
     feedback: Feedback | None = None
-    """None: a first proposal."""
+    """None for a first proposal."""
     round: int = 0
 
     @property
@@ -91,18 +91,18 @@ class Unusable(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is no candidate. It is told, and never dropped in silence."""
 
     name: str
-    """What the candidate would have been called."""
+    """The name that the candidate would have had."""
     reason: str
     """In one line."""
     answer: str = ""
-    """Its beginning, as it came."""
+    """The beginning of the answer."""
 
 
 class Proposals(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to one ask. JSON-able: the value of an item."""
 
     candidates: tuple[Candidate, ...] = ()
-    """Most often one; a command may give several."""
+    """Usually one; a command can return several."""
     unusable: tuple[Unusable, ...] = ()
 
 

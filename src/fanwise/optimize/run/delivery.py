@@ -39,11 +39,11 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     winner: Verdict | None = None
     patch: str | None = None
-    """The path of its file."""
+    """The path of the patch file."""
     applied: Sequence[str] = ()
-    """Files of the work tree that were changed."""
+    """Files of the work tree that were changed by `apply`."""
     commit: str | None = None
-    """On the branch that was asked for."""
+    """The commit on the new branch."""
     problem: str = ""
     """Why it was not applied."""
 

@@ -23,7 +23,7 @@ from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.source import Start, start_of
 
 FOR_THE_ORIGINAL = 1
-"""Workspaces beside those of candidates."""
+"""The workspaces that candidates do not use."""
 
 
 async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:

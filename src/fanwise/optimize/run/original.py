@@ -44,7 +44,7 @@ class Original:
         self.behaviour: Baseline | None = None
         self.line_profile = ""
         self._stored: tuple[str, Baseline] | None = None
-        """What the file has, with its digest."""
+        """The content of the file, with its digest."""
 
     async def perform(self, item: OptimizeItem) -> Any:
         if item.stage == "tests":

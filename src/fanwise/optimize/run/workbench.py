@@ -35,7 +35,7 @@ class Workbench:
     def __init__(self, case: ResolvedSpec, pool: WorkspacePool, folder: Path) -> None:
         self.case = case
         self.folder = folder
-        """For files that a resume should find."""
+        """Files here are found by a resume."""
         self._pool = pool
         self._original: Workspace | None = None
 

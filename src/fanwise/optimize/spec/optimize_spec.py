@@ -20,7 +20,7 @@ from fanwise.specs import (
 from fanwise.specs.lines import Line, Patterns
 
 RESERVED = ("workspaces", "cpu")
-"""The caps that a run has by itself."""
+"""Names of caps that every run has."""
 UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(B|kB|MB|GB|KiB|MiB|GiB)")
 FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -49,7 +49,7 @@ class ProposeSpec(SpecModel):
     options: OptionsSpec = OptionsSpec()
     retry: RetrySpec | None = None
     timeout: Duration | None = None
-    """For each answer."""
+    """Seconds for each answer."""
 
     @model_validator(mode="after")
     def _one(self) -> ProposeSpec:
@@ -83,7 +83,7 @@ class BenchSpec(SpecModel):
     budget: Duration = 60.0
     """For each candidate, if it is not decided before."""
     pin: bool = True
-    """To one core, where that is possible."""
+    """Pin the processes to one core, if possible."""
 
     @model_validator(mode="after")
     def _one(self) -> BenchSpec:

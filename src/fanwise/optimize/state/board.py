@@ -72,7 +72,7 @@ class Board:
         self._claimed = dict(claimed or {})
         self.state = OptimizeState(given)
         self._unsorted: deque[CandidateState] = deque(self.state.entries.values())
-        """Not yet compared with those before them."""
+        """Candidates that were not compared with earlier ones yet."""
         self._followers: dict[str, list[CandidateState]] = {}
         """They share the verdict of another one, by its key; it may not have come yet."""
         self._stages = deque([*wanted.baseline, wanted.noise])

@@ -25,13 +25,13 @@ class OptimizeItem(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     candidate: Candidate | None = None
     stage: str = ""
-    """Of the baseline: which of its stages."""
+    """For the baseline: which stage."""
     number: int = 0
     """Of a first proposal: which one it is. Of a verdict: the place of the candidate."""
     verdict: Verdict | None = None
     """Of a verdict: what it is. Of a proposal: of the one that it is made from."""
     source: str = ""
-    """Of a proposal: the target as that one has it."""
+    """For a proposal: the target in the candidate that it is based on."""
     profile: str = ""
 
 
@@ -43,11 +43,11 @@ class PreparedCandidate(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     """Of its normal form: two with the same are the same."""
     original: bool = False
-    """It changes nothing that matters."""
+    """It is equal to the original."""
     patch: str = ""
     diff_lines: int = 0
     source: str = ""
-    """The target, as it has it."""
+    """The target in this candidate."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):

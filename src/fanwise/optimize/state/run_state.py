@@ -49,11 +49,11 @@ class OptimizeState:
         self.entries: dict[str, CandidateState] = {}
         """By key, in the order in which they came."""
         self.baseline: dict[str, Any] = {}
-        """What each stage of the original gave."""
+        """The result of each stage of the original."""
         self.profiles: dict[str, str] = {}
         """Where the time goes, line by line: by the key of a candidate, and of the `original`."""
         self.unusable: list[Unusable] = []
-        """Answers that were no candidates."""
+        """Answers that contained no candidate."""
         self.failures: dict[str, str] = {}
         """What could not be done, by the key of the item, and why."""
         self.unaffordable = 0

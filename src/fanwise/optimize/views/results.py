@@ -22,7 +22,7 @@ class LineageRow(NamedTuple):
 
     candidate: Candidate
     depth: int
-    """0: nobody made it from another."""
+    """0 if it is not based on another."""
 
 
 def lineage(candidates: Sequence[Candidate]) -> list[LineageRow]:

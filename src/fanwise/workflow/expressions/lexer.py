@@ -11,7 +11,7 @@ from fanwise.workflow.expressions.values import MOST_NUMBER
 
 QUOTES = "'\""
 MOST_CHARACTERS = 10_000
-"""Of one expression."""
+"""The limit for one expression."""
 _SPACE = re.compile(r"\s*")
 _TOKEN = re.compile(
     r"""

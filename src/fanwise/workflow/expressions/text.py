@@ -144,7 +144,7 @@ class Value(msgspec.Struct, frozen=True):
     source: Any
     """As the file has it."""
     _made: Any
-    """The same, with each text parsed."""
+    """The source with each text parsed."""
 
     @staticmethod
     def parse(source: Any) -> Value:

@@ -126,7 +126,7 @@ class _Fan:
         self._path = path
         self._template = template
         self._named = named
-        """What the paths of its items begin with."""
+        """The prefix of the paths of its items."""
         self._items: list[Any] = []
         self._frame = frame
         self._states: dict[int, States] = {}

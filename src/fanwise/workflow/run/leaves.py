@@ -29,7 +29,7 @@ from fanwise.workflow.state.step_result import Moment, Record, StepResult, diges
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 PASSED_ON = (JournalError, BudgetExceeded, RateLimited)
-"""Errors that the kernel must see as they are."""
+"""Errors that must reach the kernel unchanged."""
 
 
 class Interrupted(Exception):
@@ -47,7 +47,7 @@ class LeafExecution:
         self.step = step
         self.frame = frame
         self.since = since
-        """Records from before do not count."""
+        """Older records do not count."""
         self.problem: str | None = None
         self.resolved: Resolved = {}
         try:
@@ -102,7 +102,7 @@ class Leaves:
         self._run = run
         self._kinds = kinds
         self._retry = retry
-        """Of steps that have none of their own."""
+        """For steps without their own."""
         self.performed = 0
         """How many were performed, and not found in the journal."""
         self.twice: list[str] = []

@@ -18,9 +18,9 @@ from fanwise.workflow.steps.gate import chosen
 
 SPEC_KIT = "spec-kit"
 MOST_BYTES = 5 * 1024 * 1024
-"""Of a file that is the value of an input."""
+"""The size limit of a file that is the value of an input."""
 MOST_NAMED = 20
-"""Steps that an error names."""
+"""How many steps an error lists."""
 
 
 class RunOptions(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     answer: tuple[str, ...] = ()
     """`step=choice`."""
     start: str | None = None
-    """The step from which on all runs again."""
+    """The step to run again, with everything after it."""
     stop_after: str | None = None
     lenient: bool = False
     compat: str | None = None

@@ -108,7 +108,7 @@ ValueField = Annotated[Value, PlainValidator(Value.parse)]
 Condition = Annotated[Value, PlainValidator(_condition)]
 """True, false, or text with `{{ }}`: `truth(condition.render(roots))`."""
 Items = Annotated[Value, PlainValidator(_items)]
-"""A list, or an expression that gives one."""
+"""A list, or an expression that returns one."""
 Lines = Annotated[Value, PlainValidator(_lines)]
 """Text, each line of which is an item."""
 Argument = Annotated[Text, PlainValidator(_argument)]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 NESTED = ("steps", "then", "else", "default", "step", "cases", "on_failure")
-"""Where steps may hold others."""
+"""Fields that contain steps."""
 
 
 class Outline:

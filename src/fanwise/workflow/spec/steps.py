@@ -305,7 +305,7 @@ class WorkflowStep(Step):
     """Another file as a step; `input` has its inputs."""
 
     workflow: str = Field(min_length=1)
-    """Beside the file that names it."""
+    """A path relative to this file."""
     input: Fields = Field(default_factory=dict)
 
     _target: Any = PrivateAttr(default=None)

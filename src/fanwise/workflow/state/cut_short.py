@@ -20,7 +20,7 @@ from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import Moment, StepResult, digest_of
 
 CUT = "timed out"
-"""The kind of event."""
+"""The kind of event that records a time-out."""
 CUT_NO_MORE = "tried again"
 """The kind of event that says, before it is, of a step that was cut short that it is tried again.
 Its data is the path."""
@@ -33,13 +33,13 @@ class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str
     digest: str
     moment: Moment
-    """Of the step, not of its last attempt."""
+    """The moment of the step, not of its last attempt."""
     settled: int
     """From this place of its moment on, no further attempt was to follow."""
     states: dict[str, StepState] = {}
-    """What had come of the steps inside it."""
+    """The states of the steps inside it."""
     names: dict[str, str] = {}
-    """How expressions call them: names to paths."""
+    """The names of these steps in expressions, and their paths."""
     fan_in: dict[str, Any] | None = None
 
     @property

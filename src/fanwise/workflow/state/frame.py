@@ -31,7 +31,7 @@ class Layer(Mapping[str, Any]):
         self._own: dict[str, Any] = {}
         self._below = below
         self.fan_in: dict[str, Any] | None = None if below is None else below.fan_in
-        """What the last fan-in brought together."""
+        """The results of the last fan-in."""
 
     def __getitem__(self, key: str) -> Any:
         layer: Layer | None = self
@@ -87,7 +87,7 @@ class Frame(msgspec.Struct, frozen=True):
     states: States
     """What came of the steps in here, by path, for people to see."""
     inside: str = ""
-    """The path of the step around."""
+    """The path of the enclosing step."""
     file: str = ""
     """The ids of the steps that include the file, `sub:`; empty: it is the run's own."""
     item: Any = None
@@ -100,7 +100,7 @@ class Frame(msgspec.Struct, frozen=True):
     """What fails in here does not stop what comes after some step around: so long is the moment
     of the innermost such step, and while it lasts the failure is final. 0: there is none."""
     since: Moment = ()
-    """Records from before do not count in here."""
+    """Older records do not count here."""
     order: int | None = None
     """The place in the file that counts for steps in here; None: their own."""
 

@@ -24,9 +24,9 @@ class ExecutionInputs(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one execution was given."""
 
     inputs: dict[str, Any] = {}
-    """Those that are not as before."""
+    """The inputs that changed."""
     answers: dict[str, str] = {}
-    """Of gates, by path."""
+    """Answers to gates, by path."""
     start: str | None = None
     """The id of the step from which on all runs again."""
 
@@ -49,7 +49,7 @@ class RunHistory:
     ) -> None:
         self._given = list(given)
         self.noted = set(noted)
-        """The paths of the steps that are noted."""
+        """Paths of the steps that the journal has notes on."""
         self.cuts = dict(cuts or {})
         """By path: the last time-out of a step that holds others."""
         self.taken: set[str] = set()

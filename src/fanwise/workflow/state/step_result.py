@@ -28,7 +28,7 @@ class StepResult(msgspec.Struct, frozen=True):
     absorbed: bool = False
     """It failed, and what comes after it goes on all the same."""
     moment: Moment = ()
-    """When it came to this."""
+    """When it got this result."""
 
     @property
     def goes_on(self) -> bool:
@@ -48,7 +48,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     inside: str = ""
     """The path of the step that it stands in; empty: the workflow."""
     attempts: list[int] = []
-    """Of the steps around it, as in its moment."""
+    """The attempts of the enclosing steps, as in its moment."""
     settled: int = 1
     """From this place of its moment on, no further attempt was to follow."""
     output: dict[str, Any] = {}

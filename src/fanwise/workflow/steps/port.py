@@ -27,9 +27,9 @@ class StepPlace(msgspec.Struct, frozen=True):
     path: str
     run_id: str
     project: Path
-    """The working directory of what is started."""
+    """The working directory of commands."""
     folder: Path
-    """That of the workflow's file."""
+    """The folder of the workflow file."""
     execution: int
     """The number of this execution of the run."""
     decided: int = -1

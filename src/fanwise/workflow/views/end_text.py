@@ -23,7 +23,7 @@ class Ending(msgspec.Struct, frozen=True):
     run_id: str
     workflow_id: str
     stop: StepResult | None
-    """What stopped it; None: nothing did."""
+    """What stopped it, if anything did."""
     position: int
     """The place of the last top-level step that was begun."""
     steps: Mapping[str, StepState]
@@ -36,7 +36,7 @@ class Ending(msgspec.Struct, frozen=True):
     twice: Sequence[str] = ()
     """The paths of the steps that may have run twice: when the process was killed, they ran."""
     notes: tuple[str, ...] = ()
-    """What else is worth a line."""
+    """Further remarks."""
 
     @property
     def status(self) -> str:

@@ -29,7 +29,7 @@ class TestText:
         self.writer = SourceWriter()
         self.lines: list[str] = []
         self.calls: list[str] = []
-        """For people: one line each."""
+        """Each call on one line, for people."""
 
     def call(
         self, args: list[Any], kwargs: dict[str, Any], *, named: bool = False, suffix: str = ""
