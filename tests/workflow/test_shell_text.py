@@ -46,6 +46,51 @@ LINES = [
     "[ -n a ] && printf %s {{ x }}",
 ]
 
+EVALUATE = [
+    "trap {{ x }} EXIT",
+    'trap -- "{{ x }}" EXIT',
+    "eval {{ x }}",
+    "eval 'echo {{ x }}'",
+    "let {{ x }}",
+    "printf -v {{ x }} 1",
+    "printf '-v{{ x }}' 1",
+    "read {{ x }} <<< 1",
+    "test -v {{ x }}",
+    "[ -v {{ x }} ]",
+    "if [ -v {{ x }} ]; then :; fi",
+    "declare {{ x }}=1",
+    "declare -a y={{ x }}",
+    "f() { local {{ x }}=1; }; f",
+    "f() { local -a y={{ x }}; }; f",
+    "export PS4={{ x }}; set -x; :",
+    'PS4="+ {{ x }}"; set -x; :',
+    "RANDOM={{ x }}",
+    "alias q={{ x }}",
+    "y={{ x }}; echo ${!y}",
+    'y={{ x }}; echo "${y@P}"',
+    "echo ${!{{ x }}}",
+    "mapfile -C {{ x }} -c 1 z <<< 1",
+    "true && command trap {{ x }} EXIT",
+    "A=1 builtin eval {{ x }}",
+    "$(trap {{ x }} EXIT)",
+    "(trap {{ x }} EXIT)",
+    "case a in a) trap {{ x }} EXIT;; esac",
+    "cat <<E\n$(trap {{ x }} EXIT)\nE",
+]
+"""Lines that make bash run what the value contains."""
+HARMLESS = [
+    'read -r y <<< {{ x }}; printf %s "$y"',
+    'f() { local y={{ x }}; printf %s "$y"; }; f',
+    'export Y={{ x }}; printf %s "$Y"',
+    'printf -v y %s {{ x }}; printf %s "$y"',
+    "printf '%s' {{ x }}",
+    'a=(1 2); : "${!a[@]}"; printf %s {{ x }}',
+    "trap : EXIT; printf %s {{ x }}",
+    "read y < /dev/null || printf %s {{ x }}",
+    "[ -v HOME ] && printf %s {{ x }}",
+]
+"""Lines that only look like them; for bash."""
+
 
 def output(text: str, folder: Path, **roots: Any) -> str:
     command = Command(*shell_words(Text.parse(text), roots), shell=True, cwd=str(folder))
@@ -60,6 +105,34 @@ def test_a_value_runs_nothing_and_stays_one_word(line: str, tmp_path: Path) -> N
         wanted = value.rstrip("\n") if "$(cat" in line else value
         assert output(line, tmp_path, x=value) == wanted
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_what_looks_like_evaluation_is_not_refused(line: str, tmp_path: Path) -> None:
+    for value in (each for each in HOSTILE if "\n" not in each):
+        words = shell_words(Text.parse(line), {"x": value})
+        command = Command("bash", "-c", words[0], "bash", *words[1:], cwd=str(tmp_path))
+        assert asyncio.run(run_command(command)).stdout.text == value
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("quoted", ["{{ x }}", '"{{ x }}"', "'{{ x }}'", '""{{ x }}'])
+def test_a_format_is_no_option(quoted: str, tmp_path: Path) -> None:
+    words = shell_words(Text.parse(f"printf {quoted} 1"), {"x": "-va[$(touch canary)]"})
+    for shell in ("bash", "sh"):
+        command = Command(shell, "-c", words[0], shell, *words[1:], cwd=str(tmp_path))
+        said = asyncio.run(run_command(command)).stdout.text
+        assert said == "-va[$(touch canary)]"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_advice_for_a_comparison_runs_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="from_json") as caught:
+        shell_words(Text.parse("[[ {{ x }} -eq 1 ]]"), {"x": "1"})
+    assert "variable" not in str(caught.value)
+    assert output("[ 1 -eq {{ x | from_json }} ] && echo same", tmp_path, x="1") == "same\n"
+    with pytest.raises(BadExpression):
+        shell_words(Text.parse("[[ {{ x | from_json }} -eq 1 ]]"), {"x": "a[$(touch canary)]"})
 
 
 def test_each_value_goes_to_its_own_place(tmp_path: Path) -> None:
@@ -114,6 +187,7 @@ def test_raw_is_a_part_of_the_line_and_its_quotes_count(tmp_path: Path) -> None:
         "[[ -v {{ x }} ]]",
         "cat <<E\n$(( {{ x }} ))\nE",
         "cat <<E\n\\{{ x }}\nE",
+        *EVALUATE,
     ],
 )
 def test_where_no_value_can_stand_it_is_refused(line: str) -> None:

@@ -8,11 +8,12 @@ the *parameter*, so that it stays one word, and that depends on where it stands:
 where it were mistaken, the item might be split at its spaces, but still not run.
 
 Refused are places where a shell (bash, which is `sh` on some systems) evaluates what a parameter
-contains: arithmetic, subscripts, offsets, and numbers that `[[ ]]` compares; and here-documents
-whose delimiter is quoted, in which nothing is replaced.
+contains: arithmetic, subscripts, offsets, numbers that `[[ ]]` compares, commands such as `trap`
+and `printf -v` (see `shell_builtins.py`); and here-documents whose delimiter is quoted, in which
+nothing is replaced.
 
-What a line hands to another interpreter is beyond this: `sh -c "echo {}"`, `eval`, `ssh`, `awk`,
-and in bash `let` and `declare -i`, parse what they are given.
+What a line hands to another interpreter is beyond this (`sh -c "echo {}"`, `ssh`, `awk`), and so is
+what becomes of a variable that the value is assigned to: `y={}; echo $((y))`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from fanwise.errors import UsageError
+from fanwise.processes.shell_builtins import INDIRECTION, evaluating, may_become_an_option
 
 PLACEHOLDER = "{}"
 MARK = "\0"
@@ -87,10 +89,15 @@ class _Placing:
         self.at = 0
         self.out: list[str] = []
         self.open = [inside]
+        self.begins = {1: 0}
+        """Where the current simple command begins, by the number of open contexts."""
         self.here_documents: list[_HereDocument] = []
         """Here-documents whose text begins on the next line."""
 
     def placed(self) -> str:
+        indirect = INDIRECTION.search(self.line) or "${!" + self.mark in self.line
+        refused = self.mark in self.line and bool(indirect)
+        self._refuse_if(refused, "a line with ${!x} or ${x@P}, which evaluate,")
         while self.at < len(self.line):
             self._step()
         return "".join(self.out)
@@ -165,12 +172,20 @@ class _Placing:
             self._enter(_ARITHMETIC if arithmetic else _BARE, 2 if arithmetic else 1)
         elif char == "[":
             self._bracket()
-        elif char == ")" and len(self.open) > 1:
-            self._leave()
+        elif char == ")":
+            if len(self.open) > 1:
+                self._leave()
+            else:
+                self._take(1)
+            self._next_command()
+        elif char in ";&|" and not self.line[: self.at].endswith((">", "<")):
+            self._take(1)
+            self._next_command()
         elif char == "\n":
             self._take(1)
             while self.here_documents:
                 self._here_document(self.here_documents.pop(0))
+            self._next_command()
         elif self._sees("<<<"):
             self._take(3)
         elif self._sees("<<"):
@@ -226,15 +241,33 @@ class _Placing:
             text if document.quoted else _Placing(text, self.mark, self.names, _HERE).placed()
         )
 
-    def _variable(self) -> str:
-        """The next value, if one can stand here."""
+    def _variable(self, before: str = "") -> str:
+        """The next value, if one can stand here; `before`: what comes after `at`, and before it."""
         self._refuse_if(any(each in _EVALUATED for each in self.open), "arithmetic")
+        if self.open[0] != _HERE or len(self.open) > 1:
+            begin = self.begins[len(self.open)]
+            command = f"{self.line[begin : self.at]}{before}"
+            evaluates = evaluating(command)
+            self._refuse_if(evaluates is not None, f"an argument of {evaluates}")
+            if may_become_an_option(command):
+                self._end_options()
         return f"${{{next(self.names)}}}"
+
+    def _end_options(self) -> None:
+        """Put `--` before the word that begins here, whose quotes may be open already."""
+        at = len(self.out)
+        while at and self.out[at - 1] in ("'", '"', "''"):
+            at -= 1
+        self.out.insert(at, "-- ")
 
     def _replaced(self, text: str, quoted: str) -> str:
         """The text with each mark replaced."""
-        first, *rest = text.split(self.mark)
-        return first + "".join(quoted.format(self._variable()) + each for each in rest)
+        done, *rest = text.split(self.mark)
+        seen = done
+        for each in rest:
+            done += quoted.format(self._variable(seen)) + each
+            seen += f"_{each}"
+        return done
 
     def _single_quoted(self) -> None:
         end = self.line.find("'", self.at + 1)
@@ -257,12 +290,17 @@ class _Placing:
             self._enter(_BACKQUOTE, 1)
 
     def _enter(self, what: str, width: int) -> None:
+        begin = self.begins[len(self.open)]
         self._take(width)
         self.open.append(what)
+        self.begins[len(self.open)] = begin if what == _DOUBLE else self.at
 
     def _leave(self) -> None:
         self._take(1)
         self.open.pop()
+
+    def _next_command(self) -> None:
+        self.begins[len(self.open)] = self.at
 
     def _take(self, width: int, instead: str | None = None) -> None:
         taken = self.line[self.at : self.at + width]
@@ -277,5 +315,6 @@ class _Placing:
             line = self.line.replace(MARK, "…")
             raise UsageError(
                 f"a value stands inside {where} of the shell line {line!r}",
-                "Assign it to a variable first, and use that there, if it is safe to",
+                "The shell would evaluate its text. Give a number (`{{ x | from_json }}`), compare "
+                "texts with `=`, or pass the value to a program as an argument",
             )
