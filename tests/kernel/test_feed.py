@@ -9,6 +9,7 @@ import pytest
 
 from fanwise import Caps, Feed, fan_out, fan_out_stream, open_run
 from fanwise.errors import UsageError
+from fanwise.kernel.in_thread import in_thread
 from fanwise.testing import virtual_time
 
 
@@ -117,3 +118,19 @@ def test_what_a_feed_brought_is_known_again_on_resume_by_its_key(tmp_path: Path)
 
     assert asyncio.run(grow()) == asyncio.run(grow()) == [0, 1, 2, 3]
     assert worked == [0, 1, 2, 3]
+
+
+def test_a_feed_that_is_used_from_another_thread_says_so() -> None:
+    """It would take the scheduler apart under the event loop's feet."""
+
+    async def main() -> list[int]:
+        feed = Feed([0])
+        async with fan_out_stream(slow, feed) as stream:
+            for wrong in (lambda: feed.add(2), feed.close):
+                with pytest.raises(UsageError, match="call_soon_threadsafe"):
+                    await in_thread(wrong)
+            loop = asyncio.get_running_loop()
+            await in_thread(loop.call_soon_threadsafe, feed.close)
+            return [outcome.unwrap() async for outcome in stream]
+
+    assert asyncio.run(main()) == [0]

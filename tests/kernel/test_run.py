@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from fanwise.kernel.events import (
     RunEnded,
     RunStarted,
 )
+from fanwise.kernel.in_thread import in_thread
 from fanwise.processes import require_success, run_command
 from fanwise.testing import MemoryJournal, Recording, run_virtual, virtual_time
 
@@ -147,6 +149,33 @@ async def test_a_cancel_from_outside_ends_what_is_in_flight() -> None:
         outcomes = await fan_out(work, range(100), cap=4, run=run)
     assert outcomes.values() == [n * 10 for n in range(100)]
     assert work.ran.count(4) == 2
+
+
+@pytest.mark.parametrize("order", ["halt", "cancel"])
+def test_an_order_may_come_from_any_thread(order: str) -> None:
+    """In debug mode asyncio raises where an event loop is used from another thread."""
+    begun = threading.Barrier(2, timeout=60)
+
+    async def work(item: int) -> int:
+        if item == 1:
+            await in_thread(begun.wait)
+            await asyncio.sleep(1_000 if order == "cancel" else 0)
+        return item
+
+    async def main() -> None:
+        async with open_run("r", journal=MemoryJournal()) as run:
+            doing = asyncio.ensure_future(fan_out(work, count(), cap=1, run=run))
+
+            def give() -> None:
+                begun.wait()
+                getattr(run, order)("enough")
+
+            await in_thread(give)
+            outcomes = await doing
+            assert outcomes.halt_reason == "enough"
+        assert run.ending[0] == {"halt": "halted", "cancel": "cancelled"}[order]
+
+    asyncio.run(asyncio.wait_for(main(), 60), debug=True)
 
 
 def test_a_cancel_request_from_another_process_arrives(tmp_path: Path) -> None:

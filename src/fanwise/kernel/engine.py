@@ -12,6 +12,7 @@ cancellation, between an item's end and its record. Order, halts and permits are
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from math import fsum
@@ -132,6 +133,14 @@ class Engine(Generic[I, T]):
             await self._over
         except asyncio.CancelledError as error:  # it came after everything had ended
             self.abort(error)
+
+    def order(self, order: Callable[[str], None], reason: str) -> None:
+        """Carry out an order on the event loop, from whichever thread it comes."""
+        if asyncio._get_running_loop() is self._loop:
+            order(reason)
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed: everything has ended
+            self._loop.call_soon_threadsafe(order, reason)
 
     def halt(self, reason: str) -> None:
         """Start nothing more; items in flight finish."""

@@ -6,6 +6,7 @@ two. This is that queue, so that nobody has to make one.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
@@ -25,6 +26,7 @@ class Feed(Generic[I]):
         self._items = deque(items)
         self._closed = False
         self._tell: Callable[[], None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
         """How many items wait to be pulled."""
@@ -34,13 +36,21 @@ class Feed(Generic[I]):
         """Add items at the end."""
         if self._closed and items:
             raise UsageError("the feed is closed", "Add items before you close it")
+        self._check_thread("add")
         self._items.extend(items)
         self._news()
 
     def close(self) -> None:
         """There will be no more items."""
+        self._check_thread("close")
         self._closed = True
         self._news()
+
+    def _check_thread(self, what: str) -> None:
+        loop = self._loop
+        if loop is not None and loop.is_running() and asyncio._get_running_loop() is not loop:
+            step = f"Call it on the event loop: loop.call_soon_threadsafe(feed.{what}, …)"
+            raise UsageError("the feed was used from another thread", step)
 
     def _news(self) -> None:
         if self._tell is not None:
@@ -62,3 +72,4 @@ class Feed(Generic[I]):
         if self._tell is not None:
             raise UsageError("the feed has a fan-out already", "Make a feed for each")
         self._tell = tell
+        self._loop = asyncio.get_running_loop()

@@ -182,17 +182,17 @@ class Run:
     # -- orders from outside --------------------------------------------------------------------
 
     def halt(self, reason: str = "halted") -> None:
-        """Start nothing more; items in flight finish. Call it on the event loop."""
+        """Start nothing more; items in flight finish. May be called from any thread."""
         self.halting = self.halting or "halted"
         for engine in list(self._engines):
-            engine.halt(reason)
+            engine.order(engine.halt, reason)
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Cancel what is in flight too. Call it on the event loop."""
+        """Cancel what is in flight too. May be called from any thread."""
         self.halting = "cancelled"
         self.note("cancel", {"reason": reason})
         for engine in list(self._engines):
-            engine.cancel(reason)
+            engine.order(engine.cancel, reason)
 
     def end_as(
         self, status: Literal["done", "paused", "halted", "failed"], error: str | None = None
