@@ -251,7 +251,7 @@ def test_ctrl_c_twice_closes_the_requests_and_says_how_to_go_on(
     async def main(server: ScriptedServer) -> None:
         server.gate.close()
         process = await asyncio.to_thread(
-            place.start, "sample", "x", "-m", "openai:gpt-5-mini", "--run", "r"
+            place.start, "sample", "x", "-m", "openai:gpt-5-mini", "--run", "r", "--wide", "4"
         )
         await server.gate.held(4)
         process.send_signal(signal.SIGINT)
