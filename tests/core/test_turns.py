@@ -231,7 +231,7 @@ def test_a_whole_one_that_leaves_lets_those_go_who_waited_for_it() -> None:
     assert not caps.ledger.request(whole, 0.0)
     assert not caps.ledger.request(part, 0.0)
     caps.ledger.withdraw(whole)
-    assert caps.ledger.restless
+    assert caps.ledger.may_grant
     assert caps.ledger.grants(0.0) == [part]
 
 

@@ -58,7 +58,7 @@ class Halt(msgspec.Struct, frozen=True):
         return Halt(self.kind, lambda o: True if o.recorded and o.key in keys else ask(o))
 
     @property
-    def spared(self) -> frozenset[Status]:
+    def never_halting(self) -> frozenset[Status]:
         """The statuses that never halt."""
         match self.kind:
             case "never":

@@ -93,7 +93,7 @@ class Ledger:
                 bucket.take(-bucket.amount(ticket.paid), now)
 
     @property
-    def restless(self) -> bool:
+    def may_grant(self) -> bool:
         """Whether `grants` or `wake_at` may return something."""
         return bool(self._freed or self._timed)
 

@@ -40,95 +40,97 @@ class AttemptLoop(Generic[I, T]):
         self._judged = bool(scope.subscribers) or scope.ledger.adapts
         """Whether anyone has to know about attempts that succeed."""
 
-    async def make(self, entry: OpenItem[I, T]) -> None:
+    async def make(self, open_item: OpenItem[I, T]) -> None:
         """Try until an attempt succeeds or there are no more retries, then report to the engine."""
         try:
-            entry.begun = True
+            open_item.begun = True
             time = self._time
-            current.set(entry)
+            current.set(open_item)
             backoff_s = 0.0
             began = time()
-            queued_s = began - entry.asked_at
+            queued_s = began - open_item.asked_at
             while True:
                 value: T | None = None
                 error: BaseException | None = None
                 try:
-                    value = await self._attempt(entry.item)
+                    value = await self._attempt(open_item.item)
                 except BaseException as caught:
                     error = caught
-                if entry.guests:
-                    await _see_off(entry)
+                if open_item.guests:
+                    await _see_off(open_item)
                 ran_s = time() - began
-                if error is None and not self._judged and not entry.attempts:
-                    self._engine.worked_at_once(entry, value, queued_s, ran_s)
+                if error is None and not self._judged and not open_item.attempts:
+                    self._engine.finish_first_attempt(open_item, value, queued_s, ran_s)
                     return
                 attempt = Attempt(queued_s, ran_s, backoff_s, error)
-                entry.attempts += (attempt,)
-                delay = self._judge(entry, attempt)
+                open_item.attempts += (attempt,)
+                delay = self._judge(open_item, attempt)
                 if delay is None:
                     break
                 try:
-                    backoff_s, queued_s = await self._back_off(entry, ran_s, delay)
+                    backoff_s, queued_s = await self._back_off(open_item, ran_s, delay)
                 except asyncio.CancelledError as caught:
                     error, ran_s = caught, 0.0
                     break
-                entry.new_attempt()
+                open_item.new_attempt()
                 began = time()
-            self._engine.concluded(entry, value, error, ran_s)
+            self._engine.finish(open_item, value, error, ran_s)
             # An error's traceback holds this frame: without this, each keeps the other alive.
             del value, error, attempt
         except BaseException as fault:
             # A bug in this file must end the fan-out with an error, never with a hang.
-            self._engine.lose(entry.index, fault)
+            self._engine.drop(open_item.index, fault)
 
-    def _judge(self, entry: OpenItem[I, T], attempt: Attempt) -> float | None:
+    def _judge(self, open_item: OpenItem[I, T], attempt: Attempt) -> float | None:
         """Tell adaptive caps how it went. Returns the seconds until the next attempt, or None."""
         error = attempt.error
         ledger = self._scope.ledger
         delay = None
         if isinstance(error, RateLimited):
-            ledger.refused(entry, error.retry_after, self._time())
+            ledger.refused(open_item, error.retry_after, self._time())
         elif error is None:
-            ledger.accepted(entry, self._time())
+            ledger.accepted(open_item, self._time())
         if ledger.moves:
             self._scope.report_moves()
-        made = len(entry.attempts)
-        if error is not None and not entry.cancel_asked and self._wants_another(entry, error):
+        made = len(open_item.attempts)
+        if error is not None and self._wants_another(open_item, error):
             delay = self._retry.delay(error, made, random())
         if self._scope.subscribers:
             self._engine.emit(
-                events.AttemptEnded, index=entry.index, key=entry.key, number=made,
+                events.AttemptEnded, index=open_item.index, key=open_item.key, number=made,
                 attempt=attempt, retry_in=delay,
             )  # fmt: skip
         return delay
 
-    def _wants_another(self, entry: OpenItem[I, T], error: BaseException) -> bool:
+    def _wants_another(self, open_item: OpenItem[I, T], error: BaseException) -> bool:
+        if open_item.cancel_asked:
+            return False
         try:
-            return self._retry.wants(error, len(entry.attempts))
+            return self._retry.wants(error, len(open_item.attempts))
         except BadPredicate as problem:
             self._engine.abort(problem)
             return False
 
     async def _back_off(
-        self, entry: OpenItem[I, T], ran_s: float, delay: float
+        self, open_item: OpenItem[I, T], ran_s: float, delay: float
     ) -> tuple[float, float]:
         """Wait without permits, then ask for them again. Returns seconds backed off and queued."""
         began = self._time()
-        self._engine.schedule.pause(entry, ran_s)
+        self._engine.schedule.pause(open_item, ran_s)
         self._engine.go_on()
         await asyncio.sleep(delay)
         asked = self._time()
-        entry.wake = self._scope.loop.create_future()
-        if not self._engine.schedule.again(entry, asked):
+        open_item.wake = self._scope.loop.create_future()
+        if not self._engine.schedule.again(open_item, asked):
             self._engine.dispatcher.pump()
-            await entry.wake
+            await open_item.wake
         return asked - began, self._time() - asked
 
 
-async def _see_off(entry: OpenItem[I, T]) -> None:
+async def _see_off(open_item: OpenItem[I, T]) -> None:
     """Cancel fan-outs that the item started from threads and that outlived it."""
-    while entry.guests:
-        for guest in entry.guests:
+    while open_item.guests:
+        for guest in open_item.guests:
             guest.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait(entry.guests)
+            await asyncio.wait(open_item.guests)

@@ -242,12 +242,12 @@ class _Leaf:
     ) -> tuple[Any, BaseException | None]:
         if self._item is None:
             return await _outcome_of(attempt, reading)
-        entry = self._item
-        entry.calling += 1
+        open_item = self._item
+        open_item.calling += 1
         try:
             return await _outcome_of(attempt, reading)
         finally:
-            entry.calling -= 1
+            open_item.calling -= 1
 
     @contextmanager
     def _parked(self) -> Iterator[None]:
@@ -255,13 +255,13 @@ class _Leaf:
         if self._item is None:
             yield
             return
-        entry = self._item
-        entry.parked += 1
-        entry.engine.parked(entry)
+        open_item = self._item
+        open_item.parked += 1
+        open_item.engine.parked(open_item)
         try:
             yield
         finally:
-            entry.parked -= 1
+            open_item.parked -= 1
 
     def _hand_back(self, ticket: Ticket) -> None:
         self._ledger.hand_back(ticket, self._loop.time())
@@ -340,16 +340,17 @@ class _Leaf:
     def _record(self, attempt: Attempt) -> None:
         if self._item is None:
             return
-        fan_out, entry = self._item.fan_out, self._item
-        entry.calls = (*entry.calls, attempt)
-        entry.engine.record_call(entry, attempt)
+        fan_out, open_item = self._item.fan_out, self._item
+        open_item.calls = (*open_item.calls, attempt)
+        if open_item.engine.recorder is not None:
+            open_item.engine.recorder.attempted(open_item.key, attempt)
         if fan_out.subscribers:
             fan_out.subscribers.emit(
                 events.AttemptEnded(
                     at=self._loop.time(),
                     path=fan_out.path,
-                    index=entry.index,
-                    key=entry.key,
+                    index=open_item.index,
+                    key=open_item.key,
                     number=self._made,
                     attempt=attempt,
                 )

@@ -26,28 +26,28 @@ class Cancellation:
         self._never_ran = never_ran
         self._insisting: asyncio.TimerHandle | None = None
 
-    def end(self, entries: Iterable[OpenItem[Any, Any]]) -> tuple[int, ...]:
+    def end(self, open_items: Iterable[OpenItem[Any, Any]]) -> tuple[int, ...]:
         """Cancel items that are not being cancelled yet, and return their indices."""
-        asked = [entry for entry in entries if not entry.cancel_asked]
-        for entry in asked:
-            entry.cancel_asked = True
-            self._cancel_task(entry)
+        asked = [open_item for open_item in open_items if not open_item.cancel_asked]
+        for open_item in asked:
+            open_item.cancel_asked = True
+            self._cancel_task(open_item)
         if asked and self._insisting is None:
             self._insist_later(INSIST_AFTER_S)
-        return tuple(entry.index for entry in asked)
+        return tuple(open_item.index for open_item in asked)
 
     def over(self) -> None:
         if self._insisting is not None:
             self._insisting.cancel()
 
-    def _cancel_task(self, entry: OpenItem[Any, Any]) -> None:
-        if entry.task is None:
+    def _cancel_task(self, open_item: OpenItem[Any, Any]) -> None:
+        if open_item.task is None:
             return  # its start or its end is on the way to disk
-        if not entry.begun:
+        if not open_item.begun:
             # A task that is cancelled before its first step never runs any of its code.
-            entry.task.add_done_callback(lambda _: self._never_ran(entry))
-        entry.task.cancel()
-        for guest in entry.guests:
+            open_item.task.add_done_callback(lambda _: self._never_ran(open_item))
+        open_item.task.cancel()
+        for guest in open_item.guests:
             guest.cancel()
 
     def _insist_later(self, seconds: float) -> None:
@@ -55,7 +55,7 @@ class Cancellation:
 
     def _insist(self, seconds: float) -> None:
         """Cancel items again that swallowed the last cancellation."""
-        for entry in self._open.values():
-            if entry.cancel_asked and entry.task is not None:
-                entry.task.cancel()
+        for open_item in self._open.values():
+            if open_item.cancel_asked and open_item.task is not None:
+                open_item.task.cancel()
         self._insist_later(2 * seconds)

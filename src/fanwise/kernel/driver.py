@@ -136,7 +136,7 @@ class Driver(Generic[I]):
 
     async def _follow(self, stream: Stream[Any]) -> None:
         self._add(self._decider.begin())
-        self._tell_counts(stream, recorded=True)
+        self._report_counts(stream, recorded=True)
         async for outcome in stream:
             item, limit = self._in_flight.pop(outcome.index)
             self._ready.left(limit)
@@ -144,16 +144,16 @@ class Driver(Generic[I]):
                 self._ending = True
                 continue
             following = self._decider.take(item, outcome)
-            self._tell_counts(stream, recorded=outcome.recorded)
+            self._report_counts(stream, recorded=outcome.recorded)
             if self._after is not None:
                 await self._after(item, outcome)
             self._add(following)
             if self._decider.over and self._in_flight:
                 return  # leaving the stream cancels the rest, and waits for it
 
-    def _tell_counts(self, stream: Stream[Any], *, recorded: bool) -> None:
+    def _report_counts(self, stream: Stream[Any], *, recorded: bool) -> None:
         if isinstance(self._decider, CountingDecider):
-            stream.tell_counts(self._decider.count, recorded=recorded)
+            stream.report_counts(self._decider.count, recorded=recorded)
 
     def _add(self, items: Iterable[I]) -> None:
         self._ready.add(items)

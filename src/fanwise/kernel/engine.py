@@ -89,9 +89,9 @@ class Engine(Generic[I, T]):
         self._deliver = deliver
         self._reuse = reuse
         self._events = scope.subscribers
-        self._spared = schedule.halt.spared
+        self._never_halting = schedule.halt.never_halting
         self._context = contextvars.copy_context()
-        self._cancelling = Cancellation(scope.loop, schedule.open, self._never_ran)
+        self._cancellation = Cancellation(scope.loop, schedule.open, self._never_ran)
         self._over = _End(self)
 
     # -- the whole ------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Engine(Generic[I, T]):
         """Run all items. When this returns or raises, nothing is in flight any more."""
         await self._load()
         if self.fatal is None:
-            self._decided_before()
+            self._report_won_race()
             self.intake.begin()
         await self.finished()
         if self.fatal is not None:
@@ -120,12 +120,12 @@ class Engine(Generic[I, T]):
             except BaseException as error:
                 self.abort(error)
 
-    def _decided_before(self) -> None:
+    def _report_won_race(self) -> None:
         """Do not repeat a race that was won in an earlier execution."""
         past = self.recorder.past if self.recorder is not None else None
         if past is not None and self.schedule.halt.kind == "fastest":
             for outcome in past.won_race():
-                self._told(outcome)
+                self._report(outcome)
 
     async def finished(self) -> None:
         """Wait for the end. Cancelling this cancels the fan-out, and still waits for its end."""
@@ -149,13 +149,13 @@ class Engine(Generic[I, T]):
         self._halted(None, reason)
         self._apply(self.schedule.halt_now())
         self.ordered = True
-        self._end([entry for entry in self.schedule.open.values() if entry.idle])
+        self._end([open_item for open_item in self.schedule.open.values() if open_item.idle])
         self.check_over()
 
-    def parked(self, entry: OpenItem[I, T]) -> None:
+    def parked(self, open_item: OpenItem[I, T]) -> None:
         """A call of the item waits. After a halt it may not start, so an idle item ends here."""
-        if self.ordered and entry.idle:
-            self._end([entry])
+        if self.ordered and open_item.idle:
+            self._end([open_item])
 
     def cancel(self, reason: str) -> None:
         """Cancel what is in flight too, without an exception."""
@@ -175,18 +175,18 @@ class Engine(Generic[I, T]):
     def admit(self, item: I, index: int, key: str | None, needs: dict[str, int] | None) -> bool:
         """Take an item. True: its outcome was recorded. False: it starts or waits for permits."""
         now = self.scope.time()
-        entry = OpenItem(self, index, item, key, now)
+        open_item = OpenItem(self, index, item, key, now)
         if self.recorder is not None and self.recorder.past is not None:
-            outcome, entry.twice = self.recorder.past.outcome(index, entry.key)
+            outcome, open_item.twice = self.recorder.past.outcome(index, open_item.key)
             if outcome is not None:
                 if self._counts(item, outcome):
-                    self._told(outcome)
+                    self._report(outcome)
                     return True
-                entry.outdated = True
-            self.recorder.runs_again(self.scope.path, entry.key)
-        if self.schedule.add(entry, needs, now):
-            self.start(entry)
-        elif self.schedule.ledger.restless:
+                open_item.outdated = True
+            self.recorder.runs_again(self.scope.path, open_item.key)
+        if self.schedule.add(open_item, needs, now):
+            self.start(open_item)
+        elif self.schedule.ledger.may_grant:
             self.dispatcher.pump()  # it may be waiting for a rate only
         return False
 
@@ -205,130 +205,133 @@ class Engine(Generic[I, T]):
 
     # -- one item -------------------------------------------------------------------------------
 
-    def start(self, entry: OpenItem[I, T]) -> None:
+    def start(self, open_item: OpenItem[I, T]) -> None:
         """The permits are taken: record the start, then begin."""
         if self.recorder is not None:
-            self.recorder.started(entry)
+            self.recorder.started(open_item)
         else:
-            self._begin(entry)
+            self._begin(open_item)
 
-    def start_recorded(self, entry: OpenItem[I, T], error: BaseException | None) -> None:
+    def start_recorded(self, open_item: OpenItem[I, T], error: BaseException | None) -> None:
         """The start is on disk: begin."""
         crash_point("item.started")
         if error is not None:
-            self.lose(entry.index, error)
-        elif entry.cancel_asked:
-            self._never_ran(entry)
+            self.drop(open_item.index, error)
+        elif open_item.cancel_asked:
+            self._never_ran(open_item)
         else:
-            self._begin(entry)
+            self._begin(open_item)
 
-    def _begin(self, entry: OpenItem[I, T]) -> None:
+    def _begin(self, open_item: OpenItem[I, T]) -> None:
         if self._events:
-            needs = tuple(entry.caps)
-            self.emit(events.ItemStarted, index=entry.index, key=entry.key, needs=needs)
+            needs = tuple(open_item.caps)
+            self.emit(events.ItemStarted, index=open_item.index, key=open_item.key, needs=needs)
         # With a copy of the caller's context: an item that is started at the end of another must
         # not inherit that one's variables.
-        entry.task = new_task(self._attempts.make(entry), self._loop, self._context.copy())
+        open_item.task = new_task(self._attempts.make(open_item), self._loop, self._context.copy())
 
-    def worked_at_once(
-        self, entry: OpenItem[I, T], value: T | None, queued_s: float, ran_s: float
+    def finish_first_attempt(
+        self, open_item: OpenItem[I, T], value: T | None, queued_s: float, ran_s: float
     ) -> None:
         """The first attempt succeeded: the path of most items, with as few steps as possible."""
         crash_point("item.worked")
-        kept = (Attempt(queued_s, ran_s), *entry.calls) if entry.calls else None
+        kept = (Attempt(queued_s, ran_s), *open_item.calls) if open_item.calls else None
         outcome = Outcome(
-            entry.index, "done", value, None, kept, entry.given_key, False, entry.twice,
+            open_item.index, "done", value, None, kept, open_item.given_key, False, open_item.twice,
             queued_s, ran_s,
         )  # fmt: skip
-        self._ended(entry, outcome, ran_s)
+        self._record_and_report(open_item, outcome, ran_s)
 
-    def concluded(
-        self, entry: OpenItem[I, T], value: T | None, error: BaseException | None, ran_s: float
+    def finish(
+        self, open_item: OpenItem[I, T], value: T | None, error: BaseException | None, ran_s: float
     ) -> None:
         """Turn the result of the attempts into a status. Only what we cancelled is `cancelled`."""
         crash_point("item.worked")
         if error is None:
-            self._worked(entry, "done", value, None, ran_s)
+            self._end_as(open_item, "done", value, None, ran_s)
             return
         if isinstance(error, _NOT_KEPT) and self.recorder is not None:
             # The journal failed, not the item.
-            self.lose(entry.index, error)
+            self.drop(open_item.index, error)
             return
-        if entry.cancel_asked:
+        if open_item.cancel_asked:
             # Report what it raised while it was being cancelled.
             beside = error.__cause__ if isinstance(error, asyncio.CancelledError) else error
-            self._worked(entry, "cancelled", None, beside, ran_s)
+            self._end_as(open_item, "cancelled", None, beside, ran_s)
         elif isinstance(error, CommandFailed | AttemptTimeout | StepFailed):
             # What it printed before it failed matters as much as its exit code.
-            self._worked(entry, "failed", error.result, error, ran_s)
+            self._end_as(open_item, "failed", error.result, error, ran_s)
         else:
-            self._worked(entry, "failed", None, error, ran_s)
+            self._end_as(open_item, "failed", None, error, ran_s)
         if isinstance(error, KeyboardInterrupt | SystemExit):
             self.abort(error)
 
-    def _never_ran(self, entry: OpenItem[I, T]) -> None:
+    def _never_ran(self, open_item: OpenItem[I, T]) -> None:
         """The item was cancelled before its work began."""
-        self._worked(entry, "cancelled", None, None, 0.0)
+        self._end_as(open_item, "cancelled", None, None, 0.0)
 
-    def _worked(
+    def _end_as(
         self,
-        entry: OpenItem[I, T],
+        open_item: OpenItem[I, T],
         status: Status,
         value: T | None,
         error: BaseException | None,
         ran_s: float,
     ) -> None:
-        own = entry.attempts
+        own = open_item.attempts
         outcome = Outcome(
-            entry.index, status, value, error, own + entry.calls, entry.given_key, False,
-            entry.twice, fsum(a.queued_s for a in own), fsum(a.ran_s for a in own),
+            open_item.index, status, value, error, own + open_item.calls, open_item.given_key,
+            False, open_item.twice, fsum(a.queued_s for a in own), fsum(a.ran_s for a in own),
             fsum(a.backoff_s for a in own),
         )  # fmt: skip
-        self._ended(entry, outcome, ran_s)
+        self._record_and_report(open_item, outcome, ran_s)
 
-    def _ended(self, entry: OpenItem[I, T], outcome: Outcome[T], ran_s: float) -> None:
+    def _record_and_report(
+        self, open_item: OpenItem[I, T], outcome: Outcome[T], ran_s: float
+    ) -> None:
         """The work is over: return the permits, record the outcome, then report it."""
-        entry.task = None  # its context refers to this item
+        open_item.task = None  # its context refers to this item
         if self.recorder is None:
-            self.schedule.worked(entry, ran_s)
-            self._told(outcome, entry)
+            self.schedule.worked(open_item, ran_s)
+            self._report(outcome, open_item)
         else:
             # An outcome that may halt keeps its permits until it is on disk. Otherwise an item
             # could start that the halt forbids. In all other cases the start of the next item is
             # written together with this end.
-            entry.outcome = outcome = self.recorder.ended(entry, outcome)
-            if outcome.status in self._spared:
-                self.schedule.worked(entry, ran_s)
+            open_item.outcome = outcome = self.recorder.ended(open_item, outcome)
+            if outcome.status in self._never_halting:
+                self.schedule.worked(open_item, ran_s)
         self.go_on()
 
     def end_recorded(
-        self, entry: OpenItem[I, T], outcome: Outcome[T], error: BaseException | None
+        self, open_item: OpenItem[I, T], outcome: Outcome[T], error: BaseException | None
     ) -> None:
         """The outcome is on disk: report it."""
         crash_point("item.recorded")
         if error is not None:
-            self.lose(entry.index, error)
+            self.drop(open_item.index, error)
             return
-        if outcome.status in self._spared:
-            self._told(outcome, entry)
+        if outcome.status in self._never_halting:
+            self._report(outcome, open_item)
             return
-        self.schedule.worked(entry, entry.attempts[-1].ran_s if entry.attempts else outcome.ran_s)
-        self._told(outcome, entry)
+        attempts = open_item.attempts
+        self.schedule.worked(open_item, attempts[-1].ran_s if attempts else outcome.ran_s)
+        self._report(outcome, open_item)
         self.go_on()
 
     def go_on(self) -> None:
         """Permits came back: start items that can use them."""
-        if self.schedule.ledger.restless:
+        if self.schedule.ledger.may_grant:
             self.dispatcher.pump()
         if not self.schedule.exhausted:
             self.intake.pump()
 
-    def _told(self, outcome: Outcome[T], entry: OpenItem[I, T] | None = None) -> None:
+    def _report(self, outcome: Outcome[T], open_item: OpenItem[I, T] | None = None) -> None:
         """The outcome is final: deliver it, and see what it halts."""
-        if entry is not None:
+        if open_item is not None:
             # An error refers to this item through its traceback.
-            entry.attempts = entry.calls = ()
-            entry.outcome = None
+            open_item.attempts = open_item.calls = ()
+            open_item.outcome = None
         try:
             decision = self.schedule.ended(outcome)
         except FanwiseError as error:
@@ -344,43 +347,33 @@ class Engine(Generic[I, T]):
         if not self.schedule.open:
             self.check_over()
 
-    def lose(self, index: int, error: BaseException) -> None:
+    def drop(self, index: int, error: BaseException) -> None:
         """The journal failed, so the outcome of this item must not be reported."""
         self.schedule.forget(index)
         self.abort(error)
 
-    def record_call(self, entry: OpenItem[I, T], attempt: Attempt) -> None:
-        """Record an attempt of a call inside the item."""
-        if self.recorder is not None:
-            self.recorder.attempted(entry.key, attempt)
-
     # -- the end --------------------------------------------------------------------------------
 
     def _apply(self, decision: Decision[OpenItem[I, T]]) -> None:
-        for entry in decision.skip:
-            self._deliver(
-                Outcome(
-                    entry.index,
-                    "skipped",
-                    given_key=entry.given_key,
-                    may_have_run_twice=entry.twice,
-                )
-            )
+        for skip in decision.skip:
+            key, twice = skip.given_key, skip.twice
+            skipped = Outcome[T](skip.index, "skipped", given_key=key, may_have_run_twice=twice)
+            self._deliver(skipped)
         self._end(decision.cancel)
         if self.schedule.halted:
             self.intake.stop()
 
-    def _end(self, entries: Iterable[OpenItem[I, T]]) -> None:
-        cancelled = self._cancelling.end(entries)
+    def _end(self, open_items: Iterable[OpenItem[I, T]]) -> None:
+        cancelled = self._cancellation.end(open_items)
         if cancelled and self._events:
             self.emit(events.Cancelled, indices=cancelled)
 
     def check_over(self) -> None:
         if self.schedule.over and self.intake.closed() and not self._over.done():
-            self._cancelling.over()
+            self._cancellation.over()
             self._over.come()
 
-    # -- telling --------------------------------------------------------------------------------
+    # -- events ---------------------------------------------------------------------------------
 
     def _halted(self, outcome: Outcome[T] | None, reason: str) -> None:
         if self.scope.run is not None:

@@ -79,11 +79,11 @@ class Recorder:
         self.halts = halts
         """The keys of recorded outcomes at which a predicate halted."""
 
-    def started(self, entry: OpenItem[Any, Any]) -> None:
+    def started(self, open_item: OpenItem[Any, Any]) -> None:
         """Record a start; the item begins when it is on disk."""
         crash_point("item.before_start")
-        row = (self._fan_out, entry.key, entry.index, self._epoch + monotonic())
-        self._outbox.add_start(row, entry)
+        row = (self._fan_out, open_item.key, open_item.index, self._epoch + monotonic())
+        self._outbox.add_start(row, open_item)
 
     def runs_again(self, path: str, key: str) -> None:
         """Call before the start of an item that was recorded: that it halted is no longer valid."""
@@ -91,9 +91,9 @@ class Recorder:
             self.halts.discard(key)
             self._outbox.add(self._event(WITHDRAWN, HaltNote(path, key=key)))
 
-    def ended(self, entry: OpenItem[Any, Any], outcome: Outcome[Any]) -> Outcome[Any]:
+    def ended(self, open_item: OpenItem[Any, Any], outcome: Outcome[Any]) -> Outcome[Any]:
         """Record an outcome, to be reported when it is on disk. Returns what could be stored."""
-        key = entry.key
+        key = open_item.key
         value: str | None = None
         if outcome.value is not None or outcome.status == "done":
             try:
@@ -108,7 +108,7 @@ class Recorder:
             self._fan_out, key, outcome.index, outcome.status, at,
             outcome.queued_s, outcome.ran_s, outcome.backoff_s, value, error,
         )  # fmt: skip
-        self._outbox.add_end(row, entry)
+        self._outbox.add_end(row, open_item)
         return outcome
 
     def _attempts(self, key: str, attempts: tuple[Attempt, ...]) -> None:

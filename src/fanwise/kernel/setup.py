@@ -171,7 +171,7 @@ class FanOut(Generic[I, T]):
         self.threads.close()
         stats = self.engine.schedule.stats(self.loop.time(), self.scope.work_s)
         if self.around is not None:
-            self._tell_around(self.around.fan_out, stats)
+            self._add_work_around(self.around.fan_out, stats)
             self.around.inside.add(stats, self.loop.time())
         if self.run is not None and self.top:
             self.run.left(self.engine, stats, self.loop.time(), self._cut_short())
@@ -181,7 +181,7 @@ class FanOut(Generic[I, T]):
             self._emit(events.FanOutEnded, stats=stats)
         return stats
 
-    def _tell_around(self, around: FanOutScope, stats: Stats) -> None:
+    def _add_work_around(self, around: FanOutScope, stats: Stats) -> None:
         """Work inside an item counts for the fan-out around it too."""
         theirs = around.ledger.resources
         for name, resource in self.scope.ledger.resources.items():
@@ -189,7 +189,7 @@ class FanOut(Generic[I, T]):
                 seconds = stats.work_s.get(name, 0.0)
                 around.work_s[name] = around.work_s.get(name, 0.0) + seconds
 
-    def tell_counts(self, counts: Callable[[], Counts], *, recorded: bool) -> None:
+    def report_counts(self, counts: Callable[[], Counts], *, recorded: bool) -> None:
         """Report the progress to subscribers."""
         if self.scope.subscribers:
             self._emit(events.Counted, counts=counts(), recorded=recorded)

@@ -11,16 +11,16 @@ def begin_stage(stage: str, number: int = 1) -> None:
 
     `number`: the number of the attempt. Outside an item it does nothing.
     """
-    entry = current.get()
-    if entry is None or not entry.fan_out.subscribers:
+    open_item = current.get()
+    if open_item is None or not open_item.fan_out.subscribers:
         return
-    fan_out = entry.fan_out
+    fan_out = open_item.fan_out
     fan_out.subscribers.emit(
         StageBegan(
             at=fan_out.loop.time(),
             path=fan_out.path,
-            index=entry.index,
-            key=entry.key,
+            index=open_item.index,
+            key=open_item.key,
             stage=stage,
             number=number,
         )

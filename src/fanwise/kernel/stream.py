@@ -96,10 +96,10 @@ class Stream(Generic[T]):
             raise problem
         error.add_note(f"the fan-out had ended with {problem!r}")
 
-    def tell_counts(self, counts: Callable[[], Counts], *, recorded: bool) -> None:
+    def report_counts(self, counts: Callable[[], Counts], *, recorded: bool) -> None:
         """Report the progress to subscribers, in the unit that users count."""
         assert self._one is not None
-        self._one.tell_counts(counts, recorded=recorded)
+        self._one.report_counts(counts, recorded=recorded)
 
     def __aiter__(self) -> AsyncIterator[Outcome[T]]:
         return self
