@@ -10,7 +10,7 @@ import pytest
 
 from fanwise.journal.open import open_journal
 from fanwise.plan.system import SYSTEM
-from tests.plan.support import git, make_repo, packages, run_cli, write_plan
+from tests.plan.support import git, make_repo, packages, run_cli, show, write_plan
 
 SPLIT = {"mode": "directory", "max_files": 1, "min_files": 1}
 
@@ -78,3 +78,77 @@ def test_the_badge_of_a_report_says_what_is_missing(repo: Path) -> None:
     write_plan(Path(), each={"command": "echo good >> {files}"}, split=SPLIT, sandbox=False)
     assert run_cli("run", "plan.json", "--yes") == 0
     assert '<span class="status good">done</span>' in page()
+
+
+# -- branches, and another try ---------------------------------------------------------------------
+
+
+def test_each_sub_plan_has_a_branch_with_what_it_builds_on_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    repo = make_repo(tmp_path / "repo", {"a.txt": "".join(f"{n}\n" for n in range(9)), "b.txt": ""})
+    tasks = [
+        {"id": "one", "goal": "First"},
+        {"id": "two", "goal": "Second"},
+        {"id": "three", "goal": "Third"},
+        {"id": "four!", "goal": "Fourth", "needs": ["two"]},
+    ]
+    lines = {
+        "one": "sed -i s/^1/one/ a.txt", "two": "echo b > b.txt",
+        "three": "sed -i s/^8/three/ a.txt", "four!": "echo new > new.txt",
+    }  # fmt: skip
+    cases = " ".join(f"'{name}') {line};;" for name, line in lines.items())
+    command = f"case $FANWISE_PLAN_TITLE in {cases} esac"
+    plan = {"repo": "repo", "tasks": tasks, "each": {"command": command}, "sandbox": False}
+    (tmp_path / "plan.json").write_text(json.dumps({"plan": plan}))
+    assert run_cli("run", "plan.json", "--yes") == 0
+    assert git(repo, "branch", "--list", "*-parts/*") == ""
+    capfd.readouterr()
+    assert run_cli("resume", "plan", "--branches", "--json") == 0
+    names = json.loads(capfd.readouterr().out)["result"]["branches"]
+    assert [name.rpartition("/")[2] for name in names] == [
+        "01-one",
+        "02-two",
+        "03-three",
+        "04-four",
+    ]
+    one, two, three, four = names
+
+    def log(branch: str) -> list[str]:
+        return git(repo, "log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
+
+    assert log(one) == ["First: one"]
+    assert log(two) == ["Second: two"], "not on top of the first: they share nothing"
+    assert log(three) == ["First: one", "Third: three"], "both changed a.txt"
+    assert log(four) == ["Second: two", "Fourth: four!"], "it needs the second"
+    assert show(repo, three, "a.txt") == "0\none\n2\n3\n4\n5\n6\n7\nthree"
+    assert run_cli("resume", "plan", "--branches") == 0, "a second time they are there"
+    assert len(git(repo, "branch", "--list", "*-parts/*").splitlines()) == 4
+    assert run_cli("resume", "plan", "--rollback") == 0
+    assert git(repo, "branch", "--format=%(refname:short)") == "main"
+
+
+def test_one_sub_plan_is_tried_again_with_a_word_from_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    repo = make_repo(tmp_path / "repo", packages(3, files=1))
+    log = tmp_path / "log"
+    word = "grep -A2 '# What the user says' {prompt} | tail -1"
+    edit = f'echo $FANWISE_PLAN_TITLE >> {log}; echo "# $({word})" >> {{files}}'
+    write_plan(tmp_path, each={"command": edit}, split=SPLIT, sandbox=False)
+    assert run_cli("run", "plan.json", "--yes") == 0
+    log.unlink()
+    capfd.readouterr()
+    tell = ("--tell", "Say hello")
+    assert run_cli("resume", "plan", "--retry", "p01/m0.py", *tell, "--json") == 0
+    found = json.loads(capfd.readouterr().out)["result"]
+    assert log.read_text() == "p01/m0.py\n", "only this one"
+    assert show(repo, found["result"]["commit"], "p01/m0.py") == "VALUE = 10\n# Say hello"
+    assert show(repo, found["result"]["commit"], "p02/m0.py") == "VALUE = 20\n#"
+    assert run_cli("resume", "plan") == 0
+    assert log.read_text() == "p01/m0.py\n"
+    assert run_cli("resume", "plan", "--retry", "p01", *tell) == 2
+    assert "there is no sub-plan 'p01'; known: p00/m0.py" in capfd.readouterr().err
+    assert run_cli("resume", "plan", *tell) == 2

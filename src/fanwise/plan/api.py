@@ -140,8 +140,8 @@ async def run_plan(
 
 
 async def _result(resolved: ResolvedPlan, options: PlanRunOptions, run: Run) -> PlanResult:
-    state = await execute(resolved, run, bisect=options.bisect)
-    state, delivery = await deliver(resolved, state, run, to_work_tree=options.apply)
+    state = await execute(resolved, run, options)
+    state, delivery = await deliver(resolved, state, run, options)
     commands = Commands(run)
     return PlanResult(
         run_id=None,

@@ -54,5 +54,13 @@ OPTIONS = (
         type=bool,
         help="If the check fails, find the sub-plans to leave out.",
     ),
-    Option("rollback", ("resume",), "Undo --apply and remove the branch.", type=bool),
+    Option("branches", ("run", "resume"), "Leave one branch for each sub-plan, too.", type=bool),
+    Option(
+        "retry",
+        ("resume",),
+        metavar="LEAF",
+        help="Try one sub-plan again: its title, or the start of its id.",
+    ),
+    Option("tell", ("resume",), "What to tell the sub-plan of --retry.", metavar="TEXT"),
+    Option("rollback", ("resume",), "Undo --apply and remove the branches.", type=bool),
 )

@@ -143,8 +143,8 @@ class RunnablePlan:
         if self._options.rollback:
             return await self._roll_back(run)
         resolved, options = self.resolved, self._options
-        found = await execute(resolved, run, bisect=options.bisect, took=self.drawing.took)
-        found, delivery = await deliver(resolved, found, run, to_work_tree=options.apply)
+        found = await execute(resolved, run, options, took=self.drawing.took)
+        found, delivery = await deliver(resolved, found, run, options)
         ok = found.ok and not delivery.problem
         document = {
             "base": resolved.base.commit,

@@ -14,8 +14,9 @@ from pathlib import Path
 import msgspec
 
 from fanwise.errors import NotApplied
+from fanwise.plan.merge.part_branches import part_branches
 from fanwise.plan.model.merge_result import MergeStep, PublishedResult
-from fanwise.plan.model.node import FileNote
+from fanwise.plan.model.node import FileNote, Tree
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.moving import between, move_tree, patch_between
 from fanwise.workspaces.results import branches, check_branch, make_branch, write_patch
@@ -37,6 +38,18 @@ class PlanDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the work tree has all of the result, since now or before."""
     problem: str = ""
     """Why it was not applied."""
+    branches: Sequence[str] = ()
+    """One for each sub-plan, if that was asked for."""
+
+
+def leave_parts(repo: Path, base: str, result: PublishedResult, tree: Tree) -> list[str]:
+    """Make a branch for each sub-plan of a result, and return their names, in order."""
+    git = _git(repo)
+    return [_branch(git, name, commit) for name, commit in _parts(git, base, result, tree).items()]
+
+
+def _parts(git: Git, base: str, result: PublishedResult, tree: Tree) -> dict[str, str]:
+    return part_branches(git, base, result.commit, result.leaves, tree, branch_name(tree.root.id))
 
 
 class Undone(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,8 +108,8 @@ def apply(repo: Path, base: str, commit: str) -> list[str]:
     return move_tree(repo, base, commit, state="as in the commit that the plan started from")
 
 
-def rollback(repo: Path, base: str, result: PublishedResult) -> Undone:
-    """Undo `apply`, if that was done, and remove the branch, if it is as it was made.
+def rollback(repo: Path, base: str, result: PublishedResult, tree: Tree | None = None) -> Undone:
+    """Undo `apply`, if that was done, and remove the branches, if they are as they were made.
 
     All files or none: those that are not as `apply` left them are a `NotApplied`. Where files are
     as at the start, and none as in the result, it was not applied, whatever became of the others.
@@ -106,9 +119,12 @@ def rollback(repo: Path, base: str, result: PublishedResult) -> Undone:
     if now.at_end or not now.at_start:
         how = "Put these files back, or undo the rest yourself: git apply --reverse --3way FILE"
         files = move_tree(repo, result.commit, base, state="as the plan left them", next_step=how)
+    git = _git(repo)
+    if tree is not None and any("-parts/" in name for name in branches(git)):
+        for name, commit in _parts(git, base, result, tree).items():
+            _remove(git, name, commit)
     if result.branch is None:
         return Undone(files=tuple(files))
-    git = _git(repo)
     was_there = result.branch in branches(git)
     kept = _remove(git, result.branch, result.commit)
     removed = result.branch if was_there and not kept else None

@@ -8,9 +8,9 @@ import msgspec
 
 from fanwise.plan.model.change import Change, EditRequest
 
-Stage = Literal["work", "edits", "verify", "subplans", "merge"]
+Stage = Literal["work", "edits", "verify", "subplans", "merge", "user"]
 """Where a try can fail: the command, model or function; what it changed; the verification; the
-sub-plans that it returned; the merge with others."""
+sub-plans that it returned; the merge with others. `user`: the user wants it tried again."""
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,19 +13,23 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import kept_files
 from fanwise.kernel.scope import path_here
-from fanwise.plan.merge.publish import PlanDelivery, Undone, apply, rollback
+from fanwise.plan.merge.publish import PlanDelivery, Undone, apply, leave_parts, rollback
 from fanwise.plan.model.merge_result import PublishedResult, WorkTree
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
+from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.plan_state import PlanState
 from fanwise.plan.state.replay import WORK_TREE, earlier_work_tree, items_of
 
 
 async def deliver(
-    resolved: ResolvedPlan, found: PlanState, run: Run, *, to_work_tree: bool
+    resolved: ResolvedPlan, found: PlanState, run: Run, options: PlanRunOptions
 ) -> tuple[PlanState, PlanDelivery]:
-    """Write the result to the work tree if asked to, and say where its patch is."""
-    delivery = await _deliver(resolved, found.result, run, to_work_tree=to_work_tree)
+    """Write the result to the work tree and to branches if asked to, and say where its patch is."""
+    delivery = await _deliver(resolved, found.result, run, to_work_tree=options.apply)
+    if options.branches and found.result is not None:
+        made = (resolved.repo, resolved.base.commit, found.result, found.tree)
+        delivery = replace(delivery, branches=await in_thread(leave_parts, *made))
     now = found.work_tree
     if delivery.is_there:
         now = "applied"
@@ -60,7 +64,7 @@ async def roll_back(resolved: ResolvedPlan, run: Run) -> Undone | None:
     if value is None:
         return None
     result = msgspec.convert(JSON.decode(value), PublishedResult)
-    undone = await in_thread(rollback, resolved.repo, resolved.base.commit, result)
+    undone = await in_thread(rollback, resolved.repo, resolved.base.commit, result, resolved.tree)
     if undone.files or undone.branch:
         _note(run, "rolled back")
     return undone

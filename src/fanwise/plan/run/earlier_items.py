@@ -7,10 +7,13 @@ from typing import Any
 
 import msgspec
 
+from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord
 from fanwise.kernel.run import Run
+from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.state.replay import items_of
+from fanwise.specs.nearest import did_you_mean
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.results import branches
 
@@ -26,6 +29,27 @@ class EarlierItems(msgspec.Struct, frozen=True, kw_only=True):
     """Keys of items whose objects are not in the repository any more: done anew."""
     records: tuple[ItemRecord, ...] = ()
     """All others."""
+
+    def without(self, leaf: str) -> EarlierItems:
+        """The same, as if a sub-plan had not been done."""
+        keys = {f"leaf:{leaf}", f"again:{leaf}"}
+        return EarlierItems(
+            failed=self.failed - {leaf},
+            lost=self.lost | keys,
+            records=tuple(each for each in self.records if each.key not in keys),
+        )
+
+
+def leaf_named(tree: Tree, name: str) -> Node:
+    """The sub-plan with this title, or whose id begins so. `UsageError`."""
+    found = [leaf for leaf in tree.leaves if leaf.title == name]
+    found = found or [leaf for leaf in tree.leaves if leaf.id.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{len(found)} sub-plans are called {name!r}", "Give the id of one")
+    near = did_you_mean(name, [leaf.title for leaf in tree.leaves])
+    raise UsageError(f"there is no sub-plan {name!r}{near}", "See `fanwise show RUN --items`")
 
 
 def read_earlier_items(run: Run, git: Git, path: str) -> EarlierItems:

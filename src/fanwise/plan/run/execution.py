@@ -14,10 +14,11 @@ from fanwise.kernel.scope import current, path_here
 from fanwise.kernel.workspaces import open_workspaces
 from fanwise.plan.model.merge_result import PublishedResult
 from fanwise.plan.run.drive import Took, drive
-from fanwise.plan.run.earlier_items import read_earlier_items
+from fanwise.plan.run.earlier_items import leaf_named, read_earlier_items
 from fanwise.plan.run.item_work import PlanItemWork
 from fanwise.plan.run.keep_changes import keep_changes
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
+from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.board import board_of
 from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.plan_state import PlanState, plan_state
@@ -39,16 +40,23 @@ from fanwise.workspaces.repository_state import differences, state_of
 async def execute(
     resolved: ResolvedPlan,
     run: Run,
+    options: PlanRunOptions = PlanRunOptions(),  # noqa: B008 - frozen
     *,
-    bisect: bool = False,
     took: Took = lambda board, item: None,
 ) -> PlanState:
     """Do all sub-plans, and bring together what they changed."""
     spec, base = resolved.spec, resolved.base
     path = path_here(FAN_OUT, run)
     before = await in_thread(read_earlier_items, run, resolved.git, path)
-    bisect = bisect or bisected(each.key for each in before.records)
+    bisect = options.bisect or bisected(each.key for each in before.records)
     known = board_of(spec, base, resolved.work, bisect=bisect)
+    tell = {}
+    if options.retry:
+        replay(known, before.records, reusable)
+        leaf = leaf_named(known.tree, options.retry)
+        before = before.without(leaf.id)
+        known = board_of(spec, base, resolved.work, bisect=bisect)
+        tell = {leaf.id: options.tell} if options.tell else {}
     counts = reusable_success if _retries(run) else reusable
     board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed)
     users: Mapping[str, str] | None = None
@@ -59,8 +67,9 @@ async def execute(
             users = await in_thread(state_of, resolved.place)
             pool = await stack.enter_async_context(_workspaces(resolved))
         work = await in_thread(
-            PlanItemWork, resolved, pool, folder, tree=lambda: board.tree, grow=grower(spec, base)
-        )
+            PlanItemWork, resolved, pool, folder, tree=lambda: board.tree,
+            grow=grower(spec, base), tell=tell,
+        )  # fmt: skip
         caps = resolved.caps(len(pool or ()) or resolved.slots)
         await drive(board, work.perform, spec.max_parallel, caps, run, lost=before.lost, took=took)
         kept: Mapping[str, str] = {}

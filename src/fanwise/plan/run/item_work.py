@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -38,7 +39,8 @@ START = "What the sub-plans before this one have changed"
 class PlanItemWork:
     """Does them, in the workspaces of a run. What each gives is plain data.
 
-    `tree` is asked for the sub-plans as they are now, `grow` whether some can be added. Without a
+    `tree` is asked for the sub-plans as they are now, `grow` whether some can be added. `tell` has
+    words of the user's for sub-plans, by their ids. Without a
     pool there is nothing left to do that needs one.
     """
 
@@ -50,12 +52,14 @@ class PlanItemWork:
         *,
         tree: Callable[[], Tree],
         grow: Callable[[Tree, str, Sequence[SubPlan]], Tree],
+        tell: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._case = resolved
         self._workspaces = pool
         self._folder = folder
         self._tree = tree
         self._grow = grow
+        self._tell = tell
         spec, split = resolved.spec, resolved.base.split
         self._how = LeafSettings(
             kept=folder,
@@ -147,7 +151,7 @@ class PlanItemWork:
             owners=self._tree().owners,
             at=at,
             sparse=self._cone(leaf),
-            before=[self._try_of(each) for each in item.conflicts],
+            before=[*self._told(leaf), *(self._try_of(each) for each in item.conflicts)],
             depth_left=0 if again or leaf.is_task else resolved.spec.split.max_depth - leaf.depth,
             accepts=lambda subplans: self._grow(self._tree(), leaf.id, subplans),
         )
@@ -157,6 +161,11 @@ class PlanItemWork:
             return ()
         patterns = Names(self._case.place.inside).patterns(self._how.tests)
         return self._cones.of(leaf.files, judging_tests(leaf.files, self._how.imports, patterns))
+
+    def _told(self, leaf: Node) -> list[Try]:
+        """What the user has to say to it."""
+        text = self._tell.get(leaf.id)
+        return [] if text is None else [Try(stage="user", reason=text)]
 
     def _try_of(self, conflict: Conflict) -> Try:
         """Describe a conflict as a failed try, for the second run of a leaf."""

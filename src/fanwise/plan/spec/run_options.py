@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from fanwise.errors import UsageError
@@ -18,12 +20,18 @@ class PlanRunOptions(msgspec.Struct, frozen=True):
     """Write the result to the work tree."""
     rollback: bool = False
     """Undo what `apply` wrote, and remove the branch; nothing else is done."""
+    branches: bool = False
+    """Leave one branch for each sub-plan, too."""
+    retry: str = ""
+    """Try this sub-plan again: its title, or the beginning of its id."""
+    tell: str = ""
+    """What to say to it."""
     retry_failed: bool = False
     yes: bool = False
     """Approved beforehand: whoever asks, sees to that."""
 
     @staticmethod
-    def of(rerun: str | None = None, **options: bool) -> PlanRunOptions:
+    def of(rerun: str | None = None, **options: Any) -> PlanRunOptions:
         """Check the options. `UsageError`."""
         if rerun not in (None, "failed"):
             raise UsageError(
@@ -33,4 +41,6 @@ class PlanRunOptions(msgspec.Struct, frozen=True):
         asked = PlanRunOptions(retry_failed=rerun == "failed", **options)
         if asked.apply and asked.rollback:
             raise UsageError("--apply and --rollback exclude each other", "Leave one out")
+        if asked.tell and not asked.retry:
+            raise UsageError("--tell needs a sub-plan", "Name it: --retry LEAF --tell TEXT")
         return asked

@@ -43,6 +43,11 @@ def output_lines(
     if delivery.patch is not None:
         lines.append(f"the result: {delivery.patch} ({what})" if result.branch is None
                      else f"  as a patch: {delivery.patch}")  # fmt: skip
+    if delivery.branches:
+        lines.append(f"  {plural(len(delivery.branches), 'branch', 'branches')} of sub-plans:")
+        lines += [f"    {name}" for name in delivery.branches[:MOST]]
+        if len(delivery.branches) > MOST:
+            lines.append(f"    and {len(delivery.branches) - MOST} more")
     if delivery.is_there:
         applied = f"applied to {plural(len(delivery.applied), 'file')} of the work tree"
         lines.append(applied if delivery.applied else "the work tree has all of it already")

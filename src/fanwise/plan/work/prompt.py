@@ -41,8 +41,10 @@ def prompt(
         parts.append(f"# If it is too much\n\n{splitting}\n\n{_EXAMPLE}")
     if context:
         parts.append(f"# What the files use\n\n{_CONTEXT}\n\n{context}")
-    if tries:
-        parts.append("\n\n".join(_feedback(tries, again=again)))
+    parts += [f"# What the user says\n\n{t.reason}" for t in tries if t.stage == "user"]
+    failed = [each for each in tries if each.stage != "user"]
+    if failed:
+        parts.append("\n\n".join(_feedback(failed, again=again)))
     return "\n\n".join(parts) + "\n"
 
 
