@@ -30,6 +30,7 @@ CASES = {
     "models": "model calls beside the OpenAI SDK alone, and a process that makes one",
     "matrix": "10,000 trivial cells on disk, beside Inspect AI",
     "plan-run": "a codemod over Django as a plan, beside the codemod alone",
+    "statistics": "how often intervals of paired comparisons hold the truth",
     "plan-split": "Django's files split into sub-plans, beside its folders",
     "workflow": "a fan-out of 5,000 steps that do nothing, on disk",
     "soak": "endless streams with failures and retries, for five minutes; only if it is named",

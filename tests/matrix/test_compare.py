@@ -25,7 +25,7 @@ def test_one_repeat_of_right_and_wrong_is_mcnemars_and_newcombes() -> None:
 def test_everything_else_is_flipped_and_resampled_by_input(shape: dict[str, object]) -> None:
     cells = random_cells(1, **shape)  # type: ignore[arg-type]
     found = compare(cells, "model", "exact")[0]
-    assert (found.test, found.difference.method) == ("sign-flip", "bca")
+    assert (found.test, found.difference.method) == ("sign-flip", "sign-flip")
     assert found.difference.units == 20, "inputs, however many cells they have"
     assert found.difference.n == found.pairs == len(cells) / 2
 
@@ -114,7 +114,7 @@ def test_no_difference_anywhere_is_not_a_sure_zero() -> None:
     assert once.p == 1.0 and once.difference.low is not None and once.difference.low < -0.3
     (often,) = compare(scored(places(inputs=5, repeats=2), lambda axes: 1.0), "model", "exact")
     assert often.p == 1.0 and often.difference.value == 0.0
-    assert (often.difference.low, often.difference.note) == (None, "each input scores the same")
+    assert (often.difference.low, often.difference.note) == (None, "each input differs by the same")
 
 
 def test_with_one_input_the_repeats_are_the_sample() -> None:

@@ -9,8 +9,13 @@ of the difference (first - second):
   sides, with their correlation), which has a width also where no pair disagrees.
 - **Everything else** (repeats, a second axis, scores that are no 0 and 1): the differences of one
   input are averaged, and these are independent. A sign-flip permutation test gives the p-value,
-  the bootstrap over inputs the interval. For 0s and 1s with one pair an input the two tests are
-  the same one: the switch changes how it is computed and not what is said.
+  and its inversion the interval: all differences that the test does not reject. For 0s and 1s with
+  one pair an input the two tests are the same one. A bootstrap over inputs was rejected: its
+  intervals are too narrow (with 40 inputs of 3 repeats it held 0 in 92 of 100 cases, not 95), and
+  they contradict the test.
+
+An interval excludes 0 exactly where p is below 1 - confidence. McNemar's exact test is more careful
+than Newcombe's interval, which then reaches to 0.
 
 The sign-flip test asks whether the two are exchangeable. Where it says no, they differ; that they
 differ in the mean is then what the interval is about.
@@ -49,9 +54,9 @@ from fanwise.matrix.stats.data import (
     spot,
     unit_axis,
 )
-from fanwise.matrix.stats.intervals import Estimate, estimate, is_binary, wilson
+from fanwise.matrix.stats.intervals import Estimate, Method, estimate, is_binary, wilson
 from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
-from fanwise.matrix.stats.resample import sign_flip_p
+from fanwise.matrix.stats.resample import sign_flip
 
 Test = Literal["mcnemar", "sign-flip", "none"]
 
@@ -219,10 +224,20 @@ def _judge(
     if not pairs:
         return "none", None, estimate(by_unit, unit=unit, options=options)
     if len(by_unit) == len(pairs) and is_binary(pair[1:] for pair in pairs):
-        difference = _paired_proportions(pairs, unit, options.confidence)
-        return "mcnemar", mcnemar(*_disagreeing(pairs)), difference
-    p = sign_flip_p([mean(each) for each in by_unit.values()], options.flips, options.seed)
-    return "sign-flip", p, estimate(by_unit, unit=unit, options=options, proportion=False)
+        p = mcnemar(*_disagreeing(pairs))
+        return "mcnemar", p, _paired_proportions(pairs, p, unit, options.confidence)
+    means = [mean(each) for each in by_unit.values()]
+    found = sign_flip(means, options.flips, options.seed, options.confidence)
+    note, low, high = "", found.low, found.high
+    if min(means) == max(means):
+        note, low, high = f"each {unit} differs by the same", None, None
+    elif low is None:
+        note = f"only {len(means)} of {unit}: too few for an interval"
+    method: Method = "none" if low is None else "sign-flip"
+    confidence, n = options.confidence, len(pairs)
+    value = mean(means)
+    difference = Estimate(value, low, high, method, confidence, n, len(means), unit, note)
+    return "sign-flip", found.p, difference
 
 
 def _match(
@@ -321,10 +336,13 @@ def _correlation(both: int, only_first: int, only_second: int, neither: int) -> 
     return product / math.sqrt(margins)
 
 
-def _paired_proportions(pairs: Sequence[_Pair], unit: str, confidence: float) -> Estimate:
+def _paired_proportions(pairs: Sequence[_Pair], p: float, unit: str, confidence: float) -> Estimate:
+    """Newcombe's interval; where the exact test does not reject 0, it reaches to 0."""
     n, (better, worse) = len(pairs), _disagreeing(pairs)
     both = sum(pair.first == pair.second == 1 for pair in pairs)
     low, high = newcombe(both, better, worse, n - both - better - worse, confidence)
+    if p >= 1 - confidence:
+        low, high = min(low, 0.0), max(high, 0.0)
     return Estimate((better - worse) / n, low, high, "newcombe", confidence, n, n, unit)
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FEW = 10
 NORMAL = NormalDist()
 
-Method = Literal["wilson", "bca", "percentile", "newcombe", "none"]
+Method = Literal["wilson", "bca", "percentile", "newcombe", "sign-flip", "none"]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -73,12 +73,10 @@ def estimate(
     *,
     unit: str = INPUT,
     options: AnalysisOptions = DEFAULTS,
-    proportion: bool | None = None,
 ) -> Estimate:
     """The mean of units' means with its interval, by the method that fits the scores.
 
-    `by_unit` has the scores of each input (or repeat); a unit without scores is left out. Scores
-    that are all 0 or 1 are a proportion, unless the caller knows better: differences are none.
+    `by_unit` has the scores of each input (or repeat); a unit without scores is left out.
     """
     confidence = options.confidence
     groups = [by_unit[name] for name in sorted(by_unit) if by_unit[name]]
@@ -91,7 +89,7 @@ def estimate(
 
     if not means:
         return give(None, None, "none", "no scores")
-    binary = is_binary(groups) if proportion is None else proportion
+    binary = is_binary(groups)
     if binary and n == units:
         return give(*wilson(math.fsum(means), units, confidence), "wilson")
     if min(means) == max(means) and binary:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 19
 """Random numbers at a time."""
 EXACT_UP_TO = 14
-"""With up to so many differences that are not 0, all 2^n sign flips are tried."""
+"""With up to so many values, all 2^n sign flips are tried."""
 
 
 def bootstrap_means(values: Sequence[float], resamples: int, seed: int) -> Floats:
@@ -40,37 +40,70 @@ def bootstrap_means(values: Sequence[float], resamples: int, seed: int) -> Float
     return means
 
 
-def sign_flip_p(differences: Sequence[float], flips: int, seed: int) -> float:
-    """Two-sided p-value of the mean difference: how rare it is when signs are a coin's.
+class SignFlip(NamedTuple):
+    """The p-value of no difference, and the interval of all differences that it does not reject."""
+
+    p: float
+    low: float | None
+    """None: there are too few values to exclude anything."""
+    high: float | None
+
+
+def sign_flip(values: Sequence[float], flips: int, seed: int, confidence: float) -> SignFlip:
+    """A sign-flip test of the mean, and its inversion, so that the two never contradict.
 
     If the two sides are exchangeable, each difference could as well have had the other sign. For
-    up to `EXACT_UP_TO` differences all flips are tried; else `flips` random ones, where the one
-    observed counts as one of them: (1 + as extreme) / (1 + flips), which is valid for any number
-    of flips (Phipson & Smyth 2010), while as extreme / flips can be 0, which no p-value is.
+    up to `EXACT_UP_TO` values all flips are tried; else `flips` random ones, among which the one
+    observed counts: (1 + as extreme) / (1 + flips), which is valid for any number of flips (Phipson
+    & Smyth 2010), while as extreme / flips can be 0, which no p-value is.
+
+    Flipping some values around a centre gives a sum at least as extreme exactly where the mean of
+    those values, or that of the others, is beyond the centre (Hartigan 1969). So the ends of the
+    interval are order statistics of these means: no search, and one set of flips for both.
     """
     import numpy as np
 
-    moved = np.asarray([value for value in differences if value], dtype=np.float64)
-    if not len(moved):
-        return 1.0
-    total = math.fsum(moved)
-    # What differs by rounding only is as extreme.
-    least = abs(total) - 1e-12 * math.fsum(abs(moved))
-    if len(moved) <= EXACT_UP_TO:
-        patterns = np.arange(1 << len(moved))[:, None] >> np.arange(len(moved)) & 1
-        return int(_extreme(patterns, moved, total, least)) / (1 << len(moved))
+    data = np.asarray(values, dtype=np.float64)
+    least, most = _partial_means(data, flips, seed)
+    tie = 1e-12 * float(abs(data).sum())
+    centre = math.fsum(values)
+    sides = least <= tie if centre > 0 else most >= -tie
+    p = 1.0 if abs(centre) <= tie else float(sides.mean())
+    # The least number of flips that does not reject at this level.
+    wanted = math.ceil((1 - confidence) * len(least) - 1e-9)
+    low, high = np.sort(least)[wanted - 1], np.sort(most)[-wanted]
+    if not np.isfinite(low) or not np.isfinite(high):
+        return SignFlip(p, None, None)
+    # What differs from 0 by rounding only is 0, for the interval as for the p-value.
+    return SignFlip(p, *(0.0 if abs(end) <= tie else float(end) for end in (low, high)))
+
+
+def _partial_means(data: Floats, flips: int, seed: int) -> tuple[Floats, Floats]:
+    """For each flip the means of the values that it flips and of the others: the lesser and larger.
+
+    One that flips none or all is as extreme around any centre: it is infinite.
+    """
+    import numpy as np
+
+    n = len(data)
+    exact = n <= EXACT_UP_TO
+    rows = max(1, BLOCK // n)
     chance = np.random.default_rng(seed)
-    rows = max(1, BLOCK // len(moved))
-    extreme = 0
-    for start in range(0, flips, rows):
-        size = (min(rows, flips - start), -(-len(moved) // 8))
-        coins = chance.integers(0, 256, size=size, dtype=np.uint8)
-        flipped = np.unpackbits(coins, axis=1, count=len(moved))
-        extreme += _extreme(flipped, moved, total, least)
-    return (1 + extreme) / (1 + flips)
-
-
-def _extreme(flipped: NDArray[np.integer], moved: Floats, total: float, least: float) -> int:
-    """How many of these flips (1: the sign is changed) give a sum of at least that size."""
-    sums = total - 2 * (flipped.astype(moved.dtype) @ moved)
-    return int((abs(sums) >= least).sum())
+    blocks: list[Floats] = [] if exact else [np.array([[-np.inf], [np.inf]])]
+    for start in range(0, 1 << n if exact else flips, rows):
+        if exact:
+            patterns = np.arange(start, min(start + rows, 1 << n))[:, None] >> np.arange(n) & 1
+        else:
+            size = (min(rows, flips - start), -(-n // 8))
+            coins = chance.integers(0, 256, size=size, dtype=np.uint8)
+            patterns = np.unpackbits(coins, axis=1, count=n)
+        flipped = patterns.astype(np.float64)
+        sums, counts = flipped @ data, flipped.sum(axis=1)
+        partial = (counts > 0) & (counts < n)
+        one = sums / np.where(partial, counts, 1)
+        other = (data.sum() - sums) / np.where(partial, n - counts, 1)
+        least = np.where(partial, np.minimum(one, other), -np.inf)
+        most = np.where(partial, np.maximum(one, other), np.inf)
+        blocks.append(np.stack([least, most]))
+    found = np.concatenate(blocks, axis=1)
+    return found[0], found[1]
