@@ -16,6 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from fanwise.journal.open import open_journal
+from fanwise.matrix import Matrix, Subject, run_matrix_sync
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.state.results import CellResult
@@ -160,3 +161,44 @@ def test_without_pyarrow_the_error_names_the_extra(place: Place, journal: Path) 
     assert done.returncode == 2
     assert b"fanwise[parquet]" in done.stderr
     assert not (place.path / "x.parquet").exists()
+
+
+def test_csv_does_not_let_a_spreadsheet_run_what_a_model_wrote(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    formulas = ["=1+1", "+1", "-1", "@sum", "\t=1", "\r=1", "plain"]
+
+    async def say(subject: Subject) -> str:
+        return str(subject.input["text"])
+
+    rows = [{"id": str(n), "text": text} for n, text in enumerate(formulas)]
+    made = Matrix("formulas", inputs=rows, prompts={"say": say})
+    run_matrix_sync(made, run="formulas", journal=tmp_path / "j.db")
+    read: list[list[str]] = []
+    for more in ([], ["--raw"]):
+        done = place.run(
+            "export", "formulas", "--journal", "j.db", "--format", "csv", "-o", "x.csv", *more
+        )
+        assert done.returncode == 0
+        text = (tmp_path / "x.csv").read_bytes().decode()
+        read.append([row["text"] for row in csv.DictReader(io.StringIO(text, newline=""))])
+    assert read[0] == [f"'{each}" for each in formulas[:-1]] + ["plain"]
+    assert read[1] == formulas
+
+
+def test_every_row_has_every_column(place: Place, journal: Path) -> None:
+    rows = [json.loads(line) for line in export(place, journal).stdout.splitlines()]
+    assert len({tuple(row) for row in rows}) == 1 and "waiting" in {row["status"] for row in rows}
+    items = [json.loads(line) for line in export(place, journal, "--items").stdout.splitlines()]
+    assert len({tuple(row) for row in items}) == 1
+
+
+def test_failed_as_is_an_option_of_what_shows_scores(place: Place, journal: Path) -> None:
+    def scores(*more: str) -> list[Any]:
+        rows = [json.loads(line) for line in export(place, journal, *more).stdout.splitlines()]
+        return [row["score_exact"] for row in rows if row["fault"] == "strategy"]
+
+    assert set(scores()) <= {0.0} and set(scores("--failed-as", "missing")) <= {None}
+    for command in (["report", RUN, "-o", "x.html"], ["show", RUN]):
+        done = place.run(*command, "--journal", str(journal), "--failed-as", "missing")
+        assert done.returncode == 0
+    assert place.run("show", RUN, "--journal", str(journal), "--failed-as", "2").returncode == 2

@@ -34,6 +34,11 @@ It has one row for each item, cell, candidate or sub-plan.
   fanwise export RUN --format parquet -o run.parquet   needs fanwise[parquet]
   fanwise export RUN | jq -r 'select(.status == "failed") | .input'
 
+Every row has every column; what an item does not have is null. In CSV, text that
+begins with = + - @, a tab or a carriage return gets an apostrophe before it, so
+that a spreadsheet does not run what a model wrote as a formula; --raw leaves it
+as it is, for programs.
+
 Items are in item order. Bytes that are not UTF-8 are in base64, as
 input_base64, stdout_base64 or stderr_base64. If an output is too long for the
 journal, its row has the beginning, the end, and the file with all of it
@@ -61,6 +66,9 @@ tokens and dollars.
 """
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
 def register(app: typer.Typer) -> None:
     app.command("export", help=HELP)(export)
 
@@ -77,6 +85,13 @@ def export(
     items: Annotated[
         bool, typer.Option("--items", help="Write plain items, whatever the system.")
     ] = False,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Leave CSV cells as they are, even if a spreadsheet would run them as formulas.",
+        ),
+    ] = False,
     journal: JournalOption = None,
     as_json: JsonOption = False,
     *,
@@ -89,9 +104,9 @@ def export(
         if as_json and output is None:
             from fanwise.cli.json_stream import print_document
 
-            print_document({"run": run_id}, table.what, table.rows)
+            print_document({"run": run_id}, table.what, _complete(table))
             return
-        number = _write(table, form, output)
+        number = _write(table, form, output, raw=raw)
     if as_json:
         print_json({"run": run_id, "output": str(output), "format": form, table.what: number})
 
@@ -110,13 +125,13 @@ def _table(journal: Journal, run: RunRecord, given: Mapping[str, Any], *, items:
     return item_table(journal, run.id, inputs=has_inputs(run))
 
 
-def _write(table: Table, form: str, output: Path | None) -> int:
+def _write(table: Table, form: str, output: Path | None, *, raw: bool) -> int:
     if form == "parquet" and output is not None:
         from fanwise.cli.parquet import write_parquet
 
         return write_parquet(output, table)
     with _target(output) as file:
-        return (_write_csv if form == "csv" else _write_jsonl)(file, table)
+        return _write_csv(file, table, raw=raw) if form == "csv" else _write_jsonl(file, table)
 
 
 @contextmanager
@@ -136,12 +151,18 @@ def _target(output: Path | None) -> Iterator[IO[str]]:
 
 def _write_jsonl(file: IO[str], table: Table) -> int:
     number = 0
-    for number, row in enumerate(table.rows, 1):  # noqa: B007 - the count
+    for number, row in enumerate(_complete(table), 1):  # noqa: B007 - the count
         file.write(msgspec.json.encode(row).decode() + "\n")
     return number
 
 
-def _write_csv(file: IO[str], table: Table) -> int:
+def _complete(table: Table) -> Iterator[dict[str, Any]]:
+    """Every row with every column: null for what it does not have."""
+    empty = dict.fromkeys(table.columns)
+    return ({**empty, **row} for row in table.rows)
+
+
+def _write_csv(file: IO[str], table: Table, *, raw: bool) -> int:
     writer = csv.writer(file)
     writer.writerow(table.columns)
     data = [place for place, kind in enumerate(table.columns.values()) if kind == "json"]
@@ -150,8 +171,13 @@ def _write_csv(file: IO[str], table: Table) -> int:
         cells = [*map(row.get, table.columns)]
         for place in data:
             cells[place] = _cell(cells[place])
-        writer.writerow(cells)
+        writer.writerow(cells if raw else map(_safe, cells))
     return number
+
+
+def _safe(value: object) -> object:
+    """Text that a spreadsheet would take for a formula, with an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def _cell(value: object) -> object:

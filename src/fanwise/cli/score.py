@@ -8,6 +8,7 @@ import typer
 
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
 from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 
@@ -36,6 +37,8 @@ def score(
     ] = None,
     journal: JournalOption = None,
     as_json: JsonOption = False,
+    *,
+    options: GivenOptions,
 ) -> int:
     from fanwise.cli.execution import Execution, run_and_report
     from fanwise.specs import names, read, system
@@ -46,6 +49,7 @@ def score(
     found = system(run.kind) if run.kind in names() else None
     if not isinstance(found, ScoringSystem):
         raise UsageError(f"run {run_id!r} has no scores ({run.kind})", "Give a run of a matrix")
-    runnable = found.scoring(JSON.decode(run.spec), None if file is None else read(file))
+    document = None if file is None else read(file)
+    runnable = found.scoring(JSON.decode(run.spec), document, **options.of_kind(run.kind))
     resume = True if file is None else None
     return run_and_report(Execution(run.kind, runnable, run_id, journal, resume, as_json=as_json))

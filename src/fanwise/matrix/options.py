@@ -14,4 +14,10 @@ OPTIONS = (
         "rerun", ("run",), "Run these cells again: failed, all, or a cell's id.", metavar="WHICH"
     ),
     Option("stop_when_decided", ("run",), "Skip repeats once a comparison is settled.", type=bool),
+    Option(
+        "failed_as",
+        ("report", "export", "show", "score"),
+        "The score of cells whose strategy failed. Default: as the file says, or 0.",
+        choices=("0", "missing"),
+    ),
 )

@@ -22,6 +22,7 @@ from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec.compile import Compiled, compile_
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.recorded_matrix import count_cells, read_matrix
+from fanwise.matrix.stats.options import analysis_options
 from fanwise.matrix.views.cell_rows import cell_table
 from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.specs import Document, End, Opening, Runnable, check
@@ -44,10 +45,12 @@ class RunnableMatrix:
         asked: CellChoice = CellChoice(),  # noqa: B008 - frozen
         *,
         score_only: bool = False,
+        failed_as: str | None = None,
     ) -> None:
         self._document = document
         self._asked = asked
         self._score_only = score_only
+        self._failed_as = failed_as
         where = document.at(KEY)
         spec = check(document, MatrixSpec, KEY)
         self._inputs = spec.axes.input.load(where.at("axes", "input")) if inputs is None else inputs
@@ -105,6 +108,8 @@ class RunnableMatrix:
     async def execute(self, run: Run) -> End:
         """All cells that are asked for, and what they come to."""
         done = await execute(self.compiled, run, self._asked, score_only=self._score_only)
+        if self._failed_as is not None:
+            done.options = analysis_options(self._failed_as)
         return end_of(done)
 
 
@@ -134,7 +139,9 @@ class MatrixSystem:
             Document.again(spec), Inputs.again(spec["inputs"]), CellChoice(**asked)
         )
 
-    def scoring(self, spec: Mapping[str, Any], document: Document | None) -> Runnable:
+    def scoring(
+        self, spec: Mapping[str, Any], document: Document | None, failed_as: str | None = None
+    ) -> Runnable:
         """The scores of the answers that there are; as another file says, if one is given."""
         kept = dict(spec)
         if document is not None:
@@ -143,25 +150,32 @@ class MatrixSystem:
                 (KEY, "score")
             )
             kept["data"] = {**spec["data"], KEY: {**spec["data"][KEY], "score": scorers or []}}
-        return RunnableMatrix(Document.again(kept), Inputs.again(kept["inputs"]), score_only=True)
+        return RunnableMatrix(
+            Document.again(kept),
+            Inputs.again(kept["inputs"]),
+            score_only=True,
+            failed_as=failed_as,
+        )
 
-    def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
+    def describe_run(
+        self, journal: Journal, run: RunRecord, *, fully: bool, failed_as: str | None = None
+    ) -> Sequence[str]:
         """The summary; fully: every cell too."""
-        return describe_run(read_matrix(journal, run.id), fully=fully)
+        return describe_run(read_matrix(journal, run.id, failed_as), fully=fully)
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
         """In cells."""
         return count_cells(journal, run.id)
 
-    def report(self, journal: Journal, run: RunRecord) -> Report:
+    def report(self, journal: Journal, run: RunRecord, failed_as: str | None = None) -> Report:
         """A page with all that there is to see."""
         from fanwise.matrix.views.page import report  # only who reads one needs all of it
 
-        return report(journal, run)
+        return report(journal, run, read_matrix(journal, run.id, failed_as))
 
-    def table(self, journal: Journal, run: RunRecord) -> Table:
+    def table(self, journal: Journal, run: RunRecord, failed_as: str | None = None) -> Table:
         """One row for each cell."""
-        return cell_table(read_matrix(journal, run.id))
+        return cell_table(read_matrix(journal, run.id, failed_as))
 
 
 SYSTEM = MatrixSystem()

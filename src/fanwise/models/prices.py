@@ -16,6 +16,7 @@ The estimate has to be an upper bound, or a budget could be overspent:
 from __future__ import annotations
 
 import functools
+import importlib.util
 import logging
 from typing import Any
 
@@ -38,8 +39,11 @@ def dollars(provider: str, model: str, tokens: Tokens, price: Price | None = Non
     """What these tokens cost; None if the price or a count is unknown."""
     if price is not None:
         return at_price(tokens, price)
-    found = None if tokens.total is None else _listed(provider, model)
+    if tokens.total is None:
+        return None
+    found = _listed(provider, model)
     if found is None:
+        _warn_unpriced(provider, model)
         return None
     from genai_prices import Usage as Counted
 
@@ -99,18 +103,22 @@ def most_output(provider: str, model: str, request: Request) -> int:
 
 @functools.cache
 def _listed(provider: str, model: str) -> Any | None:
-    """The model in the price list; that it is not there is said once, for this is cached."""
+    """The model in the price list, if it is there."""
     try:
         from genai_prices.data_snapshot import get_snapshot
-    except ImportError:
-        _log.warning("the price of %s:%s is unknown: genai-prices is missing", provider, model)
-        return None
-    try:
+
         _, found = get_snapshot().find_provider_model(model, None, _listed_as(provider), None)
-    except LookupError:
-        _log.warning("the price of %s:%s is unknown: dollars are not counted", provider, model)
+    except (ImportError, LookupError):
         return None
     return found
+
+
+@functools.cache
+def _warn_unpriced(provider: str, model: str) -> None:
+    """Once for each model, because this is cached."""
+    missing = importlib.util.find_spec("genai_prices") is None
+    why = "genai-prices is missing" if missing else "dollars are not counted"
+    _log.warning("the price of %s:%s is unknown: %s", provider, model, why)
 
 
 @functools.cache

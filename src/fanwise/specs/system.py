@@ -224,6 +224,7 @@ class System(Protocol):
     | `show` | `describe_run(journal, run, fully=…, **options)` |
     | `report` | `report(journal, run, **options)` |
     | `export` | `table(journal, run, **options)` |
+    | `score` | `scoring(spec, document, **options)` |
 
     With `records_inputs = True`, `Journal.inputs` has the input of each item of its only top-level
     fan-out, in item order, and `show` and `export` name items by it.
@@ -247,7 +248,7 @@ class System(Protocol):
 class ScoringSystem(Protocol):
     """A system that can score the answers of a run again: `fanwise score`."""
 
-    def scoring(self, spec: Any, document: Document | None) -> Runnable:
+    def scoring(self, spec: Any, document: Document | None, **options: Any) -> Runnable:
         """A runnable that only scores. `document`: a file with other scorers."""
 
 

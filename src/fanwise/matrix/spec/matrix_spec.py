@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.options import AnalysisOptions, analysis_options
 from fanwise.models.output import check_schema
 from fanwise.specs import (
     Duration,
@@ -174,7 +174,7 @@ class MatrixSpec(LimitsSpec):
     @property
     def analysis(self) -> AnalysisOptions:
         """How the results are analysed."""
-        return AnalysisOptions(failed_as=None if self.failed_as == "missing" else 0.0)
+        return analysis_options(self.failed_as)
 
     def title(self, file: str) -> str:
         """Its name, or that of its file, as that of a run."""

@@ -16,7 +16,7 @@ from fanwise.matrix.state.definitions import Definition, recorded
 from fanwise.matrix.state.given import Given
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.spending import FAN_OUT, Spending
-from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.options import AnalysisOptions, analysis_options
 from fanwise.matrix.stats.sequential import ContrastVerdict
 
 PAGE = 200
@@ -35,14 +35,14 @@ class SettledContrasts(msgspec.Struct, frozen=True):
     """The keys of the cells that need not run."""
 
 
-def read_matrix(journal: Journal, run_id: str) -> MatrixState:
-    """As it is now (not as it was before it was edited)."""
+def read_matrix(journal: Journal, run_id: str, failed_as: str | None = None) -> MatrixState:
+    """As it is now (not as it was before it was edited). `failed_as`: instead of the file's."""
     spec = JSON.decode(journal.run(run_id).spec)
     found = read_cells(
         journal,
         run_id,
         [each for each in recorded(journal, run_id) if each.now],
-        recorded_options(spec),
+        analysis_options(failed_as or spec["data"]["matrix"].get("failed_as", 0)),
     )
     found.given = Given(spec)
     for event in journal.events(run_id):
@@ -54,12 +54,6 @@ def read_matrix(journal: Journal, run_id: str) -> MatrixState:
     if found.verdicts:
         found.leave_out(settled.left_out)
     return found
-
-
-def recorded_options(spec: Any) -> AnalysisOptions:
-    """As the file of the run says."""
-    failed_as = spec["data"]["matrix"].get("failed_as", 0)
-    return AnalysisOptions(failed_as=None if failed_as == "missing" else 0.0)
 
 
 def read_cells(

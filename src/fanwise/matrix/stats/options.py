@@ -33,3 +33,8 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
 
 
 DEFAULTS = AnalysisOptions()
+
+
+def analysis_options(failed_as: object) -> AnalysisOptions:
+    """As a file or the command line says it: 0, or `missing`."""
+    return AnalysisOptions(failed_as=None if failed_as == "missing" else 0.0)

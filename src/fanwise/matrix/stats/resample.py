@@ -92,12 +92,12 @@ def _partial_means(data: Floats, flips: int, seed: int) -> tuple[Floats, Floats]
     blocks: list[Floats] = [] if exact else [np.array([[-np.inf], [np.inf]])]
     for start in range(0, 1 << n if exact else flips, rows):
         if exact:
-            patterns = np.arange(start, min(start + rows, 1 << n))[:, None] >> np.arange(n) & 1
+            numbers = np.arange(start, min(start + rows, 1 << n))
+            flipped = (numbers[:, None] >> np.arange(n) & 1).astype(np.float64)
         else:
             size = (min(rows, flips - start), -(-n // 8))
             coins = chance.integers(0, 256, size=size, dtype=np.uint8)
-            patterns = np.unpackbits(coins, axis=1, count=n)
-        flipped = patterns.astype(np.float64)
+            flipped = np.unpackbits(coins, axis=1, count=n).astype(np.float64)
         sums, counts = flipped @ data, flipped.sum(axis=1)
         partial = (counts > 0) & (counts < n)
         one = sums / np.where(partial, counts, 1)

@@ -29,9 +29,9 @@ from fanwise.view.run_summary import shown_status
 MOST_ERRORS = 50
 
 
-def report(journal: Journal, run: RunRecord) -> Report:
-    """As the journal has it now."""
-    found = read_matrix(journal, run.id)
+def report(journal: Journal, run: RunRecord, found: MatrixState | None = None) -> Report:
+    """As the journal has it now. `found`: its state, if it was read already."""
+    found = found or read_matrix(journal, run.id)
     analysis = analyse(found)
     palette = Palette(axis_values(analysis.cells, "model"))
     templates = Templates("fanwise.matrix.views", palette=palette, scorers=analysis.scorers)
