@@ -37,10 +37,10 @@ from fanwise.kernel import events
 from fanwise.kernel.attempts import AttemptLoop
 from fanwise.kernel.cancellation import Cancellation
 from fanwise.kernel.dispatch import Dispatcher
+from fanwise.kernel.fan_out_end import FanOutEnd
 from fanwise.kernel.feed import Feed
 from fanwise.kernel.intake import Intake
 from fanwise.kernel.open_item import OpenItem
-from fanwise.kernel.patient_future import PatientFuture
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutScope
 from fanwise.kernel.tasks import new_task
@@ -92,7 +92,7 @@ class Engine(Generic[I, T]):
         self._never_halting = schedule.halt.never_halting
         self._context = contextvars.copy_context()
         self._cancellation = Cancellation(scope.loop, schedule.open, self._never_ran)
-        self._over = _End(self)
+        self._over = FanOutEnd(self.abort, scope.loop)
 
     # -- the whole ------------------------------------------------------------------------------
 
@@ -384,21 +384,3 @@ class Engine(Generic[I, T]):
 
     def emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
         self._events.emit(kind(at=self._loop.time(), path=self.scope.path, **fields))
-
-
-class _End(PatientFuture[None]):
-    """The end of a fan-out. If a task is cancelled while it waits here, so is the fan-out."""
-
-    def __init__(self, engine: Engine[Any, Any]) -> None:
-        super().__init__(loop=engine.scope.loop)
-        self._engine: Engine[Any, Any] | None = engine
-
-    def interrupted(self, error: asyncio.CancelledError) -> None:
-        """Cancel everything, then raise this."""
-        if self._engine is not None:
-            self._engine.abort(error)
-
-    def come(self) -> None:
-        """Everything has ended. The loop may hold this future for a while, so drop the engine."""
-        self._engine = None
-        self.set_result(None)
