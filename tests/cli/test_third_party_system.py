@@ -180,7 +180,7 @@ def test_an_option_of_another_system_names_the_systems_that_take_it(pollsters: P
     ("args", "before", "after", "why"),
     [
         ("--json", 'name="colour"', 'name="json"', "--json, an option of `poll`, is taken"),
-        ("--run p", 'name="colour",', 'name="x", flags=("--x", "-y"),', "--x, an option of `poll`"),
+        ("--run p", 'name="colour",', 'name="x", flags=("--x", "-y"),', "-y, an option of `poll`"),
         ("--only 1", 'name="apply"', 'name="only"', "`matrix` and `poll` declare --only with diff"),
         ("", "options = (", "options = ('colour', ", "are not declared as `fanwise.specs.Option`"),
     ],
@@ -197,6 +197,16 @@ def test_a_bad_declaration_is_an_error_of_that_system_alone(
         "workflow: {id: w, name: w}\nsteps: [{id: a, type: shell, run: 'true'}]\n"
     )
     assert pollsters.run("run", "flow.yaml", "--run", "w", "--stop-after", "a")[0] in (0, 3)
+
+
+def test_it_is_imported_only_where_it_is_needed(place: Place) -> None:
+    pollsters = Pollsters(place, f"open('imported', 'w').close()\n{POLL}")
+    pollsters.run("map", "--run", "m", "--cap", "2", "--", "echo", "--colour")
+    pollsters.run("runs", "--json")
+    pollsters.run("show", "m", "--items", "--json")
+    assert not (place.path / "imported").exists()
+    pollsters.run("show", "--help")
+    assert (place.path / "imported").exists()
 
 
 def test_a_system_that_cannot_be_imported_spoils_no_other(place: Place) -> None:

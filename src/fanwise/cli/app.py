@@ -20,7 +20,7 @@ from fanwise.cli.messages import report_error
 from fanwise.cli.option_hints import option_hint
 from fanwise.cli.skip_pydantic import skip_pydantic
 from fanwise.cli.streams import give_up_stdout, prepare_streams
-from fanwise.cli.system_options import add_system_options, declared_options
+from fanwise.cli.system_options import add_system_options
 from fanwise.errors import FanwiseError, JournalError, OutputNotWritable, UsageError
 from fanwise.system_options import hint_about
 
@@ -91,9 +91,8 @@ def command_line(arguments: list[str]) -> typer.Typer:
     app.callback()(fanwise)
     for name in only or COMMANDS:
         import_module(f"fanwise.cli.{name}").register(app)
-        wanted = only or "_FANWISE_COMPLETE" in os.environ
-        declared = declared_options(name, arguments or ["--help"]) if wanted else {}
-        add_system_options(app.registered_commands[-1], declared)
+        wanted = arguments if only else ["--help"] if "_FANWISE_COMPLETE" in os.environ else None
+        add_system_options(app.registered_commands[-1], wanted)
     return app
 
 

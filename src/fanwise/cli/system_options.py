@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
@@ -16,6 +17,7 @@ from typer.core import TyperCommand
 from typer.models import CommandInfo
 
 from fanwise.errors import UsageError
+from fanwise.system_names import BUILT_IN, registered
 from fanwise.system_options import (
     Option,
     built_in_options,
@@ -26,26 +28,15 @@ from fanwise.system_options import (
 if TYPE_CHECKING:
     from fanwise.specs import System
 
-Declared = Mapping[str, Sequence[Option]]
-"""Options by the name of the system that declares them."""
 PARAMETER = "options"
 
 
 class GivenOptions:
     """The options of systems that were given to a command, by flag."""
 
-    def __init__(
-        self,
-        command: str,
-        declared: Declared = {},  # noqa: B006 - never changed
-        values: Mapping[str, Any] = {},
-        clashes: Mapping[str, str] = {},
-    ) -> None:
-        self._command = command
-        self._declared = declared
+    def __init__(self, parser: Parser, values: Mapping[str, Any]) -> None:
+        self._parser = parser
         self._values = values
-        self._clashes = clashes
-        """By system: a flag that it cannot have."""
 
     def of(self, system: System) -> dict[str, Any]:
         """The values by the names that the system gave them. `UsageError` for those of others."""
@@ -53,41 +44,62 @@ class GivenOptions:
 
     def of_kind(self, kind: str) -> dict[str, Any]:
         """The same, by the name of the system. A kind without a system has no options."""
-        if kind in self._clashes:
-            raise UsageError(
-                f"{self._clashes[kind]}, an option of `{kind}`, is taken already",
-                "Give it another flag in the package of that system",
-            )
-        found: dict[str, Any] = {}
-        declared = self._declared if kind in self._declared else third_party_options(self._command)
-        known = {each.flag: each for each in declared.get(kind, ())}
-        for flag, value in self._values.items():
+        known = {each.flag: each for each in self._parser.options_of(kind)}
+        for flag in self._values:
             if flag not in known:
                 raise not_an_option(flag, kind)
-            self._check_same_shape(known[flag], kind)
-            found[known[flag].name] = value
-        return found
-
-    def _check_same_shape(self, option: Option, kind: str) -> None:
-        """Two systems share the flag, and the parser took it as the first one declares it."""
-        for other, options in self._declared.items():
-            first = next((each for each in options if each.flag == option.flag), option)
-            if (first.type, first.many) != (option.type, option.many):
-                raise UsageError(
-                    f"`{other}` and `{kind}` declare {option.flag} with different types",
-                    "Rename it in one of them, or uninstall one",
-                )
+        return {known[flag].name: value for flag, value in self._values.items()}
 
 
-def declared_options(command: str, arguments: Sequence[str]) -> Declared:
-    """The options of the command, as installed systems declare them.
+class Parser:
+    """The parameters of one command: its own, and the options of systems.
 
-    Third-party systems are imported only if the arguments have a flag that is not built in.
+    Third-party systems are imported only if the arguments have a flag that is not known without
+    them; `arguments` is None if only the command's name matters.
     """
-    declared = built_in_options(command)
-    known = {flag for options in declared.values() for each in options for flag in flags(each)}
-    given = {each.partition("=")[0] for each in arguments if each.startswith("-")}
-    return {**declared, **third_party_options(command)} if given - known else declared
+
+    def __init__(
+        self, command: str, own: Sequence[inspect.Parameter], arguments: Sequence[str] | None
+    ) -> None:
+        self._command = command
+        self._taken: dict[str, tuple[str, Option | None]] = {
+            flag: ("fanwise", None) for each in own for flag in _written(each)
+        }
+        self.by_parameter: dict[str, Option] = {}
+        self.declared: dict[str, list[Option]] = {}
+        if arguments is None:
+            return
+        self._add(built_in_options(command))
+        ours = takewhile("--".__ne__, arguments)
+        if {each.partition("=")[0] for each in ours if each.startswith("-")} - self._taken.keys():
+            self._add(third_party_options(command))
+
+    def _add(self, declared: Mapping[str, Sequence[Option]]) -> None:
+        self.declared |= {system: [*options] for system, options in declared.items()}
+        for system, options in declared.items():
+            for option in options:
+                if self._taken.keys().isdisjoint(flags(option)):
+                    self._taken |= dict.fromkeys(flags(option), (system, option))
+                    self.by_parameter[f"system_option_{len(self.by_parameter)}"] = option
+
+    def options_of(self, kind: str) -> Sequence[Option]:
+        """What a system declares for this command. `UsageError` if that clashes with others."""
+        known = kind in self.declared or kind in BUILT_IN or kind not in registered()
+        declared = self.declared if known else third_party_options(self._command)
+        for option in declared.get(kind, ()):
+            for flag in flags(option):
+                other, first = self._taken.get(flag, (kind, option))
+                if first is None or first.flag != option.flag:
+                    raise UsageError(
+                        f"{flag}, an option of `{kind}`, is taken already by `{other}`",
+                        "Give it another flag in the package of that system",
+                    )
+                if (first.type, first.many) != (option.type, option.many):
+                    raise UsageError(
+                        f"`{other}` and `{kind}` declare {flag} with different types",
+                        "Rename it in one of them, or uninstall one",
+                    )
+        return declared.get(kind, ())
 
 
 def flags(option: Option) -> Sequence[str]:
@@ -95,42 +107,35 @@ def flags(option: Option) -> Sequence[str]:
     return option.flags or (option.flag,)
 
 
-def add_system_options(info: CommandInfo, declared: Declared) -> None:
-    """Give a registered command the options of systems, if it takes any."""
+def add_system_options(info: CommandInfo, arguments: Sequence[str] | None) -> None:
+    """Give a registered command the options of systems, if it takes any.
+
+    `arguments`: those of the command line; None if only the command's name matters.
+    """
     function = info.callback
     if function is None or PARAMETER not in inspect.signature(function).parameters:
         return
-    info.callback = _with_parameters(function, info.name or "", declared)
-    info.cls = _grouping(declared)
+    hints = get_type_hints(function, include_extras=True)
+    own = [
+        each.replace(annotation=hints[each.name], kind=each.KEYWORD_ONLY)
+        for each in inspect.signature(function).parameters.values()
+        if each.name != PARAMETER
+    ]
+    parser = Parser(info.name or "", own, arguments)
+    info.callback = _with_parameters(function, own, parser)
+    info.cls = _grouping(parser.declared)
 
 
 def _with_parameters(
-    function: Callable[..., Any], command: str, declared: Declared
+    function: Callable[..., Any], own: Sequence[inspect.Parameter], parser: Parser
 ) -> Callable[..., Any]:
     """A function with a parameter for each option, which calls this one."""
-    hints = get_type_hints(function, include_extras=True)
-    own = inspect.signature(function).parameters.values()
-    parameters = [
-        each.replace(annotation=hints[each.name], kind=each.KEYWORD_ONLY)
-        for each in own
-        if each.name != PARAMETER
-    ]
-    taken = {flag for each in parameters for flag in _written(each)}
-    by_name: dict[str, Option] = {}
-    clashes: dict[str, str] = {}
-    for system, option in ((name, each) for name, options in declared.items() for each in options):
-        if any(each.flag == option.flag for each in by_name.values()):
-            continue
-        if taken.isdisjoint(flags(option)):
-            taken.update(flags(option))
-            by_name[f"system_option_{len(by_name)}"] = option
-        else:
-            clashes[system] = option.flag
-    parameters += [_parameter(name, option) for name, option in by_name.items()]
+    added = [_parameter(name, option) for name, option in parser.by_parameter.items()]
+    parameters = [*own, *added]
 
     def called(**values: Any) -> Any:
-        given = {option.flag: values.pop(name) for name, option in by_name.items()}
-        values[PARAMETER] = GivenOptions(command, declared, _without_defaults(given), clashes)
+        given = {option.flag: values.pop(name) for name, option in parser.by_parameter.items()}
+        values[PARAMETER] = GivenOptions(parser, _without_defaults(given))
         return function(**values)
 
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -171,7 +176,7 @@ def _without_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _grouping(declared: Declared) -> type[TyperCommand]:
+def _grouping(declared: Mapping[str, Sequence[Option]]) -> type[TyperCommand]:
     """A command whose help has a section for each system."""
 
     class Grouping(TyperCommand):
