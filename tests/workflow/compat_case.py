@@ -4,6 +4,7 @@ One YAML file holds both. Up to the line `---` it is the workflow, and is run as
 that line is what is expected:
 
     shows: what the case is about, as a sentence
+    differs: {in_spec_kit: what it does, because: why fanwise does not; here: if not what it shows}
     given: {notes.md: text}          files of the project; those under bin/ are programs on PATH
     command_line: true               also in processes of its own, as a user would
     acts:
@@ -59,6 +60,7 @@ class Case(NamedTuple):
     acts: list[dict[str, Any]]
     given: dict[str, str]
     command_line: bool
+    differs: dict[str, str]
 
     def set_up(self, project: Path) -> None:
         """The files of the project."""
@@ -88,7 +90,7 @@ def read_case(file: Path) -> Case:
     """A file of the suite."""
     workflow, rest = file.read_text().split("\n---\n")
     given = yaml.safe_load(rest)
-    assert set(given) <= {"shows", "given", "command_line", "acts"}, file
+    assert set(given) <= {"shows", "given", "command_line", "acts", "differs"}, file
     for act in given["acts"]:
         assert set(act) <= KNOWN, (file, set(act) - KNOWN)
     return Case(
@@ -98,7 +100,14 @@ def read_case(file: Path) -> Case:
         given["acts"],
         given.get("given", {}),
         given.get("command_line", False),
+        given.get("differs", {}),
     )
+
+
+def difference(case: Case) -> str:
+    """A row of the table in the guide."""
+    told = case.differs
+    return f"| {told.get('here', case.shows)} | {told['in_spec_kit']} | {told['because']} |"
 
 
 def all_cases() -> list[Case]:

@@ -8,7 +8,7 @@ OPTIONS = (
         ("run", "resume"),
         many=True,
         metavar="NAME=VALUE",
-        help="Set or change an input; NAME=@FILE reads a file.",
+        help="Set or change an input; NAME=@FILE reads a file, NAME=@@TEXT is @TEXT.",
     ),
     Option("answer", ("resume",), "Answer a gate.", many=True, metavar="STEP=CHOICE"),
     Option("start", ("resume",), "Run again from this step on.", flags=("--from",), metavar="STEP"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from fanwise.kernel.run_inside import RunInside
 from fanwise.kernel.scope import item_of
 from fanwise.specs import Document, End
 from fanwise.specs.nearest import did_you_mean
+from fanwise.specs.system import Opening
 from fanwise.view.progress import TERMINAL
 from fanwise.workflow.run.interpreter import Interpreter, home_of
 from fanwise.workflow.run.leaves import Interrupted, Leaves
@@ -35,6 +37,8 @@ from fanwise.workflow.steps.kinds import Project, kinds
 from fanwise.workflow.steps.terminal import ask, is_interactive
 from fanwise.workflow.views.dry_run import lines_of
 from fanwise.workflow.views.end_text import Ending
+
+RUN_ID = "SPECKIT_WORKFLOW_RUN_ID"
 
 
 class RunnableWorkflow:
@@ -125,6 +129,11 @@ class RunnableWorkflow:
     @cached_property
     def budget(self) -> Budget | None:
         return self.workflow.make_budget()
+
+    @property
+    def opening(self) -> Opening:
+        """As in spec-kit, the environment may name the run."""
+        return Opening(run_id=os.environ.get(RUN_ID, "").strip() or None)
 
     @property
     def total(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -25,17 +26,16 @@ def _default(value: Any, instead: Any = "") -> Any:
 
 
 def _join(value: Any, separator: Any) -> str:
+    _needs_text("join", separator)
     if not isinstance(value, list):
         return shown(value)
     entries = [shown(entry) for entry in value]
-    between = shown(separator)
-    within_size(sum(map(len, entries)) + len(between) * len(entries))
-    return between.join(entries)
+    within_size(sum(map(len, entries)) + len(separator) * len(entries))
+    return str(separator.join(entries))
 
 
 def _map(value: Any, name: Any) -> list[Any]:
-    if not isinstance(name, str):
-        raise Impossible(f"`map` takes the name of a field, not {kind(name)}")
+    _needs_text("map", name)
     if not isinstance(value, list):
         return []
     parts = name.split(".")
@@ -50,13 +50,13 @@ def _field(entry: Any, parts: list[str]) -> Any:
 
 def _contains(value: Any, wanted: Any) -> bool:
     if isinstance(value, str):
-        return isinstance(wanted, str) and wanted in value
+        _needs_text("contains", wanted)
+        return wanted in value
     return isinstance(value, list) and wanted in value
 
 
 def _from_json(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise Impossible(f"`from_json` takes text, not {kind(value)}")
+    _needs_text("from_json", value)
     within_size(len(value))
     try:
         return read_json(value, parse_int=_whole, parse_float=_real)
@@ -64,6 +64,38 @@ def _from_json(value: Any) -> Any:
         raise Impossible("`from_json` got too many levels, one inside the other") from None
     except ValueError as error:
         raise Impossible(f"`from_json` got what is no JSON: {error}") from None
+
+
+def _needs_text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise Impossible(f"`{name}` takes text, not {kind(value)}")
+
+
+def _upper(value: Any) -> str:
+    _needs_text("upper", value)
+    return str(value).upper()
+
+
+def _lower(value: Any) -> str:
+    _needs_text("lower", value)
+    return str(value).lower()
+
+
+def _split(value: Any, separator: Any) -> list[str]:
+    _needs_text("split", value)
+    _needs_text("split", separator)
+    if not separator:
+        raise Impossible("`split` needs a separator that is not empty")
+    return str(value).split(separator)
+
+
+def _to_json(value: Any) -> str:
+    try:
+        text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Impossible(f"`to_json` cannot write the value: {error}") from None
+    within_size(len(text))
+    return text
 
 
 def _whole(written: str) -> int:
@@ -114,6 +146,10 @@ FILTERS = {
     "contains": FilterKind(_contains, 1, 1),
     "from_json": FilterKind(_from_json, 0, 0),
     "length": FilterKind(_length, 0, 0),
+    "split": FilterKind(_split, 1, 1),
+    "upper": FilterKind(_upper, 0, 0),
+    "lower": FilterKind(_lower, 0, 0),
+    "to_json": FilterKind(_to_json, 0, 0),
     "trim": FilterKind(_trim, 0, 0),
     "raw": FilterKind(_raw, 0, 0),
 }

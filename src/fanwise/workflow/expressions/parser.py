@@ -185,6 +185,8 @@ class _Parser:
         while not self._takes("sign", closing):
             if entries:
                 self._needs(",", f"`,` or `{closing}`")
+                if closing == "]" and self._takes("sign", closing):  # `[1, 2,]`
+                    break
             entries.append(self.expression())
         return tuple(entries)
 

@@ -27,7 +27,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     """The options that a workflow takes."""
 
     input: tuple[str, ...] | Mapping[str, Any] = ()
-    """`name=value`, or `name=@file`; from Python, names to values."""
+    """`name=value`, `name=@file`, or `name=@@text` for `@text`; from Python, names to values."""
     answer: tuple[str, ...] = ()
     """`step=choice`."""
     start: str | None = None
@@ -117,6 +117,8 @@ def _pairs(option: str, given: Iterable[str]) -> dict[str, str]:
 def _content(name: str, value: str) -> str:
     if not value.startswith("@"):
         return value
+    if value.startswith("@@"):
+        return value[1:]
     try:
         data = _read(Path(value[1:]))
     except OSError as error:

@@ -72,6 +72,8 @@ def _width(given: Any) -> int | Text:
         if text.is_lone:
             return text
         given = int(given) if given.strip().isdecimal() else given
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise ValueError("must be a whole number of at least 1, or one {{ }}")
     return given
