@@ -4,7 +4,7 @@ A fake model proves that our side counts right; only a server proves what went o
 many requests were in flight, which connections closed, what was served and would be billed. So
 it is a real server, over real sockets, with counters of its own.
 
-It speaks `POST /v1/chat/completions`, streamed (SSE) and not. `http.py` beside it is its HTTP.
+It speaks `POST …/chat/completions`, streamed (SSE) and not. `http.py` beside it is its HTTP.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class ScriptedServer:
 
     async def _serve(self, connection: Connection, request: HttpRequest) -> bool:
         """Answer one request; False when the connection is over."""
-        if request.path != "/v1/chat/completions":
+        if not request.path.partition("?")[0].endswith("/chat/completions"):
             await connection.send_json(404, _error(404, f"no {request.path} here", "not_found"))
             return True
         self.requests.append(request)

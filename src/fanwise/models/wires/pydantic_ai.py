@@ -32,6 +32,8 @@ from fanwise.models.wires.wire import (
 )
 
 _OURS = {"max_tokens", "temperature", "top_p", "stop_sequences", "seed", "max_retries"}
+_NOT_REASONING = frozenset({"temperature", "top_p", "openai_logprobs", "openai_top_logprobs"})
+"""What OpenAI's models do not take while they reason."""
 _LOGPROBS: Mapping[str, tuple[str, str]] = {
     "google": ("google_logprobs", "google_top_logprobs"),
     "vertex": ("google_logprobs", "google_top_logprobs"),
@@ -117,7 +119,18 @@ class PydanticAI:
             "cache": options.prompt_cache or None,
         }
         settings = {name: value for name, value in given.items() if value is not None}
-        return settings | self._reasoning(options) | self._logprobs(options) | self._extra(options)
+        settings |= self._reasoning(options) | self._logprobs(options)
+        for name in settings.keys() & self._refused():
+            raise UsageError(f"{self.model.model_name} does not take {name}", "Leave it out")
+        return settings | self._extra(options)
+
+    def _refused(self) -> frozenset[str]:
+        """What pydantic-ai would leave out. A seed goes only where there is one."""
+        profile = self.model.profile
+        always = profile.get("openai_supports_reasoning_effort_none") is False
+        reasons = profile.get("openai_supports_reasoning") and always
+        unsupported = frozenset[str](self.model.unsupported_settings)
+        return (unsupported | (_NOT_REASONING if reasons else frozenset())) - {"seed"}
 
     def _reasoning(self, options: Options) -> dict[str, Any]:
         if options.reasoning is None:
