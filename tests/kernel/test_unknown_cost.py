@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fanwise import Budget, Caps, Usage, call, fan_out, open_run
-from fanwise.errors import UnknownCost
+from fanwise.errors import BadPredicate, BudgetExceeded, UnknownCost, UsageError
 from fanwise.kernel.scope import declared_caps
 from fanwise.testing import MemoryJournal, virtual_time
 
@@ -58,3 +60,32 @@ async def test_code_inside_an_item_can_ask_which_caps_are_declared_around_it() -
     [outcome] = await fan_out(item, range(1), caps=Caps(openai=4, all=9))
     assert outcome.unwrap() == frozenset({"openai", "all"})
     assert declared_caps() == frozenset()
+
+
+@pytest.mark.parametrize(
+    "bad", [{"usd": -0.5}, {"tokens": float("nan")}, {"requests": float("inf")}, {"usd": "1"}]
+)
+@virtual_time
+async def test_a_usage_that_makes_no_sense_is_refused_and_counts_as_the_estimate(
+    bad: dict[str, Any],
+) -> None:
+    """Negative amounts would raise the budget, and NaN would let everybody wait for ever."""
+    with pytest.raises(UsageError, match="a usage cannot be"):
+        Usage(**bad)
+
+    async def item(_: int) -> str:
+        return await call(leaf, estimate=Usage(usd=0.5), usage=lambda _: Usage(**bad))
+
+    budget = Budget(usd=1)
+    outcomes = await fan_out(item, range(3), cap=1, budget=budget)
+    assert [type(each.error) for each in outcomes] == [BadPredicate, BadPredicate, BudgetExceeded]
+    assert budget.spent["usd"] == 1
+
+
+@virtual_time
+async def test_what_is_no_usage_is_named() -> None:
+    async def item(_: int) -> str:
+        return await call(leaf, usage=lambda _: 5)  # type: ignore[arg-type,return-value]
+
+    [outcome] = await fan_out(item, range(1), budget=Budget(tokens=10))
+    assert "gave int, not a Usage" in str(outcome.error)

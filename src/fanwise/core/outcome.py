@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any, Generic, Literal, Self, TypeVar, overload
 
 import msgspec
 
 from fanwise.core.stats import Stats
-from fanwise.errors import NotOk, one_line
+from fanwise.errors import NotOk, UsageError, one_line
 
 T = TypeVar("T")
 Status = Literal["done", "failed", "cancelled", "skipped"]
@@ -37,6 +38,18 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens that were generated; None: unknown."""
     cached_tokens: int | None = None
     """Input tokens that came from the provider's cache; None: unknown."""
+
+    def __post_init__(self) -> None:
+        # A negative amount would raise a budget, and NaN would make it wait for ever.
+        usd = 0 if self.usd is None else self.usd
+        try:
+            fine = 0 <= self.requests < inf and 0 <= self.tokens < inf and 0 <= usd < inf
+        except TypeError:
+            fine = False
+        if not fine:
+            given = f"requests={self.requests!r}, tokens={self.tokens!r}, usd={self.usd!r}"
+            step = "Give numbers of at least 0, and usd=None if the price is unknown"
+            raise UsageError(f"a usage cannot be {given}", step)
 
 
 class Attempt(msgspec.Struct, frozen=True):

@@ -283,11 +283,15 @@ class _Leaf:
             nothing_said = self._estimate or (Usage() if self._budgets else None)
             return told or nothing_said, None
         try:
-            return self._usage(result) or told, None
+            found = self._usage(result)
         except Exception as error:
             problem = BadPredicate("usage", self._made + 1, "raised", "attempt")
             problem.__cause__ = error
             return self._estimate, problem
+        if found is None or isinstance(found, Usage):
+            return found or told, None
+        wrong = f"gave {type(found).__name__}, not a Usage or None,"
+        return self._estimate, BadPredicate("usage", self._made + 1, wrong, "attempt")
 
     async def _record_reservation(self, reservation_id: str, amount: Usage) -> None:
         """Record what may be spent before it is spent, so that a kill does not make it free."""
