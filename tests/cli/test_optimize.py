@@ -91,7 +91,7 @@ def test_without_a_file_and_without_a_winner(place: Place, project: Path) -> Non
     assert done.returncode == 1
     document = json.loads(done.stdout)
     assert document["result"]["winner"] is None
-    assert "none was proven faster" in document["notes"]
+    assert "no candidate was proven faster" in document["notes"]
     (verdict,) = document["result"]["candidates"]
     assert (verdict["status"], verdict["stage"]) == ("rejected", "test")
 

@@ -137,7 +137,7 @@ def test_a_file_that_changed_is_said_and_the_run_keeps_its_own_copy(flow: Place)
     assert b"flow.yaml has changed since the run began" in done.stderr
     (flow.path / "flow.yaml").unlink()
     again = flow.run("resume", "d")
-    assert b"is gone; the run went on with its own copy" in again.stderr
+    assert b"is gone; the run used its own copy" in again.stderr
 
 
 def test_at_a_terminal_somebody_is_asked_until_the_answer_is_one(flow: Place) -> None:

@@ -138,7 +138,7 @@ def test_what_came_out_the_same_passes_also_what_fails_on_both(
         ("import nothing_such", "collecting tests/test_shop.py error"),
         (
             "import atexit, os\natexit.register(lambda: os._exit(0))\ndef total(p): return 1",
-            "exited as if all were well",
+            "exit code says success",
         ),
     ],
 )
@@ -164,7 +164,7 @@ def test_a_report_that_a_candidate_writes_itself_is_not_believed(
     workspace: Workspace, baseline: TestReport
 ) -> None:
     found = check(workspace, baseline, FORGED.format(tests=dict(baseline.tests or {})))
-    assert found.reason == "it wrote a report of its own in place of that of its tests"
+    assert found.reason == "it wrote a test report of its own"
 
 
 def test_the_word_and_the_place_of_the_report_are_not_in_the_environment_of_tests(

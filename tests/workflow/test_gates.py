@@ -293,8 +293,8 @@ async def test_an_answer_that_no_gate_took_is_said(tmp_path: Path) -> None:
     given = ("each:ok:0=approve", "each:ok:9=approve")
     ending = await World(tmp_path).run(steps, answer=given)
     assert ending.facts["current_step_id"] == "each:ok:1"
-    told = [note for note in ending.end([]).notes if "no gate took" in note]
-    assert told == ["no gate took the answer to each:ok:9: none asked there"]
+    told = [note for note in ending.end([]).notes if "was not used" in note]
+    assert told == ["the answer to each:ok:9 was not used: no gate asked there"]
 
 
 @virtual_time
@@ -308,7 +308,7 @@ async def test_an_answer_that_made_a_loop_ask_again_was_taken(tmp_path: Path) ->
     """
     ending = await World(tmp_path).run(steps, answer=("ok=again",))
     assert ending.facts["current_step_id"] == "loop:ok:1"
-    assert not [note for note in ending.end([]).notes if "no gate took" in note]
+    assert not [note for note in ending.end([]).notes if "was not used" in note]
 
 
 @virtual_time

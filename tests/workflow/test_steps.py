@@ -104,7 +104,7 @@ def test_half_a_character_in_json_fails_the_step_that_printed_it(tmp_path: Path)
     assert output(ending, "whole")["data"] == "\U0001f600"
     assert ending.status == "failed"
     for path in ("half", "again"):
-        assert "half of a surrogate pair" in ending.states[path]["error"]
+        assert "a lone surrogate" in ending.states[path]["error"]
 
 
 def test_values_are_data_in_a_shell(

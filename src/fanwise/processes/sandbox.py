@@ -114,7 +114,7 @@ def _usable() -> tuple[tuple[str, ...], str]:
 def _warn(problem: str) -> None:
     """Once for each process."""
     warnings.warn(
-        f"commands run without a sandbox, with your rights and your network: {problem}",
+        f"commands run without a sandbox, with your permissions and your network: {problem}",
         RuntimeWarning,
         stacklevel=2,
     )

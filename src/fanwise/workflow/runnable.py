@@ -237,9 +237,7 @@ class RunnableWorkflow:
         if self._before is None:
             return []
         found = ((path, _state(Path(path), digest)) for path, digest in self._digests.items())
-        return [
-            f"{path} {state}; the run went on with its own copy" for path, state in found if state
-        ]
+        return [f"{path} {state}; the run used its own copy" for path, state in found if state]
 
 
 def _state(file: Path, digest: str) -> str | None:
@@ -264,7 +262,7 @@ def _not_taken(paths: Collection[str], steps: Mapping[str, StepState]) -> Iterat
     """Notes on the answers to these gates; a gate that was decided before stays decided."""
     for path in sorted(paths):
         if path not in steps or steps[path].output.get("choice") is None:
-            yield f"no gate took the answer to {path}: none asked there"
+            yield f"the answer to {path} was not used: no gate asked there"
 
 
 def plan(document: Document, asked: RunOptions, *, asks: bool = True) -> RunnableWorkflow:

@@ -21,7 +21,7 @@ from fanwise.optimize.differential.child_program import Where
 from fanwise.optimize.differential.equal import Tolerance
 
 _HASH_SEEDS = 1 << 32
-_ONLY_KNOWN = "it gains only when a call comes again"
+_ONLY_KNOWN = "it gains only on repeated calls"
 
 
 async def compare_speed(
@@ -142,9 +142,9 @@ class Comparison:
 
     def _judge(self, decision: Decision) -> None:
         if wrong := self._values.wrong:
-            self._decide("reject", f"while it is timed, call {wrong[0]} gives another result")
+            self._decide("reject", f"while it is timed, call {wrong[0]} returns something else")
         elif decision == "accept" and hides_time(self.pairs):
-            self._decide("reject", "its process takes longer than its figures say")
+            self._decide("reject", "its process takes longer than it reports")
         elif decision != "undecided":
             self._decide(decision, self._told(decision))
 

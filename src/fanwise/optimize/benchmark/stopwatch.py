@@ -200,7 +200,7 @@ def _measured(answer: Mapping[str, Any], wall_s: float) -> Measurement | NoFigur
             pinned=answer["pinned"],
         )
     except (KeyError, TypeError, ValueError) as error:
-        return NoFigure(f"its figures are none: {error}")
+        return NoFigure(f"its measurements are invalid: {error}")
 
 
 def _typical(samples: Sequence[float]) -> float:

@@ -59,7 +59,7 @@ def unusable(report: TestReport) -> str:
     if report.tests is None:
         return "" if report.exit_code == 0 else f"it exits with code {report.exit_code}"
     if report.exit_code == NO_TESTS or not report.tests:
-        return "not one test ran" if not report.left_out else "no test comes out the same twice"
+        return "not one test ran" if not report.left_out else "no test has the same outcome twice"
     errors = [test for test in report.tests if test.startswith(_COLLECTING)]
     if errors and len(errors) == len(report.tests):
         return f"{errors[0]} fails"

@@ -123,7 +123,7 @@ def _read(folder: Path, word: str) -> tuple[list[_PluginReport], str]:
         except (OSError, msgspec.MsgspecError):
             return [], "its tests ended before their report was written"
         if written.word != word or path.is_symlink():
-            return [], "it wrote a report of its own in place of that of its tests"
+            return [], "it wrote a test report of its own"
         found.append(written)
     return found, ""
 
@@ -131,7 +131,7 @@ def _read(folder: Path, word: str) -> tuple[list[_PluginReport], str]:
 def _disagreement(result: CommandResult, written: list[_PluginReport]) -> str:
     """A single pytest that is the command says what the command exits with."""
     if len(written) == 1 and written[0].status != result.exit_code and result.exit_code == 0:
-        return "it exited as if all were well, and its report of the tests says otherwise"
+        return "its exit code says success, but its test report does not"
     return ""
 
 

@@ -52,7 +52,8 @@ def check_applies(
         ok, reason = False, error.reason
     else:
         if placed.left_out:
-            reason = f"its changes to {', '.join(placed.left_out)} are left out: these judge it"
+            files = ", ".join(placed.left_out)
+            reason = f"its changes to {files} are left out: a candidate cannot change its tests"
     return Finding(stage="apply", ok=ok, reason=reason, seconds=time.perf_counter() - began), placed
 
 

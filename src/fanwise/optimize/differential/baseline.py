@@ -205,11 +205,13 @@ def _notes(
     told = recording.notes()
     told.append(f"{len(ready) - len(lost)} of {len(plan.entries)} calls are compared")
     if spent:
-        told.append(f"{spent} took too long on the original, or ended it, or all of its stack")
+        told.append(
+            f"{spent} calls skipped: the original timed out, crashed or overflowed the stack"
+        )
     if unsteady - lost:
-        told.append("order is not compared: that of the original is the hash seed's")
+        told.append("order is not compared: on the original it depends on the hash seed")
     if lost:
-        told.append(f"{len(lost)} are left out: the original does not do the same twice")
+        told.append(f"{len(lost)} calls skipped: the original behaves differently each time")
     return told
 
 
@@ -220,8 +222,8 @@ def _problem(broken: str, ready: list[PlannedCall], steady: tuple[int, ...]) -> 
         return "could not be checked: no recorded call could be made again outside of the tests"
     if not steady:
         return (
-            "could not be checked: the original does not do the same twice. Let the target take "
-            "its chance and its clock as arguments, or leave the target out"
+            "could not be checked: the original behaves differently each time. Pass randomness "
+            "and the clock to the target as arguments, or leave the target out"
         )
     return ""
 

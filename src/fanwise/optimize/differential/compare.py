@@ -108,7 +108,7 @@ class _Judge:
         try:
             return self._steps(entry, expected, theirs.read(), loose=loose)
         except (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError):
-            return Differs(entry, 0, "ended", ours.first(), None, "gave an answer that is none")
+            return Differs(entry, 0, "ended", ours.first(), None, "gave an invalid answer")
 
     def _steps(
         self, entry: PlannedCall, expected: list[Any], got: list[Any], *, loose: bool

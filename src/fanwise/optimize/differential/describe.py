@@ -11,11 +11,11 @@ _MOST = 400
 def describe_step(step: Mapping[str, Any] | None, kind: str) -> str:
     """What a side did, as far as it matters for a difference of this kind."""
     if not step:
-        return "does nothing that was seen"
+        return "does nothing observable"
     try:
         return _told(step, kind)
     except (LookupError, TypeError, ValueError, AttributeError):
-        return "gives an answer that is none"  # a candidate may have made it up
+        return "gives an invalid answer"  # a candidate may have made it up
 
 
 def _told(step: Mapping[str, Any], kind: str) -> str:

@@ -126,13 +126,13 @@ def _winner_lines(delivery: Delivery, options: DeliveryOptions) -> list[str]:
 def _notes(state: OptimizeState, delivery: Delivery) -> list[str]:
     notes = list(state.notes)
     notes += failure_lines(state.unjudged, "candidates could not be judged")
-    notes += failure_lines(state.unproposed, "proposals did not come")
+    notes += failure_lines(state.unproposed, "proposals failed")
     unusable: dict[str, Any] = {each.name: each.reason for each in state.unusable}
-    notes += failure_lines(unusable, "answers were no candidates")
+    notes += failure_lines(unusable, "answers were unusable")
     if delivery.problem:
         notes.append(f"the winner was not applied: {delivery.problem}")
     if delivery.winner is None and state.complete:
-        notes.append("none was proven faster")
+        notes.append("no candidate was proven faster")
     return notes
 
 

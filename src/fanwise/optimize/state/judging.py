@@ -18,7 +18,7 @@ BY_SPEED: dict[str, Status] = {
     "reject": "rejected",
     "undecided": "undecided",
 }
-UNCHANGED = "it is the original: nothing that it changes matters"
+UNCHANGED = "it is equal to the original"
 
 
 def verdict_of(

@@ -172,7 +172,7 @@ class OptimizeState:
             found += _test_notes(msgspec.convert(self.baseline["tests"], TestReport))
         if "noise" in self.baseline:
             noise = msgspec.convert(self.baseline["noise"], Noise)
-            found.append(f"the original beside itself differs by {noise.spread:.1%}: noise")
+            found.append(f"noise: the original differs from itself by {noise.spread:.1%}")
             found += noise.warnings
         return found
 

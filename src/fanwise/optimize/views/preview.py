@@ -128,8 +128,8 @@ def _run_in(case: ResolvedSpec) -> Iterator[str]:
     yield f"{spec.slots} workspaces at once, and one for the original; they start from {start}"
     problem = unusable()
     if not spec.sandbox:
-        yield "without a sandbox: candidates run with your rights and your network"
+        yield "without a sandbox: candidates run with your permissions and your network"
     elif problem:
-        yield f"without a sandbox, for {problem}: candidates run with your rights and your network"
+        yield f"without a sandbox ({problem}): candidates run with your permissions and network"
     else:
         yield "in a sandbox: no network, nothing writable but the workspace"

@@ -63,7 +63,7 @@ def _from_json(value: Any) -> Any:
     except RecursionError:
         raise Impossible("`from_json` got too many levels, one inside the other") from None
     except ValueError as error:
-        raise Impossible(f"`from_json` got what is no JSON: {error}") from None
+        raise Impossible(f"`from_json` got invalid JSON: {error}") from None
 
 
 def _needs_text(name: str, value: Any) -> None:

@@ -62,7 +62,7 @@ def _tokens(match: re.Match[str], text: str, at: int) -> list[Token]:
         return [Token("sign", ".", at), Token("word", match["member"], at + 1)]
     if match["number"] is not None:
         if match["rest"]:
-            problem = f"`{match[0]}` is no number, and a name begins otherwise"
+            problem = f"`{match[0]}` is neither a number nor a name"
             raise BadExpression(text, problem, at)
         return [Token("number", _number(match["number"], text, at), at)]
     if match["word"] is not None and not (text[at].isalpha() or text[at] == "_"):

@@ -86,7 +86,7 @@ def read_json(
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("it has half of a surrogate pair, which is no character") from None
+            raise ValueError("it contains a lone surrogate") from None
     return value
 
 

@@ -130,13 +130,13 @@ def _content(name: str, value: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(f"{value[1:]} is no UTF-8 text: {error.reason}") from error
+        raise UsageError(f"{value[1:]} is not UTF-8 text: {error.reason}") from error
 
 
 def _read(file: Path) -> bytes:
     """At most a byte more than is allowed; of what has no end, or nobody writes to, nothing."""
     if file.exists() and not file.is_file():
-        raise UsageError(f"{file} is no regular file")
+        raise UsageError(f"{file} is not a regular file")
     with file.open("rb") as opened:
         return opened.read(MOST_BYTES + 1)
 

@@ -66,4 +66,4 @@ def _data(output: dict[str, Any]) -> Any:
     try:
         return read_json(output["stdout"])
     except (ValueError, RecursionError) as error:
-        raise StepFailed(f"stdout is no JSON: {error}", output) from error
+        raise StepFailed(f"stdout is not JSON: {error}", output) from error

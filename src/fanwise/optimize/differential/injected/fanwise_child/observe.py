@@ -64,7 +64,7 @@ class Supervisor:
         """A variation that did not end on one call is not tried on the next ones."""
         for row in rows:
             if _sort(row) in self._slow:
-                self._say({"id": row["id"], "ended": "did not end well in another call like it"})
+                self._say({"id": row["id"], "ended": "failed in another call of this kind"})
         return [row for row in rows if _sort(row) not in self._slow]
 
     def _with_worker(self, rows: list[Row]) -> list[Row]:
@@ -74,7 +74,7 @@ class Supervisor:
         if ready is None or "broken" in ready:
             why = worker.end()
             self._ends = 1 << 30  # without the function nothing else can be seen
-            self._say(ready or {"broken": f"its import did not end well: {why}"})
+            self._say(ready or {"broken": f"its import failed: {why}"})
             return []
         self._say(ready)
         for number, row in enumerate(rows):
@@ -163,7 +163,7 @@ class Worker:
 
 def _ending(code: int) -> str:
     if code == -signal.SIGKILL:
-        return "gave an answer that is none, or was killed"
+        return "gave an invalid answer, or was killed"
     if code == _TOO_MUCH:
         return f"printed more than {_PRINTED >> 20} MB"
     if code < 0:
