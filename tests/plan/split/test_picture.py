@@ -8,7 +8,7 @@ from markupsafe import escape
 from fanwise.plan.model.node import Split
 from fanwise.plan.split import Rules, split
 from fanwise.plan.views.split_page import split_page
-from fanwise.plan.views.split_pictures import Picture, graph_picture, tree_picture
+from fanwise.plan.views.split_pictures import Picture, tree_picture
 from fanwise.plan.views.tree_text import first_tree_lines, tree_lines
 from fanwise.view.html import Templates
 from tests.plan.split.support import made
@@ -18,7 +18,9 @@ HOSTILE = "<script>alert(1)</script>&\"'.py"
 
 
 def svg(picture: Picture) -> ElementTree.Element:
-    found = ElementTree.fromstring(f"<div>{TEMPLATES.render('graph.html', picture=picture)}</div>")
+    found = ElementTree.fromstring(
+        f"<div>{TEMPLATES.render('picture.html', picture=picture)}</div>"
+    )
     return next(found.iter("svg"))
 
 
@@ -61,22 +63,16 @@ def test_a_large_tree_is_cut_and_says_so(found: Split) -> None:
 
 def test_the_pictures_are_well_formed_and_harmless(found: Split) -> None:
     tree = svg(tree_picture(found))
-    graph = svg(graph_picture(found))
     assert len(tree.findall("g")) == len(found.tree.nodes) - 1
     assert "<script>" in " ".join(each.text or "" for each in tree.iter("title"))
     assert escape(HOSTILE) in split_page(found, "x")
     assert "<script>" not in split_page(found, "<script>")
-    marks = [each for each in graph.iter("rect") if "mark" in (each.get("class") or "")]
-    owners = found.tree.owners
-    pairs = {(owners[a], owners[b]) for a, others in found.imports.items() for b in others}
-    assert len(marks) == len(pairs)
 
 
 def test_one_leaf_alone_can_be_drawn() -> None:
     one = split(made({"a.py": ""}), Rules())
     assert tree_lines(one.tree)[0].startswith("a.py")
     svg(tree_picture(one))
-    svg(graph_picture(one))
     assert "<h1>x</h1>" in split_page(one, "x")
 
 

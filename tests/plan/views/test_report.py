@@ -48,7 +48,7 @@ def test_all_that_became_of_the_plan_is_on_the_page(whole: RecordedPlan) -> None
         "verify failed (try 2): 2 tests failed", "try 1: work failed after 1.50 s",
         "exit code 1: the output", "src-c.patch", "shared.txt", "with all that was merged",
         "without tests/h", "3 failed", "+wish", "wanted by tests/e", "nobody's", "Rename first",
-        "of 40 imports", "predicted, with 10 at once", "Imports between them",
+        "of 40 imports", "predicted, with 10 at once",
         "peak 1 of 10 at once", "0.02", "merge 2",
         "it returned 2 sub-plans", "the check fails with it", "pytest -q",
     ):  # fmt: skip

@@ -12,7 +12,7 @@ from fanwise.plan.state.plan_state import LeafState
 from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.plan.views.rows import recorded_document
 from fanwise.plan.views.split_page import scorecard_tiles
-from fanwise.plan.views.split_pictures import graph_picture, tree_picture
+from fanwise.plan.views.split_pictures import tree_picture
 from fanwise.plan.views.text import (
     cost_text,
     moved_line,
@@ -123,8 +123,6 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
         "split", "Split", mode=split.mode, tiles=scorecard_tiles(split.scorecard),
         picture=tree_picture(split, classes), notes=list(_notes(found)),
     )  # fmt: skip
-    if split.imports:
-        yield section("graph", "Imports between them", picture=graph_picture(split))
     leaves = [(leaf, leaf_about(leaf), _origin(leaf), _files(leaf)) for leaf in found.state.leaves]
     yield section("sub-plans", "Sub-plans", leaves=leaves)
     settings = [(name, _shown(found.plan[name])) for name in SETTINGS if name in found.plan]

@@ -1,4 +1,4 @@
-"""A split as one page: the scorecard, the tree, the graph between leaves. Pure."""
+"""A split as one page: the scorecard, the tree, the files of each leaf. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fanwise.plan.model.node import FileNote, Scorecard, Split
 from fanwise.plan.views.scorecard_text import figures
-from fanwise.plan.views.split_pictures import graph_picture, tree_picture
+from fanwise.plan.views.split_pictures import tree_picture
 from fanwise.view.html import Section, Templates, Tile
 
 
@@ -29,8 +29,6 @@ def scorecard_tiles(card: Scorecard) -> list[Tile]:
 def _sections(templates: Templates, split: Split) -> Iterator[Section]:
     section = templates.section
     yield section("picture", "Sub-plans", picture=tree_picture(split))
-    if split.imports:
-        yield section("graph", "Imports between them", picture=graph_picture(split))
     yield section("files", "Files of each", leaves=split.tree.leaves)
     hubs = [FileNote(hub.path, f"{hub.importers:,} importers") for hub in split.hubs]
     for id_, title, about, rows in (

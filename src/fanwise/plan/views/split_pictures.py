@@ -1,9 +1,8 @@
-"""The tree and the graph between its leaves, as places for `templates/pictures.html`. Pure."""
+"""The tree of sub-plans as a drawing, for `templates/picture.html`. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fanwise.plan.model.node import Node, Split, Tree
@@ -17,10 +16,6 @@ COLUMN = 150.0
 BAR = 110.0
 LETTER = 6.1
 """About the width of a letter."""
-SIDE = 640.0
-"""Of the graph, if there are many leaves."""
-NAMED = 48
-"""With at most so many leaves, their names stand beside the graph."""
 
 
 class Box(NamedTuple):
@@ -29,8 +24,7 @@ class Box(NamedTuple):
     width: float
     height: float
     class_: str
-    radius: float | None = None
-    opacity: float | None = None
+    radius: float
 
 
 class Label(NamedTuple):
@@ -46,9 +40,9 @@ class Label(NamedTuple):
 class Mark(NamedTuple):
     """A part of a picture, and what it says when pointed at."""
 
-    title: str = ""
-    box: Box | None = None
-    labels: Sequence[Label] = ()
+    title: str
+    box: Box
+    labels: Sequence[Label]
 
 
 class Picture(NamedTuple):
@@ -102,70 +96,6 @@ def _leaf(leaf: Node, place: int, start: float, most: int, classes: Mapping[str,
         Label(name, start + BAR + 42, top + 12.5),
     ]
     return Mark(title, Box(start + 4, top + 3, wide, ROW - 6, f"part {colour}", 2), labels)
-
-
-def graph_picture(split: Split) -> Picture:
-    """Who imports from whom: a row for each leaf, a mark where it imports from another's column.
-
-    The darker, the more imports; those inside one leaf are on the diagonal. Where leaves come
-    after one another, what is above the diagonal goes against the order.
-    """
-    leaves, counts = split.tree.leaves, _between(split)
-    named = len(leaves) <= NAMED
-    cell = ROW if named else max(SIDE / len(leaves), 2.0)
-    left = 330.0 if named else 4.0
-    side = cell * len(leaves)
-    marks = [Mark(box=Box(left, 0.5, side, side, "frame")), *_blocks(split.tree, left, cell)]
-    most = max((count for (a, b), count in counts.items() if a != b), default=1)
-    marks += [_cell(leaves, pair, counts[pair], most, left, cell) for pair in sorted(counts)]
-    if named:
-        names = [_fitting(f"{n}  {leaf.title}", left - 14) for n, leaf in enumerate(leaves, 1)]
-        labels = [Label(t, left - 6, n * cell + 12.5, "end") for n, t in enumerate(names)]
-        marks.append(Mark(labels=labels))
-    label = f"Imports between {len(leaves)} sub-plans"
-    return Picture(label, max(left + side + 4, 400), side + 4, marks)
-
-
-def _blocks(tree: Tree, left: float, cell: float) -> Iterator[Mark]:
-    """The parts of the tree, as squares on the diagonal."""
-    row = {leaf.id: place for place, leaf in enumerate(tree.leaves)}
-    for node in tree.nodes:
-        if node.children and node.depth:
-            below = _leaves(tree, node)
-            place, side = row[below[0].id] * cell, len(below) * cell
-            yield Mark(box=Box(left + place, place + 0.5, side, side, "block"))
-
-
-def _cell(
-    leaves: tuple[Node, ...], pair: tuple[int, int], count: int, most: int, left: float, cell: float
-) -> Mark:
-    here, there = pair
-    if here == there:
-        title, kind, strength = f"{leaves[here].title}: {count} imports inside", "inside", 0.35
-    else:
-        title = f"{leaves[here].title} imports {count} times from {leaves[there].title}"
-        kind, strength = "c0", 0.3 + 0.7 * min(count / min(most, 12), 1.0)
-    if here < there and _ordered(leaves[here], leaves):
-        kind = "c4"
-    side = max(cell - 0.5, 1)
-    place = (left + there * cell, here * cell + 0.5)
-    return Mark(title, Box(*place, side, side, f"mark {kind}", opacity=round(strength, 2)))
-
-
-def _ordered(leaf: Node, leaves: tuple[Node, ...]) -> bool:
-    """Whether leaves come after one another at all."""
-    return any(each.after for each in leaves) and not leaf.spine
-
-
-def _between(split: Split) -> Counter[tuple[int, int]]:
-    place = {leaf.id: n for n, leaf in enumerate(split.tree.leaves)}
-    owners = split.tree.owners
-    return Counter(
-        (place[owners[path]], place[owners[other]])
-        for path, others in split.imports.items()
-        for other in others
-        if path in owners and other in owners
-    )
 
 
 def _leaves(tree: Tree, node: Node) -> list[Node]:
