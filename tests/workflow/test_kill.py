@@ -223,3 +223,16 @@ def test_from_a_step_on_all_runs_once_more_whatever_is_killed(place: Place) -> N
     again = {path for path in ALL if path.startswith("leaves") or path == "last"}
     assert set(ran - before) == again
     assert (ran - before - Counter(again)).total() <= MOST_IN_FLIGHT
+
+
+def test_what_may_have_run_twice_is_named_after_later_kills_too(place: Place) -> None:
+    assert place.run("run", "w.yaml", "--run", "k", FANWISE_CRASH_AT="item.worked:1").returncode < 0
+    assert place.run("resume", "k", FANWISE_CRASH_AT="item.worked:14").returncode < 0
+
+    ended = place.run("resume", "k", "--json")
+
+    twice = json.loads(ended.stdout)["result"]["may_have_run_twice"]
+    ran = Counter(place.lines("ran"))
+    assert twice[0] == "first", "it ran twice before the second kill"
+    assert set(twice) >= {path for path, times in ran.items() if times > 1}
+    assert len(twice) > 1

@@ -10,7 +10,7 @@ import msgspec
 
 from fanwise.testing import virtual_time
 from fanwise.view.run_detail import detail_lines, run_detail
-from fanwise.workflow.state.run_state import read_run
+from fanwise.workflow.state.run_state import StepState, WorkflowState, read_run
 from fanwise.workflow.steps.port import StepPlace
 from fanwise.workflow.views.tree import tree_lines
 
@@ -178,3 +178,16 @@ async def test_the_journal_has_the_same_state_as_the_run_that_wrote_it(tmp_path:
             assert getattr(step, name) == getattr(live, name), (path, name)
         assert step.output in (live.output, {}), path
     assert recorded["asks"].output == ending.steps["asks"].output
+
+
+def test_items_and_iterations_stand_in_their_order() -> None:
+    paths = ["all:t:10", "all:t:9", "all:t:2", "all:t:0"]  # as they began
+    loop = ["a", "b", "loop:a:1", "loop:b:1", "loop:a:2"]
+    steps = {
+        path: StepState(path, "do", "completed", inside=inside, began=float(began))
+        for inside, inner in (("all", paths), ("loop", loop))
+        for began, path in enumerate(inner)
+    }
+    state = WorkflowState(steps, ["all", "loop"])
+    assert [step.path for step in state.inside["all"]] == paths[::-1]
+    assert [step.path for step in state.inside["loop"]] == loop

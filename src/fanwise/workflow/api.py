@@ -38,7 +38,7 @@ class WorkflowResult(msgspec.Struct, frozen=True, kw_only=True):
     gate: Mapping[str, Any] | None = None
     """The gate that waits for an answer: its `step_id`, `message` and `options`."""
     may_have_run_twice: Sequence[str] = ()
-    """Steps that ran when an earlier execution was killed, and ran again."""
+    """Steps that ran when an execution was killed, and ran again, since the run began."""
     notes: Sequence[str] = ()
     """Remarks for the user."""
     stats: Stats = Stats()

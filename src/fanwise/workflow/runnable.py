@@ -185,7 +185,8 @@ class RunnableWorkflow:
         history = await opened(run, given)
         workflow = self.workflow
         inputs = bind_inputs(workflow, {**(self._before or self.inputs), **history.inputs})
-        leaves = Leaves(run, kinds(self._project, history, self._ask), self._asked.retry)
+        leaf_kinds = kinds(self._project, history, self._ask)
+        leaves = Leaves(run, leaf_kinds, self._asked.retry, history.twice)
         engine = Interpreter(
             run, workflow, self._project, history, leaves, stop_after=self._asked.stop_after
         )
@@ -211,7 +212,7 @@ class RunnableWorkflow:
             gate,
             interrupted,
             workflow.steps[engine.position].id,
-            leaves.twice,
+            tuple(leaves.twice),
             tuple(_not_taken(given.answers.keys() - history.taken, frame.states)),
         )
 

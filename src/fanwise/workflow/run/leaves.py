@@ -22,9 +22,11 @@ from fanwise.errors import (
 )
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
+from fanwise.kernel.scope import item_of
 from fanwise.workflow.expressions.values import Impossible
 from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.state.frame import Frame, more_needs
+from fanwise.workflow.state.history import TWICE
 from fanwise.workflow.state.step_result import Moment, Record, StepResult, digest_of, record_of
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
@@ -98,6 +100,7 @@ class Leaves:
         run: Run,
         kinds: Mapping[type[Step], Leaf[Any]],
         retry: Retry = Retry.none(),  # noqa: B008 - frozen
+        twice: Iterable[str] = (),
     ) -> None:
         self._run = run
         self._kinds = kinds
@@ -105,8 +108,9 @@ class Leaves:
         """For steps without their own."""
         self.performed = 0
         """How many were performed, and not found in the journal."""
-        self.twice: list[str] = []
-        """The paths of those that an earlier execution had begun, with no end in the journal."""
+        self.twice = dict.fromkeys(twice)
+        """The paths of those that an execution had begun, with no end in the journal, and that were
+        performed again, since the run began."""
 
     def knows(self, step: Step) -> bool:
         """Whether it is a leaf."""
@@ -144,12 +148,14 @@ class Leaves:
             halt=halt,
             reuse=lambda execution, outcome: execution.counts(outcome),
         )
-        self.twice += (
-            outcome.key
-            for outcome in (*outcomes, *outcomes.discarded)
-            if outcome.may_have_run_twice and outcome.status != "skipped"
-        )
         return whole(outcomes)
+
+    def _note_if_begun_before(self, path: str) -> None:
+        """The note is on disk before the end of the item is: no later kill can hide it."""
+        item = item_of(self._run)
+        if item is not None and item.twice and path not in self.twice:
+            self.twice[path] = None
+            self._run.note(TWICE, path)
 
     def _needs(self, execution: LeafExecution) -> Mapping[str, int]:
         declared = more_needs(execution.frame.needs, execution.step.needs)
@@ -159,6 +165,7 @@ class Leaves:
 
     async def _perform(self, execution: LeafExecution) -> dict[str, Any]:
         self.performed += 1
+        self._note_if_begun_before(execution.place.path)
         try:
             result = await self._result(execution)
         except PASSED_ON:

@@ -18,6 +18,8 @@ from fanwise.workflow.state.run_state import STEP, StepState
 
 EXECUTION = "workflow"
 """The kind of event that says what an execution was given."""
+TWICE = "twice"
+"""The kind of event that names a step that had been begun before, and is performed again."""
 
 
 class ExecutionInputs(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -46,12 +48,15 @@ class RunHistory:
         given: Iterable[ExecutionInputs] = (),
         noted: Iterable[str] = (),
         cuts: Mapping[str, CutShort] | None = None,
+        twice: Iterable[str] = (),
     ) -> None:
         self._given = list(given)
         self.noted = set(noted)
         """Paths of the steps that the journal has notes on."""
         self.cuts = dict(cuts or {})
         """By path: the last time-out of a step that holds others."""
+        self.twice = tuple(twice)
+        """The paths of the steps that earlier executions may have run twice."""
         self.taken: set[str] = set()
         """The paths of the gates that took an answer in this execution."""
 
@@ -94,6 +99,7 @@ async def opened(run: Run, given: ExecutionInputs) -> RunHistory:
     before: list[ExecutionInputs] = []
     noted: set[str] = set()
     cuts: dict[str, CutShort] = {}
+    twice: list[str] = []
     for event in events:
         if event.kind == EXECUTION:
             before.append(event.decode(ExecutionInputs))
@@ -104,8 +110,10 @@ async def opened(run: Run, given: ExecutionInputs) -> RunHistory:
             cuts[cut.path] = cut
         elif event.kind == CUT_NO_MORE:
             cuts.pop(event.decode(str), None)
+        elif event.kind == TWICE:
+            twice.append(event.decode(str))
     await run.note_on_disk(EXECUTION, msgspec.to_builtins(given))
-    return RunHistory([*before, given], noted, cuts)
+    return RunHistory([*before, given], noted, cuts, twice)
 
 
 def paused_gate(events: Iterable[EventRecord]) -> str | None:

@@ -59,14 +59,20 @@ class WorkflowState(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def inside(self) -> Mapping[str, list[StepState]]:
-        """The steps directly inside each path, in the order in which they began."""
+        """The steps directly inside each path: by item or iteration, then as they began."""
         order = {step: number for number, step in enumerate(self.top)}
         found: dict[str, list[StepState]] = {}
         for step in self.steps.values():
             found.setdefault(step.inside, []).append(step)
         for children in found.values():
-            children.sort(key=lambda each: (order.get(each.path, len(order)), each.began or 0.0))
+            children.sort(key=lambda each: (order.get(each.path, len(order)), *_turn(each)))
         return found
+
+
+def _turn(step: StepState) -> tuple[int, float]:
+    """The number of the item or iteration that a path ends in, and when the step began."""
+    number = step.path.rpartition(":")[2]
+    return int(number) if number.isdecimal() else 0, step.began or 0.0
 
 
 def read_run(journal: Journal, run: RunRecord) -> WorkflowState:

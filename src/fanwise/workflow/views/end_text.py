@@ -34,7 +34,7 @@ class Ending(msgspec.Struct, frozen=True):
     last: str | None = None
     """The last top-level step that was begun."""
     twice: Sequence[str] = ()
-    """The paths of the steps that may have run twice: when the process was killed, they ran."""
+    """The paths of the steps that may have run twice: a process was killed while they ran."""
     notes: tuple[str, ...] = ()
     """Further remarks."""
 
