@@ -38,7 +38,7 @@ STEPS = [
     ("- {id: a, type: shell, run: x, on_failure: [{id: b}]}", ".on_failure[0].command", "missing"),
     ("- {id: a, type: shell, run: '{{ 1 + }}'}", ".run", "character 7: a value is expected"),
     ("- {id: a, type: shell, run: 'echo {{ x'}", ".run", "{{ is not closed by }}"),
-    ("- {id: a, type: prompt, prompt: '{{ inputs.x | upper }}'}", ".prompt", "a filter ("),
+    ("- {id: a, type: prompt, prompt: '{{ inputs.x | title }}'}", ".prompt", "a filter ("),
     ("- {id: a, command: x, input: {args: '{{ ? }}'}}", ".input.args", "'?' means nothing"),
     ("- {id: a, command: x, input: [1]}", ".input", "must be a mapping"),
     ("- {id: a, type: gate}", ".message", "is missing"),

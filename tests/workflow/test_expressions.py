@@ -226,7 +226,7 @@ def test_a_chain_is_one_node() -> None:
         ("a | default(0) and b", "`and` comes after a filter"),
         ("len(a)", "`len` cannot be called"),
         ("a.b()", "an operator, `|` or the end is expected, not `(`"),
-        ("1abc", "is no number"),
+        ("1abc", "neither a number nor a name"),
         ("9" * 40, "too large"),
         ("9" * 400 + ".0", "too large"),
         ("a ? b", "'?' means nothing here"),

@@ -155,7 +155,7 @@ def test_json_from_a_shell_is_data(tmp_path: Path) -> None:
         """,
     )
     assert output(ending, "b") == {"gave": 2}
-    assert "no JSON" in ending.states["c"]["error"]
+    assert "not JSON" in ending.states["c"]["error"]
     assert output(ending, "c")["stdout"] == "NaN\n"
     assert (ending.status, output(ending, "d")["exit_code"]) == ("failed", 7)
     assert ending.facts["error"] == "the command exited with code 7"
@@ -422,8 +422,8 @@ def test_of_a_file_for_an_input_no_more_is_read_than_is_allowed(tmp_path: Path) 
     os.mkfifo(tmp_path / "fifo")
     with (tmp_path / "large").open("wb") as large:
         large.truncate(2**40)  # a hole: it takes no room
-    said = {"/dev/zero": "no regular file", str(tmp_path / "fifo"): "no regular file"}
-    said |= {str(tmp_path / "large"): "too many for an input", str(tmp_path): "no regular file"}
+    said = {"/dev/zero": "not a regular file", str(tmp_path / "fifo"): "not a regular file"}
+    said |= {str(tmp_path / "large"): "too many for an input", str(tmp_path): "not a regular file"}
     for file, told in said.items():
         with pytest.raises(UsageError, match=told):
             World(tmp_path).plan("- {id: a, type: do}", "inputs: {t: {}}\n", input=(f"t=@{file}",))
