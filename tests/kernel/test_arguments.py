@@ -104,6 +104,10 @@ def test_items_that_are_none_subscribers_that_are_none_and_other_slips() -> None
         fan_out_sync(never, five)
     with pytest.raises(UsageError, match="subscribers"):
         open_run(subscribers=five)
+    wrong: Any
+    for wrong in (five, never):
+        with pytest.raises(UsageError, match="not async"):
+            open_run(subscribers=[wrong])
     with pytest.raises(UsageError, match="on of Retry"):
         Retry(2, on=[ValueError])  # type: ignore[arg-type]
 

@@ -33,6 +33,7 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.recorded_halts import HALT, HaltNote
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutPaths
+from fanwise.kernel.work import is_async
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
@@ -71,6 +72,11 @@ def open_run(
         check_run_id(id)
     if not isinstance(subscribers, Iterable):
         raise UsageError(f"subscribers is {subscribers!r}", "Give a list of functions")
+    subscribers = [*subscribers]
+    for each in subscribers:
+        if not callable(each) or is_async(each):
+            step = "Give functions that are not async: nobody would await them"
+            raise UsageError(f"a subscriber is {each!r}", step)
     request = RunRequest(
         id=id or new_run_id(),
         kind=kind,
