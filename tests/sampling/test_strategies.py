@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fanwise.errors import AttemptTimeout, ModelRefused, UsageError
 from fanwise.models import Message, Options
@@ -15,6 +17,7 @@ from fanwise.sampling import (
     Advice,
     BestOf,
     Escalate,
+    Hooks,
     Majority,
     MinimumBayesRisk,
     MultiTurn,
@@ -22,12 +25,14 @@ from fanwise.sampling import (
     Strategy,
     Turn,
     add_to_prompt,
+    number,
     require,
     reward,
+    rouge_l,
     sample,
     schema,
 )
-from fanwise.sampling.strategies.choose import words_in_common
+from fanwise.sampling.strategies.agreement import number_in, words_in_common
 from fanwise.testing import ScriptedModel, virtual_time
 
 from .support import BAD, GOOD, by_turn, good
@@ -292,3 +297,70 @@ async def test_escalation_goes_up_on_a_time_out() -> None:
     assert (result.ok, result.sample.model) == (True, "big:strong")
     assert [type(error) for error in result.errors] == [AttemptTimeout]
     assert (len(cheap.requests), len(strong.requests)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("The answer is 1/2.", "1/2"),
+        ("so 0.50", "1/2"),
+        ("It is 50 %", "1/2"),
+        (r"Hence \boxed{\frac{1}{2}} as of 2024", "1/2"),
+        ("1,234.5", "2469/2"),
+        ("between 3 and -7", "-7"),
+        ("1e3", "1000"),
+        ("none", None),
+        ("1/0", None),
+    ],
+)
+def test_a_number_is_read_however_it_is_written(text: str, value: str | None) -> None:
+    assert number_in(text) == (None if value is None else Fraction(value))
+
+
+@virtual_time
+async def test_a_vote_by_number_counts_what_answers_come_to() -> None:
+    rows: list[list[Any]] = [["It is 3"], ["a half: 0.5"], ["1/2"], ["three"]]
+    result = await sample(by_turn(*rows), "x", strategy=Majority(number), winner="first")
+    assert result.text == "a half: 0.5"
+    alone = await sample(by_turn(*rows), "x", strategy=Majority(), winner="first")
+    assert alone.text == "It is 3"
+
+
+def test_rouge_l_goes_by_the_order_of_words_too() -> None:
+    assert rouge_l("police killed the gunman", "police kill the gunman") == 0.75
+    assert rouge_l("police killed the gunman", "the gunman police killed") == 0.5
+    assert words_in_common("police killed the gunman", "the gunman police killed") == 1
+    assert (rouge_l("", ""), rouge_l("a", ""), rouge_l("a b", "a b")) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("hand_over", "told"), [("last", "<answer>\na"), ("best", "<answer>\nbbb"), ("nothing", None)]
+)
+@virtual_time
+async def test_the_strong_model_is_told_of_the_last_attempt_or_the_best_or_none(
+    hand_over: Any, told: str | None
+) -> None:
+    cheap = by_turn(["bbb", "a"])
+    strong = ScriptedModel(["cccc"], name="big:strong")
+    longer = reward(lambda draft: float(len(draft)), at_least=4)
+    strategy = Escalate(strong, hand_over=hand_over)
+    assert (await sample(cheap, "x", [longer], strategy=strategy)).ok
+    asked_of_it = asked(strong, 0)
+    assert asked_of_it == "x" if told is None else told in asked_of_it
+    with pytest.raises(UsageError, match="hand_over"):
+        Escalate(strong, hand_over="all")  # type: ignore[arg-type]
+
+
+@virtual_time
+async def test_hooks_see_each_question_and_reply_and_may_change_the_question() -> None:
+    told: list[str] = []
+
+    async def asking(turn: Turn) -> Turn:
+        return replace(turn, request=add_to_prompt(turn.request, "Be kind."))
+
+    hooks = Hooks(asking=asking, replied=lambda reply: told.append(reply.text))
+    model = by_turn([BAD, GOOD])
+    result = await sample(model, "x", [good], cap=1, hooks=hooks)
+    assert (result.ok, told) == (True, [BAD, GOOD])
+    assert [asked(model, n).endswith("Be kind.") for n in range(2)] == [True, True]
+    assert result.samples[0].messages[-1].content == "x\n\nBe kind."

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from fanwise.sampling.run.hooks import Hooks, LoopStart, Repairing
     from fanwise.sampling.samples import Sample
     from fanwise.sampling.state.result import SampleResult, Totals
+    from fanwise.sampling.strategies.agreement import number, rouge_l
     from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
     from fanwise.sampling.strategies.escalate import Escalate
     from fanwise.sampling.strategies.repair import Advice, MultiTurn, Repair
@@ -41,8 +42,10 @@ __all__ = [
     "command",
     "judge",
     "matches",
+    "number",
     "require",
     "reward",
+    "rouge_l",
     "sample",
     "sample_sync",
     "schema",
@@ -55,6 +58,7 @@ _HOMES = {
     "run.hooks": ("Hooks", "LoopStart", "Repairing"),
     "samples": ("Sample",),
     "state.result": ("SampleResult", "Totals"),
+    "strategies.agreement": ("number", "rouge_l"),
     "strategies.choose": ("BestOf", "Majority", "MinimumBayesRisk"),
     "strategies.escalate": ("Escalate",),
     "strategies.repair": ("Advice", "MultiTurn", "Repair"),

@@ -12,9 +12,10 @@ from fanwise.models.clients import client_for, close_client, import_sdk
 from fanwise.models.local import servers
 from fanwise.models.local.server import Server
 from fanwise.models.local.settings import Place, place_of
-from fanwise.models.names import Price, Spec
+from fanwise.models.names import Price, SchemaMode, Spec
 from fanwise.models.port import Reply, Request, Tokens
 from fanwise.models.prices import TOKENS_A_MESSAGE, at_price
+from fanwise.models.wires.wire import Endpoint
 
 EXTRA = "local"
 TEMPLATE_TOKENS = 256
@@ -27,10 +28,17 @@ class LocalModel:
     provider = "local"
     key: str | None = None
 
-    def __init__(self, name: str, place: Place, price: Price | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        place: Place,
+        price: Price | None = None,
+        schema_mode: SchemaMode | None = None,
+    ) -> None:
         self.name = name
         self._place = place
         self._price = price
+        self._schema_mode = schema_mode
 
     def __repr__(self) -> str:
         return f"<Model {self.name}>"
@@ -65,7 +73,7 @@ class LocalModel:
     async def reply(self, request: Request) -> Reply:
         """One attempt, on the server of this process."""
         server = servers.server_for(self.name, self._place)
-        endpoint = await server.ready()
+        endpoint = await self._endpoint(server)
         try:
             return await attempt(self, endpoint, request, self._dollars)
         except ModelUnreachable as error:
@@ -78,7 +86,7 @@ class LocalModel:
         server = servers.running(self._place)
         if server is None:
             return 0
-        wire: Any = await client_for(await server.ready())
+        wire: Any = await client_for(await self._endpoint(server))
         slots = await wire.client.get(f"{server.address}/slots", cast_to=object)
         return sum(slot["is_processing"] for slot in slots)
 
@@ -86,11 +94,14 @@ class LocalModel:
         """Close the connections of this loop now; else they close with the loop."""
         server = servers.running(self._place)
         if server is not None and server.address is not None:
-            await close_client(await server.ready())
+            await close_client(await self._endpoint(server))
 
     def stop(self) -> None:
         """End its server now, and not with the process. Another reply starts another."""
         servers.stop(self._place)
+
+    async def _endpoint(self, server: Server) -> Endpoint:
+        return (await server.ready())._replace(schema_mode=self._schema_mode)
 
     def _dollars(self, tokens: Tokens) -> float | None:
         """It is known to cost nothing, also where the tokens are not known."""
@@ -117,4 +128,4 @@ def open_model(spec: Spec) -> LocalModel:
     if find_spec("xllamacpp") is None:
         raise ModelNotReady(spec.name, "xllamacpp is not installed", None, EXTRA)
     import_sdk(spec.name, LocalModel.provider, None, EXTRA)
-    return LocalModel(spec.name, place, spec.price)
+    return LocalModel(spec.name, place, spec.price, spec.schema_mode)

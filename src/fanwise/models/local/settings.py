@@ -57,8 +57,9 @@ class Place(msgspec.Struct, frozen=True):
 
 def place_of(spec: Spec) -> Place:
     """The file, which is there, and the settings; an error that says what to do if it is not."""
-    if spec.base_url is not None or spec.api_key_env is not None:
-        raise UsageError(f"{spec.name!r} has a base_url or an api_key_env", "It needs neither")
+    for field in ("base_url", "api_key_env", "max_tokens_field"):
+        if getattr(spec, field) is not None:
+            raise UsageError(f"{spec.name!r} has a {field}", "A local model needs none")
     given = spec.name.partition(":")[2].partition("?")[0]
     if not given:
         raise UsageError(f"{spec.name!r} names no file", _FORM)

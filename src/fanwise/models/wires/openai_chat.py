@@ -212,8 +212,7 @@ def _ask_for(schema: Schema, mode: SchemaMode, body: dict[str, Any]) -> None:
         return
     if mode == "tool":
         output = _tool(Tool(OUTPUT_TOOL, "Give the answer.", schema))
-        forced = {"type": "function", "function": {"name": OUTPUT_TOOL}}
-        body["tool_choice"] = "required" if body["tools"] else forced
+        body["tool_choice"] = "required"  # to name the tool is more, but llama.cpp ignores that
         body["tools"] = [*(body["tools"] or ()), output]
         return
     if mode == "json_object":

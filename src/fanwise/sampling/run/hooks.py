@@ -1,4 +1,4 @@
-"""Your own code at four points: the start and the end, each sample, each repair.
+"""Your own code at six points: the start and the end, each question, reply, sample and repair.
 
 A hook is a function, sync or async, with one argument. An error in a hook ends the sampling and is
 raised by `sample`.
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.models.port import Request
+from fanwise.models.port import Reply, Request
 from fanwise.sampling.samples import Sample
 from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.strategies.strategy import Turn
@@ -45,11 +45,14 @@ class Hooks(msgspec.Struct, frozen=True):
     end: Callable[[SampleResult | BaseException], Awaitable[None] | None] | None = None
     """With the result (samples, errors, tokens, dollars, time saved), or with what `sample` raises
     in place of one."""
+    asking: Callable[[Turn], Turn | Awaitable[Turn | None] | None] | None = None
+    """Before a model is asked for a sample: return another turn to ask that instead."""
+    replied: Callable[[Reply], Awaitable[None] | None] | None = None
+    """After each reply, before it is checked."""
 
 
-async def call_hook(hook: Callable[[Any], Awaitable[None] | None] | None, argument: Any) -> None:
+async def call_hook(hook: Callable[[Any], Any] | None, argument: Any) -> Any:
     if hook is None:
-        return
+        return None
     returned = hook(argument)
-    if inspect.isawaitable(returned):
-        await returned
+    return await returned if inspect.isawaitable(returned) else returned

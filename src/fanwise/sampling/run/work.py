@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -43,6 +43,7 @@ class SampleWork:
 
     async def _draft(self, slot: SampleSlot) -> dict[str, Any]:
         turn = self._state.next_turn(slot) or await self._repair(slot)
+        turn = await self._hook(self._setup.hooks.asking, turn) or turn
         request = replace(turn.request, seed=seed_of(self._setup.seed, slot))
         try:
             reply = await ask(
@@ -50,6 +51,7 @@ class SampleWork:
             )
         except BadOutput as bad:
             reply = _reply_of(bad)  # it was paid for; the check says that it does not match
+        await self._hook(self._setup.hooks.replied, reply)
         return {
             "model": turn.model.name,
             "seed": request.seed,
@@ -61,11 +63,14 @@ class SampleWork:
         """What the strategy makes of the chain's failures so far."""
         history = self._state.history(slot)
         turn = await next_turn(self._setup.strategy, self._state.first, history)
+        await self._hook(self._setup.hooks.repair, Repairing(history[-1], turn))
+        return turn
+
+    async def _hook(self, hook: Callable[[Any], Any] | None, argument: Any) -> Any:
         try:
-            await call_hook(self._setup.hooks.repair, Repairing(history[-1], turn))
+            return await call_hook(hook, argument)
         except Exception as error:
             raise HookFailed from error
-        return turn
 
     async def _check(self, sample: Sample) -> dict[str, Any]:
         twin = self._state.twin(sample)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from fanwise.sampling.strategies.agreement import number, rouge_l
 from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
-from fanwise.sampling.strategies.escalate import Escalate
+from fanwise.sampling.strategies.escalate import Escalate, HandOver
 from fanwise.sampling.strategies.repair import FOLLOW_UP, TEMPLATE, Advice, MultiTurn, Repair
 from fanwise.sampling.strategies.strategy import Strategy
 from fanwise.specs import Many, ModelSpec, SpecModel, Where, function
@@ -32,6 +33,18 @@ class VoteSpec(SpecModel):
     repair: StrategySpec | None = None
 
 
+class MajoritySpec(VoteSpec):
+    """`{by: number, repair: …}`: whose answers agree; default: those that say the same."""
+
+    by: Literal["text", "number"] = "text"
+
+
+class BayesSpec(VoteSpec):
+    """`{by: rouge_l, repair: …}`: how alike two answers are; default: by their words."""
+
+    by: Literal["words", "rouge_l"] = "words"
+
+
 class BestOfSpec(VoteSpec):
     """`{reward: "module:function", at_least: …, repair: …}`."""
 
@@ -40,10 +53,14 @@ class BestOfSpec(VoteSpec):
 
 
 class EscalateSpec(VoteSpec):
-    """`{to: MODEL, after: 2, repair: …}`; `to` may be a list, each stronger than the one before."""
+    """`{to: MODEL, after: 2, repair: …, hand_over: best}`.
+
+    `to` may be a list, each stronger than the one before.
+    """
 
     to: Many[ModelSpec]
     after: int = Field(default=2, ge=1)
+    hand_over: HandOver = "last"
 
     @field_validator("to", mode="before")
     @classmethod
@@ -59,8 +76,8 @@ class StrategySpec(SpecModel):
     multi_turn: TemplateSpec | None = None
     advice: AdviceSpec | None = None
     best_of: BestOfSpec | None = None
-    majority: VoteSpec | None = None
-    minimum_bayes_risk: VoteSpec | None = None
+    majority: MajoritySpec | None = None
+    minimum_bayes_risk: BayesSpec | None = None
     escalate: EscalateSpec | None = None
 
     @model_validator(mode="before")
@@ -110,14 +127,18 @@ class StrategySpec(SpecModel):
             inner = _inner(self.best_of, where.at("best_of"))
             return BestOf(scored, at_least=self.best_of.at_least, repair=inner)
         if self.majority is not None:
-            return Majority(repair=_inner(self.majority, where.at("majority")))
+            key = number if self.majority.by == "number" else None
+            return Majority(key, repair=_inner(self.majority, where.at("majority")))
         if self.minimum_bayes_risk is not None:
             inner = _inner(self.minimum_bayes_risk, where.at("minimum_bayes_risk"))
-            return MinimumBayesRisk(repair=inner)
+            alike = rouge_l if self.minimum_bayes_risk.by == "rouge_l" else None
+            return MinimumBayesRisk(alike, repair=inner)
         if self.escalate is not None:
             inner = _inner(self.escalate, where.at("escalate"))
             models = [each.spec() for each in self.escalate.to]
-            return Escalate(models, after=self.escalate.after, repair=inner)
+            return Escalate(
+                models, after=self.escalate.after, repair=inner, hand_over=self.escalate.hand_over
+            )
         return Strategy()
 
 

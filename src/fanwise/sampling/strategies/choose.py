@@ -6,12 +6,9 @@ How a chain repairs an invalid sample is up to another strategy: `Majority(repai
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from fanwise.errors import UsageError
@@ -26,6 +23,7 @@ from fanwise.sampling.checks.code_checks import (
 from fanwise.sampling.checks.judge import JudgeCheck
 from fanwise.sampling.checks.requirement import Requirement
 from fanwise.sampling.samples import Sample, best
+from fanwise.sampling.strategies.agreement import said, words_in_common
 from fanwise.sampling.strategies.strategy import Strategy, Turn
 
 Key = Callable[[Sample], Hashable]
@@ -105,12 +103,12 @@ class Majority(Gathering):
     """The value (without a schema: the text) that most valid samples agree on.
 
     `key`: what is counted for a sample; default: its value, or its text without regard to case and
-    surrounding space.
+    surrounding space. `number`: answers that come to the same number agree.
     """
 
     def __init__(self, key: Key | None = None, *, repair: Strategy | None = None) -> None:
         super().__init__(repair)
-        self._key = key or _said
+        self._key = key or said
 
     def select(self, samples: Sequence[Sample]) -> Sample:
         """The first sample of the largest group; among equal groups, of the first one."""
@@ -131,6 +129,7 @@ class MinimumBayesRisk(Gathering):
     """The valid sample that is most like all the others.
 
     `similarity`: of two texts, higher for more alike; default: the F1 score of their words.
+    `rouge_l`: that of their longest common sequence of words.
     """
 
     def __init__(
@@ -148,23 +147,3 @@ class MinimumBayesRisk(Gathering):
     def _agreement(self, one: Sample, samples: Sequence[Sample]) -> float:
         others = (other for other in samples if other is not one)
         return sum(self._similarity(one.text, other.text) for other in others)
-
-
-def words_in_common(one: str, other: str) -> float:
-    """The F1 score of the words of two texts: 1 for the same words, 0 for none in common."""
-    ours, theirs = Counter(_words(one)), Counter(_words(other))
-    if not ours or not theirs:
-        return float(ours == theirs)
-    common = (ours & theirs).total()
-    return 2 * common / (ours.total() + theirs.total())
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
-
-
-def _said(sample: Sample) -> Hashable:
-    value: Any = sample.value
-    if value is None:
-        return sample.text.strip().lower()
-    return msgspec.json.encode(value, order="sorted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
 
@@ -13,10 +13,11 @@ from fanwise.errors import UsageError
 from fanwise.models.connect import connect
 from fanwise.models.names import Spec
 from fanwise.models.port import Model
-from fanwise.sampling.samples import Sample
+from fanwise.sampling.samples import Sample, best
 from fanwise.sampling.strategies.repair import Repair
 from fanwise.sampling.strategies.strategy import Strategy, Turn, next_turn
 
+HandOver = Literal["last", "best", "nothing"]
 Named = str | Mapping[str, Any] | Spec | Model
 
 
@@ -27,7 +28,8 @@ class Escalate(Strategy):
     samples of a model may fail. No progress means that a sample meets no more requirements than the
     one before it, and scores no higher. An error or a time-out of a model (it refuses, it is down)
     hands the chain over at once, and is reported. `repair`: the strategy that says what went wrong,
-    whichever model is asked next.
+    whichever model is asked next. `hand_over`: what a stronger model is told of first: the "last"
+    attempt, the "best" one, or "nothing".
 
     Each model gets its chance: a chain is at least as deep as there are models. By default there is
     one chain, so that the stronger models are asked only where the cheap one has failed.
@@ -36,13 +38,21 @@ class Escalate(Strategy):
     width = 1
 
     def __init__(
-        self, to: Named | Sequence[Named], *, after: int = 2, repair: Strategy | None = None
+        self,
+        to: Named | Sequence[Named],
+        *,
+        after: int = 2,
+        repair: Strategy | None = None,
+        hand_over: HandOver = "last",
     ) -> None:
         many = to if isinstance(to, Sequence) and not isinstance(to, str) else [to]
         if not many:
             raise UsageError("there is no model to escalate to", "Give one, or several")
         self.to = tuple(map(connect, many))
         self.after = whole("after", after)
+        if hand_over not in get_args(HandOver):
+            raise UsageError(f"hand_over is {hand_over!r}", "Give 'last', 'best' or 'nothing'")
+        self.hand_over = hand_over
         self._repair = repair or Repair()
         self.requirements = self._repair.requirements
         self.replaces_requirements = self._repair.replaces_requirements
@@ -56,10 +66,15 @@ class Escalate(Strategy):
 
     async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
         """What the inner strategy asks, from the next model if it is time."""
-        following = await next_turn(self._repair, turn, history)
         tier = self._tier(history[-1].model)
-        if self._is_time(history) and tier < len(self.to):
-            tier += 1
+        goes_up = self._is_time(history) and tier < len(self.to)
+        tier += goes_up
+        if goes_up and self.hand_over == "nothing":
+            return replace(turn, model=self.to[tier - 1])
+        if goes_up and self.hand_over == "best":
+            top = best(history)
+            history = [*(each for each in history if each is not top), top]
+        following = await next_turn(self._repair, turn, history)
         return replace(following, model=self.to[tier - 1]) if tier else following
 
     def rescue(self, turn: Turn, error: Exception, asked: str) -> Turn | None:
