@@ -35,7 +35,7 @@ async def deliver(
         now = "applied"
     elif now == "rolled back" and found.result is not None and found.result.branch is not None:
         now = ""  # the branch is there again
-    _note(run, now)
+    await _note(run, now)
     return replace(found, work_tree=now), delivery
 
 
@@ -66,14 +66,16 @@ async def roll_back(resolved: ResolvedPlan, run: Run) -> Undone | None:
     result = msgspec.convert(JSON.decode(value), PublishedResult)
     undone = await in_thread(rollback, resolved.repo, resolved.base.commit, result, resolved.tree)
     if undone.files or undone.branch:
-        _note(run, "rolled back")
+        await _note(run, "rolled back")
     return undone
 
 
-def _note(run: Run, state: WorkTree) -> None:
+async def _note(run: Run, state: WorkTree) -> None:
     """Keep it for `show`, unless it is what the journal says already."""
     path = path_here(FAN_OUT, run)
-    if run.journal is not None and earlier_work_tree(run.journal, run.id, path) != state:
+    if run.journal is None:
+        return
+    if await in_thread(earlier_work_tree, run.journal, run.id, path) != state:
         run.note(WORK_TREE, {"path": path, "state": state})
 
 

@@ -80,8 +80,9 @@ async def execute(
     found = plan_state(board, kept, complete=board.over)
     outside: tuple[str, ...] = ()
     if run.journal is not None:
-        found = replace(found, work_tree=earlier_work_tree(run.journal, run.id, path))
-        outside = earlier_outside(run.journal, run.id, path)
+        where = (run.journal, run.id, path)
+        found = replace(found, work_tree=await in_thread(earlier_work_tree, *where))
+        outside = await in_thread(earlier_outside, *where)
     if users is not None:
         outside += await in_thread(_look_outside, resolved, users, found.result)
         run.note(OUTSIDE, {"path": path, "changed": outside})
