@@ -20,7 +20,7 @@ def spilled(place: Place) -> list[Path]:
 
 def recorded(place: Place) -> list[str]:
     rows = [json.loads(line) for line in place.run("export", "r").stdout.splitlines()]
-    paths = [row[name] for row in rows for name in ("stdout_path", "stderr_path") if name in row]
+    paths = [row[name] for row in rows for name in ("stdout_path", "stderr_path") if row.get(name)]
     return sorted(Path(path).name for path in paths)
 
 
