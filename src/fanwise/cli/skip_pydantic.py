@@ -1,8 +1,8 @@
 """Keeps typer from importing pydantic where it is not needed.
 
 typer passes every value through pydantic, even plain text and options that were not given. That
-import takes longer than all of `fanwise runs`, so text and flags bypass it; numbers, choices and
-lists do not.
+import takes longer than all of `fanwise runs`, so text, flags and what was not given bypass it;
+numbers and choices that were given, and lists, do not.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ def _parameters(found: Callable[[Any], list[Any]], context: Any) -> list[Any]:
     for each in parameters:
         # Versions of typer that do not use pydantic have no descriptor.
         kind = getattr(getattr(each, "type_descriptor", None), "annotation", None)
-        if kind in PLAIN and "process_value" not in vars(each):
+        is_list = getattr(each, "multiple", False) or each.nargs != 1
+        if kind is not None and not is_list and "process_value" not in vars(each):
             each.process_value = partial(_process, each, kind, each.process_value)
     return parameters
 
 
 def _process(
-    parameter: Any, kind: type, checked: Callable[[Any, Any], Any], context: Any, value: Any
+    parameter: Any, kind: Any, checked: Callable[[Any, Any], Any], context: Any, value: Any
 ) -> Any:
     is_left_out = value is None and not parameter.required
-    if not (is_left_out or isinstance(value, kind)):
+    if not (is_left_out or (kind in PLAIN and isinstance(value, kind))):
         return checked(context, value)
     return value if parameter.callback is None else parameter.callback(context, parameter, value)
