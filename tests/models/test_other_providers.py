@@ -26,9 +26,10 @@ from fanwise.errors import (
     ModelRefused,
     ModelRejected,
     ModelUnreachable,
+    UsageError,
 )
 from fanwise.journal.codec import encode_error
-from fanwise.models import Model, Tokens, connect
+from fanwise.models import Message, Model, Options, Request, Tokens, Tool, ToolCall, connect
 from fanwise.models.clients import SILENCE_S, build, endpoint_of
 from fanwise.models.names import Spec
 from fanwise.testing import Answer, ScriptedServer
@@ -510,3 +511,55 @@ def test_ollama_honours_its_base_url_variable_and_needs_no_key(
 def test_deepseek_needs_its_key_also_for_a_server_of_ones_own() -> None:
     with pytest.raises(ModelNotReady, match="DEEPSEEK_API_KEY is not set"):
         connect({"name": "deepseek:deepseek-chat", "base_url": "http://127.0.0.1:9/v1"})
+
+
+def test_a_mark_for_the_prompt_cache_goes_where_the_provider_wants_one() -> None:
+    async def main() -> None:
+        async with Wired(ANTHROPIC).open() as server:
+            messages = (Message("system", "Be brief. " * 50), Message("user", "hello"))
+            for marked in (False, True):
+                request = Request(messages, Options(max_tokens=50, prompt_cache=marked))
+                await model_at(ANTHROPIC, server).reply(request)
+                assert (b"cache_control" in server.requests[-1].body) is marked
+
+    run(main())
+
+
+@each_wire
+def test_tools_and_their_answers_go_out_in_the_words_of_each_provider(wire: Wire) -> None:
+    call = ToolCall("c1", "add", {"a": 1})
+    tool = Tool("add", "Add.", {"type": "object", "properties": {"a": {"type": "integer"}}})
+    messages = (
+        Message("user", "1 + 1?"),
+        Message("assistant", "", calls=(call,)),
+        Message("tool", "it is two", call_id="c1"),
+    )
+
+    async def main() -> None:
+        async with Wired(wire).open() as server:
+            await model_at(wire, server).reply(
+                Request(messages, Options(max_tokens=50), tools=(tool,))
+            )
+            body = server.requests[0].body.decode()
+            assert body.count('"add"') >= 2, "declared, and called"
+            assert "it is two" in body
+
+    run(main())
+
+
+@each_wire
+def test_a_setting_that_the_provider_does_not_know_is_sent_or_refused(wire: Wire) -> None:
+    """Anthropic's client takes fields of the body; the others' do not."""
+
+    async def main() -> None:
+        async with Wired(wire).open() as server:
+            request = Request((Message("user", "hi"),), Options(extra={"no_such_field": 12345}))
+            if wire is ANTHROPIC:
+                await model_at(wire, server).reply(request)
+                assert b"12345" in server.requests[0].body
+            else:
+                with pytest.raises(UsageError, match="no_such_field"):
+                    await model_at(wire, server).reply(request)
+                assert server.requests == []
+
+    run(main())

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fanwise import Caps, fan_out
 from fanwise.errors import BadCap, NoFreeWorkspace, PatchFailed, UsageError, WorkspaceError
 from fanwise.kernel.workspaces import workspace
 from fanwise.testing import FolderWorkspaces
-from fanwise.testing.unified import diff_of, patched
 from fanwise.workspaces import WorkspacePool, environment
 from fanwise.workspaces.port import Pool
 from tests.workspaces.support import files, git, make_repo
@@ -178,26 +175,6 @@ def test_the_fake_counts_and_knows_its_limits() -> None:
         pool.take()
     with pytest.raises(BadCap):
         FolderWorkspaces(FILES, slots=0)
-
-
-text = st.lists(st.sampled_from(["a", "b", "c", "-- x", "++ y", "", "\\ z", "\r"]), max_size=12)
-trees = st.dictionaries(
-    st.sampled_from(["f", "d/g", "d/h i"]),
-    st.builds(
-        lambda lines, end: ("\n".join(lines) + end).encode(), text, st.sampled_from(["", "\n"])
-    ),
-)
-
-
-@given(trees, trees)
-def test_a_diff_of_the_fake_makes_the_one_of_the_other(
-    before: dict[str, bytes], after: dict[str, bytes]
-) -> None:
-    made = diff_of(before, after)
-    if before == after:
-        assert made == b""
-    else:
-        assert patched(before, made) == after
 
 
 def test_git_takes_the_diffs_of_the_fake(repository: Path) -> None:

@@ -1,8 +1,8 @@
-"""Workspaces without git: plain folders, filled anew for each use.
+"""Workspaces without a repository: plain folders, filled anew for each use.
 
 For tests of code that works in workspaces: no repository has to be made, and taking one costs
-what it costs to write the files. It passes the contract tests of the real pool. What only git
-has is not there: ignored files, submodules, links and modes in a diff; files in it are text.
+what it costs to write the files. It passes the contract tests of the real pool. What only a
+repository has is not there: ignored files, submodules, links in a diff. Patches are git's own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fanwise.errors import BadCap, NoFreeWorkspace, PatchFailed, UsageError, WorkspaceError
-from fanwise.testing.unified import diff_of, patched
+from fanwise.errors import (
+    BadCap,
+    GitFailed,
+    NoFreeWorkspace,
+    PatchFailed,
+    UsageError,
+    WorkspaceError,
+)
+from fanwise.workspaces.git import Git
 from fanwise.workspaces.slot import inside
 
 
@@ -55,22 +62,24 @@ class FolderWorkspace:
 
     def apply(self, patch: bytes) -> None:
         """Apply a patch; all of it, or it is a `PatchFailed`."""
-        before = self._read()
-        after = patched(before, patch)
-        try:
-            for name in after.keys() - before.keys():
-                inside(self.root, name)
-        except UsageError as error:
-            raise PatchFailed(f"error: invalid path: {error.message}") from error
-        for name in before.keys() - after.keys():
-            (self.root / name).unlink()
-        for name, content in after.items():
-            if before.get(name) != content:
-                self.write(name, content)
+        code, _, said = _git(self.root).run("apply", "-", stdin=patch)
+        if code != 0:
+            raise PatchFailed(said)
 
     def diff(self) -> bytes:
         """Return all changes as a patch."""
-        return diff_of(self._files, self._read())
+        with tempfile.TemporaryDirectory(prefix="fanwise-") as folder:
+            for side, files in (("a", self._files), ("b", self._read())):
+                (Path(folder) / side).mkdir()
+                for name, content in files.items():
+                    target = Path(folder) / side / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(content)
+            compared = ("diff", "--no-index", "--no-prefix", "--binary", "a", "b")
+            code, patch, said = _git(Path(folder)).run(*compared)
+        if code not in (0, 1):  # 1: there are differences
+            raise GitFailed("git diff", said)
+        return patch
 
     def changed_files(self) -> list[str]:
         """Return the names of the files that `diff` is about."""
@@ -166,6 +175,11 @@ class FolderWorkspaces:
         workspace.end()
         self.in_use -= 1
         self._free.append(workspace.number)
+
+
+def _git(folder: Path) -> Git:
+    """git as a tool for patches: it looks for no repository around the folder."""
+    return Git(folder, env={"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)})
 
 
 def _digest(files: Mapping[str, bytes]) -> str:
