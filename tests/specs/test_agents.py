@@ -7,40 +7,96 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import BadSpec, UsageError
-from fanwise.specs.agents import KNOWN, argv, command_argv, merged, named, of_project
+from fanwise.specs.agents import argv, command_argv, known, merged, named, of_project
 from tests.workflow.support import document
 
+KNOWN = known()
+SLASH, SKILL, DOLLAR = (
+    "/speckit.git.commit all",
+    "/speckit-git-commit all",
+    "$speckit-git-commit all",
+)
+# As spec-kit 1.2.3 calls them: for a prompt with a model, and the prompt that a command is.
+# What lets the agent do anything is marked by `!`; it is there only if it is asked for.
+AGENTS = {
+    "agy": ("agy --model M --print P", SKILL),
+    "alquimia": ("alquimia -p P --model M", SKILL),
+    "amp": ("amp --execute P", SLASH),
+    "auggie": ("auggie -p P --model M", SLASH),
+    "bob": ("bob run !--trust !--accept-license -f pretty P", SKILL),
+    "claude": ("claude -p P !--dangerously-skip-permissions --model M", SKILL),
+    "codebuddy": ("codebuddy -p P --model M", SLASH),
+    "codex": ("codex exec P !--dangerously-bypass-approvals-and-sandbox --model M", DOLLAR),
+    "command-code": ("command-code -p P --model M", DOLLAR),
+    "copilot": ("copilot -p P !--yolo --model M", SKILL),
+    "cursor-agent": ("cursor-agent -p --trust !--approve-mcps !--force P --model M", SKILL),
+    "devin": ("devin -p P --model M", SKILL),
+    "droid": ("droid exec P --model M", SKILL),
+    "dsh": ("dsh --profile headless P", SKILL),
+    "forge": ("forge -p P", SKILL),
+    "gemini": ("gemini -p P !--yolo -m M", SLASH),
+    "goose": ("goose run --model M -t P", None),
+    "grok": ("grok -p P !--always-approve --model M", SKILL),
+    "hermes": ("hermes chat -Q -m M -q P", None),
+    "junie": ("junie -p P --model M", SKILL),
+    "kimi": ("kimi -p P --model M", "/skill:speckit-git-commit all"),
+    "kiro-cli": ("kiro-cli -p P --model M", SLASH),
+    "mcode": ("mcode exec P !--permission !full --model M", SKILL),
+    "muse": ("muse exec P --model M", SKILL),
+    "omp": ("omp --print --model M P", SLASH),
+    "opencode": ("opencode run -m M P", None),
+    "pi": ("pi -p P --model M", SLASH),
+    "qodercli": ("qodercli -p P --model M", SKILL),
+    "qwen": ("qwen -p P !--yolo --model M", SLASH),
+    "rovodev": ("acli rovodev run P", SKILL),
+    "tabnine": ("tabnine -p P -m M", SLASH),
+    "vibe": ("vibe -p P", SKILL),
+    "zcode": ("zcode -p P", DOLLAR),
+}
+
+
+def test_the_table_has_these_agents() -> None:
+    assert list(KNOWN) == list(AGENTS)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_prompt(name: str) -> None:
+    line, _ = AGENTS[name]
+    safe = [word for word in line.split() if not word.startswith("!")]
+    assert argv(KNOWN[name], "P", "M") == safe
+    assert argv(KNOWN[name], "P") == [w for w in safe if w not in ("M", "-m", "--model")]
+    allowed = argv(KNOWN[name], "P", "M", {"all-permissions": True})
+    assert allowed == line.replace("!", "").split()
+
+
+@pytest.mark.parametrize("name", [name for name, (_, prompt) in AGENTS.items() if prompt])
+def test_a_command_that_is_a_prompt(name: str) -> None:
+    _, prompt = AGENTS[name]
+    assert prompt is not None
+    assert command_argv(KNOWN[name], "speckit.git.commit", "all", "M") == argv(
+        KNOWN[name], prompt, "M"
+    )
+
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "wanted", "bare"),
     [
-        ("claude", ["claude", "-p", "do it", "--model", "m"]),
-        ("gemini", ["gemini", "-p", "do it", "-m", "m"]),
-        ("copilot", ["copilot", "-p", "do it", "--allow-all-tools", "--model", "m"]),
-        ("codex", ["codex", "exec", "do it", "--model", "m"]),
-        ("cursor-agent", ["cursor-agent", "-p", "--trust", "do it", "--model", "m"]),
-        ("qwen", ["qwen", "-p", "do it", "-m", "m"]),
-        ("opencode", ["opencode", "run", "do it", "-m", "m"]),
+        (
+            "goose",
+            "goose run --model M --recipe .goose/recipes/speckit.plan.yaml --params args=all",
+            "goose run --recipe .goose/recipes/speckit.plan.yaml",
+        ),
+        ("hermes", "hermes chat -Q -m M -s speckit-plan -q all", "hermes chat -Q -s speckit-plan"),
+        (
+            "opencode",
+            "opencode run --command speckit.plan -m M all",
+            "opencode run --command speckit.plan",
+        ),
     ],
 )
-def test_a_prompt(name: str, wanted: list[str]) -> None:
-    assert argv(named(name, KNOWN), "do it", "m") == wanted
-    assert argv(named(name, KNOWN), "do it") == [
-        word for word in wanted if word not in ("m", "-m", "--model")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "wanted"),
-    [
-        ("claude", ["claude", "-p", "/speckit-git-commit all"]),
-        ("gemini", ["gemini", "-p", "/speckit.git.commit all"]),
-        ("copilot", ["copilot", "-p", "all", "--allow-all-tools", "--agent", "speckit.git.commit"]),
-        ("opencode", ["opencode", "run", "all", "--command", "speckit.git.commit"]),
-    ],
-)
-def test_a_command(name: str, wanted: list[str]) -> None:
-    assert command_argv(KNOWN[name], "speckit.git.commit", "all") == wanted
+def test_a_command_of_its_own(name: str, wanted: str, bare: str) -> None:
+    assert command_argv(KNOWN[name], "speckit.plan", "all", "M") == wanted.split()
+    assert command_argv(KNOWN[name], "speckit.plan") == bare.split()
 
 
 def test_a_command_without_arguments() -> None:
@@ -107,5 +163,14 @@ def test_a_bad_project_file(text: str, line: int, field: str, told: str) -> None
 def test_an_unknown_one_names_the_known() -> None:
     with pytest.raises(UsageError, match=r"did you mean `claude`\?.*integrations.yaml"):
         named("cluade", KNOWN)
-    with pytest.raises(UsageError, match="known: amp, auggie, claude"):
+    with pytest.raises(UsageError, match="known: agy, alquimia, amp"):
         named("zzz", KNOWN)
+
+
+def test_the_guide_names_all_agents_and_all_dangerous_options() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "workflow-files.md").read_text()
+    names = list(KNOWN)
+    assert f"Built in are {', '.join(names[:-1])} and {names[-1]}." in text
+    for name, agent in KNOWN.items():
+        if agent.permissions:
+            assert f"| {name} | `{' '.join(agent.permissions)}` |" in text

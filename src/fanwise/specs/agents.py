@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ from fanwise.specs.read import read
 FILE = Path(".fanwise", "integrations.yaml")
 """In the project's folder."""
 PLACE = re.compile(r"\{(prompt|model|command|skill|args|value)\}")
+WITH_MODEL, WITH_ARGS, WITH_PERMISSIONS = "{with_model}", "{with_args}", "{with_permissions}"
+"""Words of an argv that stand for `model`, `command_args` and `permissions`, if wanted."""
+ALL_PERMISSIONS = "all-permissions"
+"""The option of a step that adds `permissions`."""
 
 
 class AgentReport(SpecModel):
@@ -59,11 +64,16 @@ class Integration(SpecModel):
     argv: Many[str] = Field(min_length=1)
     """For a prompt; `{prompt}` stands for it."""
     model: Many[str] = ("--model", "{model}")
-    """Added when there is a model."""
+    """Added when there is a model: at `{with_model}`, else at the end."""
+    permissions: Many[str] = ()
+    """What lets the agent do anything without asking. Added only if the option `all-permissions`
+    is true: at `{with_permissions}`, else after the argv."""
     invoke: str = "/{command} {args}"
     """The prompt that a command step is."""
     command: Many[str] = ()
-    """Added for a command step."""
+    """The argv of a command step, for agents that take commands in another way than prompts."""
+    command_args: Many[str] = ("{args}",)
+    """What stands at `{with_args}` in `command`, if the command has arguments."""
     edits: Many[str] = ()
     """Added where the agent shall change files without asking. Only files: what allows more, such
     as any command, is for the user to add."""
@@ -80,88 +90,28 @@ class Integration(SpecModel):
         return argv
 
 
-def _agent(*argv: str, **fields: Any) -> Integration:
-    return Integration(argv=argv, **fields)
-
-
-SKILL = "/{skill} {args}"
-SHORT = ("-m", "{model}")
-KNOWN: dict[str, Integration] = {
-    "amp": _agent("amp", "--execute", "{prompt}", model=()),
-    "auggie": _agent("auggie", "--print", "{prompt}"),
-    "claude": _agent(
-        "claude",
-        "-p",
-        "{prompt}",
-        invoke=SKILL,
-        edits=("--permission-mode", "acceptEdits"),
-        report=AgentReport(
-            args=("--output-format", "json"),
-            text="result",
-            usd="total_cost_usd",
-            input_tokens="usage.input_tokens",
-            output_tokens="usage.output_tokens",
-            cached_tokens="usage.cache_read_input_tokens",
-        ),
-        options={
-            "max-turns": ("--max-turns", "{value}"),
-            "permission-mode": ("--permission-mode", "{value}"),
-        },
-    ),
-    "codex": _agent(
-        "codex",
-        "exec",
-        "{prompt}",
-        invoke=SKILL,
-        edits=("--sandbox", "workspace-write"),
-        report=AgentReport(
-            args=("--json",),
-            text="item.text",
-            input_tokens="usage.input_tokens",
-            output_tokens="usage.output_tokens",
-            cached_tokens="usage.cached_input_tokens",
-        ),
-    ),
-    "copilot": _agent(
-        "copilot",
-        "-p",
-        "{prompt}",
-        "--allow-all-tools",
-        invoke="{args}",
-        command=("--agent", "{command}"),
-    ),
-    "cursor-agent": _agent("cursor-agent", "-p", "--trust", "{prompt}", invoke=SKILL),
-    "droid": _agent("droid", "exec", "{prompt}", invoke=SKILL),
-    "gemini": _agent(
-        "gemini", "-p", "{prompt}", model=SHORT, edits=("--approval-mode", "auto_edit")
-    ),
-    "goose": _agent("goose", "run", "-t", "{prompt}"),
-    "opencode": _agent(
-        "opencode",
-        "run",
-        "{prompt}",
-        model=SHORT,
-        invoke="{args}",
-        command=("--command", "{command}"),
-    ),
-    "qwen": _agent("qwen", "-p", "{prompt}", model=SHORT, edits=("--approval-mode", "auto-edit")),
-}
+@cache
+def known() -> Mapping[str, Integration]:
+    """The built-in agents: `agents.yaml`."""
+    document = read(Path(__file__).with_name("agents.yaml"))
+    names = check(document, _File).integrations
+    return {name: check(document, Integration, "integrations", name) for name in names}
 
 
 def of_project(folder: Path) -> dict[str, Integration]:
     """The built-in agents and those of the project. `BadSpec`."""
     file = folder / FILE
-    return merged(read(file)) if file.exists() else dict(KNOWN)
+    return merged(read(file)) if file.exists() else dict(known())
 
 
 def merged(document: Document) -> dict[str, Integration]:
     """The built-in agents, changed and extended by a file. `BadSpec`."""
-    found = dict(KNOWN)
+    found = dict(known())
     for name in check(document, _File).integrations:
-        if name in KNOWN:
+        if name in known():
             changes = check(document, _Changes, "integrations", name)
             fields = {field: getattr(changes, field) for field in changes.model_fields_set}
-            found[name] = KNOWN[name].model_copy(update=fields)
+            found[name] = known()[name].model_copy(update=fields)
         else:
             found[name] = check(document, Integration, "integrations", name)
     return found
@@ -174,8 +124,10 @@ def argv(
     options: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """The agent's command line for a prompt."""
-    words = [_fill(word, {"prompt": _no_option(prompt, word)}) for word in integration.argv]
-    return words + _added(integration, model, options)
+    words = [
+        _fill(word, {"prompt": _no_option(prompt, word, "{prompt}")}) for word in integration.argv
+    ]
+    return _completed(words, integration, model, options or {})
 
 
 def command_argv(
@@ -187,9 +139,14 @@ def command_argv(
 ) -> list[str]:
     """The agent's command line for one of its commands, as in `speckit.plan`."""
     values = {"command": command, "skill": command.replace(".", "-"), "args": args}
-    prompt = _fill(integration.invoke, values).strip()
-    made = argv(integration, prompt, model, options)
-    return [*made, *(_fill(word, values) for word in integration.command)]
+    if not integration.command:
+        return argv(integration, _fill(integration.invoke, values).strip(), model, options)
+    words = list(integration.command)
+    given = [
+        _fill(word, {"args": _no_option(args, word, "{args}")}) for word in integration.command_args
+    ]
+    words = _placed([_fill(word, values) for word in words], WITH_ARGS, given if args else ())
+    return _completed(words, integration, model, options or {})
 
 
 def named(name: str, known: Mapping[str, Integration]) -> Integration:
@@ -208,19 +165,27 @@ class _Changes(Integration):
     argv: Many[str] = Field(default=(), min_length=1)
 
 
-def _no_option(prompt: str, word: str) -> str:
-    return f" {prompt}" if word.startswith("{prompt}") and prompt.startswith("-") else prompt
+def _no_option(text: str, word: str, place: str) -> str:
+    return f" {text}" if word.startswith(place) and text.startswith("-") else text
 
 
-def _added(
-    integration: Integration, model: str | None, options: Mapping[str, Any] | None
+def _placed(words: list[str], place: str, given: Sequence[str]) -> list[str]:
+    """The words with others at a place; without that place, at the end."""
+    at = words.index(place) if place in words else len(words)
+    return [*words[:at], *given, *words[at + 1 :]]
+
+
+def _completed(
+    words: list[str], integration: Integration, model: str | None, options: Mapping[str, Any]
 ) -> list[str]:
-    words: list[str] = []
-    if model:
-        if model.startswith("-"):
-            raise UsageError(f"the model {model!r} would be an option of the agent")
-        words += [_fill(word, {"model": model}) for word in integration.model]
-    for name, value in (options or {}).items():
+    """With the permissions, the model and the options that are wanted."""
+    if (model or "").startswith("-"):
+        raise UsageError(f"the model {model!r} would be an option of the agent")
+    allowed = integration.permissions if options.get(ALL_PERMISSIONS) is True else ()
+    words = _placed(words, WITH_PERMISSIONS, allowed)
+    chosen = [_fill(word, {"model": model}) for word in integration.model] if model else []
+    words = _placed(words, WITH_MODEL, chosen)
+    for name, value in options.items():
         if name in integration.options and value is not None and value is not False:
             words += [_fill(word, {"value": _text(value)}) for word in integration.options[name]]
     return words

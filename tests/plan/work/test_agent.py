@@ -15,7 +15,7 @@ from fanwise.journal.open import open_journal
 from fanwise.plan import PlanResult, run_plan_sync
 from fanwise.plan.state.read_run import read_run
 from fanwise.plan.work.by_agent import LONGEST
-from fanwise.specs.agents import KNOWN, AgentReport, read_report
+from fanwise.specs.agents import AgentReport, known, read_report
 from tests.plan.support import make_repo, packages, show
 
 SPLIT = {"mode": "directory", "max_files": 1, "min_files": 1}
@@ -146,6 +146,6 @@ CODEX = """\
     ],
 )
 def test_what_a_report_says(output: str, wanted: tuple[str | None, Usage]) -> None:
-    report = KNOWN["codex"].report
+    report = known()["codex"].report
     assert isinstance(report, AgentReport)
     assert read_report(report, output) == wanted
