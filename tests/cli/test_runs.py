@@ -150,8 +150,8 @@ def test_show_tells_what_calls_cost_and_how_many_are_unknown(asked: Place) -> No
 def test_export_tells_what_each_item_spent_on_calls(asked: Place) -> None:
     rows = [json.loads(line) for line in asked.run("export", "a").stdout.splitlines()]
     names = ("calls", "input_tokens", "output_tokens", "cached_tokens", "usd", "usd_unknown")
-    assert [[row.get(name, "-") for name in names] for row in rows] == [
-        [2, 20, 4, 8, 0.5, 0], [2, 20, 4, 8, None, 1], [2, None, None, None, None, 1], ["-"] * 6,
+    assert [[row[name] for name in names] for row in rows] == [
+        [2, 20, 4, 8, 0.5, 0], [2, 20, 4, 8, None, 1], [2, None, None, None, None, 1], [None] * 6,
     ]  # fmt: skip
     asked.run("export", "a", "--format", "csv", "--output", "a.csv")
     table = list(csv.DictReader(io.StringIO((asked.path / "a.csv").read_text())))
