@@ -340,8 +340,10 @@ async def test_9_a_cap_is_of_a_provider_over_its_models_and_strategies_and_waiti
         nonlocal in_flight, most
         in_flight += 1
         most = max(most, in_flight)
-        await asyncio.sleep(1)
-        in_flight -= 1
+        try:
+            await asyncio.sleep(1)
+        finally:  # a vote that is decided cancels the rest
+            in_flight -= 1
         return "yes"
 
     strategies = {
