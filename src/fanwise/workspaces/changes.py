@@ -65,15 +65,15 @@ class Changes(NamedTuple):
     """Folders that have become repositories of their own, whatever is in them."""
 
 
-def look(git: Git, env: Mapping[str, str], *, without: Collection[str] = ()) -> Changes:
+def look(git: Git, *, without: Collection[str] = ()) -> Changes:
     """Find what differs from HEAD, new files that are not ignored included.
 
-    `without` are new files to leave out.
+    `without` are new files to leave out. The index is only read: we allow git no optional locks.
     """
     command = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", NOT_INSIDE)
     found = Changes([], [])
     leave_out = set(without)
-    for entry in git.names(*command, env=env):
+    for entry in git.names(*command):
         name = entry[3:]
         if not entry.startswith("??"):
             found.files.append(name)

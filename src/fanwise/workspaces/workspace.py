@@ -108,8 +108,7 @@ class Workspace:
 
     def changes(self) -> Changes:
         """Return what was changed since `base`."""
-        with self._own_index() as env:
-            return look(self._git, env, without=self._slot.copies)
+        return look(self._git, without=self._slot.copies)
 
     def undo_in_submodules(self) -> dict[str, bytes]:
         """Undo all edits inside of submodules, and return them as patches, by the submodule.
