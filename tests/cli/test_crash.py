@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import fcntl
+import json
 import os
 import random
 import signal
@@ -125,8 +126,8 @@ def _is_recorded(place: Place) -> bool:
 def _check_that_done_items_did_not_run_again(place: Place) -> None:
     """An item ran as often as its start is in the journal, or less."""
     with recorded_run(str(place.path / ".fanwise" / "journal.db"), "r") as (journal, run):
-        items = list(item_rows(journal, "r", inputs=True))
-        told = run_detail(journal, run, inputs=True)["may_have_run_twice"]
+        items = list(item_rows(journal, "r", inputs="by index"))
+        told = run_detail(journal, run, inputs="by index")["may_have_run_twice"]
     ran = place.lines("ran")
     assert len(items) == LINES
     for item in items:
@@ -183,6 +184,36 @@ def test_with_key_an_edited_input_keeps_what_is_done(place: Place) -> None:
     again = place.run("resume", "r", "--input", "edited")
     assert (again.returncode, again.stdout) == (0, b"c\nnew\na\n")
     assert sorted(place.lines("ran")) == ["a", "b", "c", "new"]
+
+
+def test_after_an_edit_each_line_is_shown_with_its_own_outcome(place: Place) -> None:
+    script = "echo {}; [ {} != c ]"
+    place.run("map", "--key", "--run", "r", "--", "sh", "-c", script, given=b"a\nb\nc\n1\n")
+    (place.path / "edited").write_bytes(b"new\nc\na\n")
+    assert place.run("resume", "r", "--input", "edited").returncode == 1
+    rows = [json.loads(line) for line in place.run("export", "r").stdout.splitlines()]
+    shown = [(row["index"], row["input"], row["stdout"]) for row in rows]
+    assert shown == [(0, "new", "new\n"), (1, "c", "c\n"), (2, "a", "a\n")]
+    text = place.run("show", "r", "--items").stdout
+    assert b"  line 2 (c): the command exited with code 1\n" in text
+    assert b"       1  failed     c  " in text and b"lines     2 done, 1 failed, of 3" in text
+    again = place.run("resume", "r")
+    assert (again.returncode, again.stdout) == (1, b"")
+    assert b"line 2 (c): the command exited with code 1\n" in again.stderr
+
+
+def test_an_edited_input_that_was_not_read_to_its_end_is_said(place: Place) -> None:
+    assert place.run("map", "--key", "--run", "r", "--", "echo", given=b"a\nb\n").returncode == 0
+    process = place.start("resume", "r", "--input", "-")
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(b"a\nx\ny\n")
+    process.stdin.flush()
+    assert [process.stdout.readline() for _ in range(3)] == [b"a\n", b"x\n", b"y\n"]
+    process.kill()
+    end(process)
+    known = place.run("resume", "r")
+    assert b"halted: the input was not read to its end; 3 lines known\n" in known.stderr
+    assert known.returncode == 130
 
 
 def test_what_failed_runs_again_if_asked_for_and_only_that(place: Place) -> None:

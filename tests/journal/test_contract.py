@@ -17,6 +17,7 @@ from fanwise.journal.port import (
     FanOutEnded,
     FanOutRecord,
     InputRecord,
+    InputsCleared,
     ItemEnded,
     ItemRecord,
     ItemStarted,
@@ -257,6 +258,13 @@ def test_inputs_are_bytes_and_can_be_read_from_the_middle(journal: Journal) -> N
     write(journal, *inputs, InputRecord("s", 0, b""))
     assert list(journal.inputs("r")) == inputs
     assert list(journal.inputs("r", start=3)) == inputs[3:]
+
+
+def test_cleared_inputs_are_gone_and_those_after_them_stay(journal: Journal) -> None:
+    write(journal, InputRecord("r", 0, b"a"), InputRecord("r", 1, b"b"), InputRecord("s", 0, b"c"))
+    write(journal, InputRecord("r", 2, b"d"), InputsCleared("r"), InputRecord("r", 0, b"x"))
+    assert list(journal.inputs("r")) == [InputRecord("r", 0, b"x")]
+    assert list(journal.inputs("s")) == [InputRecord("s", 0, b"c")]
 
 
 # The rules of submit

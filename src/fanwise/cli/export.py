@@ -119,10 +119,10 @@ def _table(journal: Journal, run: RunRecord, given: Mapping[str, Any], *, items:
         found = system(run.kind)
         if isinstance(found, ExportingSystem):
             return found.table(journal, run, **given)
-    from fanwise.cli.system_text import has_inputs
+    from fanwise.cli.system_text import inputs_of
     from fanwise.view.item_rows import item_table
 
-    return item_table(journal, run.id, inputs=has_inputs(run))
+    return item_table(journal, run.id, inputs=inputs_of(run))
 
 
 def _write(table: Table, form: str, output: Path | None, *, raw: bool) -> int:

@@ -14,6 +14,7 @@ from fanwise.cli.system_options import GivenOptions
 
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal
+    from fanwise.view.items import Inputs
     from fanwise.view.table import Row
 
 HELP = """Show one run: status, failures, results and cost.
@@ -52,12 +53,12 @@ def show(
     options: GivenOptions,
 ) -> None:
     from fanwise.cli.json_stream import print_document
-    from fanwise.cli.system_text import count_now, has_inputs, replaces_default_view, result_lines
+    from fanwise.cli.system_text import count_now, inputs_of, replaces_default_view, result_lines
     from fanwise.view.run_detail import detail_lines, run_detail
 
     with recorded_run(journal, run_id) as (found, run):
         given = options.of_kind(run.kind)
-        inputs = has_inputs(run)
+        inputs = inputs_of(run)
         detail = run_detail(found, run, count_now, inputs=inputs)
         if as_json:
             print_document(detail, "items", _item_rows(found, run_id, inputs) if items else ())
@@ -74,13 +75,13 @@ def show(
 # Imported only for `--items`: these import the results of commands, and with them asyncio.
 
 
-def _item_rows(journal: Journal, run_id: str, inputs: bool) -> Iterator[Row]:
+def _item_rows(journal: Journal, run_id: str, inputs: Inputs) -> Iterator[Row]:
     from fanwise.view.item_rows import item_rows
 
     return item_rows(journal, run_id, inputs=inputs)
 
 
-def _item_lines(journal: Journal, run_id: str, inputs: bool) -> Iterator[str]:
+def _item_lines(journal: Journal, run_id: str, inputs: Inputs) -> Iterator[str]:
     from fanwise.view.item_lines import item_lines
 
     return item_lines(journal, run_id, inputs=inputs)

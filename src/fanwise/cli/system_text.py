@@ -17,6 +17,7 @@ from fanwise.system_names import homes, load
 if TYPE_CHECKING:
     from fanwise.core.counts import Counts
     from fanwise.specs.system import DescribeItem, DescribeRun, System
+    from fanwise.view.items import Inputs
     from fanwise.view.run_summary import CountNow
 
 MOST = 20
@@ -41,9 +42,12 @@ def replaces_default_view(run: RunRecord) -> bool:
     return getattr(_system(run.kind), "replaces_default_view", False)
 
 
-def has_inputs(run: RunRecord) -> bool:
-    """Whether the journal has the input of each item of the run."""
-    return getattr(_system(run.kind), "records_inputs", False)
+def inputs_of(run: RunRecord) -> Inputs:
+    """Whether the journal has the input of each item of the run, and how to find it."""
+    if not getattr(_system(run.kind), "records_inputs", False):
+        return ""
+    spec = JSON.decode(run.spec)
+    return "by key" if isinstance(spec, dict) and spec.get("key") is True else "by index"
 
 
 def count_now(journal: Journal, run: RunRecord) -> Counts | None:

@@ -22,6 +22,7 @@ from fanwise.journal.port import (
     FanOutEnded,
     FanOutRecord,
     InputRecord,
+    InputsCleared,
     ItemEnded,
     ItemStarted,
     RunEnded,
@@ -79,6 +80,9 @@ class _Batch:
             statements.insert_all(self._execute, statements.FAN_OUT, [astuple(write)])
         elif isinstance(write, FanOutEnded):
             self._execute(statements.FAN_OUT_ENDED, asdict(write))
+        elif isinstance(write, InputsCleared):
+            self.flush()
+            self._execute(statements.INPUTS_CLEARED, asdict(write))
         elif isinstance(write, RunEnded):
             self._execute(statements.RUN_ENDED, asdict(write))
         else:

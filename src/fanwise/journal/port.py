@@ -268,6 +268,12 @@ class Batch(msgspec.Struct, frozen=True):
         return len(self.started) + len(self.ended) + len(self.others)
 
 
+class InputsCleared(msgspec.Struct, frozen=True):
+    """The inputs of a run are read anew: those recorded before are removed."""
+
+    run_id: str
+
+
 class RunEnded(msgspec.Struct, frozen=True):
     """A run has ended, and no longer has an owner."""
 
@@ -285,6 +291,7 @@ Write = (
     | FanOutEnded
     | EventRecord
     | InputRecord
+    | InputsCleared
     | RunEnded
     | Batch
 )

@@ -95,6 +95,7 @@ FAN_OUT = Statement(
 # These are written one by one, with the names of the record's fields.
 FAN_OUT_ENDED = """UPDATE fan_outs SET status = :status, ended_at = :at, stats = :stats
     WHERE id = :fan_out"""
+INPUTS_CLEARED = "DELETE FROM inputs WHERE run_id = :run_id"
 RUN_ENDED = """UPDATE runs SET status = :status, ended_at = :at, error = :error, owner = NULL
     WHERE id = :run_id"""
 

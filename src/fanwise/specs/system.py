@@ -227,7 +227,8 @@ class System(Protocol):
     | `score` | `scoring(spec, document, **options)` |
 
     With `records_inputs = True`, `Journal.inputs` has the input of each item of its only top-level
-    fan-out, in item order, and `show` and `export` name items by it.
+    fan-out, in item order, and `show` and `export` name items by it. If the spec of the run has
+    `key: true`, the key of an item is the text of its input.
 
     fanwise imports a third-party system to learn its options, so keep its module light: import
     what is heavy in the methods that need it.

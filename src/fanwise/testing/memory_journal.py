@@ -27,6 +27,7 @@ from fanwise.journal.port import (
     FanOutEnded,
     FanOutRecord,
     InputRecord,
+    InputsCleared,
     ItemEnded,
     ItemRecord,
     ItemStarted,
@@ -63,6 +64,7 @@ class MemoryJournal:
             FanOutEnded: self._fan_out_ended,
             EventRecord: self._events.append,
             InputRecord: self._input,
+            InputsCleared: self._inputs_cleared,
             RunEnded: self._run_ended,
             Batch: self._batch,
         }
@@ -248,6 +250,10 @@ class MemoryJournal:
 
     def _input(self, write: InputRecord) -> None:
         self._inputs[write.run_id, write.index] = write
+
+    def _inputs_cleared(self, write: InputsCleared) -> None:
+        for key in [key for key in self._inputs if key[0] == write.run_id]:
+            del self._inputs[key]
 
     def _run_ended(self, write: RunEnded) -> None:
         if write.run_id in self._runs:

@@ -8,11 +8,11 @@ from fanwise.journal.call_totals import total
 from fanwise.journal.port import ItemRecord, Journal
 from fanwise.processes.result import bytes_to_json
 from fanwise.view.calls import call_columns, item_calls
-from fanwise.view.items import ItemEntry, entries
+from fanwise.view.items import Inputs, ItemEntry, entries
 from fanwise.view.terminal_text import terminal_line
 
 
-def item_lines(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[str]:
+def item_lines(journal: Journal, run_id: str, *, inputs: Inputs = "") -> Iterator[str]:
     """The lines, with a title."""
     yield "items"
     for entry in entries(journal, run_id, inputs=inputs):
@@ -31,7 +31,8 @@ def _line(entry: ItemEntry) -> str:
         return f"  {line.index:>6}  waiting    {terminal_line(name)}"
     calls = item_calls(call_columns(total(entry.attempts))) if entry.attempts else ""
     text = f"{terminal_line(name)}  {_times(item)}  {calls}"
-    return f"  {item.index:>6}  {item.status:<9}  {text}".rstrip()
+    index = item.index if line is None else line.index
+    return f"  {index:>6}  {item.status:<9}  {text}".rstrip()
 
 
 def _times(item: ItemRecord) -> str:

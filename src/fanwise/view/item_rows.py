@@ -15,7 +15,7 @@ from fanwise.journal.port import ItemRecord, Journal
 from fanwise.processes.result import Capture, bytes_to_json
 from fanwise.view.calls import COLUMNS as CALL_COLUMNS
 from fanwise.view.calls import call_columns
-from fanwise.view.items import ItemEntry, entries
+from fanwise.view.items import Inputs, ItemEntry, entries
 from fanwise.view.table import Kind, Row, Table
 from fanwise.view.times import moment
 
@@ -30,13 +30,13 @@ COLUMNS: dict[str, Kind] = {
 """All columns of a row, in order."""
 
 
-def item_table(journal: Journal, run_id: str, *, inputs: bool = False) -> Table:
+def item_table(journal: Journal, run_id: str, *, inputs: Inputs = "") -> Table:
     """All items of a run."""
     return Table("items", COLUMNS, item_rows(journal, run_id, inputs=inputs))
 
 
-def item_rows(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[Row]:
-    """The rows of all fan-outs, one after the other. `inputs`: the journal has those of items."""
+def item_rows(journal: Journal, run_id: str, *, inputs: Inputs = "") -> Iterator[Row]:
+    """The rows of all fan-outs, one after the other."""
     return map(_row, entries(journal, run_id, inputs=inputs))
 
 
@@ -50,7 +50,7 @@ def _row(entry: ItemEntry) -> Row:
     given = bytes_to_json("input", line.data)
     if item is None:
         return {"index": line.index, "key": str(line.index), **given, "status": "waiting"}
-    return _item(item, given) | command_columns(item)
+    return _item(item, given) | command_columns(item) | {"index": line.index}
 
 
 def _item(item: ItemRecord, given: Row | None = None) -> Row:

@@ -1,12 +1,15 @@
 """The items of a run in item order, each with its recorded input or its attempts.
 
 If the run recorded inputs, as a map does its lines, those that have not started are entries too.
+An input belongs to the item with its index or, `by key`, to the item whose key is its text: after a
+resume with an edited input, a recorded item may have moved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Literal
 
 import msgspec
 
@@ -14,6 +17,18 @@ from fanwise.journal.port import AttemptRecord, FanOutRecord, InputRecord, ItemR
 
 PAGE = 500
 """How many items' attempts are read at once."""
+
+
+Inputs = Literal["", "by index", "by key"]
+"""Whether the journal has the input of each item, and how to find it."""
+
+
+def input_key(data: bytes) -> str:
+    """The key of an input: its text, or the Python representation of bytes that are not UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return repr(data)
 
 
 class ItemEntry(msgspec.Struct, frozen=True):
@@ -26,9 +41,12 @@ class ItemEntry(msgspec.Struct, frozen=True):
     attempts: Sequence[AttemptRecord] = ()
 
 
-def entries(journal: Journal, run_id: str, *, inputs: bool = False) -> Iterator[ItemEntry]:
-    """Those of all fan-outs, one after the other. `inputs`: the journal has the input of each."""
+def entries(journal: Journal, run_id: str, *, inputs: Inputs = "") -> Iterator[ItemEntry]:
+    """Those of all fan-outs, one after the other."""
     fan_outs = journal.fan_outs(run_id)
+    if inputs == "by key" and fan_outs:
+        yield from _with_inputs_by_key(journal, run_id, fan_outs[0])
+        return
     if inputs:
         items = journal.items(fan_outs[0].id) if fan_outs else iter(())
         yield from _with_inputs(items, journal.inputs(run_id))
@@ -48,9 +66,21 @@ def _of_fan_out(journal: Journal, fan_out: FanOutRecord) -> Iterator[ItemEntry]:
 
 
 def _with_inputs(items: Iterator[ItemRecord], inputs: Iterator[InputRecord]) -> Iterator[ItemEntry]:
-    """Both are in item order; an item without a line belongs to an earlier, edited input."""
+    """Both are in item order."""
     item = next(items, None)
     for line in inputs:
         while item is not None and item.index < line.index:
             item = next(items, None)
         yield ItemEntry(item if item is not None and item.index == line.index else None, line)
+
+
+def _with_inputs_by_key(
+    journal: Journal, run_id: str, fan_out: FanOutRecord
+) -> Iterator[ItemEntry]:
+    """An item without an input belongs to an earlier input, and is left out."""
+    inputs = journal.inputs(run_id)
+    while page := list(islice(inputs, PAGE)):
+        keys = [input_key(line.data) for line in page]
+        items = {item.key: item for item in journal.items(fan_out.id, keys)}
+        for key, line in zip(keys, page, strict=True):
+            yield ItemEntry(items.get(key), line)

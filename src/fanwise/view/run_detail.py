@@ -15,6 +15,7 @@ from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
 from fanwise.view.calls import call_detail, call_lines
+from fanwise.view.items import Inputs, entries
 from fanwise.view.recorded_counts import PLANNED
 from fanwise.view.run_summary import (
     CountNow,
@@ -41,11 +42,11 @@ def run_detail(
     run: RunRecord,
     count: CountNow = lambda journal, run: None,
     *,
-    inputs: bool = False,
+    inputs: Inputs = "",
 ) -> Detail:
     """The run, its calls, fan-outs, failures, items that may have run twice, and events.
 
-    `inputs`: the journal has the input of each item, by which people know it.
+    People know items by their inputs, if the journal has those.
     """
     fan_outs = journal.fan_outs(run.id)
     detail: Detail = {
@@ -66,7 +67,7 @@ def run_detail(
     which = partial(_which, journal, run.id, detail["unit"] if inputs else "")
     for fan_out in fan_outs:
         halted = False
-        for item in journal.items(fan_out.id):
+        for item in _items(journal, run.id, fan_out, inputs):
             if item.status == "failed":
                 where = "failures_after_the_halt" if halted else "failures"
                 detail[where].append(_failure(which(fan_out, item), item))
@@ -148,6 +149,18 @@ def _fan_out_line(fan_out: Detail) -> str:
         line += f", peak {stats['peak'].get('total', 0)}, took {duration(stats['makespan_s'])}"
         line += f", efficiency {stats['efficiency']:.0%}"
     return line
+
+
+def _items(
+    journal: Journal, run_id: str, fan_out: FanOutRecord, inputs: Inputs
+) -> Iterator[ItemRecord]:
+    """The items in item order, with the indices that they have now."""
+    if inputs != "by key":
+        yield from journal.items(fan_out.id)
+        return
+    for entry in entries(journal, run_id, inputs=inputs):
+        if entry.item is not None and entry.line is not None:
+            yield msgspec.structs.replace(entry.item, index=entry.line.index)
 
 
 def _which(

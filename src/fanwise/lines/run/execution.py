@@ -31,7 +31,7 @@ from fanwise.lines.run.recorded_lines import RecordedLines
 from fanwise.lines.run.spill_files import SpillFiles
 from fanwise.lines.run.work import LineWork
 from fanwise.lines.spec.input_file import open_input
-from fanwise.lines.spec.map_spec import MapSpec, line_key
+from fanwise.lines.spec.map_spec import MapSpec
 from fanwise.lines.state.counts import MapEnd, final_counts
 from fanwise.lines.state.inputs import KnownLines
 from fanwise.lines.state.tally import Tally
@@ -40,6 +40,7 @@ from fanwise.processes import CommandResult
 from fanwise.specs import End
 from fanwise.specs.system import Screen
 from fanwise.view.item_rows import item_rows
+from fanwise.view.items import Inputs, input_key
 from fanwise.view.table import Table
 from fanwise.view.terminal_text import terminal_line
 
@@ -193,7 +194,7 @@ class _Execution:
             cap=self.spec.cap,
             halt=self.spec.halting.kernel,
             retry=self.spec.retrying,
-            key=(lambda line: line_key(line.data)) if self.spec.key else None,
+            key=(lambda line: input_key(line.data)) if self.spec.key else None,
             run=self.run,
             name="lines",
         )
@@ -262,19 +263,19 @@ class _Execution:
             exit_code=BROKEN_PIPE if self.broken_pipe else int(self.tally.counts["failed"] > 0),
             counts=final_counts(end, self.journal, self.run.id, where),
             facts={"counts": self.tally.counts},
-            table=_outcomes(self.run.id),
+            table=_outcomes(self.run.id, "by key" if self.spec.key else "by index"),
             failures=failed,
         )
 
 
-def _outcomes(run_id: str) -> Callable[[Journal], Table]:
-    return lambda journal: Table("outcomes", {}, item_rows(journal, run_id, inputs=True))
+def _outcomes(run_id: str, inputs: Inputs) -> Callable[[Journal], Table]:
+    return lambda journal: Table("outcomes", {}, item_rows(journal, run_id, inputs=inputs))
 
 
 def _same_line(error: DuplicateKey, journal: Journal, run_id: str) -> UsageError:
     earlier = "an earlier one"
     for record in journal.inputs(run_id):
-        if line_key(record.data) == error.key and record.index < error.index:
+        if input_key(record.data) == error.key and record.index < error.index:
             earlier = f"line {record.index + 1}"
             break
     return UsageError(

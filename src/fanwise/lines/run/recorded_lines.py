@@ -17,13 +17,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from fanwise.errors import UsageError
-from fanwise.journal.port import Batch, InputRecord, Journal, Write
+from fanwise.journal.port import Batch, InputRecord, InputsCleared, Journal, Write
 from fanwise.journal.take_first import take
 from fanwise.kernel.inbox import Inbox
 from fanwise.kernel.line_reader import LineReader
 from fanwise.kernel.run import Run
 from fanwise.lines.spec.map_spec import LineItem
-from fanwise.lines.state.inputs import COMPLETE, known_inputs
+from fanwise.lines.state.inputs import COMPLETE, EDITED, KnownLines, known_inputs
 
 AHEAD = 8 << 20
 """Bytes to read ahead of the items, plus `A_LINE` for each line: 100,000 short lines."""
@@ -36,7 +36,8 @@ class RecordedLines:
     """Records the lines of a descriptor, then yields them. Without one: the lines in the journal.
 
     `together`: how many lines are one item; they are recorded as one, with separators.
-    `edited`: the input may have changed. Otherwise it must begin with the lines that are known.
+    `edited`: the input may have changed, and replaces the lines that are known. Otherwise it must
+    begin with them.
     """
 
     def __init__(
@@ -57,7 +58,6 @@ class RecordedLines:
         self._together = together
         self._rest: list[bytes] = []
         """Lines that do not make a whole item yet."""
-        self._edited = edited
         self._on_complete = on_complete
         self._memory: deque[bytes] = deque()
         self._pulled = 0
@@ -65,8 +65,11 @@ class RecordedLines:
         self._writing = False
         self._error: BaseException | None = None
         self._news = asyncio.Event()
-        earlier = known_inputs(self._journal, run.id)
-        self._known = 0 if edited else earlier.count
+        if edited:
+            run.note(EDITED, {})
+            self._journal.submit(InputsCleared(run.id))
+        earlier = KnownLines(0, False) if edited else known_inputs(self._journal, run.id)
+        self._known = earlier.count
         self._recorded: deque[bytes] = deque()
         """The next known lines, with which new ones are compared."""
         self.complete = earlier.complete
@@ -74,7 +77,7 @@ class RecordedLines:
         """How many lines are known by now."""
         self._on_disk = 0
         self._reader: LineReader | None = None
-        if fd is None or (self.complete and not edited):
+        if fd is None or self.complete:
             self.count = self._on_disk = earlier.count
             on_complete(self.count)
         else:

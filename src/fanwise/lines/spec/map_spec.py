@@ -107,14 +107,6 @@ class MapSpec(msgspec.Struct, frozen=True):
         return msgspec.convert(data, cls)
 
 
-def line_key(line: bytes) -> str:
-    """The key of a line: its text, or the Python representation of bytes that are not UTF-8."""
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        return repr(line)
-
-
 def _check_program(program: str, cwd: str) -> None:
     """A typo in the program's name must not become ten thousand failures."""
     if placeholders(program):

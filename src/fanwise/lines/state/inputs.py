@@ -8,6 +8,8 @@ from fanwise.journal.port import Journal
 
 COMPLETE = "input complete"
 """The event that records the end of the input; its data has the number of lines."""
+EDITED = "input edited"
+"""The event that records that an edited input is read instead of the earlier one."""
 
 
 class KnownLines(msgspec.Struct, frozen=True):
@@ -19,6 +21,12 @@ class KnownLines(msgspec.Struct, frozen=True):
 
 def known_inputs(journal: Journal, run_id: str) -> KnownLines:
     """What the journal knows of the input."""
-    for event in journal.events(run_id, COMPLETE):
-        return KnownLines(event.decode(dict[str, int])["lines"], complete=True)
+    count = None
+    for event in journal.events(run_id):
+        if event.kind == COMPLETE:
+            count = event.decode(dict[str, int])["lines"]
+        elif event.kind == EDITED:
+            count = None
+    if count is not None:
+        return KnownLines(count, complete=True)
     return KnownLines(sum(1 for _ in journal.inputs(run_id)), complete=False)
