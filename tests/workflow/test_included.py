@@ -56,7 +56,7 @@ async def test_the_including_file_s_word_on_a_cap_counts(tmp_path: Path) -> None
 
 
 def test_a_cap_that_is_too_small_for_an_included_file_is_refused(tmp_path: Path) -> None:
-    inner = "caps: {gpu: 2}\nsteps: [{id: x, command: c, needs: {gpu: 2}}]\n"
+    inner = "caps: {gpu: 2}\nsteps: [{id: x, type: shell, run: c, needs: {gpu: 2}}]\n"
     child(tmp_path, "steps: [{id: deeper, type: workflow, workflow: inner.yaml}]\n")
     (tmp_path / "inner.yaml").write_text(HEADER + inner)
     World(tmp_path).plan(MAIN, "caps: {gpu: 2}\n")

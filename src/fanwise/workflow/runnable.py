@@ -25,6 +25,7 @@ from fanwise.workflow.run.interpreter import Interpreter, home_of
 from fanwise.workflow.run.leaves import Interrupted, Leaves
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.run.preflight import Preflight
+from fanwise.workflow.spec.secrets import MASK, Masker, read_secrets
 from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs, load, path_of
 from fanwise.workflow.state.frame import Frame, Layer
 from fanwise.workflow.state.history import PAUSED, ExecutionInputs, Paused, opened, paused_gate
@@ -34,7 +35,7 @@ from fanwise.workflow.steps.agent import Agents
 from fanwise.workflow.steps.custom import names_of_project, of_project
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.kinds import Project, kinds
-from fanwise.workflow.steps.terminal import ask, is_interactive
+from fanwise.workflow.steps.terminal import ask, ask_secret, is_interactive
 from fanwise.workflow.views.dry_run import lines_of
 from fanwise.workflow.views.end_text import Ending
 
@@ -64,7 +65,13 @@ class RunnableWorkflow:
         self._digests = own if digests is None else digests
         """Of its files, by their paths, as they were when the run began."""
         self._ask = ask
-        self._new_inputs = asked.inputs
+        names = [name for name, spec in workflow.inputs.items() if spec.secret]
+        given = asked.inputs_of(names)
+        self._given_secrets = {name: given.pop(name) for name in names if name in given}
+        self._new_inputs = given
+        self._hidden = dict.fromkeys(names, MASK)
+        if before is not None:
+            _ = self._secrets  # asked for again, before anything begins
         if self._new_inputs:
             _ = self.inputs  # what is wrong with them is said before anything begins
         self._at_run_time = self._preflight(self.inputs if self._new_inputs else None)
@@ -82,7 +89,15 @@ class RunnableWorkflow:
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """The inputs, checked against their declarations. `UsageError`."""
-        return bind_inputs(self.workflow, {**(self._before or {}), **self._known_inputs()})
+        known = {**(self._before or {}), **self._known_inputs(), **self._hidden}
+        return bind_inputs(self.workflow, known)
+
+    @cached_property
+    def _secrets(self) -> dict[str, str]:
+        """The values of the secrets, which are masked in `inputs`. `UsageError`."""
+        typed = not isinstance(self._asked.input, Mapping)
+        asks = None if self._ask is None else ask_secret
+        return read_secrets(self._hidden, self._given_secrets, typed=typed, ask=asks)
 
     def _known_inputs(self) -> dict[str, Any]:
         """Those that were given; leniently, of them those that are declared."""
@@ -105,6 +120,7 @@ class RunnableWorkflow:
     def spec(self) -> dict[str, Any]:
         """The files as they are now, and the inputs. `BadSpec` if the run is certain to fail."""
         self._preflight(self.inputs)
+        _ = self._secrets
         document = self.workflow.document
         own = str(path_of(document))
         files = {path: each for path, each in self.workflow.files().items() if path != own}
@@ -184,12 +200,15 @@ class RunnableWorkflow:
         given = self._given(run)
         history = await opened(run, given)
         workflow = self.workflow
-        inputs = bind_inputs(workflow, {**(self._before or self.inputs), **history.inputs})
+        known = {**(self._before or self.inputs), **history.inputs, **self._secrets}
+        inputs = bind_inputs(workflow, known)
+        mask = Masker(self._secrets.values())
         leaf_kinds = kinds(self._project, history, self._ask)
-        leaves = Leaves(run, leaf_kinds, self._asked.retry, history.twice)
+        leaves = Leaves(run, leaf_kinds, self._asked.retry, history.twice, mask)
         engine = Interpreter(
-            run, workflow, self._project, history, leaves, stop_after=self._asked.stop_after
-        )
+            run, workflow, self._project, history, leaves,
+            stop_after=self._asked.stop_after, mask=mask,
+        )  # fmt: skip
         home = home_of(workflow, inputs, history.given_in)
         frame = Frame(
             home, run.id, Layer(), path=str, bare=str, states={}, moment=(history.execution,)

@@ -18,7 +18,8 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.workflow.expressions import truth
 from fanwise.workflow.run import fan_out_steps as fanning
-from fanwise.workflow.run.leaves import Leaves, whole
+from fanwise.workflow.run.leaves import NO_SECRETS, Leaves, whole
+from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import (
     DoWhileStep,
     FanInStep,
@@ -56,7 +57,9 @@ class Interpreter:
         leaves: Leaves,
         *,
         stop_after: str | None = None,
+        mask: Masker = NO_SECRETS,
     ) -> None:
+        self._mask = mask
         self.run = run
         self.leaves = leaves
         self.position = 0
@@ -92,6 +95,9 @@ class Interpreter:
         path = frame.path(step.id)
         began, performed = self.run.wall(), self.leaves.performed
         result = await self._executed(step, path, frame)
+        if not self.leaves.knows(step):  # records of leaves are masked
+            output, error = self._mask(result.output), self._mask(result.error)
+            result = msgspec.structs.replace(result, output=output, error=error)
         if result.status == "failed" and step.on_failure:
             result = await self._after_failure(step, path, frame, result)
         if result.status == "failed" and step.continue_on_error:

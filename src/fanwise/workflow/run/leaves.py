@@ -24,12 +24,14 @@ from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of
 from fanwise.workflow.expressions.values import Impossible
+from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.state.frame import Frame, more_needs
 from fanwise.workflow.state.history import TWICE
 from fanwise.workflow.state.step_result import Moment, Record, StepResult, digest_of, record_of
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
+NO_SECRETS = Masker(())
 PASSED_ON = (JournalError, BudgetExceeded, RateLimited)
 """Errors that must reach the kernel unchanged."""
 
@@ -41,11 +43,18 @@ class Interrupted(Exception):
 class LeafExecution:
     """A leaf to execute, at one path."""
 
-    __slots__ = ("digest", "frame", "place", "problem", "resolved", "since", "step")
+    __slots__ = ("digest", "frame", "mask", "place", "problem", "resolved", "since", "step")
 
     def __init__(
-        self, step: Step, frame: Frame, place: StepPlace, kind: Leaf[Any], since: Moment
+        self,
+        step: Step,
+        frame: Frame,
+        place: StepPlace,
+        kind: Leaf[Any],
+        since: Moment,
+        mask: Masker,
     ) -> None:
+        self.mask = mask
         self.step = step
         self.frame = frame
         self.since = since
@@ -58,7 +67,7 @@ class LeafExecution:
             self.problem = str(error)
         except Exception as error:  # a failure of this step, and of no other
             self.problem = one_line(error)
-        self.digest = digest_of([step.type, self.resolved, self.problem])
+        self.digest = digest_of([step.type, mask(self.resolved), mask(self.problem)])
         version = ".".join([self.digest, *map(str, since or (0,))])
         self.place = msgspec.structs.replace(place, version=version)
 
@@ -66,8 +75,8 @@ class LeafExecution:
         """The result as plain data, for the journal."""
         return Record(
             self.step.type, result.status, self.digest, self.place.execution, self.frame.inside,
-            [*self.frame.moment[1:]], self.frame.settled, result.output, result.error,
-            self.place.decided,
+            [*self.frame.moment[1:]], self.frame.settled, self.mask(result.output),
+            self.mask(result.error), self.place.decided,
         ).to_json()  # fmt: skip
 
     def counts(self, outcome: Outcome[Any]) -> bool:
@@ -101,7 +110,9 @@ class Leaves:
         kinds: Mapping[type[Step], Leaf[Any]],
         retry: Retry = Retry.none(),  # noqa: B008 - frozen
         twice: Iterable[str] = (),
+        mask: Masker = NO_SECRETS,
     ) -> None:
+        self._mask = mask
         self._run = run
         self._kinds = kinds
         self._retry = retry
@@ -117,7 +128,7 @@ class Leaves:
         return type(step) in self._kinds
 
     def execution(self, step: Step, frame: Frame, place: StepPlace, since: Moment) -> LeafExecution:
-        return LeafExecution(step, frame, place, self._kinds[type(step)], since)
+        return LeafExecution(step, frame, place, self._kinds[type(step)], since, self._mask)
 
     async def one(self, execution: LeafExecution) -> StepResult:
         """Execute a single leaf."""
@@ -172,9 +183,10 @@ class Leaves:
             raise
         except Exception as error:
             output = error.result if isinstance(error, StepFailed) else None
-            text = _told(error)
+            text = self._mask(_told(error))
             failed = StepResult("failed", output or {}, text)
-            raise StepFailed(text, execution.record(failed)) from error
+            cause = None if self._mask.hides else error  # a cause is recorded as it is
+            raise StepFailed(text, execution.record(failed)) from cause
         return execution.record(result)
 
     async def _result(self, execution: LeafExecution) -> StepResult:

@@ -45,13 +45,18 @@ class RunOptions(msgspec.Struct, frozen=True):
         if self.compat not in (None, SPEC_KIT):
             raise UsageError(f"--compat {self.compat} is not known", f"Write --compat {SPEC_KIT}")
 
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """By name; the values are texts as they were given, or what a file has."""
+    def inputs_of(self, secrets: Collection[str] = ()) -> dict[str, Any]:
+        """By name; the values are texts as they were given, or what a file has.
+
+        `secrets`: of these, what was given is left as it is.
+        """
         if isinstance(self.input, Mapping):
             return dict(self.input)
         pairs = _pairs("--input", self.input)
-        return {name: _content(name, value) for name, value in pairs.items()}
+        return {
+            name: value if name in secrets else _content(name, value)
+            for name, value in pairs.items()
+        }
 
     def check(self, workflow: Workflow) -> None:
         """Check that the steps and gates that it names exist. `UsageError`."""

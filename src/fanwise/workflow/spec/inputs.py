@@ -25,6 +25,7 @@ class InputSpec(SpecModel):
     default: Any = None
     enum: Many[Any] | None = Field(default=None, min_length=1)
     prompt: str | None = None
+    secret: Flag = False
 
     @field_validator("type", mode="before")
     @classmethod
@@ -33,6 +34,8 @@ class InputSpec(SpecModel):
 
     @model_validator(mode="after")
     def _whole(self) -> InputSpec:
+        if self.secret and (self.type != "string" or self.has_default or self.enum is not None):
+            raise ValueError("a secret is a string without `default` and `enum`")
         for value in self.enum or ():
             self._of_type(value, "a value of `enum`")
         if self.has_default:

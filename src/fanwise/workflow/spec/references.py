@@ -10,7 +10,7 @@ from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.expressions.tree import Used
 from fanwise.workflow.spec.inputs import InputSpec
 from fanwise.workflow.spec.read_steps import StepReader
-from fanwise.workflow.spec.steps import FanInStep, FanOutStep, GateStep, MapStep, Step
+from fanwise.workflow.spec.steps import FanInStep, FanOutStep, GateStep, MapStep, Step, SystemStep
 
 ROOTS = ("inputs", "steps", "item", "fan_in", "context")
 CONTEXT = ("run_id", "workflow_dir")
@@ -47,6 +47,8 @@ class References:
         self._check_id(step, seen)
         self._check_texts(step, in_item=in_item)
         self._check_needs(step)
+        if isinstance(step, SystemStep) and step.spec is not None:
+            self._check_no_secret(step, step.spec)
         if isinstance(step, FanInStep):
             self._check_wait_for(step)
         if isinstance(step, GateStep):
@@ -94,6 +96,13 @@ class References:
         if root == "steps" and rest and not is_known(rest[0], self._all):
             return f"there is no step {rest[0]!r}{did_you_mean(rest[0], self._all)}"
         return ""
+
+    def _check_no_secret(self, step: SystemStep, spec: Value) -> None:
+        secrets = {name for name, each in self._inputs.items() if each.secret}
+        used = {path[1] for path in spec.names() if path[0] == "inputs" and len(path) > 1}
+        for name in sorted(secrets & used):
+            told = f"{name!r} is a secret, and a step of type {step.type} records what it is given"
+            self._reader.wrong((*step.where.path, "spec"), told)
 
     # -- the others -----------------------------------------------------------------------------
 

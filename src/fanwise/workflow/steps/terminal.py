@@ -10,6 +10,7 @@ import os
 import select
 import sys
 from collections.abc import Sequence
+from getpass import getpass
 
 from fanwise.kernel.scope import current_run
 from fanwise.kernel.threads import cancelled
@@ -46,6 +47,14 @@ def ask(message: str, shown: str | None, options: Sequence[str]) -> str | None:
             return options[int(answer) - 1]
         if (choice := chosen(answer, list(options))) is not None:
             return choice
+
+
+def ask_secret(name: str) -> str | None:
+    """What the person typed, without showing it; None: they went away."""
+    try:
+        return getpass(f"{terminal_safe(name)} (not shown): ", stream=sys.stderr)
+    except (EOFError, KeyboardInterrupt):
+        return None
 
 
 def _write(text: str) -> None:
