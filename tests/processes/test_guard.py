@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from fanwise.processes import Command, run_command
-from fanwise.processes.guard import guard
+from fanwise.processes.guard import Guard, guard
+from fanwise.processes.guard_program import VARIABLE
 from tests.processes.support import alive, eventually_now, pids_in, run
 
 # A program that runs a command whose processes ignore SIGTERM: one is in a session of
@@ -57,6 +58,20 @@ def test_commands_die_with_a_fanwise_that_is_killed(program: str, tmp_path: Path
         assert all(alive(pid) for pid in pids_in(file))
         parent.kill()
     eventually_now(lambda: not any(alive(pid) for pid in pids_in(file)))
+
+
+def test_a_command_dies_whose_group_was_not_announced_yet(tmp_path: Path) -> None:
+    """Its parent may be killed just after it started the command."""
+    own = Guard()
+    env = {**os.environ, VARIABLE: own.mark(own.announce())}
+    script = "env -i sh -c 'echo $$ >> pids; exec sleep 1000' & echo $$ >> pids; wait"
+    with subprocess.Popen(
+        ["sh", "-c", script], cwd=tmp_path, env=env, start_new_session=True
+    ) as leader:
+        eventually_now(lambda: len(pids_in(tmp_path / "pids")) == 2)
+        own.close()
+        assert leader.wait() == -signal.SIGKILL
+    eventually_now(lambda: not any(alive(pid) for pid in pids_in(tmp_path / "pids")))
 
 
 def test_a_daemon_of_a_command_that_is_over_may_stay(tmp_path: Path) -> None:

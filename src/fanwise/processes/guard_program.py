@@ -86,12 +86,22 @@ def _listen(parent: int, live: dict[str, int]) -> None:
 
 def _end(owner: str, live: dict[str, int]) -> None:
     marks = [mark(owner, number).encode() for number in live]
+    groups = {pid for pid in live.values() if pid > 1}
     for _ in range(_ROUNDS):
-        found = sum(_kill(-pid) for pid in live.values() if pid > 1)
-        found += sum(_kill(pid) for pid in (marked(marks) if marks else ()))
+        carriers = marked(marks) if marks else []
+        # The parent may have died between starting a command and saying which group it leads.
+        groups.update(group for group in map(_group, carriers) if group > 1)
+        found = sum(_kill(-group) for group in groups) + sum(_kill(pid) for pid in carriers)
         if not found:
             return
         time.sleep(0.01)
+
+
+def _group(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
 
 
 def _kill(pid: int) -> bool:
