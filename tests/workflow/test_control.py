@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fanwise.errors import BadSpec
 from fanwise.testing import virtual_time
 
 from .running import World, output, statuses
@@ -121,15 +122,18 @@ async def test_a_step_that_continues_on_error_is_failed_and_the_run_is_not(tmp_p
 
 @virtual_time
 async def test_items_that_are_no_list_are_an_error(tmp_path: Path) -> None:
-    for items in ("{{ inputs.v }}", "{{ steps.a.output.gone }}"):
-        world = World(tmp_path)
-        ending = await world.run(
-            f'- {{id: a, type: do}}\n- {{id: f, type: fan-out, items: "{items}", step: '
-            "{id: t, type: do}}",
-            "inputs: {v: {type: string, default: abc}}\n",
+    def steps(items: str) -> str:
+        step = "{id: t, type: do}"
+        return f'- {{id: a, type: do}}\n- {{id: f, type: fan-out, items: "{items}", step: {step}}}'
+
+    world = World(tmp_path)
+    ending = await world.run(steps("{{ steps.a.output.gone }}"))
+    assert (ending.status, world.ran) == ("failed", ["a"])
+    assert "the items of 'f'" in str(ending.facts["error"])
+    with pytest.raises(BadSpec, match="the items of 'f' are a str"):  # known before it runs
+        await World(tmp_path).run(
+            steps("{{ inputs.v }}"), "inputs: {v: {type: string, default: abc}}\n"
         )
-        assert (ending.status, world.ran) == ("failed", ["a"])
-        assert "the items of 'f'" in str(ending.facts["error"])
 
 
 @virtual_time
