@@ -302,6 +302,18 @@ def test_now_ends_what_is_in_flight(place: Place) -> None:
     assert sorted(place.lines("ran")) == ["1", "2", "3"]
 
 
+@pytest.mark.parametrize("halt", ["failure", "soon,fail=1", "now,fail=2"])
+def test_a_halt_at_the_last_line_left_nothing_out(place: Place, halt: str) -> None:
+    count = "2" if halt.endswith("2") else "1"
+    script = f"[ {{}} -le {4 - int(count)} ]"
+    args = ("--run", "r", "-j", "1", "--halt", halt, "--", "sh", "-c", script)
+    done = place.run("map", *args, given=numbers(4))
+    assert (done.returncode, b"halted" in done.stderr) == (1, False), done.stderr
+    detail = json.loads(place.run("show", "r", "--json").stdout)
+    assert (detail["status"], detail["done"] + detail["failed"]) == ("done", 4)
+    assert place.run("resume", "r").returncode == 1
+
+
 def test_enough_successes_are_what_was_asked_for(place: Place) -> None:
     args = ("map", "--run", "r", "-j", "1", "--halt", "now,success=2", "--", "test", "1", "-lt")
     done = place.run(*args, given=numbers(9))

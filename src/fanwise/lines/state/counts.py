@@ -48,13 +48,14 @@ def final_counts(end: MapEnd, journal: Journal, run_id: str, where: str | None) 
     """The counts of an execution that has ended; `where`: the journal as the user named it."""
     unit = unit_of(end.together)
     total = end.inputs.count if end.inputs.complete else None
+    ended = end.outcomes["done"] + end.outcomes["failed"]
     halted, go_on, enough = "", "", False
     again = resume_command(run_id, where, ["--retry-failed"])
     if end.halted_by is not None and end.halted_by + 1 != total:
         name = f"{unit} {end.halted_by + 1}"
         halted = f"at {name}: {_rest(end, journal, run_id, unit)}"
         go_on = f"{again} (runs {name} again, then the rest)"
-    elif end.halted_after and not end.wanted:
+    elif end.halted_after and not (end.wanted or ended == total):
         halted = f"{end.halted_after}: {_rest(end, journal, run_id, unit)}"
         go_on = f"{again} (runs failed {unit}s again, then the rest)"
     elif end.halted_after:
