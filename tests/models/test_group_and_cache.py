@@ -15,6 +15,7 @@ from fanwise.errors import ModelError, ModelOverloaded, ModelRejected, UsageErro
 from fanwise.models import Message, Options, Reply, Request, ask, connect, stream
 from fanwise.models.names import CacheSettings, as_spec
 from fanwise.models.reply_cache import ReplyCache
+from fanwise.models.unconnected import unconnected
 from fanwise.sampling import matches, sample
 from fanwise.testing import Answer, MemoryJournal, ScriptedServer
 
@@ -241,6 +242,17 @@ def test_a_cache_that_cannot_be_used_is_said(tmp_path: Path) -> None:
             assert server.requests == []
 
     run(main())
+
+
+@pytest.mark.parametrize("name", ["sim:a", "openai:gpt-5-mini"])
+def test_groups_and_cached_models_can_be_counted_without_a_connection(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "replies.db"
+    alone = unconnected(as_spec(name)).estimate(COLD)
+    for written in ({"name": name, "cache": str(path)}, {"models": [name, "sim:b"]}):
+        assert unconnected(as_spec(written)).estimate(COLD) == alone
+    assert not path.exists()
 
 
 def test_a_file_says_it_in_the_same_words() -> None:

@@ -158,6 +158,13 @@ def test_other_prompts_are_refused_at_once(wrong: Any) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("wrong", [["sim:a", "sim:b"], 7, None])
+def test_what_is_no_model_is_refused_at_once(wrong: Any) -> None:
+    for refused in (ask(wrong, "x"), sample(wrong, "x")):
+        with pytest.raises(UsageError, match="a model is"):
+            run(refused)
+
+
 def test_the_log_probabilities_that_were_asked_for_can_be_read() -> None:
     async def main() -> Reply:
         async with ScriptedServer(["so be it"]) as server:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
+from msgspec.structs import replace
+
 from fanwise.core.outcome import Usage
 from fanwise.errors import FanwiseError, UsageError
 from fanwise.models.clients import base_url_of, key_of, key_variable
@@ -83,6 +85,7 @@ def unconnected(spec: Spec) -> Unconnected:
     """`UnknownModel` and `UsageError` for a name that is none; a missing key is no error here."""
     if spec.models:
         return unconnected(spec.models[0])
+    spec = replace(spec, cache=None)  # an estimate takes nothing from it
     scheme, _ = split(spec.name)
     if scheme == "local":
         return UnconnectedLocal(spec)
