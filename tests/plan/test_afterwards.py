@@ -152,3 +152,22 @@ def test_one_sub_plan_is_tried_again_with_a_word_from_the_user(
     assert run_cli("resume", "plan", "--retry", "p01", *tell) == 2
     assert "there is no sub-plan 'p01'; known: p00/m0.py" in capfd.readouterr().err
     assert run_cli("resume", "plan", *tell) == 2
+
+
+def test_a_word_from_the_user_is_kept_for_later_tries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    repo = make_repo(tmp_path / "repo", packages(2, files=1))
+    fails = tmp_path / "fails"
+    edit = f"test ! -e {fails} || exit 1; grep -c 'Say hello' {{prompt}} >> {{files}}; true"
+    write_plan(tmp_path, each={"command": edit}, split=SPLIT, sandbox=False, retry=0)
+    assert run_cli("run", "plan.json", "--yes") == 0
+    fails.touch()
+    assert run_cli("resume", "plan", "--retry", "p01/m0.py", "--tell", "Say hello") == 1
+    fails.unlink()
+    capfd.readouterr()
+    assert run_cli("resume", "plan", "--retry-failed", "--json") == 0
+    found = json.loads(capfd.readouterr().out)["result"]["result"]
+    assert show(repo, found["commit"], "p01/m0.py") == "VALUE = 10\n1"
+    assert show(repo, found["commit"], "p00/m0.py") == "VALUE = 00\n0"

@@ -25,12 +25,14 @@ from fanwise.plan.state.plan_state import PlanState, plan_state
 from fanwise.plan.state.policy import grower
 from fanwise.plan.state.replay import (
     OUTSIDE,
+    TOLD,
     bisected,
     earlier_outside,
     earlier_work_tree,
     replay,
     reusable,
     reusable_success,
+    told_by_user,
 )
 from fanwise.plan.work.sparse_folders import NOTHING, is_sparse
 from fanwise.workspaces import WorkspacePool
@@ -50,13 +52,17 @@ async def execute(
     before = await in_thread(read_earlier_items, run, resolved.git, path)
     bisect = options.bisect or bisected(each.key for each in before.records)
     known = board_of(spec, base, resolved.work, bisect=bisect)
-    tell = {}
+    tell: dict[str, str] = {}
+    if run.journal is not None and run.resumed:
+        tell = await in_thread(told_by_user, run.journal, run.id, path)
     if options.retry:
         replay(known, before.records, reusable)
         leaf = leaf_named(known.tree, options.retry)
         before = before.without(leaf.id)
         known = board_of(spec, base, resolved.work, bisect=bisect)
-        tell = {leaf.id: options.tell} if options.tell else {}
+        if options.tell:
+            tell[leaf.id] = options.tell
+            run.note(TOLD, {"path": path, "leaf": leaf.id, "text": options.tell})
     counts = reusable_success if _retries(run) else reusable
     board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed)
     users: Mapping[str, str] | None = None

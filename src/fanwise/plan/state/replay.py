@@ -16,6 +16,8 @@ from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 
 OUTSIDE = "outside"
 """The kind of event that says what changed in the user's repository meanwhile."""
+TOLD = "told"
+"""The kind of event that keeps a word of the user's for a sub-plan."""
 WORK_TREE = "work_tree"
 """The kind of event that says what became of the result in the user's work tree."""
 Counts = Callable[[PlanItem, Outcome[Any]], bool]
@@ -78,6 +80,12 @@ def earlier_outside(journal: Journal, run_id: str, path: str = FAN_OUT) -> tuple
     notes = (JSON.decode(event.data) for event in journal.events(run_id, OUTSIDE))
     found = [each for note in notes if note["path"] == path for each in note["changed"]]
     return tuple(dict.fromkeys(found))
+
+
+def told_by_user(journal: Journal, run_id: str, path: str = FAN_OUT) -> dict[str, str]:
+    """What the user has told sub-plans, by their ids; the last word counts."""
+    notes = (JSON.decode(event.data) for event in journal.events(run_id, TOLD))
+    return {note["leaf"]: note["text"] for note in notes if note["path"] == path}
 
 
 def earlier_work_tree(journal: Journal, run_id: str, path: str = FAN_OUT) -> WorkTree:
