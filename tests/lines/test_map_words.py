@@ -248,6 +248,29 @@ def test_a_resume_adds_to_the_job_log_what_is_missing(place: Place) -> None:
     assert found == [("1", "0"), ("2", "1"), ("2", "1"), ("3", "0")]
 
 
+def test_the_job_log_has_the_slot_that_a_command_had(place: Place) -> None:
+    place.fifo("gate")
+    script = "[ {} = 1 ] && cat gate || echo x > gate; echo {%}"
+    args = ("--run", "r", "--joblog", "log", "-j", "2", "--", "sh", "-c", script)
+    outputs = printed(place, *args, lines="1\n2\n")
+    slots = [output for output in outputs if output != "x"]
+    assert sorted(slots) == ["1", "2"]
+    assert [row[8][-2] for row in sorted(rows(place))] == slots
+    log = place.path / "log"
+    log.write_text(log.read_text().partition("\n")[0] + "\n")
+    place.run("resume", "r")
+    assert [row[8].endswith("{%}'") for row in rows(place)] == [True] * 2, (
+        "it is not known any more"
+    )
+
+
+def test_a_command_in_the_job_log_can_be_run_again(place: Place) -> None:
+    command = ("--joblog", "log", "--shell", "--", "echo {} '{#}'")
+    outputs = printed(place, *command, lines="x y\n$(z)\n")
+    again = [subprocess.run(["sh", "-c", row[8]], capture_output=True) for row in rows(place)]
+    assert sorted(done.stdout.decode().strip() for done in again) == sorted(outputs)
+
+
 def test_a_job_log_that_takes_no_more_is_told(place: Place) -> None:
     done = place.run("map", "--joblog", "/dev/full", "--", "true", given=numbers(2))
     assert done.returncode == 2

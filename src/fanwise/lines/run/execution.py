@@ -134,6 +134,7 @@ class _Execution:
         self.fd = fd
         self.tally = Tally()
         self.spilled = SpillFiles(folder)
+        self.work = LineWork(self.spec, str(folder))
         self.halt_after = HaltAfter(self.spec.halting, run)
         self.halted_by: int | None = None
         """The item whose failure halted it."""
@@ -173,6 +174,7 @@ class _Execution:
             Path(self.spec.joblog),
             self._line,
             lambda at: self.run.wall() - (loop.time() - at),
+            self.work.slots,
             resumed=self.run.resumed,
         )
         self.run.subscribers.append(log)
@@ -189,7 +191,7 @@ class _Execution:
     async def _fan_out(self, lines: RecordedLines) -> None:
         output = self._output()
         stream: Stream[CommandResult] = fan_out_stream(
-            LineWork(self.spec, str(self.folder)),
+            self.work,
             lines.given(),
             cap=self.spec.cap,
             halt=self.spec.halting.kernel,

@@ -6,6 +6,7 @@ adds the missing rows.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +27,10 @@ HERE = ":"
 
 
 class JobLog:
-    """A subscriber; `line` returns the input of an item, `wall` the time of day of an event."""
+    """A subscriber; `line` returns the input of an item, `wall` the time of day of an event.
+
+    `slots` has the slot of each item that ran. Of one that ran earlier it is not known.
+    """
 
     def __init__(
         self,
@@ -34,12 +38,14 @@ class JobLog:
         path: Path,
         line: Callable[[int], bytes],
         wall: Callable[[float], float],
+        slots: dict[int, int],
         *,
         resumed: bool,
     ) -> None:
         self._command = spec.commands()
         self._line = line
         self._wall = wall
+        self._slots = slots
         self._known = _sequence_numbers(path) if resumed else set()
         self._starts: dict[int, float] = {}
         self._file = _open(path, resumed=resumed)
@@ -55,10 +61,11 @@ class JobLog:
         elif isinstance(event, events.ItemEnded):
             outcome = event.outcome
             start = self._starts.pop(outcome.index, None)
+            slot = self._slots.pop(outcome.index, "{%}")
             if outcome.status not in ("done", "failed"):
                 return
             if not outcome.recorded or outcome.index + 1 not in self._known:
-                self._write(self._row(outcome, start))
+                self._write(self._row(outcome, start, slot))
 
     def close(self) -> None:
         with suppress(OutputNotWritable):  # reported already, as `problem`
@@ -71,10 +78,10 @@ class JobLog:
         except OutputNotWritable as error:  # a subscriber cannot end the run; see `problem`
             self.problem = error
 
-    def _row(self, outcome: Outcome[CommandResult], start: float | None) -> str:
+    def _row(self, outcome: Outcome[CommandResult], start: float | None, slot: int | str) -> str:
         result = outcome.value or CommandResult(None)
         lost = -1 if result.signal is None else 0
-        argv = self._command(LineItem(outcome.index, self._line(outcome.index)), 1).argv
+        command = self._command(LineItem(outcome.index, self._line(outcome.index)), slot)
         cells = (
             str(outcome.index + 1),
             HERE,
@@ -84,7 +91,7 @@ class JobLog:
             str(result.stdout.size),
             str(lost if result.exit_code is None else result.exit_code),
             str(result.signal or 0),
-            terminal_line(shlex.join(map(str, argv))),
+            terminal_line(shlex.join(map(os.fsdecode, command.exec_argv()))),
         )
         return "\t".join(cells) + "\n"
 

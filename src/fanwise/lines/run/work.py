@@ -20,9 +20,14 @@ class LineWork:
         self._command = spec.commands(spill)
         self._timeout = spec.timeout
         self._slots = Slots()
+        self._keeps_slots = spec.joblog is not None
+        self.slots: dict[int, int] = {}
+        """The slot of each item, for the job log, which removes it."""
 
     async def __call__(self, line: LineItem) -> CommandResult:
         with self._slots.one() as slot:
+            if self._keeps_slots:
+                self.slots[line.index] = slot
             return await perform_command(self._command(line, slot), self._timeout)
 
 

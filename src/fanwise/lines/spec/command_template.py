@@ -62,7 +62,7 @@ class CommandTemplate:
         if shell:
             self._argv = [self._placed(self._argv[0])]
 
-    def fill(self, lines: Sequence[str], number: int, slot: int) -> list[str]:
+    def fill(self, lines: Sequence[str], number: int, slot: int | str) -> list[str]:
         """The arguments of one command; for a shell, the line and its parameters."""
         if self._shell:
             values = [self._value(mark, lines, number, slot) for mark in self._marks]
@@ -77,7 +77,7 @@ class CommandTemplate:
                 )
         return filled
 
-    def _value(self, mark: str, lines: Sequence[str], number: int, slot: int) -> str:
+    def _value(self, mark: str, lines: Sequence[str], number: int, slot: int | str) -> str:
         if mark == "{#}":
             return str(number)
         return str(slot) if mark == "{%}" else OF_A_LINE[mark](lines[0])

@@ -61,11 +61,11 @@ class MapSpec(msgspec.Struct, frozen=True):
             _check_program(self.argv[0], self.cwd)
         return self
 
-    def commands(self, spill: str | None = None) -> Callable[[LineItem, int], Command]:
+    def commands(self, spill: str | None = None) -> Callable[[LineItem, int | str], Command]:
         """A function that makes the command for a line, in a slot (see `{%}`)."""
         template = CommandTemplate(self.argv, shell=self.shell, lines=self.lines)
 
-        def command(line: LineItem, slot: int) -> Command:
+        def command(line: LineItem, slot: int | str) -> Command:
             words = [os.fsdecode(each) for each in self.split(line.data)]
             argv = template.fill(words, line.index + 1, slot)
             return Command(*argv, shell=self.shell, cwd=self.cwd, keep=KEEP, spill=spill)
