@@ -132,7 +132,7 @@ class _Fan:
         self._states: dict[int, States] = {}
         # A gate may pause: that is more than a leaf alone can say of an item.
         leaf = engine.leaves.knows(template) and not isinstance(template, GateStep)
-        self._is_leaf = leaf and not template.on_failure
+        self._is_leaf = leaf and not template.on_failure and template.if_ is None
         halts = step.halt == "failure" and not template.continue_on_error
         if step.continue_on_error and "halt" not in step.model_fields_set:
             halts = False  # failures are results like others

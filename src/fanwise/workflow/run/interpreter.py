@@ -94,7 +94,7 @@ class Interpreter:
         """Execute one, and what is to be done if it fails; all that comes after can see it."""
         path = frame.path(step.id)
         began, performed = self.run.wall(), self.leaves.performed
-        result = await self._executed(step, path, frame)
+        result = self._skipped(step, frame) or await self._executed(step, path, frame)
         if not self.leaves.knows(step):  # records of leaves are masked
             output, error = self._mask(result.output), self._mask(result.error)
             result = msgspec.structs.replace(result, output=output, error=error)
@@ -105,12 +105,21 @@ class Interpreter:
         if result.at is None:
             result = msgspec.structs.replace(result, at=path)
         frame.put(step, path, result)
-        if not self.leaves.knows(step):
+        if not self.leaves.knows(step) or result.status == "skipped":
             fresh = self.leaves.performed != performed
             self._note(step, path, frame, result, began, fresh=fresh)
         if result.goes_on and f"{frame.file}{step.id}" == self._stop_after:
             return StepResult("paused", result.output, f"stopped after {path}", at=path)
         return result
+
+    def _skipped(self, step: Step, frame: Frame) -> StepResult | None:
+        """The result of a step whose `if` does not hold, or cannot be computed; else None."""
+        try:
+            if step.if_ is None or truth(step.if_.render(frame.roots())):
+                return None
+        except UsageError as error:
+            return StepResult("failed", {}, str(error), moment=frame.moment)
+        return StepResult("skipped", {}, moment=frame.moment)
 
     def execution(self, step: Step, frame: Frame) -> Any:
         """Prepare a leaf for execution."""

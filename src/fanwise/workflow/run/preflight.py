@@ -91,7 +91,7 @@ class _File:
 
     def _steps(self, steps: Iterable[Step], *, certain: bool) -> None:
         for step in steps:
-            inside = certain and not step.continue_on_error
+            inside = certain and not step.continue_on_error and self._runs(step)
             self._texts(step, certain=inside)
             match step:
                 case FanOutStep() | MapStep():
@@ -107,6 +107,10 @@ class _File:
             taken = self._taken(step)
             for place, inner in step.inside():
                 self._steps([inner], certain=inside and place[:-1] == taken)
+
+    def _runs(self, step: Step) -> bool:
+        """Whether its `if` holds for certain."""
+        return step.if_ is None or (self._is_known(step.if_) and self._holds(step.if_))
 
     def _taken(self, step: Step) -> FieldPath | None:
         """The field whose steps are executed for certain; None: that is not known."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from fanwise.specs import Many, SpecModel
 from fanwise.specs.check import shown
-from fanwise.workflow.expressions.values import MOST_NUMBER
+from fanwise.workflow.expressions.values import MOST_NUMBER, read_json
 from fanwise.workflow.spec.fields import Flag
 
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
@@ -20,7 +21,7 @@ AUTO = "auto"
 class InputSpec(SpecModel):
     """`inputs.<name>`."""
 
-    type: Literal["string", "number", "boolean"] = "string"
+    type: Literal["string", "number", "boolean", "list", "object"] = "string"
     required: Flag = False
     default: Any = None
     enum: Many[Any] | None = Field(default=None, min_length=1)
@@ -66,8 +67,7 @@ class InputSpec(SpecModel):
         if isinstance(value, str) and not value.isascii() and not _is_utf8(value):
             raise ValueError(f"{what} must be text in UTF-8")
         if value is None:
-            wanted = {"string": "text", "number": "a number", "boolean": "true or false"}
-            raise ValueError(f"{what} must be {wanted[self.type]}, not {shown(given)}")
+            raise ValueError(f"{what} must be {_WANTED[self.type]}, not {shown(given)}")
         return value
 
 
@@ -114,4 +114,37 @@ def _boolean(given: Any) -> bool | None:
     return True if word in TRUE else False if word in FALSE else None
 
 
-_CONVERTERS = {"string": _string, "number": _number, "boolean": _boolean}
+def _list(given: Any) -> list[Any] | None:
+    found = _json(given)
+    return found if isinstance(found, list) else None
+
+
+def _object(given: Any) -> dict[str, Any] | None:
+    found = _json(given)
+    return found if isinstance(found, dict) else None
+
+
+def _json(given: Any) -> Any:
+    """The value itself; of text, the JSON in it."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return read_json(given)
+    except (ValueError, RecursionError):
+        return None
+
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "string": _string,
+    "number": _number,
+    "boolean": _boolean,
+    "list": _list,
+    "object": _object,
+}
+_WANTED = {
+    "string": "text",
+    "number": "a number",
+    "boolean": "true or false",
+    "list": "a list, or JSON of one",
+    "object": "a mapping, or JSON of one",
+}

@@ -77,6 +77,8 @@ class Step(SpecModel):
 
     id: Id
     type: str = "command"
+    if_: Condition | None = Field(default=None, alias="if")
+    """Where it does not hold, the step is skipped."""
     continue_on_error: Flag = False
     retry: RetrySpec | None = None
     timeout: Duration | None = None
@@ -121,7 +123,16 @@ def key_of(kind: type[Step], name: str) -> str:
     return kind.model_fields[name].alias or name
 
 
-class ShellStep(Step):
+class ProcessStep(Step):
+    """What steps share that start a program."""
+
+    env: Fields = Field(default_factory=dict)
+    """Variables beside those of fanwise's own environment."""
+    cwd: TextField | None = None
+    """Where it runs, relative to the project; None: in the project."""
+
+
+class ShellStep(ProcessStep):
     """A line of shell."""
 
     run: TextField
@@ -129,7 +140,7 @@ class ShellStep(Step):
     output_format: Literal["json"] | None = None
 
 
-class AgentStep(Step):
+class AgentStep(ProcessStep):
     """What command and prompt steps share: which agent, or which model."""
 
     integration: TextField | None = None
@@ -242,7 +253,7 @@ class FanOutStep(Step):
     halt: Literal["never", "failure"] = "failure"
 
 
-class MapStep(Step):
+class MapStep(ProcessStep):
     """One command for each item, as `fanwise map` runs it; `retry` and `timeout` are each one's."""
 
     items: Items | None = None
@@ -260,8 +271,9 @@ class MapStep(Step):
         named = any(path[0] == "item" for text in self.command for path in text.names())
         argv = self.command if named else (*self.command, Text("{}", (ITEM,)))
         self._each = EachStep.model_construct(
-            id=self.id, type=self.type, argv=argv, retry=self.retry, timeout=self.timeout
-        )
+            id=self.id, type=self.type, argv=argv, retry=self.retry, timeout=self.timeout,
+            env=self.env, cwd=self.cwd,
+        )  # fmt: skip
         return self
 
     @property
@@ -275,7 +287,7 @@ class MapStep(Step):
         yield from ((("command", number), text) for number, text in enumerate(self.command))
 
 
-class EachStep(Step):
+class EachStep(ProcessStep):
     """The command of a `MapStep` for one item. No file has it."""
 
     argv: tuple[TextField, ...]
@@ -337,8 +349,11 @@ class CustomStep(Step):
     @model_validator(mode="before")
     @classmethod
     def _gather(cls, given: Any) -> Any:
-        own = {key: value for key, value in given.items() if key not in Step.model_fields}
+        common = {key_of(Step, name) for name in Step.model_fields}
+        own = {key: value for key, value in given.items() if key not in common}
         return {**{key: value for key, value in given.items() if key not in own}, "fields": own}
 
     def texts(self) -> Iterator[tuple[FieldPath, Text | Value]]:
+        if self.if_ is not None:
+            yield ("if",), self.if_
         yield from (((name,), value) for name, value in self.fields.items())

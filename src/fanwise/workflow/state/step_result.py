@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
-Status = Literal["completed", "failed", "paused", "aborted"]
-"""A run has the same ones, and `running` and `created` before."""
+Status = Literal["completed", "failed", "paused", "aborted", "skipped"]
+"""A run has the same ones but the last, and `running` and `created` before."""
 
 
 Moment = tuple[int, ...]
@@ -33,7 +33,9 @@ class StepResult(msgspec.Struct, frozen=True):
     @property
     def goes_on(self) -> bool:
         """Whether the next steps are executed."""
-        return self.status == "completed" or (self.status == "failed" and self.absorbed)
+        return self.status in ("completed", "skipped") or (
+            self.status == "failed" and self.absorbed
+        )
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -21,7 +21,7 @@ from fanwise.workflow.spec.inputs import AUTO
 from fanwise.workflow.spec.steps import AgentStep, CommandStep, PromptStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.child import run_child
+from fanwise.workflow.steps.child import run_child, surroundings
 from fanwise.workflow.steps.port import Resolved, StepPlace
 
 SPEC_KIT_FILE = Path(".specify") / "integration.json"
@@ -119,7 +119,7 @@ async def _run(
     step: AgentStep, words: list[str], resolved: Resolved, place: StepPlace
 ) -> StepResult:
     try:
-        output = await run_child(*words, place=place, timeout=step.timeout)
+        output = await run_child(*words, place=place, timeout=step.timeout, around=resolved)
     except StepFailed as error:
         output = {**resolved, **(error.result or {}), "dispatched": True}
         if output.get("exit_code") != NOT_FOUND:
@@ -167,6 +167,7 @@ def _who(step: AgentStep, frame: Frame, agents: Agents) -> dict[str, Any]:
         "integration": name if asks_model else agents.meant(name),
         "model": model,
         "options": {**home.options, **options},
+        **surroundings(step, roots),
     }
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Mapping
 from typing import Any
 
 from fanwise.errors import CommandFailed, StepFailed
 from fanwise.kernel.virtual_time import outside
 from fanwise.processes import Command, CommandResult, run_command
 from fanwise.processes.result import Capture
+from fanwise.workflow.expressions.values import shown
+from fanwise.workflow.spec.steps import ProcessStep
 from fanwise.workflow.steps.port import StepPlace
 
 KEEP = 1024 * 1024
@@ -22,18 +25,32 @@ TIMED_OUT = -1
 """The exit code of a program that was killed because its time was over."""
 
 
+def surroundings(step: ProcessStep, roots: Mapping[str, Any]) -> dict[str, Any]:
+    """The `env` and `cwd` of a step, if it has any. `UsageError`."""
+    found: dict[str, Any] = {}
+    if step.env:
+        found["env"] = {name: shown(value.render(roots)) for name, value in step.env.items()}
+    if step.cwd is not None:
+        found["cwd"] = step.cwd.text(roots)
+    return found
+
+
 async def run_child(
-    *words: str, place: StepPlace, timeout: float | None, shell: bool = False
+    *words: str,
+    place: StepPlace,
+    timeout: float | None,
+    around: Mapping[str, Any],
+    shell: bool = False,
 ) -> dict[str, Any]:
-    """Run a program, or a line of shell, in the project's folder.
+    """Run a program, or a line of shell, in the project's folder. `around`: see `surroundings`.
 
     Returns its exit code, stdout and stderr; `StepFailed` with the same if it failed.
     """
     command = Command(
         *words,
         shell=shell,
-        cwd=str(place.project),
-        env={"SPECKIT_WORKFLOW_DIR": str(place.folder)},
+        cwd=str(place.project / around.get("cwd", "")),
+        env={"SPECKIT_WORKFLOW_DIR": str(place.folder), **around.get("env", {})},
         keep=KEEP,
         check=False,
     )

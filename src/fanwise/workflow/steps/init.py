@@ -44,7 +44,7 @@ class InitLeaf:
             if not _is_empty(place.project):
                 raise StepFailed(f"{place.project} is not empty. Set `force: true` to add to it")
             words.append("--force")
-        output = await run_child(*words, place=place, timeout=step.timeout)
+        output = await run_child(*words, place=place, timeout=step.timeout, around={})
         return StepResult("completed", {**resolved, "argv": words[1:], **output})
 
 

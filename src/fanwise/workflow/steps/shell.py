@@ -15,7 +15,7 @@ from fanwise.workflow.expressions.values import read_json
 from fanwise.workflow.spec.steps import EachStep, ShellStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.child import run_child
+from fanwise.workflow.steps.child import run_child, surroundings
 from fanwise.workflow.steps.port import Resolved, StepPlace
 
 
@@ -32,13 +32,16 @@ class ShellLeaf:
         """The line and its values. How these come into it is no part of what it does."""
         roots = frame.roots()
         line = [step.run.quoted_render(roots, str)] if self._compat else [*step.run.marked(roots)]
-        return {"line": line, "output_format": step.output_format}
+        fields = {"line": line, "output_format": step.output_format}
+        return {**fields, **surroundings(step, roots)}
 
     async def perform(self, step: ShellStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Run the line; `output_format: json` parses its stdout."""
         line, *values = resolved["line"]
         line = line if self._compat else place_values(line)
-        output = await run_child(line, *values, place=place, timeout=step.timeout, shell=True)
+        output = await run_child(
+            line, *values, place=place, timeout=step.timeout, around=resolved, shell=True
+        )
         if step.output_format == "json":
             output["data"] = _data(output)
         return StepResult("completed", output)
@@ -53,10 +56,13 @@ class MapLeaf:
     def resolve(self, step: EachStep, frame: Frame) -> Resolved:
         """Its arguments, each as text."""
         roots = frame.roots()
-        return {"argv": [text.quoted_render(roots, str) for text in step.argv]}
+        words = [text.quoted_render(roots, str) for text in step.argv]
+        return {"argv": words, **surroundings(step, roots)}
 
     async def perform(self, step: EachStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        output = await run_child(*resolved["argv"], place=place, timeout=step.timeout)
+        output = await run_child(
+            *resolved["argv"], place=place, timeout=step.timeout, around=resolved
+        )
         return StepResult("completed", output)
 
 
