@@ -101,3 +101,50 @@ def test_in_an_item_of_a_durable_run_it_leaves_that_run_alone(here: Path) -> Non
     with open_run("all", resume=True) as run:
         assert run.journal is not None
         assert [event.kind for event in run.journal.events("all")] == []
+
+
+def test_gates_are_answered_by_a_callback(here: Path) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    async def ask(message: str, shown: str | None, options: list[str]) -> str | None:
+        asked.append((message, options))
+        return "approve" if len(asked) > 1 else None
+
+    given: dict[str, Any] = {"inputs": {"name": "world"}, "run": "greeting", "ask": ask}
+    assert run_workflow_sync(GATED, **given).status == "paused", "nobody has decided yet"
+    assert run_workflow_sync(GATED, **given).require().status == "completed"
+    assert asked == [("Go on?", ["approve", "reject"])] * 2
+
+
+def test_a_step_calls_a_function_with_json_in_and_out(here: Path) -> None:
+    (here / "counting_words.py").write_text(
+        "async def count(text, least):\n"
+        "    words = text.split()\n"
+        "    if len(words) < least:\n"
+        "        raise ValueError('too few')\n"
+        "    return {'n': len(words)}\n"
+        "def first(words):\n"
+        "    return words[0]\n"
+        "def bad():\n"
+        "    return object()\n"
+    )
+
+    def work(*steps: dict[str, Any]) -> dict[str, Any]:
+        return {**GREET, "inputs": {}, "steps": list(steps)}
+
+    count = {"id": "a", "type": "call", "call": "counting_words:count"}
+    first = {"id": "b", "type": "call", "call": "counting_words:first"}
+    result = run_workflow_sync(
+        work(
+            {**count, "input": {"text": "one two", "least": 1}},
+            {**first, "input": {"words": ["{{ steps.a.output.n }}", 5]}},
+            {**count, "id": "c", "input": {"text": "one", "least": 2}, "continue_on_error": True},
+            {"id": "d", "type": "call", "call": "counting_words:bad", "continue_on_error": True},
+        )
+    ).require()
+    assert result.steps["a"]["output"] == {"n": 2}
+    assert result.steps["b"]["output"] == {"result": 2}
+    assert "too few" in result.failures["c"]
+    assert "not JSON" in result.failures["d"]
+    with pytest.raises(BadSpec, match="has no `cuont`; did you mean `count`"):
+        run_workflow_sync(work({**count, "call": "counting_words:cuont"}))

@@ -18,6 +18,7 @@ from fanwise.specs import Document, read
 from fanwise.specs.plain import plain
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.runnable import RunnableWorkflow, plan
+from fanwise.workflow.steps.gate import Ask
 
 KEY = "workflow"
 
@@ -58,6 +59,7 @@ async def run_workflow(
     inputs: Mapping[str, Any] | None = None,
     *,
     answers: Mapping[str, str] | None = None,
+    ask: Ask | None = None,
     start: str | None = None,
     stop_after: str | None = None,
     lenient: bool = False,
@@ -71,7 +73,9 @@ async def run_workflow(
     """Run the steps of a workflow, up to its end or to a gate that waits for an answer.
 
     `workflow`: the path of a file, or what would stand in it; then paths are relative to `folder`.
-    `inputs`: by name. `answers`: of gates, by their ids or paths. `start`: the step from which on
+    `inputs`: by name. `answers`: of gates, by their ids or paths.
+    `ask`: called at each other gate with its message, the text of its `show_file` and its options;
+    returns one of them, or None to pause; may be async. `start`: the step from which on
     everything runs again. `stop_after`: the last step to run. `lenient`, `compat`, `trust_project`:
     as on the command line. `project`: where its commands run; default: the working directory.
     `retry`: of steps that run something and have no `retry` of their own; like the answers, it is
@@ -90,7 +94,7 @@ async def run_workflow(
         project=None if project is None else os.fspath(project),
         retry=as_retry(retry),
     )
-    made = await in_thread(_made, workflow, folder, asked)
+    made = await in_thread(_made, workflow, folder, asked, ask)
     wanted = SystemRun.of(KEY, made, folder=made.folder)
     ending, run_id, stats = await in_run(made.ended, wanted, lambda _: None, **where)
     return WorkflowResult(
@@ -113,11 +117,12 @@ def _made(
     workflow: str | os.PathLike[str] | Mapping[str, Any],
     folder: str | os.PathLike[str],
     asked: RunOptions,
+    ask: Ask | None,
 ) -> RunnableWorkflow:
     if isinstance(workflow, Mapping):
         document = Document.of_program("run_workflow(…)", folder, plain(workflow))
     else:
         document = read(workflow)
-    made = plan(document, asked, asks=False)
+    made = plan(document, asked, asks=False, ask=ask)
     _ = made.spec  # what is wrong with its inputs is said before anything begins
     return made

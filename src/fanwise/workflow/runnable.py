@@ -96,7 +96,7 @@ class RunnableWorkflow:
     def _secrets(self) -> dict[str, str]:
         """The values of the secrets, which are masked in `inputs`. `UsageError`."""
         typed = not isinstance(self._asked.input, Mapping)
-        asks = None if self._ask is None else ask_secret
+        asks = ask_secret if self._ask is ask else None
         return read_secrets(self._hidden, self._given_secrets, typed=typed, ask=asks)
 
     def _known_inputs(self) -> dict[str, Any]:
@@ -285,13 +285,15 @@ def _not_taken(paths: Collection[str], steps: Mapping[str, StepState]) -> Iterat
             yield f"the answer to {path} was not used: no gate asked there"
 
 
-def plan(document: Document, asked: RunOptions, *, asks: bool = True) -> RunnableWorkflow:
-    """A file, checked completely. `asks`: at a gate, whoever sits at the terminal is asked."""
+def plan(
+    document: Document, asked: RunOptions, *, asks: bool = True, ask: Ask | None = None
+) -> RunnableWorkflow:
+    """A file, checked completely. `ask`: called at gates; `asks`: else at the terminal."""
     project = Path.cwd() if asked.project is None else Path(asked.project)
     types = of_project(project) if asked.trust_project else {}
     untrusted = names_of_project(project)
     workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted)
-    ask = _ask() if asks else None
+    ask = _ask() if ask is None and asks else ask
     return RunnableWorkflow(
         workflow, Project(project, asked.compat is not None, types), asked, ask=ask
     )

@@ -11,15 +11,16 @@ import shutil
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fanwise.errors import Problem, UsageError
+from fanwise.errors import BadSpec, Problem, UsageError
 from fanwise.processes.shell_line import MARK, place_values
-from fanwise.specs import FieldPath
+from fanwise.specs import FieldPath, function
 from fanwise.workflow.expressions import Text, Value, truth
 from fanwise.workflow.expressions.text import Part
 from fanwise.workflow.expressions.tree import Path as NamePath
 from fanwise.workflow.run.fan_out_steps import cap_of, items_of
 from fanwise.workflow.spec.steps import (
     AgentStep,
+    CallStep,
     DoWhileStep,
     FanOutStep,
     IfStep,
@@ -100,6 +101,8 @@ class _File:
                     self._shell(step, certain=inside)
                 case AgentStep():
                     self._agent(step, certain=inside)
+                case CallStep():
+                    self._call(step)
                 case InitStep():
                     self._init(step, certain=inside)
                 case WorkflowStep():
@@ -198,6 +201,12 @@ class _File:
             self._wrong(step, () if step.integration is None else ("integration",), problem)
         else:
             self._later(step, problem)
+
+    def _call(self, step: CallStep) -> None:
+        try:
+            function(step.call, step.where.at("call"))
+        except BadSpec as error:
+            self._problems += error.problems
 
     def _init(self, step: InitStep, *, certain: bool) -> None:
         self._found.initialized = True

@@ -15,6 +15,7 @@ from fanwise import system_names
 from fanwise.errors import UsageError
 from fanwise.specs import registry
 from fanwise.workflow.spec.steps import (
+    CallStep,
     CommandStep,
     CustomStep,
     DoWhileStep,
@@ -50,6 +51,7 @@ BUILT_IN: dict[str, type[Step]] = {
     "fan-in": FanInStep,
     "workflow": WorkflowStep,
     "map": MapStep,
+    "call": CallStep,
     "sample": SystemStep,
     "matrix": SystemStep,
     "plan": SystemStep,

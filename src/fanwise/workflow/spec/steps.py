@@ -341,6 +341,13 @@ class SystemStep(Step):
         return self
 
 
+class CallStep(Step):
+    """A Python function: `call: module:function`, with `input` as its keyword arguments."""
+
+    call: str = Field(min_length=1)
+    input: Fields = Field(default_factory=dict)
+
+
 class CustomStep(Step):
     """A kind of step that another package or the project has; `fields` are its own."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from fanwise.workflow.spec.steps import (
+    CallStep,
     CommandStep,
     CustomStep,
     EachStep,
@@ -21,6 +22,7 @@ from fanwise.workflow.spec.steps import (
 )
 from fanwise.workflow.state.history import RunHistory
 from fanwise.workflow.steps.agent import Agents, CommandLeaf, PromptLeaf
+from fanwise.workflow.steps.call import CallLeaf
 from fanwise.workflow.steps.custom import CustomLeaf, Function
 from fanwise.workflow.steps.gate import Ask, GateLeaf
 from fanwise.workflow.steps.init import InitLeaf
@@ -51,5 +53,6 @@ def kinds(project: Project, history: RunHistory, ask: Ask | None) -> Mapping[typ
         InitStep: InitLeaf(),
         SystemStep: SystemLeaf(),
         EachStep: MapLeaf(),
+        CallStep: CallLeaf(),
         CustomStep: CustomLeaf(project.types),
     }
