@@ -6,12 +6,15 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fanwise import fan_out
+from fanwise import fan_out, open_run
+from fanwise.journal.port import ItemStatus
 from fanwise.kernel.in_thread import in_thread, thread_context
+from fanwise.testing import MemoryJournal
 
 
 def here() -> str:
@@ -35,6 +38,51 @@ def test_it_runs_beside_the_loop_and_gives_what_the_function_gives() -> None:
 def test_what_it_raises_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         asyncio.run(in_thread(parts, 1, 0))
+
+
+def test_a_time_out_during_it_is_a_time_out_and_nothing_else(tmp_path: Path) -> None:
+    go_on = threading.Event()
+
+    async def waits() -> None:
+        asyncio.get_running_loop().call_soon(go_on.set)  # after the time-out
+        assert await in_thread(go_on.wait, 30)
+
+    async def opens() -> None:
+        async with open_run("r", journal=tmp_path / "journal.db"):
+            pass
+
+    class SlowJournal(MemoryJournal):
+        def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
+            ((loop, task),) = during
+            loop.call_soon_threadsafe(task.cancel)
+            loop.call_soon_threadsafe(go_on.set)
+            assert go_on.wait(30)
+            return super().statuses(fan_out)
+
+    async def resumes() -> None:
+        async with open_run("r", journal=journal) as run:
+            await fan_out(in_order, [1], run=run)
+
+    async def in_order(item: int) -> int:
+        return item
+
+    journal = SlowJournal()
+    during: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = []
+
+    async def main() -> None:
+        for slow in (waits, opens):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0):
+                    await slow()
+        await resumes()
+        go_on.clear()
+        resuming = asyncio.create_task(resumes())
+        during.append((asyncio.get_running_loop(), resuming))
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await resuming
+        assert caught.type is asyncio.CancelledError, "asyncio.timeout knows no other class"
+
+    asyncio.run(main())
 
 
 def test_inside_an_item_it_is_no_call_and_a_cancellation_waits_for_its_end() -> None:

@@ -123,6 +123,14 @@ class Threads:
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
         """Call the function in a thread. If cancelled: ask it to end, wait for that, then raise."""
+        try:
+            return await self.call(function, *args)
+        except EndedAnyway:
+            # `asyncio.timeout` makes a TimeoutError of this class only, not of its subclasses.
+            raise asyncio.CancelledError from None
+
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        """As `run`, but raise `EndedAnyway` if the function returned a value meanwhile."""
         loop = asyncio.get_running_loop()
         call = ThreadCall(loop, function, args)
         if self._ended is None:

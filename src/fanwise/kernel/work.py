@@ -52,7 +52,7 @@ def is_async(work: Any) -> bool:
 def _in_thread(work: Callable[..., Any], threads: Threads) -> Attempter:
     async def attempt(item: Any) -> Any:
         try:
-            value = await threads.run(work, item)
+            value = await threads.call(work, item)
         except EndedAnyway as late:
             if inspect.iscoroutine(late.value):
                 late.value.close()  # it never began

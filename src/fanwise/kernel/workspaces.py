@@ -68,7 +68,7 @@ def workspace(
 async def _taken(pool: Any, options: dict[str, Any]) -> AsyncIterator[Any]:
     async with threads_here() as threads:
         try:
-            taken = await threads.run(functools.partial(pool.take, **options))
+            taken = await threads.call(functools.partial(pool.take, **options))
         except EndedAnyway as late:
             pool.give_back(late.value)
             raise asyncio.CancelledError from None

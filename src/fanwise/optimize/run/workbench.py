@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fanwise.errors import CandidateUnfit
 from fanwise.kernel.confined.settings import LIMITS, Settings
-from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.in_thread import in_thread, threads_here
 from fanwise.kernel.threads import EndedAnyway
 from fanwise.kernel.workspaces import workspace
 from fanwise.optimize.candidates.candidate import Candidate
@@ -103,11 +103,12 @@ class Workbench:
             yield found
 
     async def _take(self) -> Workspace:
-        try:
-            return await in_thread(self._pool.take)
-        except EndedAnyway as late:
-            self._pool.give_back(late.value)
-            raise asyncio.CancelledError from None
+        async with threads_here() as threads:
+            try:
+                return await threads.call(self._pool.take)
+            except EndedAnyway as late:
+                self._pool.give_back(late.value)
+                raise asyncio.CancelledError from None
 
     def _let_go(self) -> None:
         held, self._original = self._original, None
