@@ -148,3 +148,16 @@ def test_a_step_calls_a_function_with_json_in_and_out(here: Path) -> None:
     assert "not JSON" in result.failures["d"]
     with pytest.raises(BadSpec, match="has no `cuont`; did you mean `count`"):
         run_workflow_sync(work({**count, "call": "counting_words:cuont"}))
+
+
+def test_the_folder_of_a_workflow_is_where_the_file_really_is(here: Path) -> None:
+    (here / "shared").mkdir()
+    (here / "shared" / "w.yaml").write_text(
+        "workflow: {id: w, name: W}\n"
+        "steps:\n"
+        "- {id: a, type: shell, run: 'echo $SPECKIT_WORKFLOW_DIR {{ context.workflow_dir }}'}"
+    )
+    (here / "link.yaml").symlink_to(here / "shared" / "w.yaml")
+    result = run_workflow_sync(here / "link.yaml")
+    folder = (here / "shared").resolve()
+    assert result.steps["a"]["output"]["stdout"] == f"{folder} {folder}\n"

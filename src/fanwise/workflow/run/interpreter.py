@@ -130,6 +130,7 @@ class Interpreter:
             frame.home.folder,
             self._history.execution,
             given_in=frame.home.given_in,
+            real_folder=frame.home.real_folder,
         )
         return self.leaves.execution(step, frame, place, self._since(step, frame))
 
@@ -347,5 +348,6 @@ def home_of(workflow: Workflow, inputs: Mapping[str, Any], given_in: Mapping[str
         None if header.integration is None else header.integration.render(roots),
         None if header.model is None else header.model.render(roots),
         header.options or {},
+        workflow.real_folder,
         given_in,
     )

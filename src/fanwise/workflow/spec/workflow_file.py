@@ -113,8 +113,13 @@ class Workflow(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        """The folder of the file: `context.workflow_dir`."""
+        """The folder of the file, as it was named: other files in it are relative to this."""
         return self.document.folder
+
+    @property
+    def real_folder(self) -> str:
+        """The folder in which the file really is, links resolved: `context.workflow_dir`."""
+        return str(path_of(self.document).resolve().parent)
 
     def caps_and_rates(self) -> dict[str, list[Limit]]:
         """By name: its own, and those of the files that it includes.

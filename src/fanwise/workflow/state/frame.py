@@ -71,6 +71,8 @@ class Home(msgspec.Struct, frozen=True):
     integration: str | None
     model: str | None
     options: Mapping[str, Any]
+    real_folder: str = ""
+    """The same, links resolved."""
     given_in: Mapping[str, int] = {}
     """In which execution of the run each input was last given; of others: in the first."""
 
@@ -106,7 +108,7 @@ class Frame(msgspec.Struct, frozen=True):
 
     def roots(self) -> dict[str, Any]:
         """The names that expressions see."""
-        context = {"run_id": self.run_id, "workflow_dir": str(self.home.folder)}
+        context = {"run_id": self.run_id, "workflow_dir": self.home.real_folder}
         return {
             "inputs": self.home.inputs,
             "steps": self.steps,

@@ -50,7 +50,7 @@ async def run_child(
         *words,
         shell=shell,
         cwd=str(place.project / around.get("cwd", "")),
-        env={"SPECKIT_WORKFLOW_DIR": str(place.folder), **around.get("env", {})},
+        env={"SPECKIT_WORKFLOW_DIR": place.real_folder, **around.get("env", {})},
         keep=KEEP,
         check=False,
     )

@@ -37,6 +37,8 @@ class StepPlace(msgspec.Struct, frozen=True):
     counts: answers from until then are used up."""
     given_in: Mapping[str, int] = {}
     """In which execution of the run each input of its file was given, those of the first aside."""
+    real_folder: str = ""
+    """That of the workflow's file, links resolved."""
     version: str = ""
     """What it would record inside itself counts for this version of it, and for no other."""
 
