@@ -107,7 +107,11 @@ TOPS = [
     ("requires: {permissions: {}}", "requires.permissions", "is not known here"),
     ("inputs: []", "inputs", "must be a mapping"),
     ("inputs: {x: text}", "inputs.x", "must be a mapping"),
-    ("inputs: {x: {type: list}}", "inputs.x.type", "must be `string`, `number` or `boolean`"),
+    (
+        "inputs: {x: {type: text}}",
+        "inputs.x.type",
+        "must be `string`, `number`, `boolean`, `list` or `object`",
+    ),
     ("inputs: {x: {typ: string}}", "inputs.x.typ", "did you mean `type`?"),
     ("inputs: {x: {type: number, default: many}}", "inputs.x", "the default must be a number"),
     ("inputs: {x: {default: 5}}", "inputs.x", "the default must be text, not 5"),
