@@ -133,3 +133,19 @@ def test_a_mask_hides_lines_and_longer_secrets_first() -> None:
 def test_what_a_secret_cannot_be(declared: str, step: str, told: str) -> None:
     text = f"workflow: {{id: w, name: W}}\ninputs: {{t: {declared}}}\nsteps: [{step}]\n"
     assert told in problems(text)[0].message
+
+
+def test_a_gate_does_not_show_it(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def ask(message: str, shown: str | None, options: list[str]) -> str:
+        asked.append(message)
+        return "approve"
+
+    work = {
+        "workflow": {"id": "w", "name": "W"},
+        "inputs": {"t": {"secret": True}},
+        "steps": [{"id": "a", "type": "gate", "message": "Use {{ inputs.t }}?"}],
+    }
+    assert run_workflow_sync(work, {"t": SECRET}, project=tmp_path, ask=ask).ok
+    assert asked == ["Use ***?"]

@@ -25,7 +25,7 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of
 from fanwise.workflow.expressions.values import Impossible
 from fanwise.workflow.spec.secrets import Masker
-from fanwise.workflow.spec.steps import Step
+from fanwise.workflow.spec.steps import GateStep, Step
 from fanwise.workflow.state.frame import Frame, more_needs
 from fanwise.workflow.state.history import TWICE
 from fanwise.workflow.state.step_result import Moment, Record, StepResult, digest_of, record_of
@@ -62,7 +62,9 @@ class LeafExecution:
         self.problem: str | None = None
         self.resolved: Resolved = {}
         try:
-            self.resolved = kind.resolve(step, frame)
+            resolved = kind.resolve(step, frame)
+            # What a gate is given is shown to people.
+            self.resolved = mask(resolved) if isinstance(step, GateStep) else resolved
         except (FanwiseError, Impossible) as error:
             self.problem = str(error)
         except Exception as error:  # a failure of this step, and of no other
