@@ -39,6 +39,37 @@ def test_a_file_is_checked_run_and_resumed(here: Place) -> None:
     assert (again.returncode, again.stdout) == (0, done.stdout)
 
 
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (numbers(5), "line 5 of the input is new; it had 4 lines"),
+        (b"1\n2\nx\n4\n", "line 3 of the input is not the line that was recorded"),
+        (numbers(2), "line 3 of the input is missing; it had 4 lines"),
+    ],
+)
+def test_an_input_that_was_edited_since_is_not_passed_over(
+    here: Place, lines: bytes, problem: str
+) -> None:
+    (here.path / "mended").touch()
+    assert here.run("run", "map.yaml", "--run", "r").returncode == 0
+    same = here.run("run", "map.yaml", "--run", "r")
+    assert (same.returncode, same.stdout) == (0, b""), same.stderr
+    (here.path / "lines.txt").write_bytes(lines)
+    for args in (["run", "map.yaml", "--run", "r"], ["resume", "r", "--input", "lines.txt"]):
+        done = here.run(*args)
+        assert (done.returncode, problem in done.stderr.decode()) == (2, True), done.stderr
+    assert here.run("resume", "r").returncode == 0
+
+
+def test_with_key_a_file_whose_input_was_edited_runs_what_is_new(here: Place) -> None:
+    (here.path / "mended").touch()
+    (here.path / "map.yaml").write_text(FILE + "  key: true\n")
+    here.run("run", "map.yaml", "--run", "r")
+    (here.path / "lines.txt").write_bytes(b"5\n1\n")
+    again = here.run("run", "map.yaml", "--run", "r")
+    assert (again.returncode, again.stdout) == (0, b"line 5\nline 1\n"), again.stderr
+
+
 def test_runs_show_and_export_treat_it_as_any_system(here: Place) -> None:
     (here.path / "mended").touch()
     here.run("run", "map.yaml", "--run", "r")

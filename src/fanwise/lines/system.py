@@ -57,7 +57,7 @@ class LinesSystem:
         if len(input) > 1:
             raise UsageError("--input is given twice", "Name one file")
         fd = open_input(input[0]) if input else None
-        return RunnableLines(MapSpec.from_json(spec), fd=fd, again=True)
+        return RunnableLines(MapSpec.from_json(spec), fd=fd)
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
         """In lines, or in commands if each gets several lines."""

@@ -52,7 +52,7 @@ class RunnableLines:
     """A map that can be run.
 
     The lines come from a descriptor, from a file, or, on a resume without an input, from the
-    journal. `again`: it is a resume, so the descriptor has the lines a second time.
+    journal.
     """
 
     caps = None
@@ -64,7 +64,6 @@ class RunnableLines:
         *,
         fd: int | None = None,
         file: Path | None = None,
-        again: bool = False,
         quiet: bool = False,
     ) -> None:
         self.map_spec = spec
@@ -74,7 +73,6 @@ class RunnableLines:
         self.writes = False
         self._fd = fd
         self._file = file
-        self._again = again
 
     @property
     def title(self) -> str:
@@ -93,11 +91,6 @@ class RunnableLines:
     def use(self, screen: Screen, *, stdout: bool) -> None:
         """Write outputs while it runs, if stdout is free for that."""
         self.screen, self.writes = screen, stdout
-
-    @property
-    def edited(self) -> bool:
-        """Whether the lines may have changed since the run began: then they are known by key."""
-        return self._again and self._fd is not None and self.map_spec.key
 
     async def execute(self, run: Run) -> End:
         """Run the command for all lines."""
@@ -132,6 +125,8 @@ class _Execution:
         self.journal = journal
         self.folder = folder
         self.fd = fd
+        self.edited = run.resumed and fd is not None and self.spec.key
+        """Whether the lines may have changed since the run began: they are known by key."""
         self.tally = Tally()
         self.spilled = SpillFiles(folder)
         self.work = LineWork(self.spec, str(folder))
@@ -146,7 +141,7 @@ class _Execution:
             self.fd,
             separator=self.spec.separator,
             together=self.spec.lines,
-            edited=self.runnable.edited,
+            edited=self.edited,
             on_complete=self._expect,
         )
         try:
@@ -231,7 +226,7 @@ class _Execution:
             return None
         position = Position(self.folder / "position", record)
         # With --retry-failed the earlier output had gaps; of an edited input it had other lines.
-        if self.run.retries_failed or self.runnable.edited or not self.run.resumed:
+        if self.run.retries_failed or self.edited or not self.run.resumed:
             position.move(0, 0)
         return OrderedOutput(
             FdWriter(1, "stdout"),

@@ -16,6 +16,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
+from fanwise.core.counts import many
 from fanwise.errors import UsageError
 from fanwise.journal.port import Batch, InputRecord, InputsCleared, Journal, Write
 from fanwise.journal.take_first import take
@@ -72,12 +73,12 @@ class RecordedLines:
         self._known = earlier.count
         self._recorded: deque[bytes] = deque()
         """The next known lines, with which new ones are compared."""
-        self.complete = earlier.complete
+        self._all_known = self.complete = earlier.complete
         self.count = 0
         """How many lines are known by now."""
         self._on_disk = 0
         self._reader: LineReader | None = None
-        if fd is None or self.complete:
+        if fd is None:
             self.count = self._on_disk = earlier.count
             on_complete(self.count)
         else:
@@ -146,6 +147,8 @@ class RecordedLines:
         record = None
         if self.count < self._known:
             self._check_same(line)
+        elif self._all_known:
+            raise _other_input(self.count, f"is new; it had {many(self._known, 'line')}")
         else:
             record = InputRecord(self._run.id, self.count, line)
         self._ahead += len(line) + A_LINE
@@ -176,9 +179,10 @@ class RecordedLines:
 
     def _complete(self) -> None:
         if self.count < self._known:
-            raise _other_input(self.count, f"ends there; {self._known} lines were recorded")
-        self.complete = True
-        self._run.note(COMPLETE, {"lines": self.count})
+            raise _other_input(self.count, f"is missing; it had {many(self._known, 'line')}")
+        if not self.complete:
+            self.complete = True
+            self._run.note(COMPLETE, {"lines": self.count})
         self._on_complete(self.count)
 
     def _check_same(self, line: bytes) -> None:
