@@ -81,8 +81,10 @@ class Damaged:
 
     def write(self, cell: Cell, value: str | bytes) -> None:
         """The journal as it was, but for this value."""
-        for beside in self.journal.parent.glob("journal.db-*"):
-            beside.unlink()
+        # A new file: a reader that met damage may have the old one open until it is collected.
+        for old in self.journal.parent.glob("journal.db*"):
+            if old.is_file():
+                old.unlink()
         self.journal.write_bytes(self._intact)
         where = " AND ".join(f"{name} = ?" for name in KEYS[cell.table].split(", "))
         with closing(sqlite3.connect(self.journal)) as connection:
