@@ -191,3 +191,15 @@ def test_items_and_iterations_stand_in_their_order() -> None:
     state = WorkflowState(steps, ["all", "loop"])
     assert [step.path for step in state.inside["all"]] == paths[::-1]
     assert [step.path for step in state.inside["loop"]] == loop
+
+
+@virtual_time
+async def test_a_step_that_is_skipped_now_is_shown_as_skipped(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    steps = "- {id: a, type: do, if: '{{ inputs.on }}'}"
+    more = "inputs: {on: {type: boolean, default: true}}\n"
+    await world.run(steps, more)
+    for on, status in ((False, "skipped"), (True, "completed"), (False, "skipped")):
+        ending = await world.resume(steps, more, input={"on": on})
+        shown = read_run(world.journal, world.journal.run("r")).steps["a"].status
+        assert (ending.states["a"]["status"], shown) == (status, status)

@@ -105,8 +105,9 @@ class Interpreter:
         if result.at is None:
             result = msgspec.structs.replace(result, at=path)
         frame.put(step, path, result)
-        if not self.leaves.knows(step) or result.status == "skipped":
-            fresh = self.leaves.performed != performed
+        leaf = self.leaves.knows(step)
+        if not leaf or step.if_ is not None:  # whether it was skipped is not in its item
+            fresh = leaf or self.leaves.performed != performed
             self._note(step, path, frame, result, began, fresh=fresh)
         if result.goes_on and f"{frame.file}{step.id}" == self._stop_after:
             return StepResult("paused", result.output, f"stopped after {path}", at=path)

@@ -86,10 +86,15 @@ def read_run(journal: Journal, run: RunRecord) -> WorkflowState:
         name = fan_out.path.rpartition("/")[2].replace("%2F", "/").replace("%25", "%")
         for item in journal.items(fan_out.id):
             # Others are of systems that ran inside a step.
-            if item.key == name or item.key.startswith(f"{name}:"):
+            own = item.key == name or item.key.startswith(f"{name}:")
+            if own and (item.status == "started" or not _is_skipped(steps.get(item.key))):
                 steps[item.key] = _leaf(item, outline)
     unfinished = "running" if shown_status(run) == "running" else "interrupted"
     return WorkflowState(_completed(steps, outline, unfinished), outline.top)
+
+
+def _is_skipped(noted: StepState | None) -> bool:
+    return noted is not None and noted.status == "skipped"
 
 
 def _leaf(item: ItemRecord, outline: Outline) -> StepState:
