@@ -36,6 +36,7 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
   fanwise pull smollm2         download a small model, to use as local:smollm2
   fanwise runs                 list the runs here
   fanwise report RUN           write a run as an HTML page
+  fanwise compare RUN RUN      compare runs of a matrix, cell by cell
   fanwise resume RUN           continue an interrupted run
 """
 
@@ -54,6 +55,7 @@ COMMANDS = (
     "cancel",
     "export",
     "report",
+    "compare",
     "pull",
 )
 """Each is a module in this folder with a `register` function; in the order of the help."""

@@ -10,6 +10,7 @@ from typing import Any
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts
+from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
 from fanwise.kernel.run import Run
 from fanwise.matrix.cells.cell import values_by_axis
@@ -27,7 +28,7 @@ from fanwise.matrix.views.cell_rows import cell_table
 from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.inputs import Inputs
-from fanwise.specs.system import Assumed, Preview, Report
+from fanwise.specs.system import Assumed, ComparedRun, Preview, Report
 from fanwise.view.table import Table
 
 KEY = "matrix"
@@ -172,6 +173,19 @@ class MatrixSystem:
         from fanwise.matrix.views.page import report  # only who reads one needs all of it
 
         return report(journal, run, read_matrix(journal, run.id, failed_as))
+
+    def compared_run(self, journal: Journal, run: RunRecord) -> ComparedRun:
+        """Its cells, and its file."""
+        rows = list(cell_table(read_matrix(journal, run.id)).rows)
+        return ComparedRun(run.id, rows, JSON.decode(run.spec)["data"])
+
+    def compare(self, runs: Sequence[ComparedRun]) -> Report:
+        """Each with the first, cell by cell."""
+        from fanwise.matrix.state.run_comparison import Side, compare_sides
+        from fanwise.matrix.views.run_comparison import comparison_report
+
+        first, *others = (Side(each.name, each.rows, each.file) for each in runs)
+        return comparison_report([compare_sides(first, each) for each in others])
 
     def table(self, journal: Journal, run: RunRecord, failed_as: str | None = None) -> Table:
         """One row for each cell."""

@@ -275,6 +275,26 @@ class ReportingSystem(Protocol):
         """The report as of now; the run may still be going on."""
 
 
+class ComparedRun(msgspec.Struct, frozen=True):
+    """One of the runs that `fanwise compare` compares: its rows, as `export` writes them."""
+
+    name: str
+    rows: Sequence[Mapping[str, Any]] = ()
+    file: Mapping[str, Any] | None = None
+    """What the run's file says; None: unknown."""
+
+
+@runtime_checkable
+class ComparingSystem(Protocol):
+    """A system whose runs can be compared: `fanwise compare`."""
+
+    def compared_run(self, journal: Journal, run: RunRecord) -> ComparedRun:
+        """A run as the journal has it now."""
+
+    def compare(self, runs: Sequence[ComparedRun]) -> Report:
+        """Each of them with the first. `UsageError` for rows that no run of this system has."""
+
+
 @runtime_checkable
 class ExportingSystem(Protocol):
     """A system with a table of its own for `fanwise export`, instead of one row for each item."""

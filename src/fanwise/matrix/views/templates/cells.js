@@ -140,7 +140,7 @@
 
   function row(cell) {
     const failed = cell.status === "failed";
-    const said = failed ? text(cell.error) : cell.status === "waiting" ? "not run" : answerOf(cell);
+    const said = failed ? text(cell.error) : cell.status === "waiting" ? text(cell.error) : answerOf(cell);
     const head = make("summary", {},
       make("i", { class: `swatch ${data.colours[cell.model] || ""}` }),
       make("span", { class: "where" },
@@ -162,6 +162,10 @@
 
   function inside(cell) {
     const body = make("div", { class: "inside" });
+    const given = data.inputs[String(cell.input)];
+    if (given !== null && given !== undefined) body.append(block("input", text(given)));
+    const wanted = new Set((cell.expected || []).filter((place) => place !== null));
+    for (const place of wanted) body.append(block("expected", text(place), "expected"));
     for (const [name, asked, answer] of cell.steps) {
       const step = cell.steps.length > 1 && name !== "failed" ? `${name}: ` : "";
       for (const [role, content] of asked) body.append(block(`${step}${role}`, text(content)));
@@ -190,7 +194,8 @@
     if (cell.first_token_s !== null) parts.push(`first token ${seconds(cell.first_token_s)}`);
     parts.push(`tokens ${known(cell.input_tokens)} in, ${known(cell.output_tokens)} out`);
     const dollars = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
-    parts.push(`dollars ${cell.usd === null ? "unknown" : dollars(cell.usd)}`);
+    const partly = cell.usd_known ? `≥ ${dollars(cell.usd_known)}` : "unknown";
+    parts.push(`dollars ${cell.usd === null ? partly : dollars(cell.usd)}`);
     if (cell.scoring_usd) parts.push(`judges ${dollars(cell.scoring_usd)}`);
     return parts.join(" · ");
   }

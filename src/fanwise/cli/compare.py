@@ -1,0 +1,85 @@
+"""`fanwise compare`: what changed between runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from fanwise.cli.messages import print_json, print_line, say
+from fanwise.cli.options import JournalOption, JsonOption
+from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.report import check_target, write_page
+from fanwise.errors import UsageError
+
+HELP = """Compare runs of a matrix, cell by cell.
+
+\b
+  fanwise compare before after            two runs
+  fanwise compare before after another    each of the others with the first
+  fanwise compare before.jsonl after      a file that `fanwise export` wrote
+
+Cells are matched by input and repeat, whatever else was changed: prompts, models
+or strategies. Prints what changed in the file, the scores with paired statistics,
+time and cost, and the cells whose score changed, what got worse first. Writes an
+HTML page with both answers side by side. What cannot be matched is listed.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command("compare", help=HELP)(compare)
+
+
+def compare(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN RUN", help="Ids of runs, or exported .jsonl files.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the page to this file."),
+    ] = Path("compare.html"),
+    journal: JournalOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    if len(runs) < 2 or len(set(runs)) < len(runs):
+        raise UsageError("give at least two runs, each once", "Use: fanwise compare BEFORE AFTER")
+    from fanwise.specs import system
+    from fanwise.specs.system import ComparedRun, ComparingSystem
+
+    check_target(output)
+    found = system("matrix")
+    sides: list[ComparedRun] = []
+    for each in runs:
+        if each.endswith(".jsonl"):
+            sides.append(ComparedRun(Path(each).name, _exported(Path(each))))
+            continue
+        with recorded_run(journal, each) as (opened, run):
+            found = system(run.kind)
+            if not isinstance(found, ComparingSystem):
+                raise UsageError(
+                    f"runs of `{run.kind}` cannot be compared", "Give runs of a matrix"
+                )
+            sides.append(found.compared_run(opened, run))
+    assert isinstance(found, ComparingSystem)
+    made = found.compare(sides)
+    write_page(output, made.html)
+    if as_json:
+        print_json({**made.document, "report": str(output)})
+        return
+    for line in made.lines:
+        print_line(line)
+    say(f"the comparison is in {output}")
+
+
+def _exported(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file that `fanwise export` wrote. `UsageError`."""
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    try:
+        return [decode(line) for line in path.read_bytes().splitlines() if line]
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
+        step = "Write it with: fanwise export RUN --output FILE.jsonl"
+        raise UsageError(f"{path} is not JSON lines: {error}", step) from error

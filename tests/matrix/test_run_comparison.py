@@ -1,0 +1,135 @@
+"""`fanwise compare`: runs matched by input and repeat, with edited prompts and missing cells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanwise.errors import ModelUnreachable, UsageError
+from fanwise.matrix import Matrix, exact, run_matrix_sync
+from fanwise.matrix.state.run_comparison import Side, compare_sides
+from fanwise.testing import ScriptedModel
+from tests.cli.support import Place
+from tests.view.seen import Seen
+
+HOSTILE = "</script><script>window.pwned=1</script>"
+
+
+def rows(n: int, changed: int = -1) -> list[dict[str, Any]]:
+    return [{"id": f"i{k}", "text": "new" if k == changed else "old", "label": "good"}
+            for k in range(n)]  # fmt: skip
+
+
+def answer(request: Any) -> Any:
+    prompt, given = request.messages[-1].content.split(" ", 1)
+    if given == "i0":
+        return "good" if prompt == "Before" else HOSTILE
+    if given == "i1" and prompt == "After":
+        return ModelUnreachable("no connection")
+    return "good" if prompt == "After" else "bad"
+
+
+def record(folder: Path, name: str, inputs: list[dict[str, Any]], strategy: str) -> None:
+    model = ScriptedModel(answer, name="scripted:one")
+    prompts = {strategy: f"{strategy.capitalize()} {{{{ input.id }}}}"}
+    made = Matrix(
+        name, models=[model], inputs=inputs, prompts=prompts, score=[exact("label")], retry=0
+    )
+    run_matrix_sync(made, run=name, journal=folder / ".fanwise" / "journal.db")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs: an edited prompt, an input that changed, a new one, and a cell without a score."""
+    found = tmp_path_factory.mktemp("compare")
+    (found / ".fanwise").mkdir()
+    record(found, "first", rows(8), "before")
+    record(found, "second", rows(9, changed=7), "after")
+    place = Place(found)
+    done = place.run("compare", "first", "second", "--json")
+    assert done.returncode == 0, done.stderr
+    (found / "document.json").write_bytes(done.stdout)
+    return found
+
+
+def test_cells_are_matched_whatever_changed_and_what_is_not_compared_is_listed(
+    folder: Path,
+) -> None:
+    (found,) = json.loads((folder / "document.json").read_text())["comparisons"]
+    assert found["renamed"]["strategy"] == {"before": "after"}
+    assert found["unmatched"] == {
+        "inputs only in second": ["i8"],
+        "inputs with other fields": ["i7"],
+    }
+    (contrast,) = found["contrasts"]
+    assert (found["pairs"], contrast["pairs"], contrast["only_second"]) == (7, 6, 1)
+    assert (contrast["first_better"], contrast["second_better"]) == (5, 1)
+    assert contrast["difference"]["value"] == pytest.approx(4 / 6)
+    flipped = [(each["after"]["input"], each["after"]["score_exact"])
+               for each in found["flipped"]["exact"]]  # fmt: skip
+    assert flipped[0] == ("i0", 0.0) and len(flipped) == 6
+    assert any(line.startswith("-") and "Before" in line for line in found["diff"])
+    assert any(line.startswith("+") and "After" in line for line in found["diff"])
+
+
+def test_the_terminal_says_what_changed_first_and_what_flipped(folder: Path) -> None:
+    done = Place(folder).run("compare", "first", "second")
+    text = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"fanwise: the comparison is in compare.html\n")
+    assert "strategy: before → after" in text
+    assert "not compared: inputs with other fields: i7" in text
+    assert "failed: second 1 of 7, first 0 of 7" in text
+    assert "exact: 1 of 7 pairs missing: 1 without a score of second" in text
+    assert text.index("exact: 6 cells changed, the worst first") < text.index("i0 #0")
+    page = Seen((folder / "compare.html").read_text())
+    assert page.active == [] and HOSTILE not in (folder / "compare.html").read_text()
+
+
+def test_a_file_that_was_exported_stands_for_its_run(folder: Path) -> None:
+    place = Place(folder)
+    assert place.run("export", "first", "-o", "first.jsonl").returncode == 0
+    done = place.run("compare", "first.jsonl", "second", "-o", "x.html", "--json")
+    (found,) = json.loads(done.stdout)["comparisons"]
+    (other,) = json.loads((folder / "document.json").read_text())["comparisons"]
+    assert found["contrasts"][0]["p"] == other["contrasts"][0]["p"]
+    assert (found["before"], found["diff"]) == ("first.jsonl", [])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["first"], "at least two runs"),
+        (["first", "first"], "each once"),
+        (["first", "nothing"], "nothing"),
+        (["gone.jsonl", "first"], "cannot read gone.jsonl"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(folder: Path, given: list[str], said: str) -> None:
+    done = Place(folder).run("compare", *given)
+    assert done.returncode == 2 and said in done.stderr.decode()
+
+
+def test_rows_of_something_else_and_runs_without_a_common_input_are_refused() -> None:
+    cell = {"cell": "c", "model": "m", "strategy": "s", "repeat": 0, "status": "done"}
+    one, two = (Side(name, [{**cell, "input": name}]) for name in ("a", "b"))
+    with pytest.raises(UsageError, match="no cell in common"):
+        compare_sides(one, two)
+    with pytest.raises(UsageError, match="cells of a matrix"):
+        compare_sides(one, Side("b", [{"key": 1}]))
+
+
+def test_several_values_of_an_axis_on_one_side_are_listed_and_not_guessed() -> None:
+    def side(name: str, *strategies: str) -> Side:
+        return Side(name, [
+            {"cell": f"{s}", "model": "m", "strategy": s, "input": "i", "repeat": 0,
+             "status": "done", "score_exact": 1.0}
+            for s in strategies
+        ])  # fmt: skip
+
+    found = compare_sides(side("a", "same", "x"), side("b", "same", "y", "z"))
+    assert len(found.pairs) == 1
+    assert found.unmatched["strategies only in a"] == ["x"]
+    assert found.unmatched["strategies only in b"] == ["y", "z"]
