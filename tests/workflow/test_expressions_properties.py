@@ -118,7 +118,9 @@ def filtered(value: Any, name: str, argument: Any) -> Any:
         return argument if value is None or value == "" else value
     if name == "contains":
         if isinstance(value, str):
-            return isinstance(argument, str) and argument in value
+            if not isinstance(argument, str):
+                raise Refused
+            return argument in value
         return isinstance(value, list) and argument in value
     if name == "map":
         if not isinstance(argument, str):

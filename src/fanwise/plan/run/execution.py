@@ -21,12 +21,13 @@ from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.board import board_of
 from fanwise.plan.state.plan_item import FAN_OUT
-from fanwise.plan.state.plan_state import PlanState, plan_state
+from fanwise.plan.state.plan_state import PlanState, note_cut_off, plan_state
 from fanwise.plan.state.policy import grower
 from fanwise.plan.state.replay import (
     OUTSIDE,
     TOLD,
     bisected,
+    cut_off_keys,
     earlier_outside,
     earlier_work_tree,
     replay,
@@ -89,6 +90,7 @@ async def execute(
         where = (run.journal, run.id, path)
         found = replace(found, work_tree=await in_thread(earlier_work_tree, *where))
         outside = await in_thread(earlier_outside, *where)
+        found = note_cut_off(found, await in_thread(cut_off_keys, *where))
     if users is not None:
         outside += await in_thread(_look_outside, resolved, users, found.result)
         run.note(OUTSIDE, {"path": path, "changed": outside})

@@ -7,12 +7,13 @@ It is read off a board: that of the run while it executes, or one that has repla
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.core.counts import Counts, many
 from fanwise.errors import fields_of, refused_by_budget
@@ -32,6 +33,8 @@ from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.model.states import State
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.leaf_entry import LeafEntry
+
+CUT_OFF = "it was being worked on when the run ended"
 
 
 class WorkSpan(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,6 +231,17 @@ def plan_state(
         complete=complete,
         unaffordable=sum(map(refused_by_budget, board.errors.values())),
     )
+
+
+def note_cut_off(state: PlanState, started: Container[str]) -> PlanState:
+    """With the reason of sub-plans that an earlier execution began and this one did not reach."""
+    leaves = tuple(
+        replace(leaf, reason=CUT_OFF)
+        if leaf.state == "queued" and not leaf.reason and f"leaf:{leaf.id}" in started
+        else leaf
+        for leaf in state.leaves
+    )
+    return replace(state, leaves=leaves)
 
 
 def _that_count(board: PlanBoard) -> Mapping[str, LeafEntry]:

@@ -29,7 +29,7 @@ from fanwise.plan.spec.plan_spec import KEY, PlanSpec
 from fanwise.plan.state.board import board_of
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
-from fanwise.plan.state.plan_state import LeafState, PlanState, WorkSpan, plan_state
+from fanwise.plan.state.plan_state import CUT_OFF, LeafState, PlanState, WorkSpan, plan_state
 from fanwise.plan.state.replay import (
     Replay,
     bisected,
@@ -41,7 +41,6 @@ from fanwise.plan.state.replay import (
 from fanwise.specs import Document, check
 from fanwise.view.run_summary import shown_status
 
-CUT_OFF = "it was being worked on when the run ended"
 NO_MODEL = frozenset({"work", "verify", "check"})
 """Calls of commands and functions: they cost nothing by themselves."""
 LIVE: Mapping[str, State] = {"leaf": "running", "again": "merging"}

@@ -70,6 +70,12 @@ def items_of(journal: Journal, run_id: str, path: str = FAN_OUT) -> Iterable[Ite
     return []
 
 
+def cut_off_keys(journal: Journal, run_id: str, path: str = FAN_OUT) -> frozenset[str]:
+    """Items that were begun and have no end: what began them was killed."""
+    items = items_of(journal, run_id, path)
+    return frozenset(each.key for each in items if each.status == "started")
+
+
 def bisected(keys: Iterable[str]) -> bool:
     """Whether there was a second check: somebody has asked for a bisection, then or on a resume."""
     return "check:1" in keys
