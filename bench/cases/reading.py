@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Iterator
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -63,7 +64,8 @@ def _row(what: str, command: list[str], folder: str) -> Row:
 
 
 def _fill(journal: Journal, kind: str) -> None:
-    run = journal.create_run(RunRecord(kind, 0, kind, kind, "{}", "", "done", 1e9, 1e9 + 60))
+    digest = sha256(b"{}").hexdigest()
+    run = journal.create_run(RunRecord(kind, 0, kind, kind, "{}", digest, "done", 1e9, 1e9 + 60))
     fan_out = fan_out_id(run.number, 1)
     journal.submit(FanOutRecord(fan_out, kind, "items", 1000, "never", 1e9, "done", 1e9 + 60))
     writes = _writes(kind, fan_out)
