@@ -12,11 +12,16 @@ import pytest
 
 from fanwise import Budget, Caps, fan_out, open_run
 from fanwise.errors import ModelError, ModelOverloaded, ModelRejected, UsageError
+from fanwise.journal.port import AttemptRecord
+from fanwise.matrix import CellResult, Matrix, run_matrix
+from fanwise.matrix.simulation.profiles import Observed
+from fanwise.matrix.simulation.world import World
 from fanwise.models import Message, Options, Reply, Request, ask, connect, stream
 from fanwise.models.names import CacheSettings, as_spec
-from fanwise.models.reply_cache import ReplyCache
+from fanwise.models.reply_cache import ReplyCache, is_hit
 from fanwise.models.unconnected import unconnected
 from fanwise.sampling import matches, sample
+from fanwise.specs.system import Assumed
 from fanwise.testing import Answer, MemoryJournal, ScriptedServer
 
 from .support import prompt, run
@@ -230,6 +235,50 @@ def test_sampling_streams_and_groups_use_the_cache_too(tmp_path: Path) -> None:
             assert len(server.requests) == 2
 
     run(main())
+
+
+def test_a_hit_is_marked_in_a_matrix_and_is_in_no_latency(tmp_path: Path) -> None:
+    """Two of three inputs were asked before: the latency is that of the third alone."""
+
+    async def main() -> None:
+        async with ScriptedServer(lambda _: Answer(text="fine", first_byte_s=0.01)) as server:
+            model = {**spec(server), "cache": str(tmp_path / "replies.db")}
+            inputs = [{"id": each, "text": each} for each in "abc"]
+            prompts = "{{ input.text }}"
+            first, second = [
+                await run_matrix(Matrix("m", models=[model], prompts=prompts, inputs=some))
+                for some in (inputs[:2], inputs)
+            ]
+            assert len(server.requests) == 3
+            whole = first.summary().whole
+            assert (whole.cached, whole.ran_s.n) == (0, 2)
+            assert [each.cached for each in second.cells] == [1, 1, 0]
+            whole = second.summary().whole
+            assert (whole.n, whole.cached, whole.ran_s.n, whole.first_token_s.n) == (3, 2, 1, 1)
+            assert whole.ran_s.p50 == second.cells[2].ran_s > 0
+            assert "2 cached" in second.table()
+            assert [row["cached"] for row in map(CellResult.to_json, second.cells)] == [1, 1, 0]
+
+    run(main())
+
+
+def test_calls_from_the_cache_are_not_learned_from() -> None:
+    calls = [("cache openai:a", 0.0, 0), ("openai:a", 3.0, 9)]
+    seen = [AttemptRecord(1, "k", 1, call, 0, ran, 0, tokens=used) for call, ran, used in calls]
+    world = World([unconnected(as_spec("openai:a"))], Assumed({}, seen, "monday"))
+    assert world.profiles["openai:a"].latency == Observed([(3.0, None)])
+
+
+@pytest.mark.parametrize(
+    ("call", "tokens", "hit"),
+    [("cache openai:a", 0, True), ("cache warm-up", 7, False), ("openai:a", 0, False)],
+)
+def test_a_call_that_took_tokens_is_no_hit_whatever_its_name(
+    call: str, tokens: int, hit: bool
+) -> None:
+    assert is_hit(call, tokens) is hit
+    assert not is_hit(None, 0)
+    assert not is_hit("cache openai:a", None)
 
 
 def test_a_cache_that_cannot_be_used_is_said(tmp_path: Path) -> None:

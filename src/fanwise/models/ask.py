@@ -34,7 +34,7 @@ from fanwise.models.group import ModelGroup
 from fanwise.models.output import check_schema
 from fanwise.models.port import Message, Model, Prompt, Reply, Request, Tokens, Tool, as_request
 from fanwise.models.prices import counted
-from fanwise.models.reply_cache import CachedModel
+from fanwise.models.reply_cache import HIT, CachedModel
 from fanwise.models.tools import answers, bound
 
 ALL = "all"
@@ -102,7 +102,7 @@ async def _reply_of(
     kept = await in_thread(model.find, request)
     if kept is not None:
         pieces.emit(kept.text)
-        return await call(_kept, kept, usage=_nothing, name=f"cache {name or model.name}")
+        return await call(_kept, kept, usage=_nothing, name=f"{HIT}{name or model.name}")
     reply = await _ask(model, request, retry, timeout, name)
     await in_thread(model.keep, request, reply)
     return reply

@@ -29,6 +29,16 @@ from fanwise.private_files import make_file, make_folder
 
 TABLE = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, at REAL, reply BLOB)"
 WAIT_S = 60.0
+HIT = "cache "
+"""A call that the cache answered is recorded under this, followed by the model's name."""
+
+
+def is_hit(call: str | None, tokens: float | None) -> bool:
+    """Whether a recorded call was answered from the cache: nobody was asked, so it has no latency.
+
+    `tokens`: what it used. A call that took some was made, whatever its name says.
+    """
+    return call is not None and call.startswith(HIT) and tokens == 0
 
 
 class ReplyCache:

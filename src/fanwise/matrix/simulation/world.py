@@ -19,6 +19,7 @@ from fanwise.matrix.simulation.profiles import (
     Observed,
     parse,
 )
+from fanwise.models.reply_cache import is_hit
 from fanwise.models.unconnected import Unconnected, UnconnectedSim
 from fanwise.specs.system import Assumed
 
@@ -88,7 +89,7 @@ class _Seen:
 def _by_model(attempts: Sequence[AttemptRecord]) -> dict[str, _Seen]:
     found: defaultdict[str, _Seen] = defaultdict(_Seen)
     for attempt in attempts:
-        if attempt.call is not None:
+        if attempt.call is not None and not is_hit(attempt.call, attempt.tokens):
             # A judge's call is recorded as `judge MODEL`.
             found[attempt.call.rpartition(" ")[2]].add(attempt)
     return dict(found)

@@ -89,6 +89,8 @@ class CellResult(msgspec.Struct, frozen=True):
     """Of a cell that failed: whether its strategy did, or the provider or this machine."""
     calls: int = 0
     """Attempts of calls, failed ones too."""
+    cached: int = 0
+    """Of the calls, how many the cache of replies answered: then `ran_s` is no latency."""
     queued_s: float = 0.0
     ran_s: float = 0.0
     backoff_s: float = 0.0
@@ -126,6 +128,7 @@ class CellResult(msgspec.Struct, frozen=True):
             None if last.ok else _said(last),
             None if last.ok else fault_of(last.error),
             spent.calls,
+            spent.cached,
             spent.queued_s,
             ran_s,
             spent.backoff_s,
@@ -155,6 +158,7 @@ class CellResult(msgspec.Struct, frozen=True):
             self.usd_known,
             self.error,
             self.fault,
+            self.cached > 0,
         )
 
     def to_json(self) -> dict[str, Any]:

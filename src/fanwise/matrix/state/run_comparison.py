@@ -172,6 +172,7 @@ def _scored(row: Row, place: Place, side: str, scorers: Sequence[str]) -> Scored
         usd_known=row.get("usd_known") or 0.0,
         error=row.get("error"),
         fault=fault,
+        cached=bool(row.get("cached")),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from fanwise.core.outcome import Attempt
 from fanwise.journal.port import Journal
 from fanwise.kernel import events
 from fanwise.kernel.recorded_outcomes import attempt_of
+from fanwise.models.reply_cache import is_hit
 
 FAN_OUT = "cells"
 """The name of the fan-out whose items are the steps and the scores of cells."""
@@ -26,6 +27,8 @@ class Spent(msgspec.Struct, gc=False):
     """
 
     calls: int = 0
+    cached: int = 0
+    """Of the calls, how many the cache of replies answered: these have no latency."""
     first_token_s: float | None = None
     """The shortest."""
     input_tokens: int | None = 0
@@ -65,6 +68,9 @@ class Spent(msgspec.Struct, gc=False):
     def add(self, attempt: Attempt) -> None:
         """One more attempt of a call."""
         self.calls += 1
+        if is_hit(attempt.call, None if attempt.usage is None else attempt.usage.tokens):
+            self.cached += 1
+            return
         self.queued_ns += round(attempt.queued_s * NANO)
         self.ran_ns += round(attempt.ran_s * NANO)
         self.backoff_ns += round(attempt.backoff_s * NANO)

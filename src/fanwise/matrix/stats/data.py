@@ -59,6 +59,8 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
     error: str | None = None
     fault: Fault | None = None
     """Of a cell that failed: its strategy's, or that of the provider or this machine."""
+    cached: bool = False
+    """Answered by the cache of replies, at least in part: its seconds are no latency."""
 
 
 def spot(axes: Mapping[str, str], without: Iterable[str] = ()) -> Spot:

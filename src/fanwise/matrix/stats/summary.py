@@ -83,6 +83,8 @@ class GroupSummary(msgspec.Struct, frozen=True):
     errors: dict[str, int]
     """How often each error was, the most frequent first."""
     scores: dict[str, ScoreSummary]
+    cached: int
+    """Cells that the cache of replies answered, at least in part: they are in no latency."""
     ran_s: Percentiles
     first_token_s: Percentiles
     failed_ran_s: Percentiles
@@ -200,11 +202,16 @@ def _group(
         failure_rate=_failure_rate(cells, options),
         errors=_errors(failed),
         scores={name: _scores(planned, name, usd, options) for name in scorers},
-        ran_s=percentiles([cell.ran_s for cell in done]),
+        cached=sum(cell.cached for cell in cells),
+        ran_s=percentiles([cell.ran_s for cell in done if not cell.cached]),
         first_token_s=percentiles(
-            [cell.first_token_s for cell in done if cell.first_token_s is not None]
+            [
+                cell.first_token_s
+                for cell in done
+                if cell.first_token_s is not None and not cell.cached
+            ]
         ),
-        failed_ran_s=percentiles([cell.ran_s for cell in failed]),
+        failed_ran_s=percentiles([cell.ran_s for cell in failed if not cell.cached]),
         queued_s=math.fsum(cell.queued_s for cell in cells),
         backoff_s=math.fsum(cell.backoff_s for cell in cells),
         input_tokens=total([cell.input_tokens for cell in cells]),

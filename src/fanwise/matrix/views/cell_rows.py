@@ -16,7 +16,8 @@ BEFORE: dict[str, Kind] = {
 }  # fmt: skip
 AFTER: dict[str, Kind] = {
     "error": "text", "fault": "text", "not_run_because": "text", "calls": "integer",
-    "queued_s": "number", "ran_s": "number", "backoff_s": "number", "first_token_s": "number",
+    "cached": "integer", "queued_s": "number", "ran_s": "number", "backoff_s": "number",
+    "first_token_s": "number",
     "input_tokens": "integer", "output_tokens": "integer", "usd": "number", "usd_known": "number",
     "scoring_usd": "number", "input_data": "json", "messages": "json", "steps": "json",
 }  # fmt: skip
@@ -79,7 +80,7 @@ def _row(result: CellResult, scorers: Sequence[str], failed_as: float | None) ->
         row[f"score_{name}"] = score.score
         row[f"reason_{name}"] = score.reason
         row[f"scorer_error_{name}"] = score.error
-    names = ("error", "fault", "calls", "queued_s", "ran_s", "backoff_s", "first_token_s",
+    names = ("error", "fault", "calls", "cached", "queued_s", "ran_s", "backoff_s", "first_token_s",
              "input_tokens", "output_tokens", "usd", "usd_known", "scoring_usd")  # fmt: skip
     row |= {name: getattr(result, name) for name in names}
     row["messages"] = answer.get("messages")

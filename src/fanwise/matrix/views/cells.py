@@ -21,7 +21,7 @@ from fanwise.matrix.views.text import shown
 FIELDS = (
     "id", "model", "strategy", "input", "repeat", "status", "steps", "value", "samples", "scores",
     "expected", "error", "calls", "queued_s", "ran_s", "backoff_s", "first_token_s", "input_tokens",
-    "output_tokens", "usd", "usd_known", "scoring_usd",
+    "output_tokens", "usd", "usd_known", "scoring_usd", "cached",
 )  # fmt: skip
 """What each row of the data is, in order."""
 
@@ -89,6 +89,7 @@ def _row(result: CellResult, found: MatrixState, texts: _Texts) -> list[Any]:
         result.usd,
         result.usd_known,
         result.scoring_usd,
+        result.cached,
     ]  # fmt: skip
 
 
@@ -99,7 +100,7 @@ def _axes(cell: Cell, id_: str, status: str, texts: _Texts) -> list[Any]:
 
 def _waiting(waiting: WaitingCell, texts: _Texts) -> list[Any]:
     cell, why = waiting.cell, texts.place(REASONS[waiting.why])
-    empty: list[Any] = [[], None, [], [], [], why, 0, 0, 0, 0, None, 0, 0, 0, 0, 0]
+    empty: list[Any] = [[], None, [], [], [], why, 0, 0, 0, 0, None, 0, 0, 0, 0, 0, 0]
     return [*_axes(cell, cell.key, "waiting", texts), *empty]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from fanwise.journal.port import Journal
 from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.state.spending import FAN_OUT
+from fanwise.matrix.stats.data import Scored
 from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import Analysis
 from fanwise.matrix.views.palette import Palette
@@ -24,9 +25,13 @@ def latency(analysis: Analysis, palette: Palette) -> Plot | None:
     """A line for each model; None: no cell took any time."""
     series: dict[str, list[float]] = {class_: [] for class_ in palette.classes}
     for cell in analysis.cells:
-        if cell.status == "done" and cell.ran_s > 0 and cell.axes["model"] != NO_MODEL:
+        if cell.status == "done" and cell.ran_s > 0 and not cell.cached and _has_model(cell):
             series[palette[cell.axes["model"]]].append(cell.ran_s)
     return ecdf(series) if any(series.values()) else None
+
+
+def _has_model(cell: Scored) -> bool:
+    return cell.axes["model"] != NO_MODEL
 
 
 def cost(analysis: Analysis, palette: Palette) -> Iterator[tuple[str, Plot]]:

@@ -42,9 +42,15 @@ def _row(group: GroupSummary, names: Sequence[str]) -> list[str]:
         str(group.n),
         str(group.failed),
         *(score_text(group.scores[name]) for name in names),
-        "-" if group.ran_s.p50 is None else f"{group.ran_s.p50:.2f} s",
+        _median(group),
         usd_text(group.usd),
     ]
+
+
+def _median(group: GroupSummary) -> str:
+    """The median latency, without the cells that the cache of replies answered."""
+    text = "-" if group.ran_s.p50 is None else f"{group.ran_s.p50:.2f} s"
+    return f"{text}, {group.cached:,} cached" if group.cached else text
 
 
 def score_text(score: ScoreSummary) -> str:

@@ -191,6 +191,7 @@
     const known = (value) => (value === null ? "?" : value.toLocaleString("en"));
     const parts = [`cell ${cell.id}`, `calls ${cell.calls}`, `ran ${seconds(cell.ran_s)}`,
       `queued ${seconds(cell.queued_s)}`, `backoff ${seconds(cell.backoff_s)}`];
+    if (cell.cached) parts.push(`${cell.cached} of the calls from the cache`);
     if (cell.first_token_s !== null) parts.push(`first token ${seconds(cell.first_token_s)}`);
     parts.push(`tokens ${known(cell.input_tokens)} in, ${known(cell.output_tokens)} out`);
     const dollars = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
