@@ -19,7 +19,7 @@ from tests.workspaces.support import make_repo, write
 
 from bench.harness import Row
 from fanwise.optimize import OptimizeResult, optimize_sync
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.verdict import CandidateVerdict
 
 GAIN = 1.3
 TIMED = """
@@ -99,7 +99,7 @@ def _timed(trap: Trap) -> str:
     return TIMED.format(top=top, bench=trap.bench, target=trap.target)
 
 
-def _judged(folder: Path, trap: Trap) -> dict[str, Verdict]:
+def _judged(folder: Path, trap: Trap) -> dict[str, CandidateVerdict]:
     files = {"mod.py": trap.original, "check.py": trap.test, "timed.py": _timed(trap)}
     make_repo(folder / "repo", files)
     versions = {f"{place:02}": each for place, each in enumerate((*trap.wrong, *trap.right))}

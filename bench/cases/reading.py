@@ -19,7 +19,7 @@ from fanwise.journal.open import open_journal
 from fanwise.journal.port import (
     FanOutRecord,
     InputRecord,
-    ItemEnded,
+    ItemEndWrite,
     Journal,
     RunRecord,
     Write,
@@ -87,4 +87,4 @@ def _writes(kind: str, fan_out: int) -> Iterator[Write]:
             yield InputRecord(kind, n, b"line %d" % n)
         at = 1e9 + n * 60 / ITEMS
         value = PRINTED if kind == "map" else f'{{"square": {n * n}}}'
-        yield ItemEnded(fan_out, str(n), n, "done", at, 0.01, 0.5, 0.0, value)
+        yield ItemEndWrite(fan_out, str(n), n, "done", at, 0.01, 0.5, 0.0, value)

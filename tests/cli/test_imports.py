@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fanwise.journal.port import FanOutRecord, ItemEnded
+from fanwise.journal.port import FanOutRecord, ItemEndWrite
 from fanwise.journal.sqlite import SqliteJournal
 from tests.journal.conftest import a_run, write
 
@@ -36,7 +36,7 @@ def journal(tmp_path: Path) -> str:
     digest = hashlib.sha256(a_run().spec.encode()).hexdigest()
     run = journal.create_run(msgspec.structs.replace(a_run(), digest=digest))
     fan_out = FanOutRecord(run.number << 32 | 1, "r", "lines", 1, "never", 1.0)
-    write(journal, fan_out, ItemEnded(fan_out.id, "0", 0, "failed", 2.0))
+    write(journal, fan_out, ItemEndWrite(fan_out.id, "0", 0, "failed", 2.0))
     spec = '{"data": {"steps": [{"id": "first"}]}}'
     digest = hashlib.sha256(spec.encode()).hexdigest()
     journal.create_run(

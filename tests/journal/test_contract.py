@@ -10,21 +10,21 @@ import pytest
 from fanwise.errors import JournalNotWritable, RunExists, RunIsLive, RunNotFound
 from fanwise.journal.owner import current_owner
 from fanwise.journal.port import (
-    AttemptEnded,
+    AttemptWrite,
     Batch,
     CallTotals,
     EventRecord,
-    FanOutEnded,
+    FanOutEndWrite,
     FanOutRecord,
     InputRecord,
     InputsCleared,
-    ItemEnded,
+    ItemEndWrite,
     ItemRecord,
-    ItemStarted,
+    ItemStartWrite,
     Journal,
     Owner,
-    RunEnded,
-    Spec,
+    RunEndWrite,
+    RunSpec,
     Sum,
     fan_out_id,
 )
@@ -38,12 +38,12 @@ def a_fan_out(fan_out: int = F, **changes: object) -> FanOutRecord:
     return msgspec.structs.replace(record, **changes)
 
 
-def ended(key: str, index: int = 0, **changes: object) -> ItemEnded:
-    return msgspec.structs.replace(ItemEnded(F, key, index, "done", 2.0), **changes)
+def ended(key: str, index: int = 0, **changes: object) -> ItemEndWrite:
+    return msgspec.structs.replace(ItemEndWrite(F, key, index, "done", 2.0), **changes)
 
 
-def an_attempt(key: str, **changes: object) -> AttemptEnded:
-    return msgspec.structs.replace(AttemptEnded(F, key, None, 0.1, 0.2, 0.3), **changes)
+def an_attempt(key: str, **changes: object) -> AttemptWrite:
+    return msgspec.structs.replace(AttemptWrite(F, key, None, 0.1, 0.2, 0.3), **changes)
 
 
 def dead_owner() -> Owner:
@@ -85,7 +85,7 @@ def test_an_unknown_run_is_not_found_and_a_similar_id_is_suggested(journal: Jour
 
 def test_a_run_that_ended_has_no_owner_and_can_be_claimed(journal: Journal) -> None:
     journal.create_run(a_run(owner=current_owner()))
-    write(journal, RunEnded("r", "failed", 9.0, '{"type": "E"}'))
+    write(journal, RunEndWrite("r", "failed", 9.0, '{"type": "E"}'))
     run = journal.run("r")
     assert (run.status, run.ended_at, run.owner) == ("failed", 9.0, None)
     assert run.error == '{"type": "E"}'
@@ -116,7 +116,7 @@ def test_a_run_of_another_host_can_be_claimed_only_by_force(journal: Journal) ->
 
 def test_a_claim_may_say_what_the_run_is_about_from_now_on(journal: Journal) -> None:
     journal.create_run(a_run(owner=dead_owner()))
-    claimed = journal.claim_run("r", current_owner(), spec=Spec('{"new":1}', "d2"))
+    claimed = journal.claim_run("r", current_owner(), spec=RunSpec('{"new":1}', "d2"))
     assert (claimed.spec, claimed.digest) == ('{"new":1}', "d2")
     assert journal.run("r") == claimed
 
@@ -134,7 +134,7 @@ def test_fan_outs_come_in_the_order_of_opening_and_only_those_of_the_run(journal
 def test_a_fan_out_that_is_opened_again_runs_again_and_keeps_its_first_time(
     journal: Journal,
 ) -> None:
-    write(journal, a_fan_out(), FanOutEnded(F, "halted", 5.0, "{}"))
+    write(journal, a_fan_out(), FanOutEndWrite(F, "halted", 5.0, "{}"))
     assert journal.fan_outs("r") == [a_fan_out(status="halted", ended_at=5.0, stats="{}")]
     write(journal, a_fan_out(cap=9, opened_at=7.0))
     assert journal.fan_outs("r") == [a_fan_out(cap=9, opened_at=1.0)]
@@ -144,8 +144,8 @@ def test_a_fan_out_that_is_opened_again_runs_again_and_keeps_its_first_time(
 
 
 def test_an_item_that_started_and_ended_has_all_that_was_said_of_it(journal: Journal) -> None:
-    end = ItemEnded(F, "k", 7, "failed", 2.0, 0.1, 0.2, 0.3, "[1]", '{"type": "E"}')
-    write(journal, ItemStarted(F, "k", 7, 1.0), end)
+    end = ItemEndWrite(F, "k", 7, "failed", 2.0, 0.1, 0.2, 0.3, "[1]", '{"type": "E"}')
+    write(journal, ItemStartWrite(F, "k", 7, 1.0), end)
     assert list(journal.items(F)) == [
         ItemRecord(F, "k", 7, "failed", 1, "[1]", '{"type": "E"}', 1.0, 2.0, 0.1, 0.2, 0.3)
     ]
@@ -160,7 +160,7 @@ def test_an_item_that_never_started_can_end(journal: Journal) -> None:
 def test_starts_are_counted_since_the_last_end_and_forget_the_outcome_before(
     journal: Journal,
 ) -> None:
-    start = ItemStarted(F, "k", 0, 1.0)
+    start = ItemStartWrite(F, "k", 0, 1.0)
     write(journal, start, ended("k", value="1", error="{}", queued_s=4.0), start)
     assert list(journal.items(F)) == [ItemRecord(F, "k", 0, "started", starts=1, started_at=1.0)]
     write(journal, start)
@@ -169,7 +169,7 @@ def test_starts_are_counted_since_the_last_end_and_forget_the_outcome_before(
 
 def test_items_statuses_and_attempts_can_be_asked_for_by_key(journal: Journal) -> None:
     for index, key in enumerate("cab"):
-        write(journal, ItemStarted(F, key, index, 1.0), AttemptEnded(F, key, "x", 0, 0, 0))
+        write(journal, ItemStartWrite(F, key, index, 1.0), AttemptWrite(F, key, "x", 0, 0, 0))
     write(journal, ended("a", index=1))
     assert list(journal.statuses(F).items()) == [("c", "started"), ("a", "done"), ("b", "started")]
     assert [item.key for item in journal.items(F, ["b", "c", "no"])] == ["c", "b"]
@@ -182,7 +182,7 @@ def test_all_that_is_known_of_an_attempt_is_read_back(journal: Journal) -> None:
         "a", call="m", error="{}", requests=1.0, tokens=30.0, usd=0.5, input_tokens=20,
         output_tokens=10, cached_tokens=5, first_token_s=0.25,
     )  # fmt: skip
-    write(journal, ItemStarted(F, "a", 0, 1.0), known, an_attempt("a"))
+    write(journal, ItemStartWrite(F, "a", 0, 1.0), known, an_attempt("a"))
     told, untold = (msgspec.structs.asdict(attempt) for attempt in journal.attempts(F))
     assert told == {"number": 1, **msgspec.structs.asdict(known)}
     assert untold == {"number": 2, **msgspec.structs.asdict(an_attempt("a"))}
@@ -192,7 +192,7 @@ def test_calls_are_summed_over_a_run_and_what_is_unknown_is_counted(journal: Jou
     other, alien = fan_out_id(1, 2), fan_out_id(2, 1)
     for fan_out, run_id in ((F, "r"), (other, "r"), (alien, "s")):
         write(journal, FanOutRecord(fan_out, run_id, f"#{fan_out}", 1, "never", 1.0))
-        write(journal, ItemStarted(fan_out, "a", 0, 1.0))
+        write(journal, ItemStartWrite(fan_out, "a", 0, 1.0))
     known: dict[str, object] = {"call": "m", "requests": 1.0, "tokens": 30.0, "usd": 0.5}
     split: dict[str, object] = {"input_tokens": 20, "output_tokens": 10, "cached_tokens": 5}
     write(
@@ -218,12 +218,12 @@ def test_a_run_without_calls_has_totals_of_nothing(journal: Journal) -> None:
 
 
 def test_items_come_in_item_order_whatever_their_keys(journal: Journal) -> None:
-    write(journal, *(ItemStarted(F, f"k{9 - i}", i, 1.0) for i in (10, 2, 0, 100, 1)))
+    write(journal, *(ItemStartWrite(F, f"k{9 - i}", i, 1.0) for i in (10, 2, 0, 100, 1)))
     assert [item.index for item in journal.items(F)] == [0, 1, 2, 10, 100]
 
 
 def test_items_of_other_fan_outs_are_not_mixed_in(journal: Journal) -> None:
-    write(journal, ItemStarted(F, "k", 0, 1.0), ItemStarted(F + 1, "k", 0, 1.0))
+    write(journal, ItemStartWrite(F, "k", 0, 1.0), ItemStartWrite(F + 1, "k", 0, 1.0))
     assert [item.fan_out for item in journal.items(F)] == [F]
 
 
@@ -242,7 +242,7 @@ def test_attempts_are_numbered_for_each_item_over_all_batches(journal: Journal) 
 
 
 def test_attempts_come_in_item_order(journal: Journal) -> None:
-    write(journal, ItemStarted(F, "z", 0, 1.0), ItemStarted(F, "a", 1, 1.0))
+    write(journal, ItemStartWrite(F, "z", 0, 1.0), ItemStartWrite(F, "a", 1, 1.0))
     write(journal, an_attempt("a"), an_attempt("z"))
     assert [attempt.key for attempt in journal.attempts(F)] == ["z", "a"]
 
@@ -279,7 +279,7 @@ def test_what_was_acknowledged_can_be_read(journal: Journal) -> None:
         seen.append(len(list(journal.items(F))))
         told.set()
 
-    journal.submit(ItemStarted(F, "k", 0, 1.0), then)
+    journal.submit(ItemStartWrite(F, "k", 0, 1.0), then)
     assert told.wait(60)
     assert seen == [1]
 
@@ -287,18 +287,18 @@ def test_what_was_acknowledged_can_be_read(journal: Journal) -> None:
 def test_each_write_is_acknowledged_exactly_once_in_order(journal: Journal) -> None:
     told: list[int] = []
     for i in range(2000):
-        journal.submit(ItemStarted(F, str(i), i, 1.0), lambda _, i=i: told.append(i))  # type: ignore[misc]
+        journal.submit(ItemStartWrite(F, str(i), i, 1.0), lambda _, i=i: told.append(i))  # type: ignore[misc]
     journal.close()
     assert told == list(range(2000))
 
 
 def test_a_batch_has_the_effect_of_its_writes_and_one_answer(journal: Journal) -> None:
-    write(journal, ItemStarted(F, "ends", 0, 1.0))
+    write(journal, ItemStartWrite(F, "ends", 0, 1.0))
     told: list[BaseException | None] = []
     end = (F, "ends", 0, "done", 2.0, 0.1, 0.2, 0.3, "[1]", None)
     batch = Batch([(F, "starts", 1, 1.5)], [end], [an_attempt("ends"), an_attempt("ends")])  # type: ignore[list-item]
     journal.submit(batch, told.append)
-    write(journal, ItemStarted(F, "later", 2, 3.0))
+    write(journal, ItemStartWrite(F, "later", 2, 3.0))
     first, second, _ = journal.items(F)
     assert told == [None]
     assert first == ItemRecord(F, "ends", 0, "done", 1, "[1]", None, 1.0, 2.0, 0.1, 0.2, 0.3)
@@ -309,14 +309,14 @@ def test_a_batch_has_the_effect_of_its_writes_and_one_answer(journal: Journal) -
 def test_writes_from_many_threads_all_arrive(journal: Journal) -> None:
     def submit(thread: int) -> None:
         for i in range(300):
-            journal.submit(ItemStarted(F, f"{thread}/{i}", i, 1.0))
+            journal.submit(ItemStartWrite(F, f"{thread}/{i}", i, 1.0))
 
     threads = [threading.Thread(target=submit, args=(n,)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    write(journal, ItemStarted(F, "last", 0, 1.0))
+    write(journal, ItemStartWrite(F, "last", 0, 1.0))
     assert len(list(journal.items(F))) == 1201
 
 
@@ -326,7 +326,7 @@ def test_a_callback_that_raises_is_logged_and_hurts_nobody_else(
     def then(error: BaseException | None) -> None:
         raise ZeroDivisionError("mine")
 
-    journal.submit(ItemStarted(F, "k", 0, 1.0), then)
+    journal.submit(ItemStartWrite(F, "k", 0, 1.0), then)
     write(journal, ended("k"))
     assert "mine" in caplog.text
     assert [item.status for item in journal.items(F)] == ["done"]
@@ -336,7 +336,7 @@ def test_a_closed_journal_refuses_and_says_so(journal: Journal) -> None:
     journal.close()
     journal.close()
     with pytest.raises(JournalNotWritable, match="closed"):
-        write(journal, ItemStarted(F, "k", 0, 1.0))
+        write(journal, ItemStartWrite(F, "k", 0, 1.0))
     with pytest.raises(JournalNotWritable, match="closed"):
         journal.create_run(a_run())
 
@@ -357,7 +357,7 @@ def test_a_cancel_request_reaches_whoever_watches_once(journal: Journal) -> None
 
     journal.watch_cancel("r", on_cancel)
     for n in range(2):  # by the second one it has certainly looked, and seen no request
-        write(journal, ItemStarted(F, "k", n, 1.0))
+        write(journal, ItemStartWrite(F, "k", n, 1.0))
     journal.request_cancel("r")
     assert called.wait(60)
     journal.request_cancel("r")
@@ -399,7 +399,7 @@ def test_a_callback_of_a_watch_that_raises_is_logged(
     journal.request_cancel("r")
     assert called.wait(60)
     assert "mine" in caplog.text
-    write(journal, ItemStarted(F, "k", 0, 1.0))
+    write(journal, ItemStartWrite(F, "k", 0, 1.0))
 
 
 def test_claiming_a_run_forgets_a_cancel_request(journal: Journal) -> None:
@@ -410,7 +410,7 @@ def test_claiming_a_run_forgets_a_cancel_request(journal: Journal) -> None:
 
 
 def test_items_are_counted_by_status_for_each_fan_out(journal: Journal) -> None:
-    write(journal, ItemStarted(1, "a", 0, 1.0), ItemStarted(1, "b", 1, 1.0))
-    write(journal, ItemEnded(1, "a", 0, "done", 2.0, value="1"), ItemStarted(2, "a", 0, 1.0))
+    write(journal, ItemStartWrite(1, "a", 0, 1.0), ItemStartWrite(1, "b", 1, 1.0))
+    write(journal, ItemEndWrite(1, "a", 0, "done", 2.0, value="1"), ItemStartWrite(2, "a", 0, 1.0))
     assert journal.counts(1) == {"done": 1, "started": 1}
     assert journal.counts(3) == {}

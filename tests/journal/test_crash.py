@@ -19,7 +19,7 @@ WRITE_FOR_EVER = """
     import os, sys
     from pathlib import Path
     from fanwise.journal.owner import current_owner
-    from fanwise.journal.port import EventRecord, ItemEnded, ItemStarted
+    from fanwise.journal.port import EventRecord, ItemEndWrite, ItemStartWrite
     from fanwise.journal.sqlite import SqliteJournal
     from tests.journal.conftest import a_run
 
@@ -35,9 +35,9 @@ WRITE_FOR_EVER = """
     n = 0
     while n < 200_000:
         # Three kinds of writes in turn, which the journal sorts within a batch.
-        journal.submit(ItemStarted(1, str(n), n, 1.0), told(n))
+        journal.submit(ItemStartWrite(1, str(n), n, 1.0), told(n))
         journal.submit(EventRecord("r", float(n + 1), "k", "{}"), told(n + 1))
-        journal.submit(ItemEnded(1, str(n), n, "done", 1.0), told(n + 2))
+        journal.submit(ItemEndWrite(1, str(n), n, "done", 1.0), told(n + 2))
         n += 3
 """
 

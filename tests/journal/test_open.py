@@ -18,7 +18,7 @@ from fanwise.errors import (
     UsageError,
 )
 from fanwise.journal.open import journal_path, open_journal
-from fanwise.journal.port import ItemStarted
+from fanwise.journal.port import ItemStartWrite
 from fanwise.journal.sqlite import SqliteJournal
 from tests.journal.conftest import a_run, is_open, write
 
@@ -83,7 +83,7 @@ def test_a_journal_for_reading_reads_and_refuses_to_write(tmp_path: Path) -> Non
     with pytest.raises(JournalNotWritable, match="reading only"):
         journal.create_run(a_run("s"))
     with pytest.raises(JournalNotWritable, match="reading only"):
-        write(journal, ItemStarted(1, "k", 0, 1.0))
+        write(journal, ItemStartWrite(1, "k", 0, 1.0))
     journal.close()
 
 
@@ -134,7 +134,7 @@ def test_a_damaged_header_is_unreadable(tmp_path: Path) -> None:
 def test_damage_in_the_middle_is_an_error_of_ours_when_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "j.db"
     journal = open_journal(path)
-    write(journal, *(ItemStarted(1, f"{i:06}", i, 1.0) for i in range(5000)))
+    write(journal, *(ItemStartWrite(1, f"{i:06}", i, 1.0) for i in range(5000)))
     journal.close()
     with path.open("r+b") as file:
         file.seek(path.stat().st_size // 2)

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from fanwise.journal import schema
 from fanwise.journal.batch import write_all
 from fanwise.journal.port import (
-    AttemptEnded,
+    AttemptWrite,
     Batch,
     EventRecord,
-    FanOutEnded,
+    FanOutEndWrite,
     FanOutRecord,
     InputRecord,
-    ItemEnded,
-    ItemStarted,
+    ItemEndWrite,
+    ItemStartWrite,
     Journal,
-    RunEnded,
+    RunEndWrite,
     Write,
 )
 from fanwise.journal.sqlite import SqliteJournal
@@ -39,9 +39,9 @@ times = st.floats(0, 100)
 texts = st.none() | st.just("[]")
 
 writes = st.one_of(
-    st.builds(ItemStarted, fan_outs, keys, indexes, times),
+    st.builds(ItemStartWrite, fan_outs, keys, indexes, times),
     st.builds(
-        ItemEnded,
+        ItemEndWrite,
         fan_outs,
         keys,
         indexes,
@@ -53,12 +53,12 @@ writes = st.one_of(
         texts,
         texts,
     ),
-    st.builds(AttemptEnded, fan_outs, keys, texts, times, times, times, texts),
+    st.builds(AttemptWrite, fan_outs, keys, texts, times, times, times, texts),
     st.builds(FanOutRecord, fan_outs, st.just("r"), st.just("p"), indexes, texts.map(str), times),
-    st.builds(FanOutEnded, fan_outs, st.sampled_from(["done", "halted"]), times, st.just("{}")),
+    st.builds(FanOutEndWrite, fan_outs, st.sampled_from(["done", "halted"]), times, st.just("{}")),
     st.builds(EventRecord, st.just("r"), times, st.sampled_from("xyz"), st.just("{}")),
     st.builds(InputRecord, st.just("r"), indexes, st.binary(max_size=3)),
-    st.builds(RunEnded, st.just("r"), st.sampled_from(["done", "failed"]), times, texts),
+    st.builds(RunEndWrite, st.just("r"), st.sampled_from(["done", "failed"]), times, texts),
 )
 
 
@@ -137,6 +137,6 @@ def test_batches_have_the_effect_of_their_writes_one_by_one(
 def test_batches_of_every_size_arrive_whole(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "j.db")
     for fan_out, size in enumerate(itertools.chain(range(1, 22), (255, 256, 257, 1023))):
-        write(journal, *(ItemStarted(fan_out, str(i), i, 1.0) for i in range(size)))
+        write(journal, *(ItemStartWrite(fan_out, str(i), i, 1.0) for i in range(size)))
         assert [item.index for item in journal.items(fan_out)] == list(range(size))
     journal.close()

@@ -14,7 +14,7 @@ import pytest
 
 from fanwise import open_run
 from fanwise.journal.open import open_journal
-from fanwise.journal.port import ItemStarted
+from fanwise.journal.port import ItemStartWrite
 from fanwise.kernel.run_files import files_of
 from tests.journal.conftest import a_run, write
 
@@ -62,7 +62,7 @@ def make(folder: Path = Path(".fanwise")) -> Path:
 def test_a_new_journal_is_private_whatever_the_umask(mask: int, tmp_path: Path) -> None:
     with umask(mask):
         journal = open_journal()
-        write(journal, ItemStarted(1, "k", 0, 1.0))
+        write(journal, ItemStartWrite(1, "k", 0, 1.0))
     assert mode(tmp_path / ".fanwise") == 0o700
     assert modes(tmp_path / ".fanwise") == dict.fromkeys(SIDE_FILES, 0o600)
     journal.close()
@@ -84,7 +84,7 @@ def test_an_earlier_journal_is_closed_to_others_when_it_is_next_written_and_that
     folder = make()
     (folder / "journal.db.files").mkdir()
     other = open_journal(folder / "journal.db")  # so that there is a write-ahead log already
-    write(other, ItemStarted(1, "k", 0, 1.0))
+    write(other, ItemStartWrite(1, "k", 0, 1.0))
     open_to_all(folder)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):

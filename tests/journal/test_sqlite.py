@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fanwise.errors import JournalNotWritable
-from fanwise.journal.port import EventRecord, ItemEnded, ItemStarted, Journal
+from fanwise.journal.port import EventRecord, ItemEndWrite, ItemStartWrite, Journal
 from fanwise.journal.sqlite import SqliteJournal
 from fanwise.journal.writer import _Stop
 from tests.journal.conftest import Child, a_run, is_open, write
@@ -34,8 +34,8 @@ def on_disk(path: Path) -> Iterator[SqliteJournal]:
     journal.close()
 
 
-def start(n: int, size: int = 1) -> ItemStarted:
-    return ItemStarted(1, str(n) * size, n, 1.0)
+def start(n: int, size: int = 1) -> ItemStartWrite:
+    return ItemStartWrite(1, str(n) * size, n, 1.0)
 
 
 def test_every_connection_syncs_each_commit_to_a_write_ahead_log(on_disk: SqliteJournal) -> None:
@@ -61,7 +61,7 @@ def test_an_iterator_that_outlives_the_journal_lets_go_of_the_file(path: Path) -
 
 
 def test_values_can_be_asked_for_with_sql(on_disk: SqliteJournal, path: Path) -> None:
-    write(on_disk, ItemEnded(1, "k", 0, "done", 1.0, value='{"score": 7}'))
+    write(on_disk, ItemEndWrite(1, "k", 0, "done", 1.0, value='{"score": 7}'))
     with closing(sqlite3.connect(path)) as other:
         rows = other.execute("SELECT json_extract(value, '$.score') FROM items").fetchall()
     assert rows == [(7,)]
@@ -194,7 +194,7 @@ def test_closing_says_that_a_write_failed_if_nobody_else_was_told(path: Path) ->
 def test_text_that_cannot_be_stored_fails_that_write_and_is_not_skipped(path: Path) -> None:
     journal = SqliteJournal(path)
     with pytest.raises(JournalNotWritable, match="surrogates"):
-        write(journal, ItemStarted(1, "\ud800", 0, 1.0))
+        write(journal, ItemStartWrite(1, "\ud800", 0, 1.0))
     with pytest.raises(JournalNotWritable):
         write(journal, start(1))
     journal.close()
@@ -204,11 +204,11 @@ def test_a_journal_that_nobody_closed_is_written_at_exit(path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from fanwise.journal.port import ItemStarted
+from fanwise.journal.port import ItemStartWrite
 from fanwise.journal.sqlite import SqliteJournal
 journal = SqliteJournal(Path(sys.argv[1]))
 for n in range(20_000):
-    journal.submit(ItemStarted(1, str(n), n, 1.0))
+    journal.submit(ItemStartWrite(1, str(n), n, 1.0))
 """
     subprocess.run([sys.executable, "-c", code, path], check=True)
     journal = SqliteJournal(path)
@@ -280,7 +280,7 @@ def test_a_write_that_comes_when_the_writer_has_just_ended_is_refused(path: Path
         get, get_nowait = queue.get, queue.get_nowait
 
         def put(self, entry: Any) -> None:
-            if isinstance(entry[0], ItemStarted):
+            if isinstance(entry[0], ItemStartWrite):
                 journal.close()
             queue.put(entry)
 

@@ -13,7 +13,7 @@ import pytest
 from fanwise.errors import JournalNotWritable
 from fanwise.journal import runs
 from fanwise.journal.owner import current_owner
-from fanwise.journal.port import ItemStarted, Owner
+from fanwise.journal.port import ItemStartWrite, Owner
 from fanwise.journal.sqlite import SqliteJournal
 from tests.journal.conftest import Child, a_run, write
 
@@ -124,7 +124,7 @@ def test_a_cancel_request_from_another_process_arrives_while_this_one_writes(
     )
     n = 0
     while not cancelled.is_set():
-        write(journal, ItemStarted(1, str(n), n, 1.0))
+        write(journal, ItemStartWrite(1, str(n), n, 1.0))
         n += 1
     assert asker.wait(60) == 0
     assert len(list(journal.items(1))) == n

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanwise.journal.codec import JSON
-from fanwise.journal.port import AttemptEnded, ItemEnded, ItemRecord, ItemStarted, ItemStatus
+from fanwise.journal.port import AttemptWrite, ItemEndWrite, ItemRecord, ItemStartWrite, ItemStatus
 from fanwise.kernel import recorded_outcomes
 from fanwise.kernel.recorded_outcomes import RecordedOutcomes
 from fanwise.testing import MemoryJournal
@@ -38,12 +38,12 @@ class CountingJournal(MemoryJournal):
 def journal_with(statuses: dict[str, ItemStatus]) -> CountingJournal:
     journal = CountingJournal()
     for index, (key, status) in enumerate(statuses.items()):
-        journal.submit(ItemStarted(FAN_OUT, key, index, 1.0))
-        journal.submit(AttemptEnded(FAN_OUT, key, "a call", 0.0, 1.0, 0.0))
+        journal.submit(ItemStartWrite(FAN_OUT, key, index, 1.0))
+        journal.submit(AttemptWrite(FAN_OUT, key, "a call", 0.0, 1.0, 0.0))
         if status != "started":
             error = '{"type": "ValueError", "text": "no"}' if status == "failed" else None
             journal.submit(
-                ItemEnded(FAN_OUT, key, index, status, 2.0, value=f'"{key}"', error=error)
+                ItemEndWrite(FAN_OUT, key, index, status, 2.0, value=f'"{key}"', error=error)
             )
     return journal
 

@@ -255,7 +255,7 @@ def attempt(
     call: str, ran_s: float, error: BaseException | None = None, output: int | None = 7
 ) -> AttemptRecord:
     text = None if error is None else encode_error(error)
-    return AttemptRecord(1, "k", 1, call, 0.0, ran_s, 0.0, text, output_tokens=output)
+    return AttemptRecord(1, "k", call, 0.0, ran_s, 0.0, text, output_tokens=output, number=1)
 
 
 def failed(kind: type[ModelOverloaded] | type[ModelRateLimited] | type[ModelRejected]) -> Any:

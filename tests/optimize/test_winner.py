@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.optimize.verdict import Verdict, lower_bound, ranking, winner
+from fanwise.optimize.verdict import CandidateVerdict, lower_bound, ranking, winner
 from tests.optimize.made import candidate, speed, verdict
 
 
-def name_of(found: Verdict | None) -> str | None:
+def name_of(found: CandidateVerdict | None) -> str | None:
     return None if found is None else found.candidate.name
 
 

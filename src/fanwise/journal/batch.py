@@ -15,17 +15,17 @@ from msgspec.structs import asdict, astuple
 
 from fanwise.journal import statements
 from fanwise.journal.port import (
-    AttemptEnded,
+    AttemptWrite,
     Batch,
     EndRow,
     EventRecord,
-    FanOutEnded,
+    FanOutEndWrite,
     FanOutRecord,
     InputRecord,
     InputsCleared,
-    ItemEnded,
-    ItemStarted,
-    RunEnded,
+    ItemEndWrite,
+    ItemStartWrite,
+    RunEndWrite,
     StartRow,
     Write,
 )
@@ -48,7 +48,7 @@ class _Batch:
         self._started: list[StartRow] = []
         self._ended: list[EndRow] = []
         self._ended_keys: set[tuple[int, str]] = set()
-        self._attempts: list[AttemptEnded] = []
+        self._attempts: list[AttemptWrite] = []
         self._events: list[EventRecord] = []
         self._inputs: list[InputRecord] = []
 
@@ -59,13 +59,13 @@ class _Batch:
                 self._started += write.started
                 self._ended += write.ended
                 self.add_all(write.others)
-            elif isinstance(write, AttemptEnded):
+            elif isinstance(write, AttemptWrite):
                 self._attempts.append(write)
-            elif isinstance(write, ItemStarted):
+            elif isinstance(write, ItemStartWrite):
                 if (write.fan_out, write.key) in self._ended_keys:
                     self.flush()
                 self._started.append(astuple(write))
-            elif isinstance(write, ItemEnded):
+            elif isinstance(write, ItemEndWrite):
                 self._ended_keys.add((write.fan_out, write.key))
                 self._ended.append(astuple(write))
             else:
@@ -78,12 +78,12 @@ class _Batch:
             self._inputs.append(write)
         elif isinstance(write, FanOutRecord):
             statements.insert_all(self._execute, statements.FAN_OUT, [astuple(write)])
-        elif isinstance(write, FanOutEnded):
+        elif isinstance(write, FanOutEndWrite):
             self._execute(statements.FAN_OUT_ENDED, asdict(write))
         elif isinstance(write, InputsCleared):
             self.flush()
             self._execute(statements.INPUTS_CLEARED, asdict(write))
-        elif isinstance(write, RunEnded):
+        elif isinstance(write, RunEndWrite):
             self._execute(statements.RUN_ENDED, asdict(write))
         else:
             raise TypeError(f"the journal cannot write a {type(write).__name__}")
@@ -107,13 +107,13 @@ def _rows(records: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
     return list(map(astuple, records))
 
 
-def _rounds(attempts: list[AttemptEnded]) -> list[list[AttemptEnded]]:
+def _rounds(attempts: list[AttemptWrite]) -> list[list[AttemptWrite]]:
     """The first attempt of each item, then the second of each, and so on.
 
     An attempt's number is computed from the rows on disk, which do not include those of the
     statement it is part of.
     """
-    rounds: list[list[AttemptEnded]] = []
+    rounds: list[list[AttemptWrite]] = []
     seen: dict[tuple[int, str], int] = {}
     for attempt in attempts:
         item = (attempt.fan_out, attempt.key)

@@ -39,7 +39,7 @@ class Owner(msgspec.Struct, frozen=True):
     """When the process started, as the system reports it; empty if it does not."""
 
 
-class Spec(msgspec.Struct, frozen=True):
+class RunSpec(msgspec.Struct, frozen=True):
     """The spec of a run."""
 
     text: str
@@ -100,13 +100,11 @@ class ItemRecord(msgspec.Struct, frozen=True):
     backoff_s: float = 0.0
 
 
-class AttemptRecord(msgspec.Struct, frozen=True):
-    """One attempt of an item, or of a call inside it."""
+class AttemptWrite(msgspec.Struct, frozen=True, gc=False):
+    """An attempt of an item, or of a call inside it, has ended. The journal gives it a number."""
 
     fan_out: int
     key: str
-    number: int
-    """1, 2, 3 … in the order in which they ended, over all executions of the item."""
     call: str | None
     queued_s: float
     ran_s: float
@@ -123,6 +121,13 @@ class AttemptRecord(msgspec.Struct, frozen=True):
     """When its work began, in seconds since 1970; None in older journals."""
     caps: str | None = None
     """The caps that it held, separated by commas."""
+
+
+class AttemptRecord(AttemptWrite, frozen=True):
+    """An attempt as it was recorded."""
+
+    number: int = 0
+    """1, 2, 3 … in the order in which they ended, over all executions of the item."""
 
 
 class Sum(msgspec.Struct, frozen=True):
@@ -191,7 +196,7 @@ def _decoded(data: str | bytes, kind: type[T], run_id: str, row: str) -> T:
 # What can be submitted. The first three are on the hot path.
 
 
-class ItemStarted(msgspec.Struct, frozen=True, gc=False):
+class ItemStartWrite(msgspec.Struct, frozen=True, gc=False):
     """An item is about to start. A second start without an end in between adds 1 to `starts`."""
 
     fan_out: int
@@ -200,7 +205,7 @@ class ItemStarted(msgspec.Struct, frozen=True, gc=False):
     at: float
 
 
-class ItemEnded(msgspec.Struct, frozen=True, gc=False):
+class ItemEndWrite(msgspec.Struct, frozen=True, gc=False):
     """The outcome of an item. One that was skipped or cancelled may end without a start."""
 
     fan_out: int
@@ -215,28 +220,7 @@ class ItemEnded(msgspec.Struct, frozen=True, gc=False):
     error: str | None = None
 
 
-class AttemptEnded(msgspec.Struct, frozen=True, gc=False):
-    """An attempt has ended. The journal gives it a number."""
-
-    fan_out: int
-    key: str
-    call: str | None
-    queued_s: float
-    ran_s: float
-    backoff_s: float
-    error: str | None = None
-    requests: float | None = None
-    tokens: float | None = None
-    usd: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_tokens: int | None = None
-    first_token_s: float | None = None
-    started_at: float | None = None
-    caps: str | None = None
-
-
-class FanOutEnded(msgspec.Struct, frozen=True):
+class FanOutEndWrite(msgspec.Struct, frozen=True):
     """A fan-out has ended."""
 
     fan_out: int
@@ -246,11 +230,11 @@ class FanOutEnded(msgspec.Struct, frozen=True):
 
 
 StartRow = tuple[int, str, int, float]
-"""The fields of an `ItemStarted`."""
+"""The fields of an `ItemStartWrite`."""
 EndRow = tuple[
     int, str, int, ItemStatus, float, float, float, float, str | None, str | None
 ]  # fmt: skip
-"""The fields of an `ItemEnded`."""
+"""The fields of an `ItemEndWrite`."""
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -274,7 +258,7 @@ class InputsCleared(msgspec.Struct, frozen=True):
     run_id: str
 
 
-class RunEnded(msgspec.Struct, frozen=True):
+class RunEndWrite(msgspec.Struct, frozen=True):
     """A run has ended, and no longer has an owner."""
 
     run_id: str
@@ -284,15 +268,15 @@ class RunEnded(msgspec.Struct, frozen=True):
 
 
 Write = (
-    ItemStarted
-    | ItemEnded
-    | AttemptEnded
+    ItemStartWrite
+    | ItemEndWrite
+    | AttemptWrite
     | FanOutRecord
-    | FanOutEnded
+    | FanOutEndWrite
     | EventRecord
     | InputRecord
     | InputsCleared
-    | RunEnded
+    | RunEndWrite
     | Batch
 )
 
@@ -308,7 +292,7 @@ class Journal(Protocol):
         """Record a new run, owned by `run.owner`; return it with its number. Raises `RunExists`."""
 
     def claim_run(
-        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: RunSpec | None = None
     ) -> RunRecord:
         """Become the owner of a run. It is `running` again, and a cancel request is dropped.
 

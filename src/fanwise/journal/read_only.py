@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fanwise.errors import JournalNotWritable, JournalUnreadable
 from fanwise.journal.connect import PATIENCE_S, Connections, journal_errors
-from fanwise.journal.port import Owner, RunRecord, Spec, Then, Write
+from fanwise.journal.port import Owner, RunRecord, RunSpec, Then, Write
 from fanwise.journal.reads import Reads
 from fanwise.journal.version import check_readable
 
@@ -52,7 +52,7 @@ class ReadOnlyJournal(Reads):
         raise self._refusal()
 
     def claim_run(
-        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: RunSpec | None = None
     ) -> RunRecord:
         raise self._refusal()
 

@@ -14,7 +14,7 @@ import msgspec
 from fanwise.errors import JournalDamaged, RunExists, RunNotFound
 from fanwise.journal import queries
 from fanwise.journal.owner import reclaimed, refuse_if_live
-from fanwise.journal.port import Owner, RunRecord, Spec
+from fanwise.journal.port import Owner, RunRecord, RunSpec
 
 
 def create(connection: Connection, run: RunRecord) -> RunRecord:
@@ -29,7 +29,7 @@ def create(connection: Connection, run: RunRecord) -> RunRecord:
 
 
 def claim(
-    connection: Connection, run_id: str, owner: Owner, *, force: bool, spec: Spec | None = None
+    connection: Connection, run_id: str, owner: Owner, *, force: bool, spec: RunSpec | None = None
 ) -> RunRecord:
     """Make `owner` the owner of the run, unless another live process owns it."""
     run = get(connection, run_id)

@@ -15,7 +15,7 @@ from pathlib import Path
 from fanwise.journal import runs
 from fanwise.journal.connect import PATIENCE_S, Connections, connect, journal_errors
 from fanwise.journal.migrate import prepare
-from fanwise.journal.port import Owner, RunRecord, Spec, Then, Write
+from fanwise.journal.port import Owner, RunRecord, RunSpec, Then, Write
 from fanwise.journal.reads import Reads
 from fanwise.journal.version import HISTORY, History
 from fanwise.journal.writer import Writer
@@ -38,7 +38,7 @@ class SqliteJournal(Reads):
         return self._writer.call(partial(runs.create, run=run))
 
     def claim_run(
-        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: RunSpec | None = None
     ) -> RunRecord:
         """Become the owner of a run."""
         return self._writer.call(

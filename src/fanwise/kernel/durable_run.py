@@ -87,7 +87,7 @@ def _create_or_claim(
     if request.spec != "null" and existing.digest != digest:
         if not request.may_change or existing.kind != request.kind:
             raise SpecChanged(request.id)
-        changed = port.Spec(request.spec, digest)
+        changed = port.RunSpec(request.spec, digest)
     claimed = journal.claim_run(request.id, owner, force=request.take_over, spec=changed)
     return claimed, True
 
@@ -175,7 +175,7 @@ class DurableRun:
     def close(self, status: port.RunStatus, reason: str | None) -> None:
         """Record how the run ended, and let go of the journal."""
         crash_point("run.before_end")
-        self.journal.submit(port.RunEnded(self._id, status, self._now(), reason))
+        self.journal.submit(port.RunEndWrite(self._id, status, self._now(), reason))
         if self._owns_journal:
             self.journal.close()
 

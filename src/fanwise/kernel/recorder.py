@@ -122,7 +122,7 @@ class Recorder:
         error = None if attempt.error is None else encode_error(attempt.error)
         # The fields have the names of the columns.
         spent = {} if attempt.usage is None else msgspec.structs.asdict(attempt.usage)
-        write = port.AttemptEnded(
+        write = port.AttemptWrite(
             self._fan_out,
             key,
             attempt.call,
@@ -158,7 +158,9 @@ class Recorder:
         return port.EventRecord(self._run_id, self._epoch + monotonic(), kind, text)
 
     def closed(self, status: str, stats: str) -> None:
-        self._outbox.add(port.FanOutEnded(self._fan_out, status, self._epoch + monotonic(), stats))
+        self._outbox.add(
+            port.FanOutEndWrite(self._fan_out, status, self._epoch + monotonic(), stats)
+        )
         self._outbox.flush()  # the run may end before the next turn
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited
 from fanwise.models.port import Model, Tokens
-from fanwise.models.wires.wire import Endpoint, Problem
+from fanwise.models.wires.wire import Endpoint, ErrorFacts
 
 HIDDEN = "[key]"
 MOST_TEXT = 500
@@ -19,7 +19,7 @@ NOTHING = Tokens(0, 0)
 
 
 def error_of(
-    problem: Problem, model: Model, endpoint: Endpoint, tokens: Tokens, usd: float | None
+    problem: ErrorFacts, model: Model, endpoint: Endpoint, tokens: Tokens, usd: float | None
 ) -> ModelError:
     """Our error. `tokens` and `usd`: what is known to be spent once the stream had begun."""
     if problem.unbilled:

@@ -71,7 +71,7 @@ class RecordingModel:
             failed = tape.failed(error)
             raise
         finally:
-            line = tape.Line(
+            line = tape.TapedCall(
                 number,
                 self.name,
                 self.provider,
@@ -110,7 +110,7 @@ class ReplayModel:
         self.key = lines[0].key
         self._path = path
         self._speed = speed
-        self._left: defaultdict[bytes, deque[tape.Line]] = defaultdict(deque)
+        self._left: defaultdict[bytes, deque[tape.TapedCall]] = defaultdict(deque)
         for line in lines:
             self._left[_identity(line.request)].append(line)
         self._lines = lines

@@ -26,7 +26,7 @@ class Failed(msgspec.Struct, frozen=True):
     fields: dict[str, Any] = {}
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class TapedCall(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call."""
 
     number: int
@@ -41,15 +41,15 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     """Neither reply nor error: it was cancelled."""
 
 
-_decoder = msgspec.json.Decoder(Line)
+_decoder = msgspec.json.Decoder(TapedCall)
 
 
-def encode(line: Line) -> bytes:
+def encode(line: TapedCall) -> bytes:
     """With the end of the line."""
     return msgspec.json.encode(line) + b"\n"
 
 
-def read(path: Path) -> list[Line]:
+def read(path: Path) -> list[TapedCall]:
     """All lines, in the order in which their calls began."""
     try:
         *whole, _ = path.read_bytes().split(b"\n")

@@ -17,7 +17,7 @@ from fanwise.errors import FanwiseError, UsageError
 from fanwise.models.clients import base_url_of, key_of, key_variable
 from fanwise.models.connect import connect
 from fanwise.models.local.model import LocalModel
-from fanwise.models.local.settings import Place, settings_of
+from fanwise.models.local.settings import LocalFile, settings_of
 from fanwise.models.names import BUILT_IN, PROVIDERS, Price, Spec, split
 from fanwise.models.port import Request, Tokens
 from fanwise.models.prices import at_price, dollars, most
@@ -52,7 +52,7 @@ class UnconnectedLocal(Unconnected):
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec.name, None, spec.price)
-        place = Place(Path(self._model.partition("?")[0]), settings_of(spec))
+        place = LocalFile(Path(self._model.partition("?")[0]), settings_of(spec))
         self._local = LocalModel(spec.name, place, spec.price)
 
     def estimate(self, request: Request) -> Usage:

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from fanwise.optimize.candidates.candidate import Candidate
     from fanwise.optimize.checking.static_checks import Finding
     from fanwise.optimize.differential.compare import Difference
-    from fanwise.optimize.verdict import Verdict
+    from fanwise.optimize.verdict import CandidateVerdict
 
 __all__ = [
     "Candidate",
+    "CandidateVerdict",
     "Difference",
     "Finding",
     "OptimizeResult",
     "Speed",
-    "Verdict",
     "optimize",
     "optimize_sync",
 ]
@@ -31,7 +31,7 @@ _HOMES = {
     "candidates.candidate": ("Candidate",),
     "checking.static_checks": ("Finding",),
     "differential.compare": ("Difference",),
-    "verdict": ("Verdict",),
+    "verdict": ("CandidateVerdict",),
 }
 
 if not TYPE_CHECKING:  # else every misspelt name would be an `object` to mypy

@@ -19,7 +19,7 @@ from fanwise.optimize.run.delivery import Delivery, DeliveryOptions, deliver
 from fanwise.optimize.run.execution import execute
 from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.system import KEY, RunnableOptimize
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.verdict import CandidateVerdict
 from fanwise.optimize.views.text import table_lines
 from fanwise.specs import Document
 from fanwise.specs.plain import plain, plain_fields, plain_model, plain_retry
@@ -32,9 +32,9 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: str | None
     """The durable run that has it; None: it was in memory."""
-    verdicts: list[Verdict]
+    verdicts: list[CandidateVerdict]
     """In the order of the candidates; those that were not judged are missing."""
-    winner: Verdict | None = None
+    winner: CandidateVerdict | None = None
     """The one that is proven fastest; its `patch` is the change."""
     patch: str | None = None
     """The patch file; None if the run is in memory."""
@@ -67,7 +67,7 @@ class OptimizeResult(msgspec.Struct, frozen=True, kw_only=True):
         told += [each for each in (self.short, self.problem) if each]
         raise NotOk("; ".join(told[:3]) or "no candidate was proven faster", self)
 
-    def verdict(self, name: str) -> Verdict:
+    def verdict(self, name: str) -> CandidateVerdict:
         """The verdict on a candidate, by its name; `LookupError` if there is none."""
         for each in self.verdicts:
             if each.candidate.name == name:

@@ -22,7 +22,7 @@ ORIGINAL = "original"
 """In `same_as`: the candidate changes nothing that matters."""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class CandidateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """JSON-able: the journal keeps it, and the report is made from it."""
 
     candidate: Candidate
@@ -47,26 +47,26 @@ DIGITS = 3
 """Of a lower bound; two that agree in these are a tie: 1.523 and 1.518 are both 1.52."""
 
 
-def winner(verdicts: Iterable[Verdict]) -> Verdict | None:
+def winner(verdicts: Iterable[CandidateVerdict]) -> CandidateVerdict | None:
     """The accepted one that wins; None if none was. The order is that of the items."""
     return next(iter(ranking(verdicts)), None)
 
 
-def ranking(verdicts: Iterable[Verdict]) -> list[Verdict]:
+def ranking(verdicts: Iterable[CandidateVerdict]) -> list[CandidateVerdict]:
     """The accepted ones, the winner first. Nothing wins that was not measured."""
     return sorted(filter(_is_proven, verdicts), key=_place)
 
 
-def lower_bound(verdict: Verdict) -> float:
+def lower_bound(verdict: CandidateVerdict) -> float:
     """The lower end of its speed-up, rounded to the digits that count."""
     assert verdict.speed is not None
     return float(f"{verdict.speed.low:.{DIGITS}g}")
 
 
-def _is_proven(verdict: Verdict) -> bool:
+def _is_proven(verdict: CandidateVerdict) -> bool:
     speed = verdict.speed
     return verdict.status == "accepted" and speed is not None and speed.low == speed.low  # no NaN
 
 
-def _place(verdict: Verdict) -> tuple[float, int]:
+def _place(verdict: CandidateVerdict) -> tuple[float, int]:
     return -lower_bound(verdict), verdict.diff_lines

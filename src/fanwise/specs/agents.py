@@ -94,7 +94,7 @@ class Integration(SpecModel):
 def known() -> Mapping[str, Integration]:
     """The built-in agents: `agents.yaml`."""
     document = read(Path(__file__).with_name("agents.yaml"))
-    names = check(document, _File).integrations
+    names = check(document, _IntegrationsFile).integrations
     return {name: check(document, Integration, "integrations", name) for name in names}
 
 
@@ -107,7 +107,7 @@ def of_project(folder: Path) -> dict[str, Integration]:
 def merged(document: Document) -> dict[str, Integration]:
     """The built-in agents, changed and extended by a file. `BadSpec`."""
     found = dict(known())
-    for name in check(document, _File).integrations:
+    for name in check(document, _IntegrationsFile).integrations:
         if name in known():
             changes = check(document, _Changes, "integrations", name)
             fields = {field: getattr(changes, field) for field in changes.model_fields_set}
@@ -157,7 +157,7 @@ def named(name: str, known: Mapping[str, Integration]) -> Integration:
     return known[name]
 
 
-class _File(SpecModel):
+class _IntegrationsFile(SpecModel):
     integrations: dict[str, Any]
 
 

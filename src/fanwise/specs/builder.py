@@ -42,7 +42,7 @@ class ParsedValue:
         self.size = size
 
 
-class _Open:
+class _OpenNode:
     """A mapping or list that is being built."""
 
     __slots__ = ("anchor", "key", "place", "size", "value")
@@ -60,7 +60,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.parsed: ParsedValue | None = None
-        self._open: list[_Open] = []
+        self._open: list[_OpenNode] = []
         self._anchors: dict[str, ParsedValue] = {}
         self._unfolded = 0
 
@@ -81,7 +81,7 @@ class Builder:
             raise self._wrong(at, "a key must be a word, not a mapping or a list")
         if len(self._open) == MOST_DEPTH:
             raise Wrong(at, f"more than {MOST_DEPTH} levels, one inside the other")
-        self._open.append(_Open(value, at, anchor))
+        self._open.append(_OpenNode(value, at, anchor))
 
     def end(self) -> None:
         """End the mapping or list that began last."""

@@ -19,23 +19,23 @@ from fanwise.journal.call_totals import total
 from fanwise.journal.callbacks import tell
 from fanwise.journal.owner import reclaimed, refuse_if_live
 from fanwise.journal.port import (
-    AttemptEnded,
     AttemptRecord,
+    AttemptWrite,
     Batch,
     CallTotals,
     EventRecord,
-    FanOutEnded,
+    FanOutEndWrite,
     FanOutRecord,
     InputRecord,
     InputsCleared,
-    ItemEnded,
+    ItemEndWrite,
     ItemRecord,
-    ItemStarted,
+    ItemStartWrite,
     ItemStatus,
     Owner,
-    RunEnded,
+    RunEndWrite,
     RunRecord,
-    Spec,
+    RunSpec,
     Then,
     Write,
 )
@@ -57,15 +57,15 @@ class MemoryJournal:
         self._events: list[EventRecord] = []
         self._inputs: dict[tuple[str, int], InputRecord] = {}
         self._how: dict[type, Callable[[Any], None]] = {
-            ItemStarted: self._item_started,
-            ItemEnded: self._item_ended,
-            AttemptEnded: self._attempt_ended,
+            ItemStartWrite: self._item_started,
+            ItemEndWrite: self._item_ended,
+            AttemptWrite: self._attempt_ended,
             FanOutRecord: self._fan_out_opened,
-            FanOutEnded: self._fan_out_ended,
+            FanOutEndWrite: self._fan_out_ended,
             EventRecord: self._events.append,
             InputRecord: self._input,
             InputsCleared: self._inputs_cleared,
-            RunEnded: self._run_ended,
+            RunEndWrite: self._run_ended,
             Batch: self._batch,
         }
 
@@ -82,7 +82,7 @@ class MemoryJournal:
             return self._runs[run.id]
 
     def claim_run(
-        self, run_id: str, owner: Owner, *, force: bool = False, spec: Spec | None = None
+        self, run_id: str, owner: Owner, *, force: bool = False, spec: RunSpec | None = None
     ) -> RunRecord:
         """Become the owner of a run."""
         with self._lock:
@@ -199,11 +199,11 @@ class MemoryJournal:
         for write in batch.others:
             self._how[type(write)](write)
         for start in batch.started:
-            self._item_started(ItemStarted(*start))
+            self._item_started(ItemStartWrite(*start))
         for end in batch.ended:
-            self._item_ended(ItemEnded(*end))
+            self._item_ended(ItemEndWrite(*end))
 
-    def _item_started(self, write: ItemStarted) -> None:
+    def _item_started(self, write: ItemStartWrite) -> None:
         known = self._items.get((write.fan_out, write.key))
         self._items[write.fan_out, write.key] = ItemRecord(
             fan_out=write.fan_out,
@@ -214,7 +214,7 @@ class MemoryJournal:
             started_at=write.at,
         )
 
-    def _item_ended(self, write: ItemEnded) -> None:
+    def _item_ended(self, write: ItemEndWrite) -> None:
         known = self._items.get((write.fan_out, write.key))
         self._items[write.fan_out, write.key] = ItemRecord(
             fan_out=write.fan_out,
@@ -231,7 +231,7 @@ class MemoryJournal:
             backoff_s=write.backoff_s,
         )
 
-    def _attempt_ended(self, write: AttemptEnded) -> None:
+    def _attempt_ended(self, write: AttemptWrite) -> None:
         earlier = self._attempts.setdefault((write.fan_out, write.key), [])
         earlier.append(AttemptRecord(number=len(earlier) + 1, **asdict(write)))
 
@@ -239,7 +239,7 @@ class MemoryJournal:
         known = self._fan_outs.get(write.id, write)
         self._fan_outs[write.id] = replace(write, opened_at=known.opened_at)
 
-    def _fan_out_ended(self, write: FanOutEnded) -> None:
+    def _fan_out_ended(self, write: FanOutEndWrite) -> None:
         if write.fan_out in self._fan_outs:
             self._fan_outs[write.fan_out] = replace(
                 self._fan_outs[write.fan_out],
@@ -255,7 +255,7 @@ class MemoryJournal:
         for key in [key for key in self._inputs if key[0] == write.run_id]:
             del self._inputs[key]
 
-    def _run_ended(self, write: RunEnded) -> None:
+    def _run_ended(self, write: RunEndWrite) -> None:
         if write.run_id in self._runs:
             self._runs[write.run_id] = replace(
                 self._runs[write.run_id],

@@ -13,7 +13,7 @@ from fanwise.optimize.benchmark.noise import Noise
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.compare import Difference
 from fanwise.optimize.propose.port import Unusable
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.verdict import CandidateVerdict
 from fanwise.optimize.views.candidates import candidate_rows, speed_scale
 from fanwise.optimize.views.markdown import code, escaped
 from fanwise.optimize.views.page import report
@@ -181,7 +181,9 @@ def test_the_markdown_says_who_won_and_by_how_much() -> None:
         [verdict("no time", seconds={"test": 0.0})],
     ],
 )
-def test_none_one_and_two_hundred_and_odd_ones_make_a_page(verdicts: list[Verdict]) -> None:
+def test_none_one_and_two_hundred_and_odd_ones_make_a_page(
+    verdicts: list[CandidateVerdict],
+) -> None:
     found = recorded(verdicts)
     made = report(found)
     seen = Seen(made.html)
@@ -235,7 +237,7 @@ def test_the_document_is_plain_data_with_all_of_it() -> None:
     assert again["winner"] == "fast"
     assert again["counts"]["same"] == 2
     assert [each["candidate"]["name"] for each in again["candidates"]][:2] == ["fast", "first"]
-    assert msgspec.convert(again["candidates"], list[Verdict]) == a_run().state.verdicts
+    assert msgspec.convert(again["candidates"], list[CandidateVerdict]) == a_run().state.verdicts
 
 
 def test_a_spec_that_cannot_be_read_any_more_is_no_reason_to_show_nothing() -> None:

@@ -21,10 +21,10 @@ import msgspec
 
 def code_of(function: Callable[..., Any]) -> Any:
     """JSON-able, for digests: its name, the text of its file, and what it holds, if anything."""
-    return _Reader().callable(function)
+    return _CodeReader().callable(function)
 
 
-class _Reader:
+class _CodeReader:
     """Looks at each thing once: a function may hold itself."""
 
     def __init__(self) -> None:

@@ -50,7 +50,7 @@ class MatrixState:
     ) -> None:
         self._definitions = {each.key: each for each in definitions}
         self._spending = spending
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenCell] = {}
         self._ended: dict[str, CellResult] = {}
         self._not_run: dict[str, NotRunReason] = {}
         self._unscored: set[str] = set()
@@ -77,7 +77,7 @@ class MatrixState:
             self._not_run[key] = "budget"
             self._unaffordable += 1
             return
-        open_ = self._open.setdefault(key, _Open())
+        open_ = self._open.setdefault(key, _OpenCell())
         open_.outcomes.append(outcome)
         self._close(key, open_)
 
@@ -95,7 +95,7 @@ class MatrixState:
             if key in self._definitions and not self.has_begun(key):
                 self._not_run[key] = "settled"
 
-    def _close(self, key: str, open_: _Open) -> None:
+    def _close(self, key: str, open_: _OpenCell) -> None:
         definition = self._definitions[key]
         if open_.answered(definition) and len(open_.scores) < len(definition.scores):
             return
@@ -106,7 +106,7 @@ class MatrixState:
         self._failed += result.status == "failed"
         self.on_cell(result)
 
-    def _result(self, definition: Definition, open_: _Open) -> CellResult:
+    def _result(self, definition: Definition, open_: _OpenCell) -> CellResult:
         return CellResult.made(definition, open_.outcomes, open_.scores, self._spending)
 
     # -- what is known --------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class MatrixState:
         return Counts("cell", done, self._failed, total, why, advice)
 
 
-class _Open:
+class _OpenCell:
     """A cell of which at least one step has ended."""
 
     def __init__(self) -> None:

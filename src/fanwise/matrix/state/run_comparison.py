@@ -44,7 +44,7 @@ class Side(msgspec.Struct, frozen=True):
         return [name[len("score_") :] for name in columns if name.startswith("score_")]
 
 
-class Pair(msgspec.Struct, frozen=True):
+class RowPair(msgspec.Struct, frozen=True):
     """The same question to both sides."""
 
     before: Row
@@ -63,7 +63,7 @@ class SideComparison(msgspec.Struct, frozen=True):
     after: Side
     renamed: dict[str, dict[str, str]]
     """By axis: what a value of the first side became."""
-    pairs: list[Pair]
+    pairs: list[RowPair]
     contrasts: list[Contrast]
     """After minus before, for each scorer that both have; corrected together."""
     summaries: list[GroupSummary]
@@ -71,7 +71,7 @@ class SideComparison(msgspec.Struct, frozen=True):
     unmatched: dict[str, list[str]]
     """What is not compared, by why: values of axes, inputs and scorers of one side."""
 
-    def flipped(self, scorer: str) -> list[Pair]:
+    def flipped(self, scorer: str) -> list[RowPair]:
         """The pairs whose score changed, what got worse most first."""
         changed = [(each.change(scorer), each) for each in self.pairs]
         found = [(change, each) for change, each in changed if change]
@@ -97,7 +97,7 @@ def compare_sides(before: Side, after: Side, options: AnalysisOptions = DEFAULTS
     alone = len(ours) + len(theirs) - 2 * len(shared)
     if alone:
         unmatched["cells of one side only"] = [str(alone)]
-    pairs = [Pair(ours[place], theirs[place]) for place in shared]
+    pairs = [RowPair(ours[place], theirs[place]) for place in shared]
     scorers = [name for name in before.scorers if name in after.scorers]
     _list(unmatched, "scores of one side only", set(before.scorers) ^ set(after.scorers))
     cells = [

@@ -10,7 +10,7 @@ import msgspec
 import yaml
 
 from fanwise.core.counts import many
-from fanwise.matrix.state.run_comparison import Pair, Row, SideComparison
+from fanwise.matrix.state.run_comparison import Row, RowPair, SideComparison
 from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import p_text
 from fanwise.matrix.views.tables import aligned, interval_text, usd_text
@@ -97,7 +97,7 @@ def _cost_row(group: GroupSummary) -> list[str]:
     return [group.axes["run"], *times, usd_text(group.usd)]
 
 
-def _flip_row(pair: Pair, scorer: str) -> list[str]:
+def _flip_row(pair: RowPair, scorer: str) -> list[str]:
     row = pair.after
     place = f"{row['model']} {row['strategy']} {row['input']} #{row['repeat']}"
     scores = " → ".join(f"{each[f'score_{scorer}']:g}" for each in (pair.before, pair.after))
@@ -173,7 +173,7 @@ def _data(found: Sequence[SideComparison]) -> dict[str, Any]:
     }
 
 
-def _pair(pair: Pair, scorers: Sequence[str]) -> dict[str, Any]:
+def _pair(pair: RowPair, scorers: Sequence[str]) -> dict[str, Any]:
     row = pair.after
     return {
         "place": [row["model"], row["strategy"], row["input"], row["repeat"]],

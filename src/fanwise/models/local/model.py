@@ -11,7 +11,7 @@ from fanwise.models.attempt import attempt
 from fanwise.models.clients import client_for, close_client, import_sdk
 from fanwise.models.local import servers
 from fanwise.models.local.server import Server
-from fanwise.models.local.settings import Place, place_of
+from fanwise.models.local.settings import LocalFile, place_of
 from fanwise.models.names import Price, SchemaMode, Spec
 from fanwise.models.port import Reply, Request, Tokens
 from fanwise.models.prices import TOKENS_A_MESSAGE, at_price
@@ -31,7 +31,7 @@ class LocalModel:
     def __init__(
         self,
         name: str,
-        place: Place,
+        place: LocalFile,
         price: Price | None = None,
         schema_mode: SchemaMode | None = None,
     ) -> None:

@@ -30,7 +30,7 @@ import tempfile
 from pathlib import Path
 
 from fanwise.errors import ModelNotStarted
-from fanwise.models.local.settings import Place
+from fanwise.models.local.settings import LocalFile
 from fanwise.models.wires.wire import Endpoint
 from fanwise.processes.guard import guard
 from fanwise.processes.guard_program import VARIABLE
@@ -46,7 +46,7 @@ _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 class Server:
     """One child process that serves one file."""
 
-    def __init__(self, name: str, place: Place) -> None:
+    def __init__(self, name: str, place: LocalFile) -> None:
         self.name = name
         self._place = place
         try:

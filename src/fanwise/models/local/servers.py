@@ -7,14 +7,14 @@ import os
 import threading
 
 from fanwise.models.local.server import Server
-from fanwise.models.local.settings import Place
+from fanwise.models.local.settings import LocalFile
 
-_servers: dict[Place, Server] = {}
+_servers: dict[LocalFile, Server] = {}
 _lock = threading.Lock()  # event loops of several threads may come at once
 _owner = os.getpid()
 
 
-def server_for(name: str, place: Place) -> Server:
+def server_for(name: str, place: LocalFile) -> Server:
     """The server, which is up, is starting, or is started now: the last one may have died."""
     with _lock:
         _after_a_fork()
@@ -28,7 +28,7 @@ def server_for(name: str, place: Place) -> Server:
         return server
 
 
-def running(place: Place) -> Server | None:
+def running(place: LocalFile) -> Server | None:
     """The server, if there is one now."""
     with _lock:
         _after_a_fork()
@@ -36,7 +36,7 @@ def running(place: Place) -> Server | None:
         return None if server is None or server.is_gone() else server
 
 
-def stop(place: Place) -> None:
+def stop(place: LocalFile) -> None:
     """End this server, if it runs."""
     with _lock:
         _after_a_fork()

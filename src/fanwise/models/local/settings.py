@@ -21,7 +21,7 @@ MAGIC = b"GGUF"
 _FORM = "Write local:NAME, local:PATH or local:NAME?slots=4&ctx=4096&threads=2"
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the server runs. Servers are shared by models with the same file and settings."""
 
     slots: int = 4
@@ -43,11 +43,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.threads or max(1, processors // 2)
 
 
-class Place(msgspec.Struct, frozen=True):
+class LocalFile(msgspec.Struct, frozen=True):
     """A local model as its name says it."""
 
     file: Path
-    settings: Settings
+    settings: ServerSettings
 
     @property
     def alias(self) -> str:
@@ -55,7 +55,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.file.stem
 
 
-def place_of(spec: Spec) -> Place:
+def place_of(spec: Spec) -> LocalFile:
     """The file, which is there, and the settings; an error that says what to do if it is not."""
     for field in ("base_url", "api_key_env", "max_tokens_field"):
         if getattr(spec, field) is not None:
@@ -65,10 +65,10 @@ def place_of(spec: Spec) -> Place:
         raise UsageError(f"{spec.name!r} names no file", _FORM)
     settings = settings_of(spec)
     find = _pulled if _is_name(given) else _given
-    return Place(find(spec.name, given).resolve(), settings)
+    return LocalFile(find(spec.name, given).resolve(), settings)
 
 
-def settings_of(spec: Spec) -> Settings:
+def settings_of(spec: Spec) -> ServerSettings:
     """What its name says of the server, whether its file is there or not."""
     return _settings(spec.name, spec.name.partition("?")[2])
 
@@ -101,13 +101,13 @@ def _given(name: str, given: str) -> Path:
     return path
 
 
-def _settings(name: str, query: str) -> Settings:
+def _settings(name: str, query: str) -> ServerSettings:
     options = dict(parse_qsl(query, keep_blank_values=True))
     for option in options:
-        if option not in Settings.__struct_fields__:
+        if option not in ServerSettings.__struct_fields__:
             raise UsageError(f"{name!r} has the unknown setting {option!r}", _nearest(option))
     try:
-        settings = msgspec.convert(options, Settings, strict=False)
+        settings = msgspec.convert(options, ServerSettings, strict=False)
     except msgspec.ValidationError as error:
         raise UsageError(f"{name!r} cannot be read: {error}", _FORM) from None
     if settings.slots < 1 or settings.ctx < 1 or settings.threads < 0:
@@ -116,6 +116,6 @@ def _settings(name: str, query: str) -> Settings:
 
 
 def _nearest(option: str) -> str:
-    close = get_close_matches(option, Settings.__struct_fields__, n=1)
-    known = f"Known: {', '.join(Settings.__struct_fields__)}"
+    close = get_close_matches(option, ServerSettings.__struct_fields__, n=1)
+    known = f"Known: {', '.join(ServerSettings.__struct_fields__)}"
     return f"Did you mean {close[0]!r}?" if close else known

@@ -25,7 +25,7 @@ from fanwise.models.wires.wire import (
     IN_WORDS,
     OUTPUT_TOOL,
     Endpoint,
-    Problem,
+    ErrorFacts,
     Reading,
     kind_of_status,
     retry_after,
@@ -106,24 +106,24 @@ class OpenAIChat:
             raise EmptyStream
         _finish(reading, request, mode)
 
-    def problem(self, error: Exception) -> Problem | None:
+    def problem(self, error: Exception) -> ErrorFacts | None:
         """The SDK's errors, and a stream that is none."""
         import httpx2
         import openai
 
         if isinstance(error, EmptyStream | JSONDecodeError):
-            return Problem(ModelUnreachable, f"the answer is no stream of events: {error}")
+            return ErrorFacts(ModelUnreachable, f"the answer is no stream of events: {error}")
         if not isinstance(error, openai.APIError):
             return None
         text, cause = words_of(error.body, error.message), error.__cause__
         if isinstance(error, openai.APIStatusError):
             status = error.status_code
             after = retry_after(error.response.headers)
-            return Problem(_kind(error, status), text, status, after, unbilled=True)
+            return ErrorFacts(_kind(error, status), text, status, after, unbilled=True)
         if isinstance(error, openai.APIConnectionError):
             unsent = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-            return Problem(ModelUnreachable, text, unbilled=isinstance(cause, unsent))
-        return Problem(_kind(error, _status_in_stream(error)), text)
+            return ErrorFacts(ModelUnreachable, text, unbilled=isinstance(cause, unsent))
+        return ErrorFacts(_kind(error, _status_in_stream(error)), text)
 
     async def close(self) -> None:
         await self.client.close()

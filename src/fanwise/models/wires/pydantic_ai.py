@@ -24,7 +24,7 @@ from fanwise.models.port import File, Message, Options, Request, TokenProbabilit
 from fanwise.models.wires.answers import answers_closed
 from fanwise.models.wires.wire import (
     OUTPUT_TOOL,
-    Problem,
+    ErrorFacts,
     Reading,
     kind_of_status,
     retry_after,
@@ -86,7 +86,7 @@ class PydanticAI:
         if request.schema is not None and mode == "tool":
             reading.take_output_call()
 
-    def problem(self, error: Exception) -> Problem | None:
+    def problem(self, error: Exception) -> ErrorFacts | None:
         from pydantic_ai import exceptions as theirs
 
         refused = getattr(error, "provider_error_code", None) == FILTERED
@@ -102,7 +102,7 @@ class PydanticAI:
         unsent = getattr(error, "phase", None) in ("pool", "connect")
         served = getattr(error, "in_stream", False) or (status is None and not unsent)
         told = getattr(error, "retry_after", None) if after is None else after
-        return Problem(kind, text, status, told, unbilled=not served)
+        return ErrorFacts(kind, text, status, told, unbilled=not served)
 
     async def close(self) -> None:
         await self._close()

@@ -49,7 +49,7 @@ class Endpoint(NamedTuple):
         return f"<Endpoint {self.scheme}:{self.model} at {self.base_url}>"
 
 
-class Problem(NamedTuple):
+class ErrorFacts(NamedTuple):
     """What an SDK's error says, in our words."""
 
     kind: type[ModelError]
@@ -114,7 +114,7 @@ class Wire(Protocol):
     def first_mode(self) -> SchemaMode:
         """How this model is asked for a schema first."""
 
-    def problem(self, error: Exception) -> Problem | None:
+    def problem(self, error: Exception) -> ErrorFacts | None:
         """What this error means; None for one that is not the provider's doing."""
 
     async def close(self) -> None:

@@ -13,13 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from fanwise.optimize.candidates.candidate import Candidate, How, Kind
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.verdict import CandidateVerdict
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the candidate that the next one shall be made from."""
 
-    verdict: Verdict
+    verdict: CandidateVerdict
     source: str = ""
     """The target as that candidate has it; empty: it is only in the verdict's patch."""
     profile: str = ""

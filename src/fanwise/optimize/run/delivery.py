@@ -14,7 +14,7 @@ from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import kept_files
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state.run_state import OptimizeState
-from fanwise.optimize.verdict import DIGITS, Verdict, winner
+from fanwise.optimize.verdict import DIGITS, CandidateVerdict, winner
 from fanwise.optimize.views.text import failure_lines, speed_text, table_lines
 from fanwise.specs.system import End
 from fanwise.workspaces.results import apply_to_tree, check_branch, commit_on_branch, write_patch
@@ -37,7 +37,7 @@ class DeliveryOptions(msgspec.Struct, frozen=True):
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """What was done with the winner."""
 
-    winner: Verdict | None = None
+    winner: CandidateVerdict | None = None
     patch: str | None = None
     """The path of the patch file."""
     applied: Sequence[str] = ()
@@ -136,7 +136,7 @@ def _notes(state: OptimizeState, delivery: Delivery) -> list[str]:
     return notes
 
 
-def message_of(winner: Verdict, target: str) -> str:
+def message_of(winner: CandidateVerdict, target: str) -> str:
     """The commit message: what is faster, and how it was measured."""
     speed = winner.speed
     assert speed is not None

@@ -26,7 +26,7 @@ from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state import judging
 from fanwise.optimize.state.item import Kind, OptimizeItem, PreparedCandidate
 from fanwise.optimize.state.run_state import CandidateState, OptimizeState
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.verdict import CandidateVerdict
 
 
 class BoardOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,7 +268,7 @@ def _shared(entry: CandidateState, other: CandidateState) -> OptimizeItem:
     return _verdict(entry, found)
 
 
-def _verdict(entry: CandidateState, verdict: Verdict) -> OptimizeItem:
+def _verdict(entry: CandidateState, verdict: CandidateVerdict) -> OptimizeItem:
     return OptimizeItem(
         kind="verdict",
         key=f"verdict:{entry.candidate.key}",

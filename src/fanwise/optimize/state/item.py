@@ -10,7 +10,7 @@ import msgspec
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.compare import Difference
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.verdict import CandidateVerdict
 
 Kind = Literal["baseline", "prepare", "check", "benchmark", "profile", "propose", "verdict"]
 
@@ -28,7 +28,7 @@ class OptimizeItem(msgspec.Struct, frozen=True, kw_only=True):
     """For the baseline: which stage."""
     number: int = 0
     """Of a first proposal: which one it is. Of a verdict: the place of the candidate."""
-    verdict: Verdict | None = None
+    verdict: CandidateVerdict | None = None
     """Of a verdict: what it is. Of a proposal: of the one that it is made from."""
     source: str = ""
     """For a proposal: the target in the candidate that it is based on."""

@@ -10,7 +10,7 @@ from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.state.item import CheckResult, PreparedCandidate, seconds_of
-from fanwise.optimize.verdict import ORIGINAL, Verdict
+from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict
 
 Status = Literal["accepted", "rejected", "undecided"]
 BY_SPEED: dict[str, Status] = {
@@ -26,11 +26,11 @@ def verdict_of(
     prepared: PreparedCandidate,
     checked: CheckResult | None,
     speed: Speed | None,
-) -> Verdict:
+) -> CandidateVerdict:
     """The verdict on a candidate that has been through all its stages."""
     findings = (*prepared.findings, *(checked.findings if checked is not None else ()))
     last = findings[-1]
-    found = Verdict(
+    found = CandidateVerdict(
         candidate=candidate,
         status="rejected",
         stage=last.stage,
@@ -56,7 +56,9 @@ def verdict_of(
     )
 
 
-def shared_verdict(candidate: Candidate, prepared: PreparedCandidate, other: Verdict) -> Verdict:
+def shared_verdict(
+    candidate: Candidate, prepared: PreparedCandidate, other: CandidateVerdict
+) -> CandidateVerdict:
     """Of one that is the same as another: what holds for that one holds for it."""
     came_to = f"{other.status}, {other.reason}" if other.reason else other.status
     return replace(

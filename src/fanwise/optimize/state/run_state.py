@@ -22,7 +22,7 @@ from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.report import TestReport
 from fanwise.optimize.propose.port import Proposals, Unusable
 from fanwise.optimize.state.item import FAN_OUT, CheckResult, PreparedCandidate
-from fanwise.optimize.verdict import ORIGINAL, Verdict
+from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict
 
 PROPOSALS = ("propose", "repair", "refine")
 JUDGING = ("prepare", "check", "benchmark", "verdict")
@@ -37,7 +37,7 @@ class CandidateState:
         self.place = place
         self.prepared: PreparedCandidate | None = None
         self.checked: CheckResult | None = None
-        self.verdict: Verdict | None = None
+        self.verdict: CandidateVerdict | None = None
         self.error: str | None = None
         """Why it could not be judged."""
 
@@ -96,7 +96,7 @@ class OptimizeState:
         elif kind == "profile":
             self._profile(name, value)
         elif kind == "verdict":
-            self._judged(msgspec.convert(value["verdict"], Verdict), value["place"])
+            self._judged(msgspec.convert(value["verdict"], CandidateVerdict), value["place"])
         elif kind == "prepare" and entry is not None:
             entry.prepared = msgspec.convert(value, PreparedCandidate)
         elif kind == "check" and entry is not None:
@@ -106,7 +106,7 @@ class OptimizeState:
         if text:
             self.profiles[key] = text
 
-    def _judged(self, verdict: Verdict, place: int) -> None:
+    def _judged(self, verdict: CandidateVerdict, place: int) -> None:
         key = verdict.candidate.key
         entry = self.entries.get(key) or self.enter(verdict.candidate)
         entry.verdict, entry.place = verdict, place
@@ -121,7 +121,7 @@ class OptimizeState:
         return entry.error
 
     @property
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> list[CandidateVerdict]:
         """In the order of the candidates; those that were not judged are missing."""
         entries = sorted(self.entries.values(), key=lambda each: each.place)
         return [each.verdict for each in entries if each.verdict is not None]

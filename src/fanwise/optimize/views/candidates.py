@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.static_checks import Finding
-from fanwise.optimize.verdict import Verdict
+from fanwise.optimize.verdict import CandidateVerdict
 from fanwise.optimize.views.results import STAGES, LineageRow, Results, ratio_text, reason
 from fanwise.view.formats import DASH, cut, duration_text
 from fanwise.view.geometry import colour
@@ -26,7 +26,7 @@ class CandidateRow(NamedTuple):
 
     candidate: Candidate
     depth: int
-    verdict: Verdict | None
+    verdict: CandidateVerdict | None
     status: str
     best: bool
     class_: str
@@ -71,7 +71,7 @@ def _row(results: Results, placed: LineageRow, longest: float) -> CandidateRow:
     )
 
 
-def _findings(verdict: Verdict | None) -> Iterator[Finding]:
+def _findings(verdict: CandidateVerdict | None) -> Iterator[Finding]:
     if verdict is not None:
         test = None if verdict.difference is None else verdict.difference.test
         for each in verdict.findings:
@@ -114,7 +114,7 @@ def speed_scale(speeds: Sequence[Speed], wanted: float) -> Scale:
     return spanning((min(values) - room, max(values) + room))
 
 
-def _reason(results: Results, candidate: Candidate, verdict: Verdict | None) -> str:
+def _reason(results: Results, candidate: Candidate, verdict: CandidateVerdict | None) -> str:
     if verdict is None:
         return results.state.error(results.state.entries[candidate.key]) or reason(None)
     if verdict.status == "same":

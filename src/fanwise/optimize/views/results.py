@@ -13,7 +13,7 @@ from fanwise.journal.port import RunRecord
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.spec.optimize_spec import AcceptSpec, OptimizeSpec
 from fanwise.optimize.state.run_state import OptimizeState
-from fanwise.optimize.verdict import ORIGINAL, Verdict, winner
+from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict, winner
 from fanwise.specs import Document, check
 
 
@@ -131,7 +131,7 @@ class Results:
         return {stage: verdict.seconds[stage] for stage in (*known, *others)}
 
 
-def reason(verdict: Verdict | None) -> str:
+def reason(verdict: CandidateVerdict | None) -> str:
     """The reason of a verdict, in one line."""
     if verdict is None:
         return "not judged yet"
@@ -139,7 +139,7 @@ def reason(verdict: Verdict | None) -> str:
     return f"{verdict.stage}: {said}" if verdict.status == "rejected" and said else said
 
 
-def ratio_text(verdict: Verdict | None) -> str:
+def ratio_text(verdict: CandidateVerdict | None) -> str:
     """`1.62 (1.55 to 1.69)`; empty if it was not measured."""
     speed = None if verdict is None else verdict.speed
     return "" if speed is None else f"{speed.ratio:.3g} ({speed.low:.3g} to {speed.high:.3g})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fanwise.optimize.state.run_state import OptimizeState
-from fanwise.optimize.verdict import ORIGINAL, Verdict, winner
+from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict, winner
 
 MOST_NAME = 40
 MOST_REASON = 100
@@ -25,7 +25,7 @@ def describe_run(state: OptimizeState, *, fully: bool) -> list[str]:
     return lines + failure_lines(state.failures, "stages failed")
 
 
-def table_lines(verdicts: Sequence[Verdict]) -> list[str]:
+def table_lines(verdicts: Sequence[CandidateVerdict]) -> list[str]:
     """Every candidate with its verdict, in order."""
     names = {each.candidate.key: each.candidate.name for each in verdicts}
     rows = [
@@ -40,13 +40,13 @@ def table_lines(verdicts: Sequence[Verdict]) -> list[str]:
     ]
 
 
-def speed_text(verdict: Verdict) -> str:
+def speed_text(verdict: CandidateVerdict) -> str:
     """`2.31x [2.20, 2.42]`; empty if it was not measured."""
     speed = verdict.speed
     return "" if speed is None else f"{speed.ratio:.2f}x [{speed.low:.2f}, {speed.high:.2f}]"
 
 
-def full_lines(verdict: Verdict) -> Iterator[str]:
+def full_lines(verdict: CandidateVerdict) -> Iterator[str]:
     """Everything about one candidate."""
     candidate = verdict.candidate
     yield f"{candidate.name}: {verdict.status} at {verdict.stage}. {one_line(verdict.reason)}"
@@ -76,7 +76,7 @@ def one_line(text: str) -> str:
     return _cut(" ".join(text.split()), MOST_REASON)
 
 
-def _why(verdict: Verdict, names: Mapping[str, str]) -> str:
+def _why(verdict: CandidateVerdict, names: Mapping[str, str]) -> str:
     if verdict.status == "same" and verdict.same_as not in (None, ORIGINAL):
         return f"the same as {names.get(verdict.same_as or '', verdict.same_as)}"
     if verdict.status == "rejected":

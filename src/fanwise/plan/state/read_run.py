@@ -114,7 +114,7 @@ def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
     replayed = replay(board, records.values(), _Counting(knows_work=work is not None))
     folder = kept_beside(journal, run.id)
     attempts = _attempts(journal, run.id)
-    reader = _Reader(records, replayed, attempts, live=shown_status(run) == "running")
+    reader = _JournalReader(records, replayed, attempts, live=shown_status(run) == "running")
     state = plan_state(board, _kept(folder, board.entries), complete=board.over)
     return RecordedPlan(
         run=run,
@@ -150,7 +150,7 @@ class _Counting:
         return isinstance(recorded.value, dict) and recorded.value.get("of") == item.of
 
 
-class _Reader:
+class _JournalReader:
     """Adds what only the journal knows."""
 
     def __init__(

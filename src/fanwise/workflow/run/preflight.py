@@ -56,7 +56,7 @@ class Preflight:
         self.at_run_time: list[str] = []
         """What cannot be checked before the run, a line for each."""
         roots = {} if inputs is None else {"inputs": inputs}
-        self.problems = _File(self, workflow, roots, "").problems(certain=True)
+        self.problems = _FileCheck(self, workflow, roots, "").problems(certain=True)
 
     def agent_problem(self, name: Any) -> str | None:
         """Why nobody can be given a prompt; None: the agent is known."""
@@ -67,7 +67,7 @@ class Preflight:
         return None
 
 
-class _File:
+class _FileCheck:
     def __init__(self, found: Preflight, workflow: Workflow, roots: Roots, prefix: str) -> None:
         self._found = found
         self._workflow = workflow
@@ -227,6 +227,6 @@ class _File:
             except UsageError as error:
                 if certain or not any(value.names() for value in step.input.values()):
                     self._wrong(step, ("input",), str(error))
-        inner = _File(self._found, step.target, roots, f"{self._prefix}{step.id}:")
+        inner = _FileCheck(self._found, step.target, roots, f"{self._prefix}{step.id}:")
         for problem in inner.problems(certain=certain):
             self._wrong(step, ("workflow",), problem.at(step.target.document.name))

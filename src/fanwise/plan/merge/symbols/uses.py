@@ -26,10 +26,10 @@ def uses_in(text: str) -> dict[ModuleUse, int]:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return _Reader(tree).found
+    return _UseReader(tree).found
 
 
-class _Reader:
+class _UseReader:
     """Collects the imports of a file, then what is reached by them."""
 
     def __init__(self, tree: ast.Module) -> None:
