@@ -42,21 +42,20 @@ ROUNDS = 3
 
 BIG = """\
 matrix:
-  axes:
-    model:
-      - openai:gpt-5-mini
-      - openai:gpt-5
-      - anthropic:claude-sonnet-4-5
-      - anthropic:claude-haiku-4-5
-      - google:gemini-2.5-flash
-      - google:gemini-2.5-pro
-      - mistral:mistral-large-latest
-      - mistral:mistral-small-latest
-      - deepseek:deepseek-chat
-      - deepseek:deepseek-reasoner
-    input: {file: inputs.jsonl}
-    repeat: 5
-  strategies:
+  models:
+    - openai:gpt-5-mini
+    - openai:gpt-5
+    - anthropic:claude-sonnet-4-5
+    - anthropic:claude-haiku-4-5
+    - google:gemini-2.5-flash
+    - google:gemini-2.5-pro
+    - mistral:mistral-large-latest
+    - mistral:mistral-small-latest
+    - deepseek:deepseek-chat
+    - deepseek:deepseek-reasoner
+  inputs: {file: inputs.jsonl}
+  repeat: 5
+  prompts:
     one: {prompt: "Is this review positive? {{ input.text }}"}
     two: {prompt: "Positive or negative? {{ input.text }}"}
     three: {prompt: "What does the writer feel? {{ input.text }}"}
@@ -126,15 +125,13 @@ def _file(url: str, cap: int, seed: int) -> str:
         if other != name
     ]
     matrix: dict[str, Any] = {
-        "axes": {
-            "model": [
-                {"name": n, "base_url": url, "api_key_env": "BENCH_KEY", "price": FREE}
-                for n in names.values()
-            ],
-            "input": rows,
-        },
+        "models": [
+            {"name": n, "base_url": url, "api_key_env": "BENCH_KEY", "price": FREE}
+            for n in names.values()
+        ],
+        "inputs": rows,
         "exclude": excluded,
-        "strategies": {"one": {"prompt": "{{ input.text }}", "options": {"max_tokens": 10}}},
+        "prompts": {"one": {"prompt": "{{ input.text }}", "options": {"max_tokens": 10}}},
         "caps": dict.fromkeys(MEDIANS_S, cap),
     }
     return json.dumps({"matrix": matrix})

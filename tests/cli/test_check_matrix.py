@@ -12,11 +12,10 @@ from tests.cli.support import Place
 
 FILE = """\
 matrix:
-  axes:
-    model: [{name: "openai:gpt-5-mini", price: {input: 1, output: 10}}, "mistral:nobody-knows"]
-    input: {file: rows.jsonl, id: id}
-    repeat: 3
-  strategies:
+  models: [{name: "openai:gpt-5-mini", price: {input: 1, output: 10}}, "mistral:nobody-knows"]
+  inputs: {file: rows.jsonl, id: id}
+  repeat: 3
+  prompts:
     one: {prompt: "{{ input.text }}", options: {max_tokens: 50}}
     two:
       steps:
@@ -65,9 +64,9 @@ def test_without_a_key_all_is_counted_and_every_missing_key_is_named(
     }  # fmt: skip
     problems = {each["field"]: each["message"] for each in found["problems"]}
     assert set(problems) == {
-        "matrix.axes.model[0]", "matrix.axes.model[1]", "matrix.score[0].model",
+        "matrix.models[0]", "matrix.models[1]", "matrix.score[0].model",
     }  # fmt: skip
-    assert "OPENAI_API_KEY is not set" in problems["matrix.axes.model[0]"]
+    assert "OPENAI_API_KEY is not set" in problems["matrix.models[0]"]
     assert "ANTHROPIC_API_KEY is not set" in problems["matrix.score[0].model"]
     # In words: the counts, then all that is missing.
     told = place.run("check", "m.yaml")

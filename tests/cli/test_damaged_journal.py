@@ -21,8 +21,9 @@ from tests.profiles import NO_SHRINKING, examples
 MATRIX = """
 matrix:
   name: m
-  axes: {model: ["sim:a?median_s=0.001"], input: [{id: a, text: fine, label: good}]}
-  strategies: {one: {prompt: "Good? {{ input.text }}"}, always: {constant: good}}
+  models: ["sim:a?median_s=0.001"]
+  inputs: [{id: a, text: fine, label: good}]
+  prompts: {one: {prompt: "Good? {{ input.text }}"}, always: {constant: good}}
   score: [{exact: input.label}]
 """
 SAMPLE = """

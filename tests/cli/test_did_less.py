@@ -31,8 +31,9 @@ sample:
 MATRIX = f"""
 matrix:
   name: m
-  axes: {{model: ["{SIM}"], input: [{{id: a, text: x}}, {{id: b, text: y}}, {{id: c, text: z}}]}}
-  strategies: {{one: {{prompt: "{{{{ input.text }}}}"}}}}
+  models: ["{SIM}"]
+  inputs: [{{id: a, text: x}}, {{id: b, text: y}}, {{id: c, text: z}}]
+  prompts: {{one: {{prompt: "{{{{ input.text }}}}"}}}}
   caps: {{sim: 1}}
   budget: {{requests: 2}}
 """

@@ -21,13 +21,12 @@ from tests.marks import slow
 FILE = """\
 matrix:
   name: reviews
-  axes:
-    model: [openai:gpt-5-mini, openai:gpt-5]
-    input:
-      - {id: a, text: lovely, label: good}
-      - {id: b, text: awful, label: bad}
-    repeat: 2
-  strategies:
+  models: [openai:gpt-5-mini, openai:gpt-5]
+  inputs:
+    - {id: a, text: lovely, label: good}
+    - {id: b, text: awful, label: bad}
+  repeat: 2
+  prompts:
     one: {prompt: "Good or bad? {{ input.text }}", schema: {enum: [good, bad]}}
     two:
       steps:

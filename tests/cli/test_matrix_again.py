@@ -14,10 +14,9 @@ from tests.cli.test_sample import command, serving
 FILE = """\
 matrix:
   name: reviews
-  axes:
-    model: [openai:gpt-5-mini]
-    input: {file: reviews.csv, id: id}
-  strategies:
+  models: [openai:gpt-5-mini]
+  inputs: {file: reviews.csv, id: id}
+  prompts:
     plain: {prompt: "Good or bad? {{ input.text }}"}
     kind: {prompt: "Kindly: {{ input.text }}"}
   score: [{exact: input.label}, {call: "mine:score"}]
@@ -167,7 +166,7 @@ def test_score_takes_of_another_file_only_its_scorers(
 
 
 def test_a_file_without_a_name_is_its_own_run(place: Place) -> None:
-    text = "matrix: {axes: {input: [{id: a, x: b}]}, strategies: {one: {constant: %s}}}\n"
+    text = "matrix: {inputs: [{id: a, x: b}], prompts: {one: {constant: %s}}}\n"
     (place.path / "first file.yaml").write_text(text % "p")
     (place.path / "second.yaml").write_text(text % "q")
     one = json.loads(place.run("run", "first file.yaml", "--json").stdout)

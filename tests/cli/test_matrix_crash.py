@@ -24,8 +24,10 @@ CAP, KILLS, CELLS = 4, 10, 500
 FILE = """\
 matrix:
   name: many
-  axes: {model: openai:gpt-5-mini, input: {file: numbers.csv}, repeat: 2}
-  strategies: {say: {prompt: "{{ input.id }} {{ repeat }}"}}
+  models: openai:gpt-5-mini
+  inputs: {file: numbers.csv}
+  repeat: 2
+  prompts: {say: {prompt: "{{ input.id }} {{ repeat }}"}}
   score: {exact: input.word}
   caps: {openai: 4}
 """

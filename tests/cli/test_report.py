@@ -72,8 +72,8 @@ def test_a_run_of_another_kind_has_none(place: Place) -> None:
 
 def test_a_matrix_of_which_nothing_has_run_has_a_report_too(place: Place) -> None:
     (place.path / "m.yaml").write_text(
-        "matrix:\n  name: m\n  axes:\n    model: sim:a?errors=1\n    input: [{id: a}]\n"
-        "  strategies: {one: {prompt: 'Say {{ input.id }}'}}\n  retry: {times: 0}\n"
+        "matrix:\n  name: m\n  models: sim:a?errors=1\n  inputs: [{id: a}]\n"
+        "  prompts: {one: {prompt: 'Say {{ input.id }}'}}\n  retry: {times: 0}\n"
     )
     assert place.run("run", "m.yaml").returncode == 1  # all cells failed, and there is no scorer
     run = json.loads(place.run("runs", "--json").stdout)["runs"][0]["id"]

@@ -181,8 +181,9 @@ def test_version_and_help(place: Place, capsys: pytest.CaptureFixture[str]) -> N
 MATRIX = """
 matrix:
   name: m
-  axes: {model: ["sim:quick?median_s=0.001"], input: [{id: a, text: x}, {id: b, text: y}]}
-  strategies: {two: {steps: [{name: first, prompt: "{{ input.text }}"}, {name: last, prompt: "?"}]}}
+  models: ["sim:quick?median_s=0.001"]
+  inputs: [{id: a, text: x}, {id: b, text: y}]
+  prompts: {two: {steps: [{name: first, prompt: "{{ input.text }}"}, {name: last, prompt: "?"}]}}
   score: [{name: any, regex: "."}]
 """
 

@@ -14,11 +14,10 @@ from tests.cli.test_sample import command, serving
 
 FILE = """\
 matrix:
-  axes:
-    model: [openai:gpt-5-mini]
-    input: [{id: a, text: one}, {id: b, text: two}, {id: c, text: three}]
-    repeat: 10
-  strategies: {one: {prompt: "{{ input.text }}", options: {max_tokens: 50}}}
+  models: [openai:gpt-5-mini]
+  inputs: [{id: a, text: one}, {id: b, text: two}, {id: c, text: three}]
+  repeat: 10
+  prompts: {one: {prompt: "{{ input.text }}", options: {max_tokens: 50}}}
   score: [{exact: input.text}]
   caps: {openai: 3}
 """
@@ -100,4 +99,4 @@ def test_a_bad_file_is_refused_with_its_place(place: Place, file: Path) -> None:
     file.write_text(FILE.replace("input.text }}", "input.texd }}"))
     told = place.run("simulate", "m.yaml")
     assert told.returncode == 2
-    assert b"m.yaml:6:30: matrix.strategies.one.prompt: there is no `input.texd`" in told.stderr
+    assert b"m.yaml:5:27: matrix.prompts.one.prompt: there is no `input.texd`" in told.stderr

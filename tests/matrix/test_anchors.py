@@ -197,8 +197,8 @@ def test_5_a_crash_between_a_call_and_its_row_leaves_a_row_all_the_same(
     place = Place(tmp_path)
     (place.path / "m.yaml").write_text(
         "matrix:\n"
-        "  axes: {model: openai:gpt-5-mini, input: [{id: a}, {id: b}]}\n"
-        "  strategies: {say: {prompt: '{{ input.id }}'}}\n"
+        "  models: openai:gpt-5-mini\n  inputs: [{id: a}, {id: b}]\n"
+        "  prompts: {say: {prompt: '{{ input.id }}'}}\n"
         "  caps: {openai: 1}\n"
     )
     journal = place.path / ".fanwise" / "journal.db"

@@ -18,11 +18,10 @@ from fanwise.specs import parse
 
 BASE = """\
 matrix:
-  axes:
-    model: [sim:a, {{name: "sim:b?seed=2"}}]
-    input: [{{id: a, text: x, label: p}}, {{id: b, text: y, label: n}}]
-    repeat: 2
-  strategies:
+  models: [sim:a, {{name: "sim:b?seed=2"}}]
+  inputs: [{{id: a, text: x, label: p}}, {{id: b, text: y, label: n}}]
+  repeat: 2
+  prompts:
     one: {{prompt: "Say {{{{ input.text }}}}{extra}"}}
     two: {{prompt: "Tell {{{{ input.text }}}}", options: {{max_tokens: 5}}}}
     always: {{constant: p}}
@@ -84,45 +83,42 @@ def test_models_and_strategies_see_the_same_seed_for_an_input_and_a_repeat() -> 
 
 
 BAD: list[tuple[str, str]] = [
-    ("axes: {model: [sim:a], input: [a], reapet: 2}\n  strategies: {s: {prompt: x}}", "repeat"),
-    ("axes: {model: [sim:a], input: [a]}\n  strategies: {s: {prompt: '{{ input.y }}'}}", "input.y"),
-    ("axes: {model: [sim:a], input: [a]}\n  strategies: {}", "strategies"),
-    ("axes: {model: [sim:a], input: []}\n  strategies: {s: {prompt: x}}", "no inputs"),
+    ("models: [sim:a]\n  inputs: [a]\n  reapet: 2\n  prompts: {s: {prompt: x}}", "repeat"),
+    ("models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: '{{ input.y }}'}}", "input.y"),
+    ("models: [sim:a]\n  inputs: [a]\n  prompts: {}", "prompts"),
+    ("models: [sim:a]\n  inputs: []\n  prompts: {s: {prompt: x}}", "no inputs"),
+    ("axes: {model: [sim:a], input: [a]}\n  prompts: {s: x}", "write `models`, `inputs` and `rep"),
+    ("models: [sim:a]\n  inputs: [a]\n  strategies: {s: {prompt: x}}", "`prompts` (was strat"),
+    ("inputs: [a]\n  prompts: {s: {prompt: x}}", "needs a model"),
+    ("models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: x, constant: y}}", "one of"),
     (
-        "axes: {model: [sim:a], strategy: [t], input: [a]}\n  strategies: {s: {prompt: x}}",
-        "no strategy 't'",
-    ),
-    ("axes: {input: [a]}\n  strategies: {s: {prompt: x}}", "needs a model"),
-    ("axes: {model: [sim:a], input: [a]}\n  strategies: {s: {prompt: x, constant: y}}", "one of"),
-    (
-        "axes: {model: [sim:a], input: [a]}\n  strategies: {s: {prompt: x}}\n  caps: {openai: 2}",
+        "models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: x}}\n  caps: {openai: 2}",
         "no cell uses 'openai'",
     ),
     (
-        "axes: {model: [sim:a], input: [a]}\n  strategies: {s: {prompt: x}}\n"
+        "models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: x}}\n"
         "  score: [{exact: input.label}]",
         "the input has no 'input.label'",
     ),
     (
-        "axes: {model: [sim:a], input: [{id: a}, {id: a}]}\n  strategies: {s: {prompt: x}}",
+        "models: [sim:a]\n  inputs: [{id: a}, {id: a}]\n  prompts: {s: {prompt: x}}",
         "a",
     ),
     (
-        "axes: {model: [sim:a], input: [a]}\n  strategies: {s: {prompt: x}}\n"
-        "  exclude: [{modle: a}]",
+        "models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: x}}\n  exclude: [{modle: a}]",
         "did you mean `model`",
     ),
     (
-        "axes: {model: [sim:a], input: [a]}\n  strategies: {s: {prompt: x}}\n  exclude: [{}]",
+        "models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: x}}\n  exclude: [{}]",
         "nothing is left",
     ),
     (
-        "axes: {model: [sim:a], input: [a]}\n  strategies: {s: {prompt: x, sample: {deep: 2}}}",
-        "strategies.s.sample",
+        "models: [sim:a]\n  inputs: [a]\n  prompts: {s: {prompt: x, sample: {deep: 2}}}",
+        "prompts.s.sample",
     ),
     (
-        "axes: {model: [sim:a], input: [a]}\n"
-        "  strategies: {s: {steps: [{name: a, prompt: '{{ steps.b }}'}, {name: b, prompt: x}]}}",
+        "models: [sim:a]\n  inputs: [a]\n"
+        "  prompts: {s: {steps: [{name: a, prompt: '{{ steps.b }}'}, {name: b, prompt: x}]}}",
         "steps.b",
     ),
 ]

@@ -53,10 +53,10 @@ def files(tmp_path: Path) -> Files:
 
 def axes(models: str, cells: int) -> str:
     inputs = ", ".join(f"{{id: i{number}, text: t}}" for number in range(cells))
-    return f"  axes: {{model: {models}, input: [{inputs}]}}\n"
+    return f"  models: {models}\n  inputs: [{inputs}]\n"
 
 
-ONE = '  strategies: {one: {prompt: "{{ input.text }}", options: {max_tokens: 50}}}\n'
+ONE = '  prompts: {one: {prompt: "{{ input.text }}", options: {max_tokens: 50}}}\n'
 
 
 def changes(found: dict[str, Any]) -> dict[str, float]:
@@ -121,7 +121,7 @@ def test_a_budget_that_is_spent_fails_cells_and_binds(files: Files) -> None:
 def test_a_budget_that_reserves_too_much_holds_calls_up(files: Files) -> None:
     # Without max_tokens an unknown model reserves 131,072 tokens: only one fits into the budget.
     text = axes("[mistral:nobody-knows]", 10)
-    text += '  strategies: {one: {prompt: "{{ input.text }}"}}\n'
+    text += '  prompts: {one: {prompt: "{{ input.text }}"}}\n'
     text += "  caps: {mistral: 5}\n  budget: {tokens: 200000}\n"
     found = files.simulated(text, TWO_SECONDS)
     assert found["predicted_s"] == pytest.approx(20)
@@ -137,7 +137,7 @@ def test_a_provider_without_a_cap_is_bound_by_the_cells_at_work(files: Files) ->
 def test_steps_follow_one_another_and_judges_follow_them(files: Files) -> None:
     text = axes("[openai:gpt-5-mini]", 8)
     text += """\
-  strategies:
+  prompts:
     two:
       steps:
         - {name: a, prompt: "{{ input.text }}"}
@@ -156,7 +156,7 @@ def test_steps_follow_one_another_and_judges_follow_them(files: Files) -> None:
 def test_samples_are_made_as_deep_as_a_check_may_ask_for(files: Files) -> None:
     text = axes("[openai:gpt-5-mini]", 4) + "  caps: {openai: 3}\n"
     sampled = """\
-  strategies:
+  prompts:
     vote:
       prompt: "{{ input.text }}"
       sample: {loop_budget: 2, concurrency_budget: 3, strategy: majority%s}
@@ -176,7 +176,7 @@ def test_nothing_of_the_users_is_called(files: Files) -> None:
     )
     text = axes("[openai:gpt-5-mini]", 6)
     text += f"""\
-  strategies: {{mine: {{call: "mine_simulated:answer"}}}}
+  prompts: {{mine: {{call: "mine_simulated:answer"}}}}
   score: [{{call: "mine_simulated:score"}}, {{command: [touch, {called}]}}]
   caps: {{openai: 2}}
 """
@@ -193,14 +193,13 @@ def test_an_attempt_that_is_too_slow_is_cut_off_and_tried_again(files: Files) ->
 
 
 MIXED = """\
-  axes:
-    model:
-      - "sim:a?median_s=3&rate_limited=0.1&errors=0.05"
-      - openai:gpt-5-mini
-      - mistral:mistral-small-latest
-    input: [INPUTS]
-    repeat: 3
-  strategies:
+  models:
+    - "sim:a?median_s=3&rate_limited=0.1&errors=0.05"
+    - openai:gpt-5-mini
+    - mistral:mistral-small-latest
+  inputs: [INPUTS]
+  repeat: 3
+  prompts:
     one: {prompt: "{{ input.text }}", options: {max_tokens: 50}}
     two:
       steps: [{name: a, prompt: "{{ input.text }}"}, {name: b, prompt: "{{ steps.a }}"}]

@@ -86,8 +86,8 @@ def test_files_of_a_folder_are_inputs_with_their_paths_as_ids(tmp_path: Path) ->
         ("{fiel: r.csv}", ["f.yaml:1:10: inputs.fiel: is not known here; did you mean `file`?"]),
         ("{file: none.csv}", ["f.yaml:1:16: inputs.file: none.csv: cannot be read: No such file or "
                               "directory"]),
-        ("{file: f.yaml}", ["f.yaml:1:16: inputs.file: f.yaml: the name of a file with inputs ends "
-                            "with .jsonl or .csv"]),
+        ("{file: f.txt}", ["f.yaml:1:16: inputs.file: f.txt: the name of a file with inputs ends "
+                           "with one of .jsonl, .json, .csv, .tsv, .yaml, .yml, .parquet"]),
         ("{folder: none}", ["f.yaml:1:18: inputs.folder: there is no folder 'none'"]),
         ('{glob: "*.none"}', ["f.yaml:1:16: inputs.glob: no file matches '*.none'"]),
     ],

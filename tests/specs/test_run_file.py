@@ -18,8 +18,9 @@ sample: {name: s, model: "sim:a?median_s=0.001", prompt: "Hi {{ input.who }}",
 MATRIX = """
 matrix:
   name: m
-  axes: {model: ["sim:a?median_s=0.001", "sim:b?median_s=0.001"], input: [{id: "1", text: hi}]}
-  strategies: {plain: {prompt: "{{ input.text }}"}}
+  models: ["sim:a?median_s=0.001", "sim:b?median_s=0.001"]
+  inputs: [{id: "1", text: hi}]
+  prompts: {plain: {prompt: "{{ input.text }}"}}
 """
 WORKFLOW = """
 workflow: {id: w, name: W, version: 1.0.0}

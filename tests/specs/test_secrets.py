@@ -79,11 +79,11 @@ def test_the_command_line_says_nothing_of_it_either(
 ) -> None:
     file = tmp_path / "f.yaml"
     file.write_text(
-        "matrix:\n  name: x\n  axes:\n    model:\n"
-        f"      - {{name: openai:x, base_url: 'https://me:{SECRET}@host/v1'}}\n"
-        "    input: [{text: hello}]\n  strategies: {a: {prompt: '{{ input.text }}'}}\n"
+        "matrix:\n  name: x\n  models:\n"
+        f"    - {{name: openai:x, base_url: 'https://me:{SECRET}@host/v1'}}\n"
+        "  inputs: [{text: hello}]\n  prompts: {a: {prompt: '{{ input.text }}'}}\n"
     )
     assert run(["check", str(file)]) == 2
     told = "".join(capfd.readouterr())
-    assert "f.yaml:5:" in told and "matrix.axes.model[0].base_url" in told
+    assert "f.yaml:4:" in told and "matrix.models[0].base_url" in told
     assert "api_key_env" in told and SECRET not in told

@@ -20,8 +20,9 @@ SAMPLE = f'sample: {{name: s, model: "openai:x", prompt: "{PROMPT}", inputs: {IN
 MATRIX = f"""
 matrix:
   name: m
-  axes: {{model: ["openai:x"], input: {INPUTS}}}
-  strategies: {{one: {{prompt: "{PROMPT}"}}}}
+  models: ["openai:x"]
+  inputs: {INPUTS}
+  prompts: {{one: {{prompt: "{PROMPT}"}}}}
 """
 FILES = {"sample": SAMPLE, "matrix": MATRIX}
 

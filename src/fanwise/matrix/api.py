@@ -59,8 +59,8 @@ class Matrix:
     """Models by prompts by inputs by repeats: a `matrix:` file, said in Python.
 
     `models`: names, mappings or `Model`s. `prompts`: by name; each a template, a function, or one
-    of `prompt`, `steps`, `constant` and `copy_of`. `inputs`: rows, the path of a `.jsonl` or `.csv`
-    with them, or what a file has there. `score`: functions, and what `exact`, `f1`, `json_match`,
+    of `prompt`, `steps`, `constant` and `copy_of`. `inputs`: rows, the path of a file of
+    rows, or what a file has there. `score`: functions, and what `exact`, `f1`, `json_match`,
     `regex`, `judge` and `command` return. `exclude` and `include`: cells by their axes. `options`,
     `caps`, `budget`, `retry` and `timeout`: of the calls. `failed_as`: the score of a cell whose
     strategy failed, 0 or "missing". `seed`: the cells' own seeds come from it. `folder`: what paths
@@ -88,7 +88,6 @@ class Matrix:
         folder: str | os.PathLike[str] = ".",
     ) -> None:
         objects: dict[str, Any] = {}
-        named = {"prompt": prompts} if isinstance(prompts, str) else prompts
         more = {
             "options": plain_options(options),
             "retry": None if retry is None else plain_retry(retry),
@@ -96,8 +95,10 @@ class Matrix:
         }
         data = {
             "name": name,
-            "axes": {"model": _models(models, objects), "input": _rows(inputs), "repeat": repeat},
-            "strategies": {key: _strategy(each) for key, each in named.items()},
+            "models": _models(models, objects),
+            "prompts": prompts if isinstance(prompts, str) else _prompts(prompts),
+            "inputs": _rows(inputs),
+            "repeat": repeat,
             "score": [_score(each, objects) for each in _several(score)],
             "exclude": list(exclude),
             "include": list(include),
@@ -123,7 +124,7 @@ class Matrix:
         self._document = document
         where = document.at(KEY)
         spec = check(document, MatrixSpec, KEY)
-        self._inputs: Inputs = spec.axes.input.load(where.at("axes", "input"))
+        self._inputs: Inputs = spec.inputs.load(where.at("inputs"))
         self.compiled: Compiled = compile_(spec, self._inputs, where)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -289,14 +290,12 @@ def _models(given: Any, objects: dict[str, Any]) -> list[Any]:
 
 def _rows(given: Any) -> Any:
     if isinstance(given, str | os.PathLike):
-        return {"file": os.fspath(given)}
+        return os.fspath(given)
     return given if isinstance(given, Mapping) else list(given)
 
 
-def _strategy(given: Any) -> Any:
-    if isinstance(given, str):
-        return {"prompt": given}
-    return {"call": given} if callable(given) else given
+def _prompts(given: Mapping[str, Strategy]) -> dict[str, Any]:
+    return {name: {"call": each} if callable(each) else each for name, each in given.items()}
 
 
 def _several(given: Any) -> Iterable[Any]:

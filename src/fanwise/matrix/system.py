@@ -54,7 +54,7 @@ class RunnableMatrix:
         self._failed_as = failed_as
         where = document.at(KEY)
         spec = check(document, MatrixSpec, KEY)
-        self._inputs = spec.axes.input.load(where.at("axes", "input")) if inputs is None else inputs
+        self._inputs = spec.inputs.load(where.at("inputs")) if inputs is None else inputs
         self.compiled: Compiled = compile_(spec, self._inputs, where)
         self.cells = asked.cells(self.compiled.cells)
 

@@ -1,8 +1,10 @@
 """Inputs: what a file's work is done on, in the file itself or in others beside it.
 
     inputs: [{id: a, text: …}, …]                 here; text alone is {text: …}
-    inputs: {file: reviews.jsonl, id: number}     rows of a .jsonl or .csv
+    inputs: reviews.csv                           rows of a file: CSV, TSV, JSON, YAML, Parquet
+    inputs: {file: reviews.jsonl, id: number}     the same; their ids are in the column `number`
     inputs: {folder: texts, glob: "*.txt"}        files: {text, path, name}
+    inputs: {file: …, where: "input.lang == 'en'", take: 100, seed: 1}      some of them
 
 Every input has an id that is stable over resumes: its column `id` (or the one that is named), the
 path of its file, or its index. They are all read at once: what is wrong shall be known before
@@ -16,6 +18,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -26,6 +29,7 @@ from fanwise.specs.document import Document, Where
 from fanwise.specs.model import Many, SpecModel
 from fanwise.specs.nearest import did_you_mean
 from fanwise.specs.rows import InputRow, read_rows, read_text
+from fanwise.specs.template import Condition
 
 MOST_KEPT = 1 << 20
 """Inputs up to this many bytes are kept in the run; of larger ones, the path and the digest."""
@@ -101,10 +105,17 @@ class InputsSpec(SpecModel):
     folder: str | None = None
     glob: str | None = None
     id: str | None = Field(default=None, min_length=1)
+    where: str | None = None
+    """An expression: only inputs of which it is true."""
+    take: int | None = Field(default=None, ge=1)
+    """So many of them: the first, or by chance if there is a `seed`."""
+    seed: int | None = Field(default=None, ge=0)
 
     @model_validator(mode="before")
     @classmethod
-    def _list_alone(cls, given: Any) -> Any:
+    def _alone(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"file": given}
         return {"items": given} if isinstance(given, list) else given
 
     @model_validator(mode="after")
@@ -114,6 +125,8 @@ class InputsSpec(SpecModel):
             raise ValueError("give a list, or one of `items`, `file` and `glob` (with `folder`)")
         if files and self.id is not None:
             raise ValueError("the id of a file is its path; leave `id` out")
+        if self.seed is not None and self.take is None:
+            raise ValueError("`seed` goes with `take`")
         return self
 
     def load(self, where: Where) -> Inputs:
@@ -124,7 +137,23 @@ class InputsSpec(SpecModel):
             rows = _of_file(self.file, self.id, where)
         else:
             rows = _of_folder(self.folder or ".", self.glob or "*", where)
-        return Inputs(tuple(rows), self._source(where))
+        return Inputs(tuple(self._chosen(rows, where)), self._source(where))
+
+    def _chosen(self, rows: list[Input], where: Where) -> list[Input]:
+        """Those that are wanted, in their order. Ids are those of the whole, so they stay."""
+        if self.where is not None:
+            wanted = Condition(self.where, where.at("where"))
+            rows = [row for row in rows if wanted(row.id, input=row.data)]
+            if not rows:
+                raise where.at("where").bad("no input is like this")
+        if self.take is None:
+            return rows
+        if self.take > len(rows):
+            raise where.at("take").bad(f"there are {len(rows)} inputs to take {self.take} from")
+        if self.seed is None:
+            return rows[: self.take]
+        chosen = Random(self.seed).sample(range(len(rows)), self.take)
+        return [rows[index] for index in sorted(chosen)]
 
     def _source(self, where: Where) -> dict[str, Any]:
         return {
@@ -153,19 +182,21 @@ def _listed(items: tuple[Any, ...], column: str | None, where: Where) -> list[In
 
 def _of_file(file: str, column: str | None, where: Where) -> list[Input]:
     name = _shown(where, file)
+    inside = where if isinstance(_value(where), str) else where.at("file")
     try:
         found = read_rows(where.document.folder / file, name)
     except BadSpec as error:
         if any(problem.line for problem in error.problems):
             raise
         # Not a line of the file but the file itself: the place is where it is named.
-        raise where.at("file").bad(f"{file}: {error.problems[0].message}") from None
+        raise inside.bad(f"{file}: {error.problems[0].message}") from None
     if column is not None and not any(column in row.value for row in found if _is_row(row)):
         every = [key for row in found[:1] if _is_row(row) for key in row.value]
         raise where.at("id").bad(f"{file} has no {column!r}{did_you_mean(column, every)}")
 
     def problem(index: int, name: str, message: str) -> Problem:
-        return Problem(found[index].line, None, name, message)
+        line = found[index].line
+        return Problem(line or None, None, name, message if line else f"row {index + 1}: {message}")
 
     rows, problems = _identified(found, column, problem)
     if problems:

@@ -90,6 +90,24 @@ class Template:
             raise self.where.bad(f"the template cannot be filled: {why}") from error
 
 
+class Condition:
+    """An expression over names, such as `input.label == "good"`, in the sandbox. `BadSpec`."""
+
+    def __init__(self, text: str, where: Where) -> None:
+        self._where = where
+        try:
+            self._holds = ENVIRONMENT.compile_expression(text, undefined_to_none=False)
+        except TemplateSyntaxError as error:
+            raise where.bad(f"it cannot be read: {error.message}") from None
+
+    def __call__(self, about: str, **values: Any) -> bool:
+        """Whether it is true. `about`: what the values are of, for the error."""
+        try:
+            return bool(self._holds(**values))
+        except Exception as error:  # a name that is missing, an operator that does not fit
+            raise self._where.bad(f"input {about!r}: {error}") from error
+
+
 def _is_known(name: str, known: frozenset[str]) -> bool:
     parts = name.split(".")
     beginnings = {".".join(parts[: n + 1]) for n in range(len(parts))}

@@ -98,7 +98,7 @@ def preview(document: Document, key: str) -> Preview:
     """The matrix that stands there, counted; with all that is missing before it can run."""
     spec = check(document, MatrixSpec, key)
     where = document.at(key)
-    inputs, problems = _inputs(spec.axes.input, document, key)
+    inputs, problems = _inputs(spec.inputs, document, key)
     if inputs is None:
         raise BadSpec(document.name, [*problems, *_missing_keys(spec, document, key)])
     try:
@@ -114,7 +114,7 @@ def preview(document: Document, key: str) -> Preview:
 
 
 def _inputs(spec: InputsSpec, document: Document, key: str) -> tuple[Inputs | None, list[Problem]]:
-    where = document.at(key, "axes", "input")
+    where = document.at(key, "inputs")
     try:
         return spec.load(where), []
     except BadSpec as error:
@@ -129,7 +129,7 @@ def _missing_keys(spec: MatrixSpec, document: Document, key: str) -> list[Proble
     """Of a file that has worse problems: what can be told of its models all the same."""
     found: list[Problem] = []
     places: list[tuple[Any, tuple[str | int, ...]]] = [
-        *((each, ("axes", "model", n)) for n, each in enumerate(spec.axes.model)),
+        *((each, ("models", n)) for n, each in enumerate(spec.models)),
         *((each.model, ("score", n, "model")) for n, each in enumerate(spec.score) if each.model),
     ]
     for each, path in places:

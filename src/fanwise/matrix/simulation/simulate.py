@@ -107,7 +107,7 @@ def simulate(document: Document, key: str, assumed: Assumed) -> Simulated:
     """Simulate the matrix that stands there. `BadSpec`, `UsageError`."""
     spec = check(document, MatrixSpec, key)
     where = document.at(key)
-    inputs = spec.axes.input.load(where.at("axes", "input"))
+    inputs = spec.inputs.load(where.at("inputs"))
     compiled = compile_(spec, inputs, where, connected=False)
     ordered = msgspec.structs.replace(compiled, cells=in_dispatch_order(compiled.cells))
     demands = demand_of(ordered)

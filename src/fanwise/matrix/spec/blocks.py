@@ -1,4 +1,4 @@
-"""What a matrix is made of, in Python: scores and strategies, as a file would have them.
+"""The building blocks of a matrix in Python: scores and prompts, as a file has them.
 
 Each function gives the mapping that stands in a file, so that a program and a file say the same
 thing, and either can be turned into the other.

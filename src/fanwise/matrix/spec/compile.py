@@ -61,12 +61,12 @@ def compile_(spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool 
     and nothing that a `sample:` names is connected. It cannot be run then.
     """
     if not len(inputs):
-        raise where.at("axes", "input").bad("there are no inputs")
+        raise where.at("inputs").bad("there are no inputs")
     names = [f"input.{column}" for column in inputs.columns]
     maker = _Maker(spec, where, names, inputs, connected=connected)
     together = _Together(where)
     models = together.try_(maker.models) or {}
-    steps = {name: together.try_(partial(maker.steps, name)) or [] for name in maker.used()}
+    steps = {name: together.try_(partial(maker.steps, name)) or [] for name in spec.prompts}
     scorers = together.try_(maker.scorers) or []
     together.raise_all()
     found = Compiled(spec, {each.id: each for each in inputs}, models, steps, scorers, ())
@@ -119,25 +119,13 @@ class _Maker:
         retry = self._spec.retry
         return MODEL_RETRY if retry is None else retry.retry(worth_a_retry)
 
-    def used(self) -> list[str]:
-        """The strategies of the axis, which must all be there."""
-        asked = self._spec.axes.strategy
-        for number, name in enumerate(asked):
-            if name in asked[:number]:
-                raise self._where.at("axes", "strategy", number).bad(f"{name!r} is there twice")
-            if name not in self._spec.strategies:
-                known = ", ".join(self._spec.strategies)
-                place = self._where.at("axes", "strategy", number)
-                raise place.bad(f"there is no strategy {name!r}; there are: {known}")
-        return list(asked) or list(self._spec.strategies)
-
     def models(self) -> dict[str, Model]:
         """Connected, by name."""
         found: dict[str, Model] = {}
         together = _Together(self._where)
-        for number, each in enumerate(self._spec.axes.model):
-            place = self._where.at("axes", "model", number)
-            if any(each.name == other.name for other in self._spec.axes.model[:number]):
+        for number, each in enumerate(self._spec.models):
+            place = self._where.at("models", number)
+            if any(each.name == other.name for other in self._spec.models[:number]):
                 raise place.bad(f"{each.name!r} is there twice")
             model = together.try_(partial(self._connected, each.spec(), place))
             if model is not None:
@@ -150,9 +138,9 @@ class _Maker:
 
     def steps(self, name: str) -> list[AnswerStep]:
         """Of one strategy."""
-        spec, where = self._spec.strategies[name], self._where.at("strategies", name)
-        if spec.needs_model and not self._spec.axes.model and spec.call is None:
-            raise self._where.at("axes").bad(f"strategy {name!r} needs a model: give `model`")
+        spec, where = self._spec.prompts[name], self._where.at("prompts", name)
+        if spec.needs_model and not self._spec.models and spec.call is None:
+            raise where.bad("it needs a model: give `models`")
         if spec.call is not None:
             called = (
                 function(spec.call, where.at("call")) if isinstance(spec.call, str) else spec.call
@@ -326,12 +314,12 @@ def _product(found: Compiled) -> Iterator[Cell]:
     places = [
         (each.id, each.digest, repeat, seed_of(spec.seed, each.digest, repeat))
         for each in found.inputs.values()
-        for repeat in range(spec.axes.repeat)
+        for repeat in range(spec.repeat)
     ]
     for strategy, steps in found.steps.items():
         what = encoded([step.identity for step in steps])
-        needs = spec.strategies[strategy].needs_model
-        models = [each.spec() for each in spec.axes.model] if needs else [None]
+        needs = spec.prompts[strategy].needs_model
+        models = [each.spec() for each in spec.models] if needs else [None]
         for model in models or [None]:
             who = encoded(None if model is None else _who(model))
             name = NO_MODEL if model is None else model.name

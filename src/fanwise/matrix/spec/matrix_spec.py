@@ -28,22 +28,11 @@ AXES = ("model", "strategy", "input", "repeat")
 SCORERS = ("exact", "f1", "regex", "json", "judge", "command", "call")
 COMMAND = "command"
 """A cap of this name bounds the programs that score."""
+OLD_WORDS = (
+    "`axes` and `strategies` are not used any more: write `models`, `inputs` and `repeat` "
+    "(were axes.model, axes.input, axes.repeat) and `prompts` (was strategies) here"
+)
 WORK = ("prompt", "messages", "steps", "call", "constant", "copy")
-
-
-class AxesSpec(SpecModel):
-    """What is varied."""
-
-    model: Many[ModelSpec] = ()
-    strategy: Many[str] = ()
-    """Default: all strategies."""
-    input: InputsSpec
-    repeat: int = Field(default=1, ge=1)
-
-    @field_validator("model", mode="before")
-    @classmethod
-    def _one_model(cls, given: Any) -> Any:
-        return [given] if isinstance(given, str | dict) else given
 
 
 class CellPattern(SpecModel):
@@ -158,11 +147,14 @@ class MatrixSpec(LimitsSpec):
 
     name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     """Default: that of the file."""
-    axes: AxesSpec
+    models: Many[ModelSpec] = ()
+    prompts: dict[str, MatrixStrategySpec] = Field(min_length=1)
+    """The strategies, by name. Text alone is a prompt; one prompt alone is called `prompt`."""
+    inputs: InputsSpec
+    repeat: int = Field(default=1, ge=1)
     exclude: Many[CellPattern] = ()
     include: Many[CellPattern] = ()
     """Cells that `exclude` shall not take away."""
-    strategies: dict[str, MatrixStrategySpec] = Field(min_length=1)
     score: Many[ScoreSpec] = ()
     options: OptionsSpec = OptionsSpec()
     retry: RetrySpec | None = None
@@ -181,7 +173,32 @@ class MatrixSpec(LimitsSpec):
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(file).stem).strip("._-")
         return self.name or plain[:64] or "matrix"
 
+    @model_validator(mode="before")
+    @classmethod
+    def _old_words(cls, given: Any) -> Any:
+        if isinstance(given, dict) and ("axes" in given or "strategies" in given):
+            raise ValueError(OLD_WORDS)
+        return given
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _one_model(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str | dict) else given
+
+    @field_validator("prompts", mode="before")
+    @classmethod
+    def _text_alone(cls, given: Any) -> Any:
+        return strategies_of(given)
+
     @field_validator("score", mode="before")
     @classmethod
     def _one_score(cls, given: Any) -> Any:
         return [given] if isinstance(given, dict) else given
+
+
+def strategies_of(prompts: Any) -> Any:
+    """What stands under `prompts`, with each strategy as a mapping."""
+    named = {"prompt": prompts} if isinstance(prompts, str) else prompts
+    if not isinstance(named, dict):
+        return named
+    return {n: {"prompt": each} if isinstance(each, str) else each for n, each in named.items()}

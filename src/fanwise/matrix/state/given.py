@@ -13,6 +13,7 @@ from typing import Any
 from fanwise.errors import FanwiseError
 from fanwise.matrix.answers.steps import Subject, field_of
 from fanwise.matrix.cells.cell import Cell
+from fanwise.matrix.spec.matrix_spec import strategies_of
 from fanwise.matrix.state.results import CellResult
 from fanwise.specs import Document, Template
 from fanwise.specs.inputs import Inputs
@@ -28,8 +29,8 @@ class Given:
         matrix = spec["data"]["matrix"]
         scores = matrix.get("score") or []
         self._scores: list[Mapping[str, Any]] = [scores] if isinstance(scores, dict) else scores
-        self._strategies: Mapping[str, Any] = matrix["strategies"]
-        self._where = Document.again(spec).at("matrix", "strategies")
+        self._strategies: Mapping[str, Any] = strategies_of(matrix["prompts"])
+        self._where = Document.again(spec).at("matrix", "prompts")
         self._templates: dict[str, Template] = {}
         try:
             self._inputs = {each.id: each.data for each in Inputs.again(spec["inputs"])}
