@@ -15,7 +15,7 @@ from fanwise.specs import Document, read
 from fanwise.testing import MemoryJournal
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.runnable import RunnableWorkflow
-from fanwise.workflow.spec.workflow_file import Workflow, load
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow, load
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.kinds import Project
 from fanwise.workflow.steps.port import StepPlace
@@ -59,7 +59,7 @@ class World:
             raise StepFailed(f"{place.path} was told to fail", output)
         return output
 
-    def _load(self, steps: str, more: str) -> Workflow:
+    def _load(self, steps: str, more: str) -> LoadedWorkflow:
         made = document(file_of(steps, more), folder=self.project)
         return load(made, types=self._types, read=self._read)
 

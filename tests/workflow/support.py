@@ -13,7 +13,7 @@ from fanwise.errors import BadSpec, Problem
 from fanwise.processes.shell_line import place_values
 from fanwise.specs import Document, parse
 from fanwise.workflow.expressions import Text
-from fanwise.workflow.spec.workflow_file import Workflow, load
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow, load
 
 HERE = Path("/project")
 HEADER = 'schema_version: "1.0"\nworkflow: {id: w, name: W, version: 1.0.0}\n'
@@ -29,7 +29,7 @@ def file_of(steps: str, more: str = "") -> str:
     return HEADER + "steps:\n" + indent(dedent(steps).strip("\n"), "  ") + "\n" + dedent(more)
 
 
-def workflow(steps: str, more: str = "", **options: Any) -> Workflow:
+def workflow(steps: str, more: str = "", **options: Any) -> LoadedWorkflow:
     return load(document(file_of(steps, more)), **options)
 
 

@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_mapping_runs_as_a_file_does(here: Path) -> None:
     result = run_workflow_sync(GREET, {"name": "world"}).require()
     assert (result.ok, result.status, result.run_id) == (True, "completed", None)
-    assert result.steps["hello"]["output"]["stdout"] == "hello world\n"
+    assert result.steps["hello"].output["stdout"] == "hello world\n"
     assert result.stats.peak["total"] == 1
 
 
@@ -45,7 +45,7 @@ def test_a_file_runs_and_another_folder_can_be_the_project(here: Path) -> None:
     ]
     (here / "w.yaml").write_text("\n".join(lines))
     result = run_workflow_sync(here / "w.yaml", project=here / "project")
-    assert result.steps["where"]["output"]["stdout"] == f"{here / 'project'}\n"
+    assert result.steps["where"].output["stdout"] == f"{here / 'project'}\n"
 
 
 def test_a_gate_pauses_it_and_the_same_run_goes_on_with_an_answer(here: Path) -> None:
@@ -90,7 +90,7 @@ def test_in_an_item_of_a_durable_run_it_leaves_that_run_alone(here: Path) -> Non
                 result = await run_workflow(GATED, {"name": name}, answers={"ok": "approve"})
                 assert result.run_id == "all"
                 assert result.stats.peak["total"] == 1
-                return str(result.require().steps["hello"]["output"]["stdout"])
+                return str(result.require().steps["hello"].output["stdout"])
 
             done = await fan_out(item, ["a", "b"], run=run, name="each", key=str)
             assert done.values() == ["hello a\n", "hello b\n"]
@@ -142,8 +142,8 @@ def test_a_step_calls_a_function_with_json_in_and_out(here: Path) -> None:
             {"id": "d", "type": "call", "call": "counting_words:bad", "continue_on_error": True},
         )
     ).require()
-    assert result.steps["a"]["output"] == {"n": 2}
-    assert result.steps["b"]["output"] == {"result": 2}
+    assert result.steps["a"].output == {"n": 2}
+    assert result.steps["b"].output == {"result": 2}
     assert "too few" in result.failures["c"]
     assert "not JSON" in result.failures["d"]
     with pytest.raises(BadSpec, match="has no `cuont`; did you mean `count`"):
@@ -160,4 +160,4 @@ def test_the_folder_of_a_workflow_is_where_the_file_really_is(here: Path) -> Non
     (here / "link.yaml").symlink_to(here / "shared" / "w.yaml")
     result = run_workflow_sync(here / "link.yaml")
     folder = (here / "shared").resolve()
-    assert result.steps["a"]["output"]["stdout"] == f"{folder} {folder}\n"
+    assert result.steps["a"].output["stdout"] == f"{folder} {folder}\n"

@@ -97,7 +97,7 @@ def test_from_python_it_is_a_value(tmp_path: Path) -> None:
         "steps": [{"id": "a", "type": "shell", "run": "echo {{ inputs.t }}"}],
     }
     result = run_workflow_sync(work, {"t": SECRET}, project=tmp_path)
-    assert result.steps["a"]["output"]["stdout"] == "***\n"
+    assert result.steps["a"].output["stdout"] == "***\n"
     with pytest.raises(UsageError, match="FANWISE_SECRET_T"):
         run_workflow_sync(work, project=tmp_path)
 

@@ -1,18 +1,24 @@
-"""A run inside an item of another run, for systems that must start from scratch there.
+"""Runs that belong to another: inside an item of it, or after it was told to end.
 
-What it does is recorded as a part of the item, so that its costs are known even after a kill. But
-it is never resumed: each one has a path of its own. The events that it notes and the status with
-which it ends do not concern the run around it.
+What a `RunInside` does is recorded as a part of the item, so that its costs are known even after a
+kill. But it is never resumed: each one has a path of its own. The events that it notes and the
+status with which it ends do not concern the run around it.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from fanwise.core.budget import Budget
+from fanwise.core.stats import Stats
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel.durable_run import RunRequest
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.run import MEMORY, Run, new_run_id
 from fanwise.kernel.scope import FanOutPaths, current
+
+if TYPE_CHECKING:
+    from fanwise.kernel.engine import Engine
 
 
 class RunInside(Run):
@@ -43,6 +49,46 @@ class RunInside(Run):
 
     def count_earlier(self, budget: Budget, path: str) -> None:
         """Nothing was spent there before, because its paths are new."""
+
+
+class RunAfter(Run):
+    """What is still to be done in a run that may be halting: notify, clean up.
+
+    It records where the run does, under its caps and budget. An order that the run got before does
+    not count here; one that comes later does.
+    """
+
+    def __init__(self, around: Run) -> None:
+        request = RunRequest(id=around.id)
+        super().__init__(
+            request, journal=MEMORY, codec=around.codec, caps=around.caps, budget=around.budget
+        )
+        self._around = around
+        self.fan_out_paths = around.fan_out_paths
+        self.subscribers = around.subscribers
+
+    @property
+    def durable_id(self) -> str | None:
+        return self._around.durable_id
+
+    def recorder(
+        self, path: str, cap: int, halt: str, codec: Codec, *, again: bool
+    ) -> Recorder | None:
+        return self._around.recorder(path, cap, halt, codec, again=again)
+
+    def note(self, kind: str, data: Any) -> None:
+        self._around.note(kind, data)
+
+    async def note_on_disk(self, kind: str, data: Any) -> None:
+        await self._around.note_on_disk(kind, data)
+
+    def joined(self, engine: Engine[Any, Any]) -> None:
+        self._around._engines.add(engine)
+
+    def left(
+        self, engine: Engine[Any, Any], stats: Stats, now: float, cut_short: str | None
+    ) -> None:
+        self._around.left(engine, stats, now, None)
 
 
 class _Below(FanOutPaths):

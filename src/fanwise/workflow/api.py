@@ -16,11 +16,14 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.sync import sync_twin
 from fanwise.specs import Document, read
 from fanwise.specs.plain import plain
+from fanwise.workflow.in_python import Workflow
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.runnable import RunnableWorkflow, plan
+from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.steps.gate import Ask
 
 KEY = "workflow"
+WorkflowLike = str | os.PathLike[str] | Mapping[str, Any] | Workflow
 
 
 class WorkflowResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +35,7 @@ class WorkflowResult(msgspec.Struct, frozen=True, kw_only=True):
     """completed, failed, aborted, or paused at a gate or where it was told to stop."""
     ok: bool
     """Whether it ran to its end, or as far as was asked."""
-    steps: Mapping[str, Mapping[str, Any]]
+    steps: Mapping[str, StepState]
     """What came of each step, by its path: its `status`, `output` and `error`."""
     failures: Mapping[str, str] = {}
     """The steps that failed, by path, and why. Some may be allowed to."""
@@ -55,7 +58,7 @@ class WorkflowResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_workflow(
-    workflow: str | os.PathLike[str] | Mapping[str, Any],
+    workflow: WorkflowLike,
     inputs: Mapping[str, Any] | None = None,
     *,
     answers: Mapping[str, str] | None = None,
@@ -72,16 +75,18 @@ async def run_workflow(
 ) -> WorkflowResult:
     """Run the steps of a workflow, up to its end or to a gate that waits for an answer.
 
-    `workflow`: the path of a file, or what would stand in it; then paths are relative to `folder`.
+    `workflow`: the path of a file, a `Workflow`, or what would stand in a file; then paths are
+    relative to `folder`.
     `inputs`: by name. `answers`: of gates, by their ids or paths.
     `ask`: called at each other gate with its message, the text of its `show_file` and its options;
     returns one of them, or None to pause; may be async. `start`: the step from which on
     everything runs again. `stop_after`: the last step to run. `lenient`, `compat`, `trust_project`:
     as on the command line. `project`: where its commands run; default: the working directory.
     `retry`: of steps that run something and have no `retry` of their own; like the answers, it is
-    not kept for a resume. `where`: the `RunArguments`. To answer a gate at which a durable run is
-    paused, run the same workflow with the same `run` and `answers`; what is done does not run
-    again. As a part of another run it always begins anew.
+    not kept for a resume. `where`: the `RunArguments`; their `subscribers` get a `StepChanged` when
+    a step begins and when it ends. To answer a gate at which a durable run is paused, run the same
+    workflow with the same `run` and `answers`; what is done does not run again. As a part of
+    another run it always begins anew.
     """
     asked = RunOptions(
         input=dict(inputs or {}),
@@ -101,7 +106,7 @@ async def run_workflow(
         run_id=run_id,
         status=ending.status,
         ok=ending.ok,
-        steps=ending.states,
+        steps=ending.steps,
         failures=ending.failures,
         gate=ending.gate,
         may_have_run_twice=ending.twice,
@@ -114,11 +119,13 @@ run_workflow_sync = sync_twin(run_workflow)
 
 
 def _made(
-    workflow: str | os.PathLike[str] | Mapping[str, Any],
+    workflow: WorkflowLike,
     folder: str | os.PathLike[str],
     asked: RunOptions,
     ask: Ask | None,
 ) -> RunnableWorkflow:
+    if isinstance(workflow, Workflow):
+        workflow = workflow.data
     if isinstance(workflow, Mapping):
         document = Document.of_program("run_workflow(…)", folder, plain(workflow))
     else:

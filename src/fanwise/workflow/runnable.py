@@ -21,12 +21,13 @@ from fanwise.specs import Document, End
 from fanwise.specs.nearest import did_you_mean
 from fanwise.specs.system import Opening
 from fanwise.view.progress import TERMINAL
+from fanwise.workflow.run.at_the_end import WorkflowExecution
 from fanwise.workflow.run.interpreter import Interpreter, home_of
-from fanwise.workflow.run.leaves import Interrupted, Leaves
+from fanwise.workflow.run.leaves import Leaves
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.run.preflight import Preflight
 from fanwise.workflow.spec.secrets import MASK, Masker, read_secrets
-from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs, load, path_of
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs, load, path_of
 from fanwise.workflow.state.frame import Frame, Layer
 from fanwise.workflow.state.history import PAUSED, ExecutionInputs, Paused, opened, paused_gate
 from fanwise.workflow.state.run_state import StepState
@@ -47,7 +48,7 @@ class RunnableWorkflow:
 
     def __init__(
         self,
-        workflow: Workflow,
+        workflow: LoadedWorkflow,
         project: Project,
         asked: RunOptions,
         *,
@@ -213,11 +214,8 @@ class RunnableWorkflow:
         frame = Frame(
             home, run.id, Layer(), path=str, bare=str, states={}, moment=(history.execution,)
         )
-        stop, interrupted = None, False
-        try:
-            stop = await engine.all(workflow.steps, frame)
-        except Interrupted:
-            interrupted = True
+        execution = WorkflowExecution(engine, workflow, frame)
+        stop = await execution.stop()
         gate = _gate(stop, frame.states)
         if stop is not None and stop.status == "paused":
             where = None if gate is None else str(gate["step_id"])
@@ -229,10 +227,10 @@ class RunnableWorkflow:
             engine.position,
             frame.states,
             gate,
-            interrupted,
+            execution.interrupted,
             workflow.steps[engine.position].id,
             tuple(leaves.twice),
-            tuple(_not_taken(given.answers.keys() - history.taken, frame.states)),
+            (*_not_taken(given.answers.keys() - history.taken, frame.states), *execution.notes),
         )
 
     def _given(self, run: Run) -> ExecutionInputs:

@@ -8,6 +8,7 @@ end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from fanwise.core.retry import Retry
 from fanwise.errors import AttemptTimeout, StepFailed, UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
+from fanwise.kernel.run_inside import RunAfter
 from fanwise.workflow.expressions import truth
 from fanwise.workflow.run import fan_out_steps as fanning
 from fanwise.workflow.run.leaves import NO_SECRETS, Leaves, whole
@@ -31,7 +33,7 @@ from fanwise.workflow.spec.steps import (
     SwitchStep,
     WorkflowStep,
 )
-from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs
 from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, cut_short, digest_of_whole
 from fanwise.workflow.state.frame import Frame, Home
 from fanwise.workflow.state.history import RunHistory
@@ -51,7 +53,7 @@ class Interpreter:
     def __init__(
         self,
         run: Run,
-        workflow: Workflow,
+        workflow: LoadedWorkflow,
         project: Project,
         history: RunHistory,
         leaves: Leaves,
@@ -67,12 +69,20 @@ class Interpreter:
         self._project = project
         self._history = history
         self._stop_after = stop_after
-        self._order = Order(workflow.steps)
+        self._order = Order(workflow.all_steps)
         self._starts = [
             (number, order)
             for number, step in history.starts
             if (order := self._order.named(step)) is not None
         ]
+
+    def after(self) -> Interpreter:
+        """For steps that run although the run may be halting."""
+        found = copy(self)
+        found.run = RunAfter(self.run)
+        found.leaves = self.leaves.in_run(found.run)
+        found._stop_after = None
+        return found
 
     async def all(self, steps: Sequence[Step], frame: Frame) -> StepResult | None:
         """Execute the top-level steps; see `these`."""
@@ -81,6 +91,11 @@ class Interpreter:
             if stop is not None:
                 return stop
         return None
+
+    async def at_the_end(self, steps: Sequence[Step], frame: Frame) -> StepResult | None:
+        """Execute all of them, whatever fails; returns the first failure."""
+        results = [await self.step(step, frame) for step in steps]
+        return next((each for each in results if not each.goes_on), None)
 
     async def these(self, steps: Sequence[Step], frame: Frame) -> StepResult | None:
         """Execute them; the result that ended it early, or None when all were executed."""
@@ -94,8 +109,11 @@ class Interpreter:
         """Execute one, and what is to be done if it fails; all that comes after can see it."""
         path = frame.path(step.id)
         began, performed = self.run.wall(), self.leaves.performed
+        leaf = self.leaves.knows(step)
+        if not leaf:
+            self.leaves.changed(StepState(path, step.type, "running", inside=frame.inside))
         result = self._skipped(step, frame) or await self._executed(step, path, frame)
-        if not self.leaves.knows(step):  # records of leaves are masked
+        if not leaf:  # records of leaves are masked
             output, error = self._mask(result.output), self._mask(result.error)
             result = msgspec.structs.replace(result, output=output, error=error)
         if result.status == "failed" and step.on_failure:
@@ -105,7 +123,8 @@ class Interpreter:
         if result.at is None:
             result = msgspec.structs.replace(result, at=path)
         frame.put(step, path, result)
-        leaf = self.leaves.knows(step)
+        if not leaf or result.status == "skipped":
+            self.leaves.changed(frame.states[path])
         if not leaf or step.if_ is not None:  # whether it was skipped is not in its item
             fresh = leaf or self.leaves.performed != performed
             self._note(step, path, frame, result, began, fresh=fresh)
@@ -281,7 +300,7 @@ class Interpreter:
         return StepResult("completed", {"results": results, **declared})
 
     async def _workflow(self, step: WorkflowStep, path: str, frame: Frame) -> StepResult:
-        target: Workflow = step.target
+        target: LoadedWorkflow = step.target
         given = {name: value.render(frame.roots()) for name, value in step.input.items()}
         home = home_of(target, bind_inputs(target, given), _given_in(step, frame))
         inner = frame.of_workflow(step, path, home)
@@ -339,7 +358,9 @@ def _given_in(step: WorkflowStep, frame: Frame) -> dict[str, int]:
     return found
 
 
-def home_of(workflow: Workflow, inputs: Mapping[str, Any], given_in: Mapping[str, int]) -> Home:
+def home_of(
+    workflow: LoadedWorkflow, inputs: Mapping[str, Any], given_in: Mapping[str, int]
+) -> Home:
     """What the frames of a workflow share."""
     roots = {"inputs": inputs}
     header = workflow.header

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from fanwise.errors import (
     UsageError,
     one_line,
 )
+from fanwise.kernel.events import Event
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of
@@ -28,12 +30,19 @@ from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import GateStep, Step
 from fanwise.workflow.state.frame import Frame, more_needs
 from fanwise.workflow.state.history import TWICE
+from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import Moment, Record, StepResult, digest_of, record_of
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 NO_SECRETS = Masker(())
 PASSED_ON = (JournalError, BudgetExceeded, RateLimited)
 """Errors that must reach the kernel unchanged."""
+
+
+class StepChanged(Event, frozen=True, kw_only=True):
+    """A step began (`running`) or ended; of a step that is tried again, each attempt."""
+
+    step: StepState
 
 
 class Interrupted(Exception):
@@ -121,9 +130,17 @@ class Leaves:
         """For steps without their own."""
         self.performed = 0
         """How many were performed, and not found in the journal."""
+        self.latest = 0
+        """The latest execution that performed one of those that count."""
         self.twice = dict.fromkeys(twice)
         """The paths of those that an execution had begun, with no end in the journal, and that were
         performed again, since the run began."""
+
+    def in_run(self, run: Run) -> Leaves:
+        """The same in another run."""
+        found = copy(self)
+        found._run = run
+        return found
 
     def knows(self, step: Step) -> bool:
         """Whether it is a leaf."""
@@ -138,6 +155,12 @@ class Leaves:
             [execution], execution.step, cap=1, name=execution.place.path, halt=Halt.never()
         )
         return result_of(outcomes[0], execution.frame.moment)
+
+    def _count(self, execution: LeafExecution, outcome: Outcome[Any]) -> bool:
+        counts = execution.counts(outcome)
+        if counts and (record := record_of(outcome.value)) is not None:
+            self.latest = max(self.latest, record.execution)
+        return counts
 
     async def many(
         self,
@@ -159,7 +182,7 @@ class Leaves:
             needs=self._needs,
             retry=self._retry if step.retry is None else step.retry.retry(),
             halt=halt,
-            reuse=lambda execution, outcome: execution.counts(outcome),
+            reuse=self._count,
         )
         return whole(outcomes)
 
@@ -178,7 +201,9 @@ class Leaves:
 
     async def _perform(self, execution: LeafExecution) -> dict[str, Any]:
         self.performed += 1
+        self.latest = execution.place.execution
         self._note_if_begun_before(execution.place.path)
+        self._changed(execution, "running")
         try:
             result = await self._result(execution)
         except PASSED_ON:
@@ -187,9 +212,30 @@ class Leaves:
             output = error.result if isinstance(error, StepFailed) else None
             text = self._mask(_told(error))
             failed = StepResult("failed", output or {}, text)
+            self._changed(execution, "failed", failed.output, text)
             cause = None if self._mask.hides else error  # a cause is recorded as it is
             raise StepFailed(text, execution.record(failed)) from cause
+        self._changed(execution, result.status, result.output, result.error)
         return execution.record(result)
+
+    def _changed(
+        self,
+        execution: LeafExecution,
+        status: str,
+        output: Mapping[str, Any] | None = None,
+        error: str | None = None,
+    ) -> None:
+        if self._run.subscribers:
+            step, frame = execution.step, execution.frame
+            shown: dict[str, Any] = self._mask(dict(output or {}))
+            path, error = execution.place.path, self._mask(error)
+            self.changed(StepState(path, step.type, status, shown, error, frame.inside))
+
+    def changed(self, state: StepState) -> None:
+        """Tell the subscribers."""
+        if self._run.subscribers:
+            now = asyncio.get_running_loop().time()
+            self._run.subscribers.emit(StepChanged(at=now, step=state))
 
     async def _result(self, execution: LeafExecution) -> StepResult:
         if execution.problem is not None:

@@ -13,7 +13,7 @@ from fanwise.errors import UsageError
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.spec.gate_paths import gates_at
 from fanwise.workflow.spec.steps import FanOutStep, GateStep, Step, WorkflowStep
-from fanwise.workflow.spec.workflow_file import Workflow
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow
 from fanwise.workflow.steps.gate import chosen
 
 SPEC_KIT = "spec-kit"
@@ -58,14 +58,14 @@ class RunOptions(msgspec.Struct, frozen=True):
             for name, value in pairs.items()
         }
 
-    def check(self, workflow: Workflow) -> None:
+    def check(self, workflow: LoadedWorkflow) -> None:
         """Check that the steps and gates that it names exist. `UsageError`."""
         for option, named in (("--from", self.start), ("--stop-after", self.stop_after)):
             if named is not None:
                 _check_step(option, named, workflow)
         self.answers(workflow, None)
 
-    def answers(self, workflow: Workflow, waiting: str | None) -> dict[str, str]:
+    def answers(self, workflow: LoadedWorkflow, waiting: str | None) -> dict[str, str]:
         """By the path of the gate. `waiting`: the gate at which the run is paused.
 
         The id alone means that gate, in whichever item or iteration it waits.
@@ -79,7 +79,7 @@ class RunOptions(msgspec.Struct, frozen=True):
         return found
 
 
-def _meant(workflow: Workflow, path: str) -> list[GateStep]:
+def _meant(workflow: LoadedWorkflow, path: str) -> list[GateStep]:
     """The gates that an answer may be for. An id alone is one, wherever the gate stands."""
     gates = [step for step in _every(workflow) if isinstance(step, GateStep)]
     found = [gate for gate in gates if gate.id == path] or gates_at(workflow, path)
@@ -99,7 +99,7 @@ def _choice(path: str, given: str, gates: list[GateStep]) -> str:
     return choice
 
 
-def _every(workflow: Workflow) -> Iterator[Step]:
+def _every(workflow: LoadedWorkflow) -> Iterator[Step]:
     """All steps, with those of included files."""
     for step in workflow.walk():
         yield step
@@ -146,7 +146,7 @@ def _read(file: Path) -> bytes:
         return opened.read(MOST_BYTES + 1)
 
 
-def _check_step(option: str, named: str, workflow: Workflow) -> None:
+def _check_step(option: str, named: str, workflow: LoadedWorkflow) -> None:
     around = dict(_named(workflow.steps))
     if named not in around:
         near = did_you_mean(named, around, otherwise_all=False)

@@ -33,7 +33,7 @@ from fanwise.workflow.spec.steps import (
     SwitchStep,
     WorkflowStep,
 )
-from fanwise.workflow.spec.workflow_file import Workflow, bind_inputs
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs
 from fanwise.workflow.steps.agent import Agents, is_model
 from fanwise.workflow.steps.init import PROGRAM
 
@@ -46,7 +46,12 @@ class Preflight:
     """One walk over the steps of a file, and of the files that it includes."""
 
     def __init__(
-        self, workflow: Workflow, agents: Agents, inputs: Roots | None, *, compat: bool = False
+        self,
+        workflow: LoadedWorkflow,
+        agents: Agents,
+        inputs: Roots | None,
+        *,
+        compat: bool = False,
     ) -> None:
         """`inputs`: None if they are not known yet. `compat`: values become part of the line."""
         self._agents = agents
@@ -68,7 +73,9 @@ class Preflight:
 
 
 class _FileCheck:
-    def __init__(self, found: Preflight, workflow: Workflow, roots: Roots, prefix: str) -> None:
+    def __init__(
+        self, found: Preflight, workflow: LoadedWorkflow, roots: Roots, prefix: str
+    ) -> None:
         self._found = found
         self._workflow = workflow
         self._roots = roots
@@ -77,6 +84,7 @@ class _FileCheck:
 
     def problems(self, *, certain: bool) -> list[Problem]:
         self._steps(self._workflow.steps, certain=certain)
+        self._steps(self._workflow.on_end, certain=certain)
         return self._problems
 
     def _wrong(self, step: Step, place: FieldPath, message: str) -> None:

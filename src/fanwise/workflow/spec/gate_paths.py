@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fanwise.workflow.spec.steps import FanOutStep, GateStep, LoopStep, Step, WorkflowStep
-from fanwise.workflow.spec.workflow_file import Workflow
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow
 
 Named = tuple[int, bool]
 """How steps are named somewhere: after so many parts of the path, and whether with a number."""
 
 
-def gates_at(workflow: Workflow, path: str) -> list[GateStep]:
+def gates_at(workflow: LoadedWorkflow, path: str) -> list[GateStep]:
     """The gates that may be at that path: none if no run could come there."""
     return [*_Following(path.split(":")).all(workflow.steps, {(0, False)})]
 

@@ -17,11 +17,13 @@ class Outline:
     """The steps of a run's files, by their ids."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        self.top = [step["id"] for step in spec["data"]["steps"]]
+        data = spec["data"]
+        self.top = [step["id"] for step in (*data["steps"], *data.get("on_end", ()))]
         self._types: dict[str, str] = {}
         self._around: dict[str, str] = {}
         for file in (spec, *spec.get("files", {}).values()):
-            for step, around in _steps(file["data"].get("steps"), ""):
+            tops = [*(file["data"].get("steps") or ()), *(file["data"].get("on_end") or ())]
+            for step, around in _steps(tops, ""):
                 # Two files may have the same id: the first is the one that was run.
                 self._types.setdefault(step["id"], str(step.get("type", "command")))
                 self._around.setdefault(step["id"], around)

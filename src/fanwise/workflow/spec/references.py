@@ -14,6 +14,8 @@ from fanwise.workflow.spec.steps import FanInStep, FanOutStep, GateStep, MapStep
 
 ROOTS = ("inputs", "steps", "item", "fan_in", "context")
 CONTEXT = ("run_id", "workflow_dir")
+AT_THE_END = ("status", "error")
+"""What `context` has besides, in the steps of `on_end`."""
 
 
 class References:
@@ -25,13 +27,16 @@ class References:
         steps: Collection[Step],
         inputs: Mapping[str, InputSpec],
         limits: LimitsSpec,
+        on_end: Collection[Step] = (),
     ) -> None:
         self._reader = reader
         self._steps = steps
         self._inputs = inputs
         self._caps = limits.caps
         self._rates = limits.rates
-        self._all = {step.id for each in steps for step in walk(each)}
+        self._on_end = on_end
+        self._context: tuple[str, ...] = CONTEXT
+        self._all = {step.id for each in (*steps, *on_end) for step in walk(each)}
         self._before: set[str] = set()
 
     def check(self, defaults: Mapping[str, Text | None]) -> None:
@@ -42,6 +47,12 @@ class References:
         seen: dict[str, Step] = {}
         for step in self._steps:
             self._check(step, seen, in_item=False)
+        self._context = (*CONTEXT, *AT_THE_END)
+        for step in self._on_end:
+            self._check(step, seen, in_item=False)
+            for gate in (each for each in walk(step) if isinstance(each, GateStep)):
+                told = "a gate cannot wait for an answer when the run ends"
+                self._reader.wrong((*gate.where.path, "type"), told)
 
     def _check(self, step: Step, seen: dict[str, Step], *, in_item: bool) -> None:
         self._check_id(step, seen)
@@ -91,8 +102,10 @@ class References:
             return "`item` is there only inside a fan-out"
         if root == "inputs" and rest and rest[0] not in self._inputs:
             return f"there is no input {rest[0]!r}{did_you_mean(rest[0], self._inputs)}"
-        if root == "context" and rest and rest[0] not in CONTEXT:
-            return f"there is no `context.{rest[0]}`{did_you_mean(rest[0], CONTEXT)}"
+        if root == "context" and rest and rest[0] not in self._context:
+            if rest[0] in AT_THE_END:
+                return f"`context.{rest[0]}` is there only in `on_end`"
+            return f"there is no `context.{rest[0]}`{did_you_mean(rest[0], self._context)}"
         if root == "steps" and rest and not is_known(rest[0], self._all):
             return f"there is no step {rest[0]!r}{did_you_mean(rest[0], self._all)}"
         return ""

@@ -324,7 +324,7 @@ class WorkflowStep(Step):
 
     @property
     def target(self) -> Any:
-        """The `Workflow` in that file."""
+        """The `LoadedWorkflow` in that file."""
         return self._target
 
 

@@ -1,4 +1,4 @@
-"""The file, schema 1.0: a `Workflow`, or a `BadSpec` with all that is wrong in it."""
+"""The file, schema 1.0: a `LoadedWorkflow`, or a `BadSpec` with all that is wrong in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Limit
 from fanwise.errors import BadSpec, UsageError
-from fanwise.specs import Document, LimitsSpec, SpecModel, Where, read
+from fanwise.specs import Document, Duration, LimitsSpec, SpecModel, Where, read
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.spec.fields import TextField
 from fanwise.workflow.spec.inputs import InputSpec
@@ -74,6 +74,8 @@ class FileSpec(LimitsSpec):
     requires: Any = None
     inputs: dict[str, Any] = Field(default_factory=dict)
     steps: list[Any] = Field(min_length=1)
+    on_end: list[Any] = Field(default_factory=list)
+    on_end_grace: Duration = 60.0
 
     @field_validator("schema_version", mode="before")
     @classmethod
@@ -83,7 +85,7 @@ class FileSpec(LimitsSpec):
         return SCHEMA
 
 
-class Workflow(msgspec.Struct, frozen=True):
+class LoadedWorkflow(msgspec.Struct, frozen=True):
     """A file that can be run."""
 
     document: Document
@@ -91,7 +93,9 @@ class Workflow(msgspec.Struct, frozen=True):
     requires: RequiresSpec
     inputs: dict[str, InputSpec]
     steps: tuple[Step, ...]
-    limits: LimitsSpec
+    on_end: tuple[Step, ...]
+    """Steps that run whenever an execution ends, unless it pauses."""
+    limits: FileSpec
     warnings: tuple[str, ...] = ()
     """What was let pass, because the file was read leniently; each with its place."""
     included: int = 0
@@ -128,22 +132,27 @@ class Workflow(msgspec.Struct, frozen=True):
         files name the same, the word of the one that includes the other counts.
         """
         found: dict[str, list[Limit]] = {}
-        for target in _targets(self.steps):
+        for target in _targets(self.all_steps):
             found = target.caps_and_rates() | found
         return found | self.limits.limits()
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """Its steps, then those of `on_end`."""
+        return (*self.steps, *self.on_end)
 
     def make_budget(self) -> Budget | None:
         return self.limits.make_budget()
 
     def walk(self) -> Iterator[Step]:
         """All steps, also nested ones, in order."""
-        for step in self.steps:
+        for step in self.all_steps:
             yield from walk(step)
 
     def files(self) -> dict[str, Document]:
         """Its own document and those of the files that it includes, by their absolute paths."""
         found = {str(path_of(self.document)): self.document}
-        for target in _targets(self.steps):
+        for target in _targets(self.all_steps):
             found |= target.files()
         return found
 
@@ -155,7 +164,7 @@ def load(
     types: Collection[str] = (),
     untrusted: Collection[str] = (),
     read: Read = read,
-) -> Workflow:
+) -> LoadedWorkflow:
     """The document as a workflow, checked completely. `BadSpec`.
 
     `lenient`: what spec-kit takes without a word (unknown keys, names that nothing declares) is a
@@ -183,14 +192,14 @@ class _Loading(msgspec.Struct, frozen=True):
     def within(self, document: Document) -> _Loading:
         return msgspec.structs.replace(self, inside=(*self.inside, path_of(document)))
 
-    def load(self, path: Path) -> Workflow:
+    def load(self, path: Path) -> LoadedWorkflow:
         self.included.append(path)
         if path not in self.documents:
             self.documents[path] = self.read(path)
         return _load(self.documents[path], self)
 
 
-def _load(document: Document, loading: _Loading) -> Workflow:
+def _load(document: Document, loading: _Loading) -> LoadedWorkflow:
     reader = StepReader(
         document, lenient=loading.lenient, types=loading.types, untrusted=loading.untrusted
     )
@@ -198,11 +207,12 @@ def _load(document: Document, loading: _Loading) -> Workflow:
     top = reader.model(FileSpec, ())
     header, requires, inputs = _parts(reader, top)
     steps = reader.steps(("steps",)) if "steps" in document.data else ()
+    on_end = reader.steps(("on_end",)) if "on_end" in document.data else ()
     if top is not None and header is not None and not reader.problems:
-        references = References(reader, steps, inputs, top)
+        references = References(reader, steps, inputs, top, on_end)
         references.check({"integration": header.integration, "model": header.model})
-        _include(reader, steps, loading.within(document))
-        targets = list(_targets(steps))
+        _include(reader, (*steps, *on_end), loading.within(document))
+        targets = list(_targets((*steps, *on_end)))
         _check_caps(reader, top, targets)
         included = sum(1 + target.included for target in targets)
         height = max((1 + target.height for target in targets), default=0)
@@ -211,8 +221,8 @@ def _load(document: Document, loading: _Loading) -> Workflow:
     if reader.problems or top is None or header is None or requires is None:
         raise BadSpec(document.name, reader.problems)
     warnings = tuple(dict.fromkeys(reader.warnings))
-    return Workflow(
-        document, header, requires, inputs, steps, top, warnings, included, height
+    return LoadedWorkflow(
+        document, header, requires, inputs, steps, on_end, top, warnings, included, height
     )  # fmt: skip
 
 
@@ -247,11 +257,11 @@ def _inclusions(steps: Iterable[Step]) -> Iterator[WorkflowStep]:
             yield step
 
 
-def _targets(steps: Iterable[Step]) -> Iterator[Workflow]:
+def _targets(steps: Iterable[Step]) -> Iterator[LoadedWorkflow]:
     return (step.target for step in _inclusions(steps) if step.target is not None)
 
 
-def _included(reader: StepReader, step: WorkflowStep, loading: _Loading) -> Workflow | None:
+def _included(reader: StepReader, step: WorkflowStep, loading: _Loading) -> LoadedWorkflow | None:
     place, inside = (*step.where.path, "workflow"), loading.inside
     path = Path(os.path.normpath(reader.document.folder / step.workflow))
     # By what the files are, not by how they are called: a link may lead back.
@@ -279,12 +289,15 @@ def _included(reader: StepReader, step: WorkflowStep, loading: _Loading) -> Work
     if target.limits.budget is not None:
         told = target.document.problem(("budget",), "a run has one budget, of the file that is run")
         reader.wrong(place, told.at(target.document.name))
+    if target.on_end:
+        told = target.document.problem(("on_end",), "only the file that is run can have `on_end`")
+        reader.wrong(place, told.at(target.document.name))
     reader.warnings += target.warnings
     _check_given(reader, step, target)
     return target
 
 
-def _check_caps(reader: StepReader, top: LimitsSpec, targets: Iterable[Workflow]) -> None:
+def _check_caps(reader: StepReader, top: LimitsSpec, targets: Iterable[LoadedWorkflow]) -> None:
     """A cap that an included file has too is that of the file that includes it: is it enough?"""
     for target in targets:
         _check_caps(reader, top, _targets(target.steps))
@@ -295,7 +308,7 @@ def _check_caps(reader: StepReader, top: LimitsSpec, targets: Iterable[Workflow]
                     reader.wrong(("caps", name), f"{told}, not only {most}")
 
 
-def _check_given(reader: StepReader, step: WorkflowStep, target: Workflow) -> None:
+def _check_given(reader: StepReader, step: WorkflowStep, target: LoadedWorkflow) -> None:
     for name in step.input:
         if name not in target.inputs:
             message = f"{step.workflow} has no such input{did_you_mean(name, target.inputs)}"
@@ -309,7 +322,7 @@ def _check_given(reader: StepReader, step: WorkflowStep, target: Workflow) -> No
 
 
 def bind_inputs(
-    workflow: Workflow, given: Mapping[str, Any], where: Where | None = None
+    workflow: LoadedWorkflow, given: Mapping[str, Any], where: Where | None = None
 ) -> dict[str, Any]:
     """The inputs as they are declared, of what somebody gave; None counts as not given.
 

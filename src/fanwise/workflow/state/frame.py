@@ -103,12 +103,14 @@ class Frame(msgspec.Struct, frozen=True):
     of the innermost such step, and while it lasts the failure is final. 0: there is none."""
     since: Moment = ()
     """Older records do not count here."""
+    ended: Mapping[str, Any] = {}
+    """In the steps of `on_end`: the `status` and `error` with which the steps before ended."""
     order: int | None = None
     """The place in the file that counts for steps in here; None: their own."""
 
     def roots(self) -> dict[str, Any]:
         """The names that expressions see."""
-        context = {"run_id": self.run_id, "workflow_dir": self.home.real_folder}
+        context = {"run_id": self.run_id, "workflow_dir": self.home.real_folder, **self.ended}
         return {
             "inputs": self.home.inputs,
             "steps": self.steps,

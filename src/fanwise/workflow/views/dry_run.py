@@ -8,16 +8,17 @@ from typing import Any
 from fanwise.errors import UsageError
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.spec.steps import Step, WorkflowStep
-from fanwise.workflow.spec.workflow_file import Workflow
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow
 
 MOST = 100
 """Characters of a value that are shown."""
 
 
-def lines_of(workflow: Workflow, inputs: Mapping[str, Any] | None) -> list[str]:
+def lines_of(workflow: LoadedWorkflow, inputs: Mapping[str, Any] | None) -> list[str]:
     """Lines, those inside a step indented. `inputs`: None if nobody has given any."""
     roots = {} if inputs is None else {"inputs": inputs}
-    return [*_lines(workflow.steps, roots, 0)]
+    ends = _lines(workflow.on_end, {}, 0)
+    return [*_lines(workflow.steps, roots, 0), *(f"on_end: {line}" for line in ends)]
 
 
 def _lines(steps: Iterable[Step], roots: Mapping[str, Any], depth: int) -> Iterator[str]:
