@@ -7,7 +7,7 @@ the systems need to run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import chain
 
@@ -42,6 +42,37 @@ class Option(msgspec.Struct, frozen=True):
     def flag(self) -> str:
         """The first of its flags, by which it is known."""
         return self.flags[0] if self.flags else f"--{self.name.replace('_', '-')}"
+
+
+def declare(
+    commands: str, usage: str, text: str, *, name: str | None = None, required: bool = False
+) -> Option:
+    """An option as its help writes it: `--cap -c N`, `--tag`, `--only AXIS=VALUE …`.
+
+    Without a value it is a flag, with `…` it may be given several times, and `one|two` are the
+    values that are allowed. A value called `N`, `SECONDS` … is a number.
+    """
+    words = usage.split()
+    flags = tuple(word for word in words if word.startswith("-"))
+    value, *more = [word for word in words if word not in flags] or [""]
+    choices = tuple(value.split("|")) if "|" in value else ()
+    known = name or flags[0].lstrip("-").replace("-", "_")
+    return Option(
+        known,
+        tuple(commands.split()),
+        text,
+        type=NUMBERS.get(value, str) if value else bool,
+        many=bool(more),
+        flags=() if flags == (f"--{known.replace('_', '-')}",) else flags,
+        metavar=None if choices else value or None,
+        choices=choices,
+        required=required,
+    )
+
+
+NUMBERS: Mapping[str, type[int] | type[float]] = {
+    "N": int, "SECONDS": float, "RATIO": float, "DOLLARS": float, "NUMBER": float,
+}  # fmt: skip
 
 
 def built_in_options(command: str) -> dict[str, list[Option]]:

@@ -41,24 +41,10 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
 """
 
 COMMANDS = (
-    "map",
-    "run",
-    "check",
-    "simulate",
-    "sample",
-    "optimize",
-    "split",
-    "score",
-    "runs",
-    "show",
-    "resume",
-    "cancel",
-    "export",
-    "report",
-    "compare",
-    "pull",
-)
-"""Each is a module in this folder with a `register` function; in the order of the help."""
+    "map", "run", "check", "simulate", "sample", "optimize", "split", "score",
+    "runs", "show", "resume", "cancel", "export", "report", "compare", "pull",
+)  # fmt: skip
+"""Each is a function in the module of this name, with its `HELP`; in the order of the help."""
 
 
 def _version(wanted: bool) -> None:
@@ -92,7 +78,9 @@ def command_line(arguments: list[str]) -> typer.Typer:
     )
     app.callback()(fanwise)
     for name in only or COMMANDS:
-        import_module(f"fanwise.cli.{name}").register(app)
+        module = import_module(f"fanwise.cli.{name}")
+        settings = getattr(module, "SETTINGS", None)
+        app.command(name, help=module.HELP, context_settings=settings)(getattr(module, name))
         wanted = arguments if only else ["--help"] if "_FANWISE_COMPLETE" in os.environ else None
         add_system_options(app.registered_commands[-1], wanted)
     return app

@@ -26,10 +26,6 @@ stay recorded.
 LOOK_EVERY_S = 0.05
 
 
-def register(app: typer.Typer) -> None:
-    app.command("cancel", help=HELP)(cancel)
-
-
 def cancel(
     run_id: RunArgument,
     wait: Annotated[

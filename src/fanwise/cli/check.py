@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from fanwise.cli.exit_codes import BAD_USAGE, DONE
 from fanwise.cli.messages import print_json, print_line
 from fanwise.cli.options import FileArgument, JsonOption
@@ -32,10 +30,6 @@ called.
 Exit codes: 0 it can run, 2 it cannot. Every problem is listed with its line,
 column and field, and in `problems` of --json.
 """
-
-
-def register(app: typer.Typer) -> None:
-    app.command("check", help=HELP)(check)
 
 
 def check(file: FileArgument, as_json: JsonOption = False, *, options: GivenOptions) -> int:

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from fanwise.cli.messages import print_json, print_line, say
 from fanwise.cli.options import JournalOption, JsonOption
 from fanwise.cli.recorded_run import recorded_run
-from fanwise.cli.report import check_target, write_page
+from fanwise.cli.report import check_target, print_report
 from fanwise.errors import UsageError
 
 HELP = """Compare runs of a matrix, cell by cell.
@@ -26,10 +25,6 @@ or strategies. Prints what changed in the file, the scores with paired statistic
 time and cost, and the cells whose score changed, what got worse first. Writes an
 HTML page with both answers side by side. What cannot be matched is listed.
 """
-
-
-def register(app: typer.Typer) -> None:
-    app.command("compare", help=HELP)(compare)
 
 
 def compare(
@@ -63,14 +58,7 @@ def compare(
                 )
             sides.append(found.compared_run(opened, run))
     assert isinstance(found, ComparingSystem)
-    made = found.compare(sides)
-    write_page(output, made.html)
-    if as_json:
-        print_json({**made.document, "report": str(output)})
-        return
-    for line in made.lines:
-        print_line(line)
-    say(f"the comparison is in {output}")
+    print_report(found.compare(sides), output, "comparison", as_json=as_json)
 
 
 def _exported(path: Path) -> list[dict[str, Any]]:

@@ -69,10 +69,6 @@ tokens and dollars.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def register(app: typer.Typer) -> None:
-    app.command("export", help=HELP)(export)
-
-
 def export(
     run_id: RunArgument,
     form: Annotated[

@@ -47,12 +47,11 @@ Exit codes: 0 all done, 1 some failed, 2 bad usage, 130 halted or cancelled.
 """
 
 
-def register(app: typer.Typer) -> None:
-    # Without interspersed options everything after CMD belongs to CMD, even without `--`.
-    app.command("map", help=HELP, context_settings={"allow_interspersed_args": False})(map_lines)
+SETTINGS = {"allow_interspersed_args": False}
+"""Everything after CMD belongs to CMD, even without `--`."""
 
 
-def map_lines(
+def map(  # noqa: A001 - the name of the command
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[--] CMD [ARG]...", show_default=False)
     ] = None,

@@ -36,10 +36,6 @@ judged, 2 bad usage, 130 halted or cancelled.
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command("optimize", help=HELP)(optimize)
-
-
 def optimize(
     target: Annotated[
         str | None,

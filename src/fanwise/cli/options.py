@@ -54,9 +54,7 @@ def _run_ids(incomplete: str) -> list[str]:
 RunArgument = Annotated[
     str,
     typer.Argument(
-        metavar="RUN",
-        help="The run's id, see `fanwise runs`.",
-        autocompletion=_run_ids,
+        metavar="RUN", help="The run's id, see `fanwise runs`.", autocompletion=_run_ids
     ),
 ]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A YAML or JSON file.")]

@@ -30,10 +30,6 @@ FANWISE_CACHE. To run the model: pip install 'fanwise[local]'
 ERASE = "\r\x1b[2K"
 
 
-def register(app: typer.Typer) -> None:
-    app.command("pull", help=HELP)(pull)
-
-
 def pull(
     name: Annotated[
         str | None,

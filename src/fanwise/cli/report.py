@@ -18,7 +18,7 @@ from fanwise.errors import UsageError
 from fanwise.view.text_file import cannot_write, text_file
 
 if TYPE_CHECKING:
-    from fanwise.specs.system import ReportingSystem
+    from fanwise.specs.system import Report, ReportingSystem
 
 HELP = """Write a run as one HTML file, and print a summary.
 
@@ -52,10 +52,6 @@ BEGINNING = 1 << 12
 """How many bytes of an existing file are read to see whether it is a report."""
 
 
-def register(app: typer.Typer) -> None:
-    app.command("report", help=HELP)(report)
-
-
 def report(
     run_id: RunArgument,
     output: Annotated[
@@ -74,13 +70,18 @@ def report(
         system = _reporting(run.kind, run_id)
         check_target(target)
         page = system.report(found, run, **options.of_kind(run.kind))
-    write_page(target, page.html)
+    print_report(page, target, "report", as_json=as_json)
+
+
+def print_report(report: Report, target: Path, what: str, *, as_json: bool) -> None:
+    """Write the page, and print the summary."""
+    write_page(target, report.html)
     if as_json:
-        print_json({**page.document, "report": str(target)})
+        print_json({**report.document, "report": str(target)})
         return
-    for line in page.lines:
+    for line in report.lines:
         print_line(line)
-    say(f"the report is in {target}")
+    say(f"the {what} is in {target}")
 
 
 def _reporting(kind: str, run_id: str) -> ReportingSystem:

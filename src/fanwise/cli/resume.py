@@ -42,10 +42,6 @@ matched by content.
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command("resume", help=HELP)(resume)
-
-
 def resume(
     run_id: RunArgument,
     retry_failed: Annotated[

@@ -46,10 +46,6 @@ Exit codes: 0 done, 1 some failed, 2 bad usage or file, 3 paused at a gate,
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command("run", help=HELP)(run)
-
-
 def run(
     file: FileArgument,
     run_id: RunIdOption = None,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 
-import typer
-
 from fanwise.cli.messages import print_json, say
 from fanwise.cli.options import JournalOption, JsonOption
 
@@ -18,10 +16,6 @@ HELP = """List the runs in the journal, newest first.
 A run is `interrupted` if the process that executed it is gone. Continue it with
 `fanwise resume RUN`.
 """
-
-
-def register(app: typer.Typer) -> None:
-    app.command("runs", help=HELP)(runs)
 
 
 def runs(journal: JournalOption = None, as_json: JsonOption = False) -> None:

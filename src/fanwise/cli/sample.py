@@ -34,10 +34,6 @@ cancelled.
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command("sample", help=HELP)(sample)
-
-
 def sample(
     prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt; - is stdin.")],
     run_id: RunIdOption = None,

@@ -25,10 +25,6 @@ as new and scores all answers.
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command("score", help=HELP)(score)
-
-
 def score(
     run_id: RunArgument,
     file: Annotated[

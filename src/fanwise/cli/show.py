@@ -38,10 +38,6 @@ attempts are unknown, and what the others add up to.
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command("show", help=HELP)(show)
-
-
 def show(
     run_id: RunArgument,
     items: Annotated[

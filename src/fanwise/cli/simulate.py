@@ -40,10 +40,6 @@ Exit codes: 0 simulated, 2 bad usage or file.
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command("simulate", help=HELP)(simulate)
-
-
 def simulate(
     file: FileArgument,
     latency: Annotated[

@@ -36,10 +36,6 @@ Exit codes: 0 done, 2 bad usage.
 """
 
 
-def register(app: typer.Typer) -> None:
-    app.command("split", help=HELP)(split)
-
-
 def split(
     path: Annotated[str, typer.Argument(metavar="PATH", help="The folder of the code base.")] = ".",
     html: Annotated[

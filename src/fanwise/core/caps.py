@@ -6,7 +6,7 @@ bookkeeping.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -59,7 +59,6 @@ class Exclusive(msgspec.Struct, frozen=True):
 
 Limit = int | Rate | Adaptive | Exclusive
 Needs = str | Iterable[str] | Mapping[str, int] | None
-NeedsOf = Callable[[I], Needs]
 
 
 class Caps:

@@ -1,86 +1,37 @@
 """The options of `fanwise sample`."""
 
-from fanwise.system_options import Option
-
-SAMPLE = ("sample",)
+from fanwise.system_options import declare
 
 OPTIONS = (
-    Option(
-        "model",
-        SAMPLE,
-        flags=("--model", "-m"),
-        metavar="PROVIDER:MODEL",
-        required=True,
-        help="The model to ask. Required.",
+    declare("sample", "--model -m PROVIDER:MODEL", "The model to ask. Required.", required=True),
+    declare(
+        "sample", "--require -r TEXT …", "A requirement in words, judged by the model. Repeatable."
     ),
-    Option(
-        "require",
-        SAMPLE,
-        many=True,
-        flags=("--require", "-r"),
-        metavar="TEXT",
-        help="A requirement in words, judged by the model. Repeatable.",
+    declare("sample", "--regex PATTERN …", "A pattern the answer must contain. Repeatable."),
+    declare("sample", "--schema FILE", "A JSON schema the answer must match."),
+    declare(
+        "sample", "--command CMD …", "Must exit with 0, given the answer on stdin. Repeatable."
     ),
-    Option(
-        "regex",
-        SAMPLE,
-        many=True,
-        metavar="PATTERN",
-        help="A pattern the answer must contain. Repeatable.",
+    declare("sample", "--loop N", "Most samples per chain. Default: 3."),
+    declare(
+        "sample",
+        "--wide N",
+        "How many chains run at once. Default: 4, or 1 if nothing is required.",
     ),
-    Option("schema", SAMPLE, "A JSON schema the answer must match.", metavar="FILE"),
-    Option(
-        "command",
-        SAMPLE,
-        many=True,
-        metavar="CMD",
-        help="Must exit with 0, given the answer on stdin. Repeatable.",
+    declare(
+        "sample",
+        "--strategy NAME",
+        "rejection, repair (default), multi_turn, advice, best_of, majority or minimum_bayes_risk.",
     ),
-    Option("loop", SAMPLE, "Most samples per chain. Default: 3.", type=int, metavar="N"),
-    Option(
-        "wide",
-        SAMPLE,
-        type=int,
-        metavar="N",
-        help="How many chains run at once. Default: 4, or 1 if nothing is required.",
+    declare(
+        "sample",
+        "--winner fastest|first",
+        "`first` wins by order instead of speed: the same result every time. Default: fastest.",
     ),
-    Option(
-        "strategy",
-        SAMPLE,
-        metavar="NAME",
-        help="rejection, repair (default), multi_turn, advice, best_of, majority or "
-        "minimum_bayes_risk.",
-    ),
-    Option(
-        "winner",
-        SAMPLE,
-        choices=("fastest", "first"),
-        help="`first` wins by order instead of speed: the same result every time. Default: "
-        "fastest.",
-    ),
-    Option(
-        "seed",
-        SAMPLE,
-        type=int,
-        metavar="N",
-        help="A different seed gives different samples. Default: 0.",
-    ),
-    Option("temperature", SAMPLE, "Default: the provider's.", type=float, metavar="NUMBER"),
-    Option(
-        "max_tokens", SAMPLE, "Longest answer. Set it if you have a budget.", type=int, metavar="N"
-    ),
-    Option("usd", SAMPLE, "Spend no more than this.", type=float, metavar="DOLLARS"),
-    Option(
-        "deadline",
-        SAMPLE,
-        type=float,
-        metavar="SECONDS",
-        help="Stop after this time with the best sample so far.",
-    ),
-    Option(
-        "record",
-        SAMPLE,
-        metavar="FILE",
-        help="Record every call in FILE, to use as --model replay:FILE.",
-    ),
+    declare("sample", "--seed N", "A different seed gives different samples. Default: 0."),
+    declare("sample", "--temperature NUMBER", "Default: the provider's."),
+    declare("sample", "--max-tokens N", "Longest answer. Set it if you have a budget."),
+    declare("sample", "--usd DOLLARS", "Spend no more than this."),
+    declare("sample", "--deadline SECONDS", "Stop after this time with the best sample so far."),
+    declare("sample", "--record FILE", "Record every call in FILE, to use as --model replay:FILE."),
 )

@@ -26,8 +26,8 @@ from fanwise.sampling.spec.sample_spec import LoopSpec, SampleSpec
 from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.views.text import end_of, lines_of
 from fanwise.specs import Document, End, Runnable, Template, Where, check
+from fanwise.specs.answering import Answerer, Asking
 from fanwise.specs.inputs import Input, Inputs
-from fanwise.specs.system import Answerer, Asking
 
 KEY = "sample"
 CHECKED_BY = {Tier.CODE: "code", Tier.PROCESS: "a command", Tier.MODEL: "a model's call"}

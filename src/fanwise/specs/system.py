@@ -20,7 +20,7 @@ of `CountingSystem`, `ReportingSystem`, `ExportingSystem`, `ScoringSystem`, `Pre
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from fanwise.journal.port import AttemptRecord, Journal, RunRecord
     from fanwise.kernel.events import Event
     from fanwise.kernel.run import Run
-    from fanwise.models.names import Spec
-    from fanwise.models.port import Model, Request
-    from fanwise.specs.document import Document, Where
+    from fanwise.specs.document import Document
     from fanwise.view.table import Table
 
 
@@ -369,37 +367,3 @@ class SimulatingSystem(Protocol):
 
     def simulate(self, document: Document, assumed: Assumed, **options: Any) -> End:
         """Time, cost and bottleneck. Needs no key; must start and ask nothing. `BadSpec`."""
-
-
-class Asking(msgspec.Struct, frozen=True):
-    """The most an answerer asks: `wide` chains at once, each up to `deep` samples."""
-
-    wide: int
-    deep: int
-    judges: Sequence[Spec | None] = ()
-    """The models that judge each sample; None: the model that is asked."""
-    checked: bool = True
-    """Whether a sample can fail; if not, each chain ends with its first sample."""
-
-    @property
-    def requests(self) -> int:
-        """The most requests in total."""
-        return self.wide * self.deep * (1 + len(self.judges))
-
-
-Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]
-"""Answers a request. The result is JSON-able and has `text` and `value`."""
-
-
-@runtime_checkable
-class AnsweringSystem(Protocol):
-    """A system that answers requests of other systems, inside their items."""
-
-    def answerer(self, where: Where) -> Answerer:
-        """An answerer as the mapping at that place in a document configures it. `BadSpec`."""
-
-    def asking(self, where: Where, *, schema: bool) -> Asking:
-        """The most that this answerer asks, without connecting to anything.
-
-        `schema`: whether the request has a schema, which a sample may fail to match.
-        """

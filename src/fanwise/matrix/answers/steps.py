@@ -19,7 +19,7 @@ from fanwise.matrix.cells.cell import Cell
 from fanwise.models.ask import ask
 from fanwise.models.port import Message, Model, Options, Reply, Request, Schema
 from fanwise.specs import Template
-from fanwise.specs.system import Answerer, Asking
+from fanwise.specs.answering import Answerer, Asking
 
 Answer = dict[str, Any]
 """JSON-able, with `text` and `value`."""

@@ -34,8 +34,8 @@ from fanwise.models.names import Spec, shown
 from fanwise.models.port import Model
 from fanwise.models.unconnected import unconnected
 from fanwise.specs import Template, Where, function, system
+from fanwise.specs.answering import AnsweringSystem
 from fanwise.specs.inputs import Input, Inputs
-from fanwise.specs.system import AnsweringSystem
 
 T = TypeVar("T")
 ANSWER = "answer"

@@ -13,7 +13,6 @@ from fanwise.plan.split.imports.parsing import unparsed
 from fanwise.plan.split.imports.python import Modules
 
 PYTHON = (".py", ".pyi")
-ODD = "its bytes are neither UTF-8 nor what it says they are"
 
 
 class Graph(NamedTuple):
