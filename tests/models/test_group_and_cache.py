@@ -264,7 +264,7 @@ def test_a_hit_is_marked_in_a_matrix_and_is_in_no_latency(tmp_path: Path) -> Non
 
 def test_calls_from_the_cache_are_not_learned_from() -> None:
     calls = [("cache openai:a", 0.0, 0), ("openai:a", 3.0, 9)]
-    seen = [AttemptRecord(1, "k", 1, call, 0, ran, 0, tokens=used) for call, ran, used in calls]
+    seen = [AttemptRecord(1, "k", call, 0, ran, 0, tokens=used) for call, ran, used in calls]
     world = World([unconnected(as_spec("openai:a"))], Assumed({}, seen, "monday"))
     assert world.profiles["openai:a"].latency == Observed([(3.0, None)])
 
