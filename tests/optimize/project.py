@@ -93,9 +93,9 @@ FAST = code("""
 """Right: nodes that cannot be hashed go the old way."""
 WRONG = FAST.replace("if b != a:", "if True:")
 """Counts a loop twice. The tests have none."""
-RENAMED = FAST.replace("counts", "degrees").replace("best", "top")
+ANNOTATED = FAST.replace("    best, most", "    # the first of the most linked\n    best, most", 1)
 BROKEN = FAST.replace("best, most = None, 0", "best, most = None, 1000")
-COMMENT = ORIGINAL.replace("nodes", "seen")
+COMMENT = ORIGINAL.replace("\n    nodes", "\n    # the nodes\n    nodes", 1)
 
 
 def make_project(folder: Path, **files: str) -> Path:

@@ -276,8 +276,8 @@ def test_the_files_of_a_command_are_found_as_it_names_them(repo: Path) -> None:
 
 
 def test_what_changes_nothing_has_the_identity_of_the_original(repo: Path) -> None:
-    renamed = GRAPH.replace("best", "largest").replace("def find", "# say why\ndef find")
-    assert put(repo, Candidate.make("x", "file", renamed, path=TARGET.file)).identity == ""
+    noted = GRAPH.replace("def find", "# say why\ndef find")
+    assert put(repo, Candidate.make("x", "file", noted, path=TARGET.file)).identity == ""
     assert put(repo, Candidate.make("x", "file", GRAPH, path=TARGET.file)).files == ()
     other = put(repo, Candidate.make("x", "file", GRAPH.replace("3", "4"), path=TARGET.file))
     more = {TARGET.file: GRAPH.replace("3", "4"), "bench.py": "run = 1  # fast\n"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.optimize.project import (
+    ANNOTATED,
     BROKEN,
     COMMENT,
     FAST,
     PYTEST,
-    RENAMED,
     WRONG,
     give,
     judge,
@@ -26,8 +26,8 @@ NO_TEST = code("""
 def test_the_right_and_fast_one_wins_and_nothing_of_the_users_is_touched(tmp_path: Path) -> None:
     repo = make_project(tmp_path / "project")
     give(
-        tmp_path, a_fast=FAST, b_wrong=WRONG, c_renamed=RENAMED, d_broken=BROKEN, e_comment=COMMENT,
-        f_no_python="def most_linked(edges:\n", g_no_test=NO_TEST,
+        tmp_path, a_fast=FAST, b_wrong=WRONG, c_annotated=ANNOTATED, d_broken=BROKEN,
+        e_comment=COMMENT, f_no_python="def most_linked(edges:\n", g_no_test=NO_TEST,
     )  # fmt: skip
     with unchanged(repo):
         result = judge(tmp_path, test=PYTEST)
@@ -35,7 +35,7 @@ def test_the_right_and_fast_one_wins_and_nothing_of_the_users_is_touched(tmp_pat
     assert [(name, each.status, each.stage) for name, each in told.items()] == [
         ("a_fast", "accepted", "benchmark"),
         ("b_wrong", "rejected", "differential"),
-        ("c_renamed", "same", "benchmark"),
+        ("c_annotated", "same", "benchmark"),
         ("d_broken", "rejected", "test"),
         ("e_comment", "same", "compile"),
         ("f_no_python", "rejected", "apply"),
@@ -48,25 +48,11 @@ def test_the_right_and_fast_one_wins_and_nothing_of_the_users_is_touched(tmp_pat
     # Falls short 1: it passes the tests, and is faster; another value is enough to reject it.
     wrong = told["b_wrong"].difference
     assert wrong is not None
-    space: dict[str, object] = {}
-    for text, fails in ((FAST, False), (WRONG, True)):
-        exec(compile(text, "candidate", "exec"), space)
-        test = wrong.test.replace("from pkg.graph import most_linked", "")
-        assert raises(test, space) == fails, "the test that comes with it tells them apart"
+    assert wrong.call.startswith("most_linked(")
+    assert wrong.got != wrong.expected
 
     # Falls short 6: what runs as a test cannot be taken away, and what changed its judges is said.
     assert "test_star" in told["d_broken"].reason
     assert "tests/test_graph.py" in told["g_no_test"].findings[0].reason
-    assert told["c_renamed"].same_as == told["a_fast"].candidate.key
+    assert told["c_annotated"].same_as == told["a_fast"].candidate.key
     assert result.noise["pairs"] > 0
-
-
-def raises(test: str, space: dict[str, object]) -> bool:
-    names: dict[str, object] = {"most_linked": space["most_linked"]}
-    exec(compile(test, "test", "exec"), names)
-    try:
-        for name in [each for each in names if each.startswith("test_")]:
-            names[name]()  # type: ignore[operator]
-    except AssertionError:
-        return True
-    return False

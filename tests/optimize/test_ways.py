@@ -234,7 +234,7 @@ def test_what_is_accepted_is_profiled_and_refined_with_that(tmp_path: Path) -> N
 
     def says(request: object) -> str:
         asked.append(request.messages[-1].content)  # type: ignore[attr-defined]
-        return f"```python\n{project.RENAMED}```"
+        return f"```python\n{project.ANNOTATED}```"
 
     with unchanged(tmp_path / "project"):
         result = project.judge(

@@ -5,7 +5,12 @@ tests; `wrong` ones do something else, `right` ones do not. Data, not modules: t
 as people write who know neither our rules nor our linters.
 
 The first line names the target in `mod.py`. `### original`, `### test` (a script), `### bench`
-(`run(f)`: a call that shows the gain of a right one), `### wrong: why`, `### right: why`.
+(`run(f)`: a call that shows the gain of a right one; without it the recorded calls are timed),
+`### file: name` (of the project, beside `mod.py`), `### wrong: why`, `### right: why`.
+
+Two more kinds: `### slow: why` does the same as the original and must not be accepted all the same
+(it gains on repeated calls only, or loses on small ones); `### differs: why` differs only where
+nobody calls it, so it may be accepted, but not without saying so.
 """
 
 from __future__ import annotations
@@ -33,6 +38,10 @@ class Trap(NamedTuple):
     bench: str
     wrong: tuple[Version, ...]
     right: tuple[Version, ...]
+    slow: tuple[Version, ...] = ()
+    differs: tuple[Version, ...] = ()
+    files: tuple[Version, ...] = ()
+    """Of the project, each with its path as its name."""
 
 
 def read_traps() -> list[Trap]:
@@ -54,7 +63,10 @@ def _read(file: Path) -> Trap:
         target=head.strip().removeprefix("target: "),
         original=plain["original"],
         test=plain["test"],
-        bench=plain["bench"],
+        bench=plain.get("bench", ""),
         wrong=versions("wrong"),
         right=versions("right"),
+        slow=versions("slow"),
+        differs=versions("differs"),
+        files=versions("file"),
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import textwrap
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from fanwise.kernel.confined.settings import Settings
@@ -26,12 +27,19 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-def checkout(folder: Path, module: str, test: str = "", *, file: str = "mod.py") -> Site:
-    """A folder with a module, and a script that calls it."""
-    path = folder / file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(textwrap.dedent(module))
-    (folder / "check.py").write_text(textwrap.dedent(test))
+def checkout(
+    folder: Path,
+    module: str,
+    test: str = "",
+    *,
+    file: str = "mod.py",
+    files: Mapping[str, str] = MappingProxyType({}),
+) -> Site:
+    """A folder with a module, a script that calls it, and other files of the project."""
+    for name, text in {**files, file: module, "check.py": test}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
     return Site.folder(folder)
 
 
@@ -39,20 +47,27 @@ class Original:
     """A function with its tests, observed once; candidates are compared with it."""
 
     def __init__(
-        self, folder: Path, module: str, test: str, name: str = "f", settings: Settings = SETTINGS
+        self,
+        folder: Path,
+        module: str,
+        test: str,
+        name: str = "f",
+        settings: Settings = SETTINGS,
+        files: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self.files = files
         self.folder = folder
         self.settings = settings
         self.test = test
         self.target = Target("mod.py", name)
-        self.site = checkout(folder / "original", module, test)
+        self.site = checkout(folder / "original", module, test, files=files)
         self.baseline: Baseline = run(
             study(self.site, self.target, LINE, settings, folder / "recorded")
         )
 
     def differs(self, module: str, *, allowed_s: float = 30.0) -> list[Differs]:
         """Where another version of the module differs."""
-        site = checkout(self.folder / "candidate", module, self.test)
+        site = checkout(self.folder / "candidate", module, self.test, files=self.files)
         base = self.baseline
         for number, hash_seed in enumerate(HASH_SEEDS):
             seen = run(

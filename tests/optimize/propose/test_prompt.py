@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.compare import Difference
@@ -74,14 +73,13 @@ def wrong() -> Feedback:
                 call="find([])",
                 expected="raises ValueError('nothing to find')",
                 got="raises ValueError('min() arg is an empty sequence')",
-                test="def test_find():\n    ...\n",
             ),
         ),
         source=FAST,
     )
 
 
-def test_a_repair_is_asked_with_the_smallest_differing_call_and_its_test() -> None:
+def test_a_repair_is_asked_with_the_smallest_differing_call() -> None:
     ask = an_ask(feedback=wrong(), round=1, n=4, number=2)
     said = prompt(ask)
     found = wrong().verdict.difference
@@ -91,7 +89,6 @@ def test_a_repair_is_asked_with_the_smallest_differing_call_and_its_test() -> No
         "find([])",
         found.expected,
         found.got,
-        found.test,
         "12 of 300",
         "another value",
     ):
@@ -102,14 +99,6 @@ def test_a_repair_is_asked_with_the_smallest_differing_call_and_its_test() -> No
     assert (ask.how, ask.name) == ("repaired", "proposal 2, repaired")
     made = ask.candidate("function", FAST)
     assert (made.parent, made.how, made.round) == ("proposal 2", "repaired", 1)
-
-
-def test_a_test_is_told_once_also_if_the_stage_says_it_too() -> None:
-    told = wrong().verdict
-    assert told.difference is not None
-    twice = Finding(stage="differential", ok=False, detail=told.difference.test)
-    ask = an_ask(feedback=Feedback(verdict=replace(told, findings=(twice,))))
-    assert prompt(ask).count(told.difference.test) == 1
 
 
 def test_a_refinement_is_asked_with_its_speed_and_its_profile() -> None:
@@ -136,7 +125,7 @@ def test_everything_is_bounded() -> None:
         verdict=verdict(
             "a", reason=long,
             findings=(Finding(stage="test", ok=False, detail=long),),
-            difference=Difference(kind="value", call=long, expected=long, got=long, test=long),
+            difference=Difference(kind="value", call=long, expected=long, got=long),
         ),
         source=long,
         profile=long,

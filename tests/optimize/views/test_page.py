@@ -57,9 +57,7 @@ def a_run() -> Results:
                 "wrong",
                 stage="differential",
                 reason="another value",
-                difference=Difference(
-                    kind="value", call="f(1)", expected="1", got="2", test="def test_f(): ..."
-                ),
+                difference=Difference(kind="value", call="f(1)", expected="1", got="2"),
                 findings=(Finding(stage="differential", ok=False, detail="7 calls differ"),),
                 seconds={"apply": 0.1, "differential": 2.0},
             ),
@@ -79,7 +77,7 @@ def test_every_candidate_is_there_with_its_verdict_interval_and_reason() -> None
         assert name in seen.words
     for part in (
         "2.42 (2.31 to 2.55)", "the same as fast", "the same as the original", "another value",
-        "f(1)", "def test_f(): ...", "7 calls differ", "round 2", "± 2.0%", "in 12 pairs",
+        "f(1)", "7 calls differ", "round 2", "± 2.0%", "in 12 pairs",
         "line 2: 99 %", "line 7: 50 %", "about 1.04 times", "the clock speed changes",
         "no code block", "I would rather not", "the model was overloaded", "not judged yet",
         "pytest -q", "1.05 times as fast", "-slow",
@@ -118,7 +116,7 @@ def hostile() -> Results:
         EVIL,
         reason=EVIL,
         patch=EVIL,
-        difference=Difference(kind="value", call=EVIL, expected=EVIL, got=EVIL, test=EVIL),
+        difference=Difference(kind="value", call=EVIL, expected=EVIL, got=EVIL),
         findings=(Finding(stage="test", ok=False, detail=EVIL),),
         seconds={EVIL: 1.0},
     )

@@ -1,8 +1,8 @@
 """When two programs are the same: their syntax trees in a normal form.
 
 Candidates of one model are often one idea in other words, and to judge one costs minutes. So what
-cannot matter is taken away: comments and lay-out, docstrings, annotations of locals, and the names
-of locals, which `renaming.py` makes alike.
+cannot matter is taken away: comments and lay-out, docstrings, annotations of locals. Names stay: a
+candidate that differs in those of its locals alone costs one more check.
 
 Two programs that differ must never pass for one, and Python can look at itself. A file in which a
 word stands that makes locals, docstrings or lines visible keeps them; words in strings count, for
@@ -20,17 +20,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fanwise.kernel.parse_python import parse
-from fanwise.optimize.candidates.rename_locals import rename_locals
 from fanwise.optimize.candidates.source_text import SourceText
 
 _SEES_LINES = frozenset((
     "co_firstlineno", "co_lines", "f_lineno", "findsource", "getsource", "getsourcelines",
     "inspect", "linecache", "lineno", "stack_info", "stacklevel", "tb_lineno", "traceback",
-))  # fmt: skip
-_SEES_LOCALS = frozenset((
-    "_getframe", "__code__", "__closure__", "argname", "breakpoint", "co_varnames", "currentframe",
-    "dir", "eval", "exec", "executing", "f_back", "f_locals", "ic", "icecream", "locals",
-    "NameError", "UnboundLocalError", "setprofile", "settrace", "tb_frame", "varname", "vars",
 ))  # fmt: skip
 _SEES_DOCSTRINGS = frozenset(("__doc__", "doctest", "getdoc", "help", "pydoc"))
 _PLAIN_DECORATORS = frozenset((
@@ -82,8 +76,6 @@ def normalise(tree: ast.Module) -> bool:
     if not seen & _SEES_DOCSTRINGS:
         _drop_docstrings(tree)
     _drop_annotations(tree)
-    if not seen & _SEES_LOCALS:
-        rename_locals(tree)
     return True
 
 

@@ -48,7 +48,7 @@ async def check_differential(
         stage="differential",
         ok=not reason,
         reason=reason or check.passed(),
-        detail=difference.test if difference else "\n".join(baseline.notes),
+        detail="" if difference else "\n".join(baseline.notes),
         seconds=time.monotonic() - begun,
     )
     return finding, difference

@@ -47,8 +47,6 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     expected: str
     """What the original does."""
     got: str
-    test: str
-    """A ready test that passes on the original and fails on the candidate."""
 
 
 _EXHAUSTED = ("RecursionError", "MemoryError")

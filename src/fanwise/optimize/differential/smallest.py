@@ -1,10 +1,8 @@
-"""The smallest call in which a candidate differs, and a test that shows it.
+"""The smallest call in which a candidate differs.
 
 Of all that differ the one with the least to read is taken, with the calls before it in the same
 process if it differs only after them. Then smaller ones are made, beside the original, and tried
-on both sides, as long as there is time. At last the call is written down as several tests, and
-these are run on both sides: the first that passes on the original, and fails on the candidate, is
-given. So a test that is given has been seen to do what it says.
+on both sides, as long as there is time.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import msgspec
 from fanwise.kernel.confined.settings import Settings
 from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.candidates.target import Target
-from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline
+from fanwise.optimize.differential.baseline import Baseline
 from fanwise.optimize.differential.child_program import Where, run_program, site_of
 from fanwise.optimize.differential.compare import Difference, Differs, Kind, compare
 from fanwise.optimize.differential.describe import describe_step
@@ -58,15 +56,13 @@ class BothSides(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
         return result.stdout.data if result.ok else b""
 
-    async def observe(
-        self, where: Where, plan: CallPlan, hash_seed: int | None = None
-    ) -> Observations:
+    async def observe(self, where: Where, plan: CallPlan) -> Observations:
         """Make the calls of a plan on one side."""
         seconds = {entry.id: 3.0 for entry in plan.entries}
         return await observe(
             where, self.target, self.baseline.recording, plan, self.settings,
-            hash_seed=self.hash_seed if hash_seed is None else hash_seed,
-            seconds=seconds, ends=10, budget_s=BUDGET_S, readable=(str(self.scratch),),
+            hash_seed=self.hash_seed, seconds=seconds, ends=10, budget_s=BUDGET_S,
+            readable=(str(self.scratch),),
         )  # fmt: skip
 
     async def differing(self, plan: CallPlan) -> list[Differs]:
@@ -80,7 +76,7 @@ class BothSides(msgspec.Struct, frozen=True, kw_only=True):
 async def smallest(
     pair: BothSides, differing: list[Differs], *, budget_s: float = BUDGET_S
 ) -> Difference:
-    """Shrink the difference, and write a test for it."""
+    """Shrink the difference, and write the call down."""
     until = time.monotonic() + budget_s
     rows, differs = await _start(pair, differing)
     size: int | None = None
@@ -142,47 +138,18 @@ async def _plan(pair: BothSides, groups: list[Rows]) -> CallPlan:
     return await in_thread(write_plan, pair.scratch / "tried.jsonl", rows_to_lines(rows))
 
 
-class _WrittenTests(msgspec.Struct):
+class _WrittenCall(msgspec.Struct):
     call: str = ""
-    tests: list[str] = []
-    missing: str = ""
 
 
 async def _written(pair: BothSides, rows: Rows, differs: Differs) -> Difference:
-    plan = await _plan(pair, [rows])
-    lines = await pair.program("write_test", plan, step=differs.step, kind=differs.kind)
-    text = _WrittenTests(missing="it cannot be written down")
+    lines = await pair.program("write_call", await _plan(pair, [rows]))
+    text = _WrittenCall()
     if lines:
-        text = msgspec.json.decode(lines.splitlines()[-1], type=_WrittenTests)
-    test = await _proven(pair, text.tests)
-    why = text.missing or "none of those tried tells them apart"
+        text = msgspec.json.decode(lines.splitlines()[-1], type=_WrittenCall)
     return Difference(
         kind=differs.kind,
         call=(text.call or f"{pair.target.name}(…): {differs.entry.label}")[:_CALL],
         expected=describe_step(differs.expected, differs.kind),
         got=differs.ended or describe_step(differs.got, differs.kind),
-        test=test or f"# No test could be written: {why}\n",
     )
-
-
-async def _proven(pair: BothSides, tests: list[str]) -> str:
-    """The first test that passes on the original and fails on the candidate."""
-    plain = {"label": "", "level": "strict", "script": "proof"}
-    rows: Rows = [
-        {**plain, "id": number, "group": number, "text": text}
-        for number, text in enumerate(tests, start=1)
-    ]
-    if not rows:
-        return ""
-    plan = await in_thread(write_plan, pair.scratch / "tests.jsonl", rows_to_lines(rows))
-    passes = [await pair.observe(pair.original, plan, seed) for seed in HASH_SEEDS]
-    theirs = await pair.observe(pair.candidate, plan)
-    for number, text in enumerate(tests, start=1):
-        if all(_passed(each, number) for each in passes) and not _passed(theirs, number):
-            return text
-    return ""
-
-
-def _passed(seen: Observations, number: int) -> bool:
-    found = seen.seen.get(number)
-    return found is not None and not found.ended and bool(found.read()[0].get("passed"))

@@ -111,12 +111,10 @@ def _wrong(feedback: Feedback) -> Iterator[str]:
     yield f"It was rejected at the stage `{verdict.stage}`: {reason}"
     found = verdict.difference
     failed = [each.detail for each in verdict.findings if not each.ok and each.detail]
-    if failed and (found is None or failed[-1] != found.test):
+    if failed:
         yield f"What was said there:\n{fenced(bounded(failed[-1], MOST_TEXT))}"
     if found is not None:
         yield f"The smallest call that differs:\n{fenced(bounded(found.call, MOST_TEXT), 'python')}"
         yield f"The original does this:\n{fenced(bounded(found.expected, MOST_TEXT))}"
         yield f"The proposal does this:\n{fenced(bounded(found.got, MOST_TEXT))}"
-        shown = fenced(bounded(found.test, MOST_TEXT), "python")
-        yield f"This test passes on the original and fails on the proposal:\n{shown}"
     yield "Mend it: it must do what the original does, and stay fast if it can."

@@ -39,7 +39,7 @@ class CandidateRow(NamedTuple):
     reason: str
     origin: str
     findings: Sequence[Finding]
-    """What failed, apart from the test that shows the difference."""
+    """What failed, and what was said there."""
 
 
 def candidate_rows(results: Results) -> list[CandidateRow]:
@@ -73,9 +73,8 @@ def _row(results: Results, placed: LineageRow, longest: float) -> CandidateRow:
 
 def _findings(verdict: CandidateVerdict | None) -> Iterator[Finding]:
     if verdict is not None:
-        test = None if verdict.difference is None else verdict.difference.test
         for each in verdict.findings:
-            if each.detail and not each.ok and each.detail != test:
+            if each.detail and not each.ok:
                 yield each
 
 

@@ -59,7 +59,6 @@ def full_lines(verdict: CandidateVerdict) -> Iterator[str]:
         yield f"    {one_line(verdict.difference.call)}"
         yield f"      the original: {one_line(verdict.difference.expected)}"
         yield f"      this one:     {one_line(verdict.difference.got)}"
-        yield from (f"      | {line}" for line in verdict.difference.test.splitlines())
 
 
 def failure_lines(failures: Mapping[str, str], what: str) -> list[str]:

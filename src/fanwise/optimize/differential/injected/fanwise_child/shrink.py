@@ -66,10 +66,9 @@ def _length(row: Row) -> int:
     args, kwargs = load_call(row)
     writer = SourceWriter()
     try:
-        text = "".join(map(writer.text, [*args, *kwargs.values()]))
+        return sum(len(writer.text(each)) for each in [*args, *kwargs.values()])
     except NoSource:
         return len(row["call"])
-    return len(text) + sum(map(len, writer.helpers.values()))
 
 
 def _smaller(rows: list[Row], skip: int) -> Iterator[list[Row]]:

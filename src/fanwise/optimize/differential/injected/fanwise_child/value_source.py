@@ -1,15 +1,13 @@
-"""Values as Python source, so that a call can be read, and be part of a test.
+"""Values as Python source, so that a call can be read.
 
-No pickle: literals, constructors of well-known types, dataclasses, and for other objects a class
-and its attributes. What is one object in two places gets a name. What has no source (code that
-came with a call, a handle) is a `NoSource`.
+Literals, constructors of well-known types, dataclasses, and for other objects a class and its
+attributes. What has no source (code that came with a call, a handle) is a `NoSource`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -25,13 +23,7 @@ from .argument_kinds import (
 )
 
 _ATOMS = (int, str, bytes, bool, type(None))
-_BY_REPR = {
-    "decimal": "Decimal",
-    "fractions": "Fraction",
-    "datetime": "",
-    "pathlib": "",
-    "uuid": "",
-}
+_BY_REPR = ("decimal", "fractions", "datetime", "pathlib", "uuid")
 _LIKE: dict[type, type] = {
     ListLike: list,
     DictLike: dict,
@@ -47,45 +39,19 @@ class NoSource(Exception):
 
 
 class SourceWriter:
-    """Writes values; what they need is gathered in `imports`, `helpers` and `lines`."""
+    """Writes values."""
 
     def __init__(self) -> None:
-        self.imports: dict[str, None] = {}
-        self.helpers: dict[str, str] = {}
-        self.lines: list[str] = []
-        self._names: dict[int, str] = {}
-        self._shared: set[int] = set()
         self._depth = 0
-        self._kept: list[Any] = []
-
-    def share(self, *values: Any) -> None:
-        """Look for objects that are in more than one place; they will get names."""
-        counts: Counter[int] = Counter()
-        for value in values:
-            _count(value, counts, 0)
-        self._shared |= {each for each, count in counts.items() if count > 1}
-        self._kept.extend(values)
-
-    def name(self, value: Any, name: str) -> None:
-        """Use a name from the test for this value."""
-        self._names[id(value)] = name
 
     def text(self, value: Any) -> str:
-        if id(value) in self._names:
-            return self._names[id(value)]
         if self._depth > _DEPTH:
             raise NoSource("nested too deep")
         self._depth += 1
         try:
-            source = self._text(value, type(value))
+            return self._text(value, type(value))
         finally:
             self._depth -= 1
-        if id(value) not in self._shared:
-            return source
-        name = f"shared_{len(self._names) + 1}"
-        self._names[id(value)] = name
-        self.lines.append(f"{name} = {source}")
-        return name
 
     def _text(self, value: Any, kind: type) -> str:
         if kind in _ATOMS:
@@ -118,14 +84,6 @@ class SourceWriter:
 
     def _like(self, value: Any, kind: type) -> str:
         base = _LIKE.get(kind, dict)
-        body = "    pass"
-        if kind is MissingDict:
-            body = (
-                "    def __missing__(self, key):\n"
-                "        self[key] = made = type(next(iter(self.values()), 0))()\n"
-                "        return made"
-            )
-        self.helpers[kind.__name__] = f"class {kind.__name__}({base.__name__}):\n{body}"
         plain = base(value) if base in (list, dict) else base.__new__(base, value)
         return f"{kind.__name__}({self._text(plain, base)})"
 
@@ -133,7 +91,6 @@ class SourceWriter:
         if isinstance(value, type | FunctionType | BuiltinFunctionType):
             return self._named(value)
         if isinstance(value, ModuleType):
-            self.imports[f"import {value.__name__}"] = None
             return value.__name__
         if isinstance(value, Enum):
             return f"{self._named(kind)}.{value.name}"
@@ -151,19 +108,13 @@ class SourceWriter:
             raise NoSource(f"a function without a name, {name}" if module else repr(value))
         if module == "builtins":
             return str(name)
-        self.imports[f"import {module}"] = None
         return f"{module}.{name}"
 
     def _by_repr(self, value: Any, kind: type) -> str:
         module = kind.__module__
-        if _BY_REPR[module] or module in ("pathlib", "uuid"):
-            self.imports[f"import {module}"] = None
-            return f"{module}.{value!r}"
-        self.imports[f"import {module}"] = None
-        return repr(value)
+        return repr(value) if module == "datetime" else f"{module}.{value!r}"
 
     def _array(self, value: Any) -> str:
-        self.imports["import numpy"] = None
         if not hasattr(value, "tolist") or str(value.dtype) == "object":
             raise NoSource(repr(type(value)))
         inner = self._text(value.tolist(), type(value.tolist()))
@@ -189,43 +140,5 @@ class SourceWriter:
             raise NoSource(f"a {kind.__qualname__}")
         if isinstance(value, list | dict | set | tuple | str | int | float | bytes):
             raise NoSource(f"a {kind.__qualname__}")
-        self.helpers["made"] = (
-            "def made(kind, **state):\n"
-            "    thing = object.__new__(kind)\n"
-            "    for name, value in state.items():\n"
-            "        object.__setattr__(thing, name, value)\n"
-            "    return thing"
-        )
         parts = [f"{name}={self.text(each)}" for name, each in state.items()]
         return f"made({', '.join([self._named(kind), *parts])})"
-
-
-def is_mutable(value: Any) -> bool:
-    """Whether it can change, so that somebody may want to look at it afterwards."""
-    if isinstance(value, list | dict | set | bytearray | StreamArgument):
-        return True
-    return hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | ModuleType)
-
-
-def _count(value: Any, counts: Counter[int], depth: int) -> None:
-    if isinstance(value, int | str | bytes | float | type | FunctionType) or value is None:
-        return
-    if depth > _DEPTH:
-        return
-    mutable = not isinstance(value, tuple | frozenset)
-    if mutable:
-        counts[id(value)] += 1
-        if counts[id(value)] > 1:
-            return
-    for each in _inner(value):
-        _count(each, counts, depth + 1)
-
-
-def _inner(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values()]
-    if isinstance(value, list | tuple | set | frozenset):
-        return list(value)
-    if isinstance(value, StreamArgument):
-        return value.items
-    return list(getattr(value, "__dict__", {}).values())
