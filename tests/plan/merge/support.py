@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fanwise.plan.merge.merge import lay, merge_result
+from fanwise.plan.merge.trees import ChainCommit, chain, tree_of
 from fanwise.plan.model.change import Blob, Change
+from fanwise.plan.model.merge_result import MergeResult, Strategy
 from fanwise.workspaces.git import Git
 from tests.workspaces.support import make_repo
 
@@ -22,6 +25,14 @@ def change(git: Git, leaf: str, files: Mapping[str, Content]) -> Change:
     """What a leaf did."""
     found = {path: blob(git, content) for path, content in files.items()}
     return Change(leaf=leaf, title=f"Title of {leaf}", files=found)
+
+
+def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> MergeResult:
+    """Merge the changes, in order, and write the tree."""
+    found = lay(git, base, changes, strategy)
+    files = {path: blob for each in found.laid for path, blob in each.files.items()}
+    commit = chain(git, base, [ChainCommit(files, "merged")])[-1] if files else base
+    return merge_result(found, tree_of(git, commit))
 
 
 def blob(git: Git, content: Content, mode: str = "100644") -> Blob | None:

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fanwise.plan.merge.merge import merge
 from fanwise.plan.model.change import Blob, Change
 from fanwise.plan.model.merge_result import MergeResult, OverwrittenFile, Strategy
 from fanwise.workspaces.git import Git
-from tests.plan.merge.support import Content, blob, change, lines, names, read, repository
+from tests.plan.merge.support import Content, blob, change, lines, merge, names, read, repository
 from tests.workspaces.support import commit, everything, git, write
 
 FILES = {

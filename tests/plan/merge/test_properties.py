@@ -10,13 +10,11 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
-from fanwise.plan.merge.merge import merge
-from fanwise.plan.merge.symbols.texts import Texts
 from fanwise.plan.merge.trees import blobs_at, commit_with
 from fanwise.plan.model.change import Blob, Change
 from fanwise.plan.model.merge_result import MergeResult, Strategy
 from fanwise.workspaces.git import Git
-from tests.plan.merge.support import blob, lines, repository
+from tests.plan.merge.support import blob, lines, merge, repository
 from tests.profiles import NO_SHRINKING, examples
 from tests.workspaces.support import everything
 
@@ -131,9 +129,7 @@ def check_lines(user: Git, merged: MergeResult, edits: list[Edits]) -> None:
     And what it deleted is gone, or told of.
     """
     files = blobs_at(user, merged.tree)
-    contents = Texts(user)
-    contents.read(files.values())
-    texts = {path: contents.text(each) for path, each in files.items()}
+    texts = {path: user.raw("cat-file", "blob", each.name).decode() for path, each in files.items()}
     standing = "".join(texts.values())
     for leaf in merged.leaves:
         mine = edits[int(leaf[1:])]

@@ -221,7 +221,7 @@ def story() -> list[Happening]:
     lost = EditRequest(leaf="tests/e", owner=None, path="setup.cfg", patch="--- a\n+++ b\n+lost\n")
     broken = BrokenName(
         name="src.b.total", path="tests/f.py", line=7, used_by="tests/f", removed_by="src/b",
-        removed_from="src/b.py", renamed_to="src.b.sum_of",
+        removed_from="src/b.py",
     )  # fmt: skip
     both = (conflict("tests/f", "src/a"), conflict("tests/g", "src/a", "src/b"))
     failed = SubPlanFailed(

@@ -92,7 +92,6 @@ def hostile(place: Path) -> RecordedPlan:
     wish = EditRequest(leaf="a", owner="b", path=EVIL, patch=EVIL)
     broken = BrokenName(
         name=EVIL, path=EVIL, line=1, used_by="a", removed_by="b", removed_from=EVIL,
-        renamed_to=EVIL,
     )  # fmt: skip
     step = merged(["a"], conflict("b", "a", paths=(EVIL,), detail=EVIL), broken=(broken,))
     step = replace(

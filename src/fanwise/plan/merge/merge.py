@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fanwise.plan.merge.leaf_merge import LeafMerge, LeafMerger
 from fanwise.plan.merge.partial_merge import PartialMerge
-from fanwise.plan.merge.trees import ChainCommit, Files, blobs_at, chain, tree_of
+from fanwise.plan.merge.trees import Files, blobs_at
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.merge_result import (
     Conflict,
@@ -43,14 +43,6 @@ class UnwrittenMerge(NamedTuple):
     conflicts: tuple[Conflict, ...] = ()
     taken: tuple[OverwrittenFile, ...] = ()
     moved: tuple[MovedFile, ...] = ()
-
-
-def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> MergeResult:
-    """Merge the changes in the order in which they are given, and write the tree."""
-    found = lay(git, base, changes, strategy)
-    files = {path: blob for each in found.laid for path, blob in each.files.items()}
-    commit = chain(git, base, [ChainCommit(files, "merged")])[-1] if files else base
-    return merge_result(found, tree_of(git, commit))
 
 
 def merge_result(found: UnwrittenMerge, tree: str) -> MergeResult:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from fanwise.plan.merge.merge import LeafEdits, lay, merge_result
-from fanwise.plan.merge.symbols import broken
+from fanwise.plan.merge.removed_names import broken_names
 from fanwise.plan.merge.trees import NOBODY, ChainCommit, chain, tree_of
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.merge_result import MergeStep, Strategy
@@ -53,7 +53,8 @@ def merge_step(
     commit = commits[-1] if commits else base
     merged = merge_result(found._replace(laid=tuple(laid)), tree_of(git, commit))
     inside = [by_leaf[leaf] for leaf in merged.leaves]
-    return MergeStep(merged=merged, commit=commit, broken=broken(git, base, merged.tree, inside))
+    found_broken = broken_names(git, base, merged.tree, inside)
+    return MergeStep(merged=merged, commit=commit, broken=found_broken)
 
 
 def rests_on(change: Change, changes: Sequence[Change]) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ class BrokenName(msgspec.Struct, frozen=True, kw_only=True):
     """A name that one leaf took away, and another began to use."""
 
     name: str
-    """With its module: `shop.prices.total`, `shop.prices.Basket.add`."""
+    """With its module: `shop.prices.total`."""
     path: str
     """Where it is used."""
     line: int
@@ -89,8 +89,6 @@ class BrokenName(msgspec.Struct, frozen=True, kw_only=True):
     removed_by: str
     removed_from: str
     """The file that had it."""
-    renamed_to: str | None = None
-    """What it is called now, as far as that can be told."""
 
 
 class MergeStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -102,10 +102,9 @@ def moved_line(moved: MovedFile, state: PlanState) -> str:
 
 def broken_line(broken: BrokenName, state: PlanState) -> str:
     """Which name is gone, and who uses it."""
-    now = f", now {broken.renamed_to}" if broken.renamed_to else ""
     return (
-        f"{broken.name}: {state.title(broken.removed_by)} removed it from {broken.removed_from}"
-        f"{now}; {state.title(broken.used_by)} uses it in {broken.path}:{broken.line}"
+        f"{broken.name}: {state.title(broken.removed_by)} removed it from {broken.removed_from}; "
+        f"{state.title(broken.used_by)} uses it in {broken.path}:{broken.line}"
     )
 
 

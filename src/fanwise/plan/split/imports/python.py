@@ -220,6 +220,13 @@ class Modules:
                     imported[each] = imported.get(each, True) and deferred
         return imported
 
+    def file_of(self, path: str, level: int, module: str) -> str | None:
+        """The file of a module that a file imports; `level` dots stand before its name."""
+        if level:
+            above = path.split("/")[:-level]
+            return self._file("/".join([*above, *filter(None, module.split("."))]))
+        return self._nearest(module, path)
+
     def _relative(
         self, path: str, level: int, module: str, names: Iterable[str]
     ) -> set[str | None]:
