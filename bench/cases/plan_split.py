@@ -20,7 +20,7 @@ from bench.harness import Row, fresh
 from fanwise.cache_folder import cache_folder
 from fanwise.plan.model.node import Node, Split
 from fanwise.plan.split import Rules, files_in, split
-from fanwise.plan.split.components import components
+from fanwise.plan.split.graphs import components
 from fanwise.plan.split.scorecard import speedup
 
 VERSION = "5.2"

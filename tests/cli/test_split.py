@@ -21,7 +21,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         top,
         {f"{folder}/m{n}.py": f"import {folder}.m{n + 1}\n" for folder in "abc" for n in range(9)},
     )
-    write(top, {"logo.png": b"\0", "bad\x1b[31m.py": "def f(:\n", ".gitignore": "*.html\n"})
+    write(top, {"logo.png": b"\0", "bad\x1b[31m.py": b"\xff\xfe = 1\n", ".gitignore": "*.html\n"})
     commit_all(top)
     monkeypatch.chdir(top)
     return top
@@ -34,7 +34,7 @@ def test_it_prints_the_scorecard_the_tree_and_what_is_to_be_said(
     out = capsys.readouterr().out
     for words in ("leaves", "cut without hubs", "speed-up", "commits inside", "├─ ", "└─ "):
         assert words in out
-    assert "not understood, but in leaves (1)" in out
+    assert "not UTF-8, but in leaves (1)" in out
     assert "left out (1)\n  logo.png  binary" in out
     assert "\x1b" not in out
     assert "bad\\x1b[31m.py" in out

@@ -113,7 +113,7 @@ def test_a_follower_begins_on_what_those_before_it_changed_while_others_still_ru
         if "z/three.py" in work.files:
             over.set()
 
-    split = {"mode": "dependency", "max_files": 1, "min_files": 1, "stretch": 1}
+    split = {"mode": "dependency", "max_files": 1, "min_files": 1}
     found = done(repo, work, split=split, cap=2)
     assert found.ok, found.notes
     assert seen["m/two.py"].startswith("A = 1\n#")
@@ -131,7 +131,7 @@ def failing(*titles: str) -> Callable[[Work], None]:
 
 def test_followers_of_a_failure_are_skipped_and_the_others_go_on(tmp_path: Path) -> None:
     repo = chained(tmp_path)
-    split = {"mode": "dependency", "max_files": 1, "min_files": 1, "stretch": 1}
+    split = {"mode": "dependency", "max_files": 1, "min_files": 1}
     found = done(repo, failing("a/one.py"), split=split)
     states = {leaf.files[0]: (leaf.state, leaf.reason) for leaf in found.leaves}
     assert states == {

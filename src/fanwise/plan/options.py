@@ -13,8 +13,6 @@ OPTIONS = (
     declare(
         "split", "--files GLOB …", "Only these files. !GLOB excludes; - reads stdin. Repeatable."
     ),
-    declare("split", "--history", "Keep files together that past commits changed together."),
-    declare("split", "--spine", "Work on widely imported files first."),
     declare("split", "--parallel N", "Predict the speed-up with N at once. Default: 10."),
     declare("split", "--goal TEXT", "The goal, which is part of the ids."),
     declare("run", "--yes -y", "Approve the plan without asking."),

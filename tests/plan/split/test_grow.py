@@ -9,7 +9,7 @@ from fanwise.plan.split import Rules, split
 from fanwise.plan.split.grow import grow
 from tests.plan.split.support import made
 
-RULES = Rules(mode="dependency", max_files=4, max_depth=3, stretch=10)
+RULES = Rules(mode="dependency", max_files=4, max_depth=3)
 FILES: dict[str, str | int] = {
     f"m{n:02}.py": f"import m{n + 1:02}" if n < 11 else "x" for n in range(12)
 }

@@ -33,7 +33,7 @@ def test_independent_finds_what_belongs_together_across_folders() -> None:
 
 def test_dependency_puts_the_imported_before_the_importer() -> None:
     files = {f"m{n}.py": f"import m{n + 1}" if n < 11 else "" for n in range(12)}
-    found = split(made(files), Rules(mode="dependency", max_files=4, stretch=10))
+    found = split(made(files), Rules(mode="dependency", max_files=4))
     assert "m11.py" in found.tree.leaves[0].files
     assert found.tree.leaves[0].after == ()
     for leaf in found.tree.leaves:
@@ -63,7 +63,7 @@ def test_a_circle_that_is_too_large_stays_together_and_is_said() -> None:
 
 def test_a_circle_that_is_too_large_is_opened_where_its_authors_opened_it() -> None:
     files = circle(8, "def f():\n    import m00\n")
-    found = split(made(files), Rules(mode="dependency", max_files=4, stretch=10))
+    found = split(made(files), Rules(mode="dependency", max_files=4))
     assert not any(leaf.irreducible for leaf in found.tree.leaves if len(leaf.files) > 1)
     assert max(len(leaf.files) for leaf in found.tree.leaves) <= 4
     assert found.scorecard.against == 1
@@ -78,14 +78,13 @@ def test_a_circle_that_fits_stays_together_wherever_its_imports_stand() -> None:
     assert found.scorecard.against == 0
 
 
-def test_the_stretch_is_what_leaves_may_wait_for_one_another() -> None:
-    """Five chains of four: joined along, they run side by side; joined across, one by one."""
+def test_chains_are_joined_along_so_that_they_run_side_by_side() -> None:
     files: dict[str, str | int] = {}
     for chain in range(6):
         for n in range(6):
             text = f"import c{chain}_{n + 1}\n" if n < 5 else ""
             files[f"c{chain}_{n}.py"] = text + "x = 1\n" * 200
-    found = split(made(files), Rules(mode="dependency", max_files=6, max_tokens=10_000, stretch=1))
+    found = split(made(files), Rules(mode="dependency", max_files=6, max_tokens=10_000))
     assert found.scorecard.speedup > 5
     assert found.scorecard.cyclic == 0
 
@@ -105,44 +104,18 @@ def hub_files() -> dict[str, str | int]:
     return files
 
 
-@pytest.mark.parametrize("mode", ["directory", "independent", "dependency"])
-def test_the_spine_comes_first_and_all_others_after_it(mode: str) -> None:
-    rules = Rules(mode=mode, spine=True, max_files=10)  # type: ignore[arg-type]
-    found = split(made(hub_files()), rules)
-    assert [hub.path for hub in found.hubs] == ["base.py"]
-    assert found.hubs[0].importers == 40
-    first, *rest = found.tree.leaves
-    assert first.files == ("base.py",)
-    assert first.spine
-    assert first.after == ()
-    assert all(first.id in leaf.after and not leaf.spine for leaf in rest)
-
-
-def test_hubs_are_said_without_a_spine_too() -> None:
+def test_hubs_are_named() -> None:
     found = split(made(hub_files()), Rules(max_files=10))
     assert [hub.path for hub in found.hubs] == ["base.py"]
-    assert all(not leaf.spine and not leaf.after for leaf in found.tree.leaves)
+    assert found.hubs[0].importers == 40
     assert found.scorecard.cut_without_hubs is None, "each import is one of the hub"
 
 
-def test_past_commits_bring_files_together_and_are_not_judged_by_themselves() -> None:
+def test_past_commits_judge_a_split() -> None:
     files = made({f"{folder}/{n}.txt": 1 for folder in "ab" for n in range(10)})
-    commits = [(f"a/{n % 10}.txt", f"b/{n % 10}.txt") for n in range(100)]
-    plain = split(files, Rules(max_files=4), commits=commits)
-    told = split(files, Rules(max_files=4, history=True), commits=commits)
-    assert plain.scorecard.commits == 100
-    assert plain.scorecard.commits_inside is not None
-    assert plain.scorecard.commits_inside < 0.5
-    assert told.scorecard.commits == 20
-    assert told.scorecard.commits_inside == 1
-
-
-def test_a_commit_over_everything_says_nothing() -> None:
-    files = made({f"{folder}/{n}.txt": 1 for folder in "abcd" for n in range(10)})
-    sweep = [tuple(file.path for file in files)] * 5
-    rules = Rules(max_files=10, history=True)
-    with_sweep, without = split(files, rules, commits=sweep), split(files, rules)
-    assert with_sweep.tree == without.tree
+    inside, across = [("a/1.txt", "a/2.txt")] * 3, [("a/1.txt", "b/1.txt")]
+    card = split(files, Rules(mode="directory", max_files=10), commits=inside + across).scorecard
+    assert (card.commits, card.commits_inside) == (4, 0.75)
 
 
 def layout(count: int) -> list[PlanFile]:
@@ -192,7 +165,6 @@ def test_a_small_project_is_not_split_deeper_than_its_limits_ask(mode: str) -> N
         (Rules(min_files=5, max_files=4), "min_files"),
         (Rules(max_files=0), "max_files"),
         (Rules(max_tokens=-1), "max_tokens"),
-        (Rules(stretch=0.5), "stretch"),
         (Rules(mode="folders"), "folders"),  # type: ignore[arg-type]
     ],
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fanwise.plan.split.groups import Groups
-from fanwise.plan.split.packing import pack
+from fanwise.plan.split.grouping import Groups, pack
 from fanwise.plan.split.rules import Rules
 
 DEEP = 400

@@ -31,7 +31,7 @@ def found() -> Split:
         for n in range(90)
     }
     files[f"t0/{HOSTILE}"] = "import t0.p0.m0"
-    return split(made(files), Rules(mode="dependency", max_files=3, stretch=5))
+    return split(made(files), Rules(mode="dependency", max_files=3))
 
 
 def test_the_tree_as_text_has_a_line_for_each_node_within_the_width(found: Split) -> None:

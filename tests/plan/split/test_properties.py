@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fanwise.plan.model.node import Node, Split, Tree
 from fanwise.plan.split import PlanFile, Rules, split
-from fanwise.plan.split.components import components
 from fanwise.plan.split.files import file_of
+from fanwise.plan.split.graphs import components
 from tests.profiles import examples
 
 FEW = examples(0.5, suppress=[HealthCheck.too_slow])
@@ -46,7 +46,6 @@ def all_rules(draw: st.DrawFn) -> Rules:
         max_tokens=draw(st.integers(1, 400)),
         min_files=draw(st.integers(1, most)),
         max_depth=draw(st.integers(1, 5)),
-        spine=draw(st.booleans()),
     )
 
 
@@ -99,7 +98,7 @@ def test_a_leaf_keeps_to_the_limits_or_says_why_not(files: list[PlanFile], rules
     for leaf in found.tree.leaves:
         fits = rules.fits(len(leaf.files), leaf.tokens)
         small = len(leaf.files) < rules.min_files and len(found.tree.leaves) > 1
-        assert bool(leaf.irreducible) == (not fits or small) or leaf.spine
+        assert bool(leaf.irreducible) == (not fits or small)
         if not fits and len(leaf.files) > 1:
             assert rules.mode == "dependency", "only circles are kept together"
             assert _is_circle(found, leaf)
@@ -118,10 +117,10 @@ def test_a_leaf_that_is_too_small_would_fit_nowhere(files: list[PlanFile], rules
     if rules.mode == "dependency":
         return  # there it may be the order that forbids it
     for leaf in leaves:
-        if len(leaf.files) >= rules.min_files or leaf.spine:
+        if len(leaf.files) >= rules.min_files:
             continue
         for other in leaves:
-            if other is not leaf and not other.spine:
+            if other is not leaf:
                 count, tokens = len(leaf.files) + len(other.files), leaf.tokens + other.tokens
                 assert not rules.fits(count, tokens)
 
@@ -143,12 +142,8 @@ def test_the_order_between_leaves_has_no_circle(files: list[PlanFile], rules: Ru
     after = {leaf.id: leaf.after for leaf in found.tree.leaves}
     assert all(len(circle) == 1 for circle in components(after))
     assert all(leaf.id not in leaf.after for leaf in found.tree.leaves)
-    spine = {leaf.id for leaf in found.tree.leaves if leaf.spine}
-    for leaf in found.tree.leaves:
-        if rules.mode != "dependency":
-            assert set(leaf.after) == (set() if leaf.spine else spine)
-        elif not leaf.spine:
-            assert spine <= set(leaf.after)
+    if rules.mode != "dependency":
+        assert not any(after.values())
     if rules.mode == "dependency":
         assert found.scorecard.cyclic == 0
         place = {leaf.id: n for n, leaf in enumerate(found.tree.leaves)}

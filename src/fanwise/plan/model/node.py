@@ -27,8 +27,6 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """Of all files below it, about."""
     after: tuple[str, ...] = ()
     """Of a leaf: those whose changes it has to see. They have ended before it begins."""
-    spine: bool = False
-    """It has hubs: edited before all others, then frozen."""
     irreducible: str = ""
     """Why it is beyond the limits, if it is."""
     goal: str = ""
@@ -105,7 +103,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     max_parallel: int
     against: int = 0
     """In `dependency` mode: imports that go against `after`, because they would close a circle that
-    is too large for a leaf. They stand in functions, or are those of a spine."""
+    is too large for a leaf. They stand in functions."""
     commits: int = 0
     """Past commits that were looked at."""
     commits_inside: float | None = None
@@ -121,7 +119,7 @@ class Split(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Of each file, those that it imports; both in the plan."""
     hubs: tuple[Hub, ...] = ()
     unparsed: tuple[FileNote, ...] = ()
-    """Files in whose language imports cannot be read; they are in leaves all the same."""
+    """Files whose text is not UTF-8 nor in the encoding that they declare."""
     left_out: tuple[FileNote, ...] = ()
     """Files that match and are in no leaf: binary, generated."""
     scorecard: Scorecard

@@ -44,12 +44,6 @@ class SplitSpec(SpecModel):
     max_tokens: int = Field(default=60_000, ge=1)
     min_files: int = Field(default=2, ge=1)
     max_depth: int = Field(default=4, ge=1, le=100)
-    spine: bool = False
-    """Files that many others import are edited before those."""
-    history: bool = False
-    """Files that were changed together in the past belong together."""
-    stretch: float = Field(default=Rules().stretch, ge=1)
-    """Of `dependency`: how much longer than the shortest the longest chain may become."""
 
     @property
     def rules(self) -> Rules:

@@ -10,19 +10,14 @@ from collections.abc import Iterable, Sequence
 
 from fanwise.errors import UsageError
 from fanwise.plan.model.node import FileNote, Split
-from fanwise.plan.split.closeness import together
 from fanwise.plan.split.files import Listing, PlanFile, files_at, files_in, files_of
-from fanwise.plan.split.hubs import hubs_of
 from fanwise.plan.split.imports.graph import graph_of
-from fanwise.plan.split.modes import SplitInput, shape
+from fanwise.plan.split.modes import shape
 from fanwise.plan.split.rules import Rules
-from fanwise.plan.split.scorecard import scorecard
+from fanwise.plan.split.scorecard import hubs_of, scorecard
 from fanwise.plan.split.tree import Grower
 
 __all__ = ["Listing", "PlanFile", "Rules", "files_at", "files_in", "files_of", "split"]
-
-JUDGED = 5
-"""With `history`, one of so many commits is kept back to judge the split by."""
 
 
 def split(
@@ -42,9 +37,7 @@ def split(
     tokens = {path: known[path].tokens for path in sorted(known)}
     graph = graph_of(known.values())
     hubs = hubs_of(graph.imports, len(known))
-    learnt, judged = _halves(list(commits), rules)
-    found = SplitInput(tokens, graph.imports, graph.deferred, together(learnt, tokens))
-    part, order = shape(found, [hub.path for hub in hubs] if rules.spine else (), rules)
+    part, order = shape(tokens, graph.imports, graph.deferred, rules)
     digests = {path: file.digest for path, file in known.items()}
     tree = Grower(goal, tokens, digests, rules).tree(part, order)
     return Split(
@@ -60,17 +53,9 @@ def split(
             hubs,
             ordered=rules.mode == "dependency",
             max_parallel=max_parallel,
-            commits=judged,
+            commits=commits,
         ),
     )
-
-
-def _halves(commits: list[Sequence[str]], rules: Rules) -> tuple[list[Sequence[str]], ...]:
-    """Commits to learn from, and others to judge by: the newest. Nothing is judged by itself."""
-    if not rules.history:
-        return [], commits
-    newest = len(commits) // JUDGED
-    return commits[newest:], commits[:newest]
 
 
 def _known(files: Iterable[PlanFile]) -> dict[str, PlanFile]:

@@ -1,18 +1,14 @@
-"""How much two files have to do with one another: imports, folders, past commits. Pure."""
+"""How much two files have to do with one another: imports and folders. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 DAMPING = 0.1
 BESIDE = 0.05
 """Of neighbours in a folder: enough for files that import nothing, too little to part others."""
-TOGETHER = 1.0
-"""Of two files that one commit changed, shared by all of that commit's files."""
-LARGE_COMMIT = 30
-"""A commit of more files than this is a sweep over the code base, and says nothing."""
 
 Edges = dict[tuple[str, str], float]
 
@@ -28,17 +24,6 @@ def edges_of(imports: Mapping[str, Sequence[str]]) -> Edges:
         for other in others:
             pair = (path, other) if path < other else (other, path)
             found[pair] = found.get(pair, 0.0) + importers[other] ** -DAMPING
-    return found
-
-
-def together(commits: Iterable[Sequence[str]], known: Mapping[str, int]) -> Edges:
-    """Each pair of files that past commits changed together."""
-    found: Edges = {}
-    for commit in commits:
-        files = sorted({path for path in commit if path in known})
-        if 2 <= len(files) <= LARGE_COMMIT:
-            for pair in combinations(files, 2):
-                found[pair] = found.get(pair, 0.0) + TOGETHER / (len(files) - 1)
     return found
 
 

@@ -1,23 +1,95 @@
-"""Mode `dependency`: leaves that come after one another and never in a circle. Pure.
+"""Mode `dependency`: leaves in import order, never in a cycle. Pure.
 
-Files that import one another in a circle stay together. What is left has an order; groups are
-joined, the closest first, but never so that two would wait for each other, and not so that the
-longest chain of leaves, which no number of hands can shorten, grows without need.
+Files that import one another in a cycle stay together if they fit into a leaf. A larger cycle is
+opened at imports inside functions: that is how its authors opened it. The rest has an order. Groups
+are joined, the closest first, but never so that two would wait for each other, and not so that the
+longest chain of leaves, which more workers cannot shorten, grows without need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from fanwise.plan.split.agglomerate import agglomerate
-from fanwise.plan.split.chains import HANDS, Chains, befores
-from fanwise.plan.split.circles import Circles
-from fanwise.plan.split.closeness import Edges, beside, edges_of, weights_of
-from fanwise.plan.split.components import components
-from fanwise.plan.split.groups import Groups
-from fanwise.plan.split.packing import pack
-from fanwise.plan.split.part import Sizes
-from fanwise.plan.split.rules import Rules
+from fanwise.plan.split.closeness import beside, edges_of, weights_of
+from fanwise.plan.split.graphs import HANDS, Chains, befores, components
+from fanwise.plan.split.grouping import Groups, agglomerate, pack
+from fanwise.plan.split.rules import Rules, Sizes
+
+Imports = Mapping[str, Sequence[str]]
+STRETCH = 1.05
+"""How many times the shortest possible duration the whole plan may take because leaves wait."""
+
+
+class Circles(NamedTuple):
+    """Groups, what is imported first, and the imports that make this order."""
+
+    groups: list[list[str]]
+    imports: dict[str, tuple[str, ...]]
+
+
+def circles_of(
+    tokens: Sizes, imports: Imports, deferred: Collection[tuple[str, str]], rules: Rules
+) -> Circles:
+    """The groups that nobody may take apart."""
+    graph = {path: tuple(imports.get(path, ())) for path in sorted(tokens)}
+    left_away: set[tuple[str, str]] = set()
+    for group in components(graph):
+        if not rules.fits(len(group), sum(tokens[path] for path in group)):
+            left_away |= _against(group, graph, deferred)
+    order = {
+        path: tuple(other for other in others if (path, other) not in left_away)
+        for path, others in graph.items()
+    }
+    return Circles(components(order), order)
+
+
+def _against(
+    group: Sequence[str], graph: Imports, deferred: Collection[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Those deferred imports inside of a circle without which it is not one."""
+    inside = set(group)
+    edges = [(path, other) for path in group for other in graph[path] if other in inside]
+    later = [edge for edge in edges if edge in deferred]
+    if not later:
+        return set()
+    at_once: dict[str, list[str]] = {path: [] for path in group}
+    for path, other in edges:
+        if (path, other) not in deferred:
+            at_once[path].append(other)
+    parts = components(at_once)
+    part_of = {path: place for place, files in enumerate(parts) for path in files}
+    reach = _reach(parts, at_once, part_of)
+    return set(_not_kept(later, part_of, reach))
+
+
+def _reach(parts: Sequence[Sequence[str]], graph: Imports, part_of: Mapping[str, int]) -> list[int]:
+    """Of each part, the bits of those that it imports, at once or by way of others."""
+    reach: list[int] = []
+    for place, files in enumerate(parts):  # what is imported has its bits already
+        bits = 1 << place
+        for path in files:
+            for other in graph[path]:
+                if part_of[other] != place:
+                    bits |= reach[part_of[other]]
+        reach.append(bits)
+    return reach
+
+
+def _not_kept(
+    later: Iterable[tuple[str, str]], part_of: Mapping[str, int], reach: list[int]
+) -> Iterable[tuple[str, str]]:
+    """Take in one after the other; give back those that would close a circle."""
+    for path, other in later:
+        one, target = part_of[path], part_of[other]
+        if one == target:
+            continue
+        if reach[target] >> one & 1:
+            yield path, other
+        elif not reach[one] >> target & 1:
+            for place, bits in enumerate(reach):
+                if bits >> one & 1:
+                    reach[place] |= reach[target]
 
 
 class AcyclicGroups(Groups):
@@ -35,7 +107,7 @@ class AcyclicGroups(Groups):
         work = [max(each, 1) for each in self.tokens]
         self.chains = Chains(befores(members, imports), work)
         least = max(self.chains.least(), rules.max_tokens, sum(work) // HANDS)
-        self._most = least * rules.stretch
+        self._most = least * STRETCH
 
     def may(self, one: int, other: int) -> bool:
         """Whether both together keep to the limits and to the order."""
@@ -51,12 +123,12 @@ class AcyclicGroups(Groups):
         self.chains.join(one, other)
 
 
-def dependency(tokens: Sizes, circles: Circles, changed: Edges, rules: Rules) -> list[list[str]]:
+def dependency(tokens: Sizes, circles: Circles, rules: Rules) -> list[list[str]]:
     """Groups of files, what is imported before what imports it."""
     paths = sorted(tokens)
     members, imports = circles
     groups = AcyclicGroups(members, imports, tokens, rules)
-    near = _between(members, weights_of(paths, edges_of(imports), changed, beside(paths)), paths)
+    near = _between(members, weights_of(paths, edges_of(imports), beside(paths)), paths)
     agglomerate(near, [float(len(files)) for files in members], groups.may, groups.join)
     pack(groups)
     _enlarge(groups, rules)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fanwise.plan.split.part import Sizes, SplitPart, leaf, whole
-from fanwise.plan.split.rules import Rules
+from fanwise.plan.split.imports.python import shared
+from fanwise.plan.split.rules import Rules, Sizes
+from fanwise.plan.split.tree import SplitPart, leaf, whole
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Folder:
 
 def by_directory(tokens: Sizes, rules: Rules) -> SplitPart:
     """Split files by their folders."""
-    return _split(_folders(tokens), tokens, rules, 0)
+    return without_small(_split(_folders(tokens), tokens, rules, 0), tokens, rules)
 
 
 def _folders(tokens: Sizes) -> Folder:
@@ -110,3 +111,30 @@ def packed(pieces: Iterable[Sequence[str]], tokens: Sizes, rules: Rules) -> list
         sizes[place] += size
         last = place
     return packs
+
+
+def without_small(part: SplitPart, tokens: Sizes, rules: Rules) -> SplitPart:
+    """The part, its small leaves put into the nearest that have room."""
+    leaves = [list(each.files) for each in part.leaves()]
+    sizes = [sum(tokens[path] for path in files) for files in leaves]
+    for place, files in enumerate(leaves):
+        if not files or len(files) >= rules.min_files:
+            continue
+        others = [
+            n for n, each in enumerate(leaves)
+            if n != place and each and rules.fits(len(each) + len(files), sizes[n] + sizes[place])
+        ]  # fmt: skip
+        if others:
+            near = min(others, key=lambda n: (-shared(leaves[n][0], files[0]), len(leaves[n]), n))
+            leaves[near] += files
+            sizes[near] += sizes[place]
+            leaves[place], sizes[place] = [], 0
+    return _rebuilt(part, iter(leaves))
+
+
+def _rebuilt(part: SplitPart, leaves: Iterator[list[str]]) -> SplitPart:
+    """The same shape with other files; what has none is gone."""
+    if not part.parts:
+        return leaf(next(leaves))
+    parts = [_rebuilt(each, leaves) for each in part.parts]
+    return whole(each for each in parts if each.parts or each.files)

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from fanwise.errors import BadSubPlans
 from fanwise.plan.model.leaf_result import SubPlan
 from fanwise.plan.model.node import Node, Tree
-from fanwise.plan.split.ids import id_of
 from fanwise.plan.split.rules import Rules
-from fanwise.plan.split.titles import title_of
+from fanwise.plan.split.tree import id_of, title_of
 
 MOST_NAMED = 3
 
@@ -68,7 +67,6 @@ def _child(
         files=files,
         tokens=size,
         after=leaf.after,
-        spine=leaf.spine,
         goal=given.goal,
     )
 

@@ -1,39 +1,16 @@
-"""Files to parts, by the mode of the rules; with the spine first, if there shall be one. Pure."""
+"""Files to parts, by the mode of the rules. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from fanwise.plan.split.circles import Imports, circles_of
-from fanwise.plan.split.closeness import Edges
-from fanwise.plan.split.dependency import dependency
+from fanwise.plan.split.closeness import beside, edges_of, weights_of
+from fanwise.plan.split.dependency import Imports, circles_of, dependency
 from fanwise.plan.split.directory import by_directory
-from fanwise.plan.split.independent import independent
-from fanwise.plan.split.nesting import nest
-from fanwise.plan.split.part import Sizes, SplitPart, leaf
-from fanwise.plan.split.rules import Rules
-from fanwise.plan.split.tidy import explained, without_small
-
-
-class SplitInput(NamedTuple):
-    """What is known about files before they are split."""
-
-    tokens: Sizes
-    imports: Imports
-    deferred: Collection[tuple[str, str]]
-    changed: Edges
-    """Which changed together."""
-
-    def of(self, paths: Collection[str]) -> SplitInput:
-        """The same of some of the files."""
-        return SplitInput(
-            {path: size for path, size in self.tokens.items() if path in paths},
-            _only(self.imports, paths),
-            self.deferred,
-            {pair: w for pair, w in self.changed.items() if pair[0] in paths and pair[1] in paths},
-        )
+from fanwise.plan.split.grouping import Groups, agglomerate, pack, refine
+from fanwise.plan.split.rules import Rules, Sizes
+from fanwise.plan.split.tree import SplitPart, explained, leaf, nest
 
 
 class SplitShape(NamedTuple):
@@ -43,38 +20,40 @@ class SplitShape(NamedTuple):
     order: Mapping[str, Sequence[str]]
 
 
-def shape(found: SplitInput, spine: Collection[str], rules: Rules) -> SplitShape:
-    """Split files. `spine`: hubs that come first."""
-    fits = rules.fits(len(found.tokens), sum(found.tokens.values()))
-    if fits:
-        return SplitShape(leaf(found.tokens), {})
-    rest = [path for path in found.tokens if path not in spine]
-    if not spine or not rest:
-        return _by_mode(found, rules)
-    first = _by_mode(found.of(frozenset(spine)), rules)
-    then = _by_mode(found.of(frozenset(rest)), rules)
-    parts = [replace(each, spine=True) for each in first.part.leaves()]
-    parts += then.part.parts or [then.part]
-    return SplitShape(SplitPart(parts=tuple(parts)), {**first.order, **then.order})
-
-
-def _by_mode(found: SplitInput, rules: Rules) -> SplitShape:
-    tokens = found.tokens
+def shape(
+    tokens: Sizes, imports: Imports, deferred: Collection[tuple[str, str]], rules: Rules
+) -> SplitShape:
+    """Split files. `deferred` are imports without which the importer loads."""
+    if rules.fits(len(tokens), sum(tokens.values())):
+        return SplitShape(leaf(tokens), {})
+    order: Mapping[str, Sequence[str]] = {}
     if rules.mode == "directory":
-        part = without_small(by_directory(tokens, rules), tokens, rules)
-        return SplitShape(explained(part, tokens, rules), {})
-    if rules.mode == "independent":
-        groups = independent(tokens, found.imports, found.changed, rules)
-        return SplitShape(explained(nest(groups, found.imports, tokens, rules), tokens, rules), {})
-    circles = circles_of(tokens, found.imports, found.deferred, rules)
-    groups = dependency(tokens, circles, found.changed, rules)
-    part = nest(groups, circles.imports, tokens, rules, in_order=True)
-    return SplitShape(explained(part, tokens, rules), circles.imports)
+        part = by_directory(tokens, rules)
+    elif rules.mode == "independent":
+        part = nest(independent(tokens, imports, rules), rules)
+    else:
+        circles = circles_of(tokens, imports, deferred, rules)
+        part, order = nest(dependency(tokens, circles, rules), rules), circles.imports
+    return SplitShape(explained(part, tokens, rules), order)
 
 
-def _only(imports: Imports, paths: Collection[str]) -> dict[str, tuple[str, ...]]:
-    return {
-        path: tuple(other for other in others if other in paths)
-        for path, others in imports.items()
-        if path in paths
-    }
+def independent(tokens: Sizes, imports: Imports, rules: Rules) -> list[list[str]]:
+    """Groups of files with as few imports between them as possible.
+
+    Files are joined, the closest first, up to the limits; then each moves to where it has most to
+    do with, and small groups are packed by folder. METIS and Louvain cut no fewer imports here,
+    and know no limits: what they make has to be split and packed again.
+    """
+    paths = sorted(tokens)
+    near = weights_of(paths, edges_of(imports), beside(paths))
+    groups = Groups([[path] for path in paths], tokens, rules)
+    agglomerate(near, [1.0] * len(paths), groups.may, groups.join)
+    found = refine([groups.members[n] for n in groups.alive()], paths, near, tokens, rules)
+    found = refine(_packed(found, tokens, rules), paths, near, tokens, rules)
+    return sorted(sorted(files) for files in _packed(found, tokens, rules))
+
+
+def _packed(found: list[list[str]], tokens: Sizes, rules: Rules) -> list[list[str]]:
+    groups = Groups(found, tokens, rules)
+    pack(groups)
+    return [groups.members[n] for n in groups.alive()]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import get_args
 
 import msgspec
 
 from fanwise.errors import UsageError
 from fanwise.plan.model.node import Mode
+
+Sizes = Mapping[str, int]
+"""The tokens of each file."""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,13 +24,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Smaller leaves are joined with others, where the limits allow it."""
     max_depth: int = 4
     """Of a leaf; the root has depth 0. The last level is as wide as it has to be."""
-    spine: bool = False
-    """Hubs are leaves of their own, which all others come after."""
-    history: bool = False
-    """Files that changed together in past commits belong together, too."""
-    stretch: float = 1.05
-    """In `dependency` mode: how many times as long as it must be all of it may take, because leaves
-    wait for one another. Less: more and smaller leaves."""
 
     def check(self) -> Rules:
         """Itself. `UsageError` if no split can keep to it."""
@@ -43,8 +40,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
                 f"min_files ({self.min_files}) is more than max_files ({self.max_files})",
                 "Lower min_files or raise max_files",
             )
-        if not 1 <= self.stretch < float("inf"):
-            raise UsageError(f"stretch is {self.stretch:g}", "Give stretch a number of at least 1")
         return self
 
     def fits(self, files: int, tokens: int) -> bool:

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanwise.plan.model.node import Hub, Node, Scorecard, Tree
-from fanwise.plan.split.components import components
+from fanwise.plan.split.graphs import components
 
 Imports = Mapping[str, Sequence[str]]
+LEAST_IMPORTERS = 10
+SHARE = 100
+"""Of a hub: at least one of so many files imports it."""
+MOST_HUBS = 30
+
+
+def hubs_of(imports: Imports, files: int) -> tuple[Hub, ...]:
+    """Files that so many others import that every split cuts them off from most, largest first."""
+    importers = Counter(other for others in imports.values() for other in others)
+    least = max(LEAST_IMPORTERS, -(-files // SHARE))
+    found = [Hub(path, count) for path, count in importers.items() if count >= least]
+    return tuple(sorted(found, key=lambda hub: (-hub.importers, hub.path))[:MOST_HUBS])
 
 
 def scorecard(

@@ -189,7 +189,7 @@ def _odd(resolved: ResolvedPlan) -> Iterator[str]:
         yield f"left out: {named}" + (f" and {more} more" if more > 0 else "")
     if base.split.unparsed:
         named = ", ".join(each.path for each in base.split.unparsed[:MOST_SHOWN])
-        yield f"imports cannot be read in {len(base.split.unparsed)} files: {named}"
+        yield f"not UTF-8: {named}"
 
 
 def start_notes(resolved: ResolvedPlan) -> list[str]:

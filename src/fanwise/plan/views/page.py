@@ -145,7 +145,7 @@ def _notes(found: RecordedPlan) -> Iterator[tuple[str, str]]:
         ("hubs: files that very many others import",
          [f"{each.importers:>5}  {each.path}" for each in split.hubs]),
         ("sub-plans beyond the limits", _said(beyond)),
-        ("files whose imports could not be read", _said(split.unparsed)),
+        ("files that are not UTF-8", _said(split.unparsed)),
         ("files that were left out", _said(split.left_out)),
     ):  # fmt: skip
         if lines:

@@ -33,7 +33,7 @@ def _sections(templates: Templates, split: Split) -> Iterator[Section]:
     hubs = [FileNote(hub.path, f"{hub.importers:,} importers") for hub in split.hubs]
     for id_, title, about, rows in (
         ("hubs", "Hubs", "Files that very many others import.", hubs),
-        ("unparsed", "Not understood", "", split.unparsed),
+        ("unparsed", "Not UTF-8", "", split.unparsed),
         ("left-out", "Left out", "", split.left_out),
     ):
         if rows:

@@ -85,10 +85,9 @@ def _node(tree: Tree, node: Node, row: Mapping[str, int], width: float) -> Mark:
 
 def _leaf(leaf: Node, place: int, start: float, most: int, classes: Mapping[str, str]) -> Mark:
     top, wide = place * ROW, max(BAR * leaf.tokens / most, 1.5)
-    colour = classes.get(leaf.id, "c4" if leaf.irreducible else "c3" if leaf.spine else "c0")
+    colour = classes.get(leaf.id, "c4" if leaf.irreducible else "c0")
     title = f"{leaf.title}: {len(leaf.files)} files, {thousands(leaf.tokens)}"
     title += f"; irreducible: {leaf.irreducible}" if leaf.irreducible else ""
-    title += "; spine" if leaf.spine else ""
     title += f"; after {len(leaf.after)} others" if leaf.after else ""
     name = _fitting(leaf.title, WIDTH - start - BAR - 46)
     labels = [

@@ -36,7 +36,7 @@ def split_lines(found: Split, listing: Listing, *, width: int, everything: bool)
     lines += _some("irreducible", [(each.title, each.irreducible) for each in beyond], everything)
     hubs = [(each.path, f"{each.importers} importers") for each in found.hubs]
     lines += _some("hubs", hubs, everything)
-    lines += _some("not understood, but in leaves", _pairs(found.unparsed), everything)
+    lines += _some("not UTF-8, but in leaves", _pairs(found.unparsed), everything)
     lines += _some("left out", _pairs(found.left_out), everything)
     lines += _some("match no file", [(each, "") for each in listing.unmatched], True)
     return lines

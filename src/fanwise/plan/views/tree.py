@@ -83,8 +83,6 @@ def _calls(counts: Counts, node: Node) -> bool:
 def leaf_about(leaf: LeafState) -> str:
     """Its size, duration and failed tries."""
     about = [plural(len(leaf.node.files), "file")]
-    if leaf.node.spine:
-        about.append("spine")
     if leaf.node.irreducible:
         about.append("irreducible")
     if leaf.ran_s:

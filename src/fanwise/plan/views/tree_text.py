@@ -78,8 +78,7 @@ def _line(tree: Tree, node: Node, first: str, states: Mapping[str, str], width: 
 
 def _told(tree: Tree, node: Node) -> str:
     below = sum(leaf_count(tree, node))
-    marks = " spine" if node.spine else ""
-    marks += " irreducible" if node.irreducible else ""
+    marks = " irreducible" if node.irreducible else ""
     if node.children:
         leaves, files = leaf_count(tree, node)
         return f"{leaves:>4} leaves {files:>5} files {thousands(node.tokens):>7}{marks}"

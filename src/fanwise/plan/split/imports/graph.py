@@ -9,7 +9,6 @@ from fanwise.plan.model.node import FileNote
 from fanwise.plan.split.files import PlanFile
 from fanwise.plan.split.imports import javascript
 from fanwise.plan.split.imports.go import Packages
-from fanwise.plan.split.imports.parsing import unparsed
 from fanwise.plan.split.imports.python import Modules
 
 PYTHON = (".py", ".pyi")
@@ -37,12 +36,11 @@ def graph_of(files: Iterable[PlanFile]) -> Graph:
             imports[path] = tuple(sorted(found))
             deferred |= {(path, other) for other, later in found.items() if later}
     odd = [
-        FileNote(file.path, "its bytes are not UTF-8, nor what it says")
+        FileNote(file.path, "not UTF-8, nor the encoding that it declares")
         for file in known
         if file.odd
     ]
-    wrong = unparsed(file for file in known if file.path.endswith(PYTHON) and not file.odd)
-    return Graph(imports, frozenset(deferred), tuple(sorted([*odd, *wrong])))
+    return Graph(imports, frozenset(deferred), tuple(odd))
 
 
 def _imported_by(

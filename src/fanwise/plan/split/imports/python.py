@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from posixpath import commonpath, dirname
 from typing import NamedTuple
-
-from fanwise.plan.split.imports.paths import first_below, nearest
 
 _WORD = re.compile(r"import\b")
 _SKIPPED = re.compile(
@@ -267,3 +265,34 @@ class Modules:
         if name not in self._near:
             self._near[name] = first_below(found)
         return nearest(path, self._near[name])
+
+
+def shared(one: str, other: str) -> int:
+    """How many folders two paths have in common."""
+    count = 0
+    for a, b in zip(one.split("/")[:-1], other.split("/")[:-1], strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def first_below(paths: Iterable[str]) -> dict[str, str]:
+    """Of each folder with some of the paths below it, the first of them."""
+    first: dict[str, str] = {}
+    for path in sorted(paths):
+        folder = path
+        while folder:
+            folder = folder.rpartition("/")[0]
+            if folder in first:
+                break  # so have those above
+            first[folder] = path
+    return first
+
+
+def nearest(path: str, first: Mapping[str, str]) -> str:
+    """That which shares most folders with a path; of several the first."""
+    folder = path.rpartition("/")[0]
+    while folder not in first:
+        folder = folder.rpartition("/")[0]
+    return first[folder]
