@@ -73,8 +73,7 @@ def test_all_lines_have_the_tree_the_tries_and_the_patches_of_requests(whole: Re
 def test_names_that_are_broken_and_files_that_were_decided_are_told(tmp_path: Path) -> None:
     found = recorded(tmp_path, split_of(STORY), story()[:12])
     assert (
-        "  src.b.total: src/b removed it from src/b.py, now src.b.sum_of; tests/f uses it in "
-        "tests/f.py:7"
+        "  src.b.total: src/b removed it from src/b.py; tests/f uses it in tests/f.py:7"
     ) in show_lines(found, fully=False)
 
 
