@@ -117,7 +117,7 @@ def test_a_test_made_for_one_look_is_wrong_far_more_often() -> None:
     """So the simulation has teeth: on the same kind of data, the usual test fails it."""
     chance = random.Random(9)
     runs, wrong = 60, 0
-    fast = AnalysisOptions(resamples=20, flips=399)
+    fast = AnalysisOptions(resamples=20)
     for _ in range(runs):
         cells = scored(places(inputs=12, repeats=6), lambda axes: float(chance.random() < 0.5))
         wrong += any(

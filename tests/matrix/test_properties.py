@@ -11,17 +11,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fanwise.matrix.stats.compare import compare, holm, newcombe
+from fanwise.matrix.stats.compare import compare, holm
 from fanwise.matrix.stats.data import Scored
 from fanwise.matrix.stats.intervals import bootstrap_interval, estimate, wilson
 from fanwise.matrix.stats.options import AnalysisOptions
+from fanwise.matrix.stats.paired import paired_p, tango
 from fanwise.matrix.stats.pass_at_k import pass_at_k, pass_rates
 from fanwise.matrix.stats.sequential import confidence_sequence, verdicts
 from fanwise.matrix.stats.summary import summarize
 from tests.matrix.support import places, scored
 from tests.profiles import examples
 
-FAST = AnalysisOptions(resamples=60, flips=99)
+FAST = AnalysisOptions(resamples=60)
 SOME = examples(0.5)
 
 confidences = st.floats(0.5, 0.999)
@@ -97,6 +98,8 @@ def test_every_cell_of_two_values_is_in_a_pair_or_counted(cells: list[Scored]) -
         if each.difference.low is not None and each.difference.high is not None:
             assert each.difference.value is not None
             assert -1 <= each.difference.low <= each.difference.value <= each.difference.high <= 1
+            excludes = each.difference.low > 0 or each.difference.high < 0
+            assert each.p is not None and excludes == (each.p < 0.05)
         if each.mean_first is not None and each.mean_second is not None:
             assert each.difference.value == pytest.approx(each.mean_first - each.mean_second)
 
@@ -148,17 +151,20 @@ def test_holm_keeps_the_order_and_lies_between_the_raw_and_bonferroni(
     assert [ours for _, ours in pairs] == sorted(corrected)
 
 
-@given(counts, counts, counts, counts, confidences)
-def test_newcombe_holds_the_difference_and_turns_with_the_sides(
-    both: int, first: int, second: int, neither: int, confidence: float
+@given(counts, counts, counts, confidences)
+def test_tango_holds_the_difference_turns_with_the_sides_and_agrees_with_its_test(
+    better: int, worse: int, same: int, confidence: float
 ) -> None:
-    n = both + first + second + neither
+    n = better + worse + same
     if not n:
         return
-    low, high = newcombe(both, first, second, neither, confidence)
-    assert -1 <= low <= (first - second) / n + 1e-12 and (first - second) / n - 1e-12 <= high <= 1
-    turned = newcombe(both, second, first, neither, confidence)
-    assert turned == pytest.approx((-high, -low), abs=1e-12)
+    low, high = tango(better, worse, n, confidence)
+    middle = (better - worse) / n
+    assert -1 <= low <= middle + 1e-12 and middle - 1e-12 <= high <= 1
+    assert tango(worse, better, n, confidence) == pytest.approx((-high, -low), abs=1e-9)
+    p = paired_p([1.0] * better + [-1.0] * worse + [0.0] * same)
+    if abs(p - (1 - confidence)) > 1e-9:
+        assert (low > 0 or high < 0) == (p < 1 - confidence)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.data())

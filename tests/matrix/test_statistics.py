@@ -10,15 +10,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from bench.cases.statistics import coverage
-from scipy import stats
+from scipy import optimize, stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from fanwise.matrix.stats.compare import compare, holm, mcnemar, newcombe
+from fanwise.matrix.stats.compare import compare, holm
 from fanwise.matrix.stats.intervals import bootstrap_interval, estimate, wilson
 from fanwise.matrix.stats.options import AnalysisOptions
-from fanwise.matrix.stats.resample import EXACT_UP_TO, bootstrap_means, sign_flip
+from fanwise.matrix.stats.paired import paired_interval, paired_p, tango
+from fanwise.matrix.stats.resample import bootstrap_means
 from fanwise.matrix.stats.summary import percentile
 from tests.matrix.support import random_cells
 
@@ -35,18 +36,20 @@ def test_wilson_is_that_of_statsmodels(successes: int, n: int, confidence: float
     assert wilson(successes, n, confidence) == pytest.approx(theirs, abs=1e-12)
 
 
-@pytest.mark.parametrize("counts", [(0, 0), (0, 1), (1, 0), (3, 9), (10, 10), (2, 60), (400, 500)])
-def test_mcnemar_is_that_of_statsmodels_and_the_binomial_test(counts: tuple[int, int]) -> None:
+@pytest.mark.parametrize("counts", [(0, 1), (1, 0), (3, 9), (10, 10), (2, 60), (400, 500)])
+def test_the_test_of_right_and_wrong_is_mcnemars_of_statsmodels(counts: tuple[int, int]) -> None:
     table = [[11, counts[0]], [counts[1], 13]]
-    assert mcnemar(*counts) == pytest.approx(statsmodels_mcnemar(table, exact=True).pvalue)
-    if sum(counts):
-        assert mcnemar(*counts) == pytest.approx(stats.binomtest(counts[0], sum(counts)).pvalue)
+    theirs = statsmodels_mcnemar(table, exact=False, correction=False).pvalue
+    assert paired_p(signs(*counts, 24)) == pytest.approx(theirs)
 
 
-def test_mcnemar_of_many_pairs_is_exact_and_not_0() -> None:
-    theirs = stats.binomtest(4_700, 10_000).pvalue
-    assert mcnemar(4_700, 5_300) == pytest.approx(theirs, rel=1e-9)
-    assert mcnemar(0, 1_000) == pytest.approx(2.0**-999)
+def signs(better: int, worse: int, same: int) -> list[float]:
+    return [1.0] * better + [-1.0] * worse + [0.0] * same
+
+
+def test_a_p_value_is_never_0_and_without_a_difference_1() -> None:
+    assert 0 < paired_p([1.0] * 5_000) < 1e-300
+    assert paired_p([0.0] * 4) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -104,32 +107,6 @@ def test_bootstrap_means_have_the_spread_that_the_formula_gives() -> None:
     assert float(means.std()) == pytest.approx(float(stats.sem(EVEN, ddof=0)), rel=0.03)
 
 
-@pytest.mark.parametrize("n", [2, 5, 9, 12])
-def test_sign_flips_of_few_are_the_exact_permutation_test_of_scipy(n: int) -> None:
-    first, second = EVEN[:n], SKEWED[:n]
-    theirs = stats.permutation_test(
-        (first, second), lambda one, two: np.mean(one) - np.mean(two),
-        permutation_type="samples", n_resamples=np.inf, vectorized=False,
-    )  # fmt: skip
-    differences = [one - two for one, two in zip(first, second, strict=True)]
-    assert sign_flip(differences, 99, 0, 0.95).p == pytest.approx(theirs.pvalue)
-
-
-def test_sign_flips_of_many_are_the_exact_ones_within_the_error_of_chance() -> None:
-    wins, losses = 16, 8
-    assert wins + losses > EXACT_UP_TO
-    p = sign_flip([1.0] * wins + [-1.0] * losses + [0.0] * 10, 40_000, 1, 0.95).p
-    exact = mcnemar(wins, losses)
-    assert p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 40_000))
-
-
-def test_sign_flips_of_differences_of_one_size_are_mcnemars_test() -> None:
-    """The two tests of `compare` are one."""
-    for wins, losses in [(0, 0), (1, 0), (5, 1), (6, 6), (8, 3)]:
-        p = sign_flip([1.0] * wins + [-1.0] * losses + [0.0] * 2, 99, 0, 0.95).p
-        assert p == pytest.approx(mcnemar(wins, losses))
-
-
 @pytest.mark.parametrize("shift", [0.0, 0.2])
 @pytest.mark.parametrize(("inputs", "repeats", "binary"), [(40, 3, True), (30, 1, True),
                                                            (12, 2, False)])  # fmt: skip
@@ -144,53 +121,70 @@ def test_paired_intervals_hold_the_truth_and_never_contradict_the_p_value(
 
 def test_an_interval_is_all_that_the_test_does_not_reject() -> None:
     values = [each - 0.3 for each in SKEWED[:11]]
-    found = sign_flip(values, 99, 0, 0.9)
-    assert found.low is not None and found.high is not None
+    found = paired_interval(values, 0.9)
+    assert found is not None
 
     def p(centre: float) -> float:
-        return sign_flip([value - centre for value in values], 99, 0, 0.9).p
+        return paired_p([value - centre for value in values])
 
-    for inside, outside in ((found.low, -1e-6), (found.high, 1e-6)):
-        assert p(inside) >= 0.1 > p(inside + outside)
-
-
-def test_five_values_are_too_few_for_an_interval() -> None:
-    assert sign_flip([0.1, 0.2, 0.3, 0.4, 0.5], 99, 0, 0.95)[1:] == (None, None)
+    for end, outside in zip(found, (-1e-6, 1e-6), strict=True):
+        assert p(end - outside) > 0.1 > p(end + outside)
 
 
-def test_newcombe_gives_what_newcombe_published() -> None:
-    """Statistics in Medicine 17 (1998) 2635-2650: of 50 pairs, 36 both, 12 and 2 one, 0 neither."""
-    assert newcombe(36, 12, 2, 0) == pytest.approx((0.0569, 0.3404), abs=5e-5)
+def test_three_values_are_too_few_for_an_interval_and_five_are_wider_than_students() -> None:
+    assert paired_interval([0.1, 0.2, 0.3], 0.95) is None
+    few = [0.1, 0.2, 0.3, 0.4, 0.6]
+    student = stats.ttest_1samp(few, 0.0)
+    ours, theirs = paired_interval(few, 0.95), student.confidence_interval()
+    assert ours is not None and ours[0] < theirs.low and theirs.high < ours[1]
+    assert paired_p([1.0] * 5 + [0.0]) > 0.02 > stats.ttest_1samp(signs(5, 0, 1), 0.0).pvalue
 
 
-def test_newcombe_is_built_from_the_intervals_of_statsmodels() -> None:
-    both, first, second, neither = 10, 15, 12, 3
-    n = both + first + second + neither
-    sides = [1] * (both + first) + [0] * (second + neither)
-    others = [1] * both + [0] * first + [1] * second + [0] * neither
-    phi = float(np.corrcoef(sides, others)[0, 1])
-    assert phi < 0, "no correction for continuity"
-    p, q = np.mean(sides), np.mean(others)
-    (p_low, p_high), (q_low, q_high) = (
-        proportion_confint(each * n, n, method="wilson") for each in (p, q)
+def test_many_values_have_students_interval() -> None:
+    ours, theirs = paired_interval(EVEN * 20, 0.95), stats.ttest_1samp(EVEN * 20, 0.0)
+    assert ours == pytest.approx(theirs.confidence_interval(), rel=2e-3)
+
+
+@pytest.mark.parametrize(("better", "worse", "n"), [(12, 2, 50), (0, 3, 20), (9, 9, 30)])
+def test_tango_ends_where_the_score_test_of_the_likeliest_table_rejects(
+    better: int, worse: int, n: int
+) -> None:
+    for truth in tango(better, worse, n, 0.95):
+
+        def unlikely(share: float, truth: float = truth) -> float:
+            table = [share + truth, share, 1 - 2 * share - truth]
+            counts = [better, worse, n - better - worse]
+            return -sum(k * math.log(max(p, 1e-300)) for k, p in zip(counts, table, strict=True))
+
+        bounds = (max(0.0, -truth), (1 - truth) / 2)
+        share = optimize.minimize_scalar(unlikely, bounds=bounds, options={"xatol": 1e-12}).x
+        variance = n * (2 * share + truth - truth**2)
+        assert abs(better - worse - n * truth) == pytest.approx(
+            1.96 * math.sqrt(variance), rel=1e-3
+        )
+
+
+def test_tango_has_a_width_where_nothing_differs() -> None:
+    z = stats.norm.ppf(0.975)
+    width = z**2 / (40 + z**2)
+    assert tango(0, 0, 40, 0.95) == pytest.approx((-width, width))
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.1])
+@pytest.mark.parametrize("n", [15, 40, 100])
+def test_tango_holds_the_truth_in_94_to_97_of_100_by_enumeration(n: int, truth: float) -> None:
+    better, worse = 0.15 + truth, 0.15
+    held = sum(
+        float(stats.multinomial.pmf([b, c, n - b - c], n, [better, worse, 1 - better - worse]))
+        for b in range(n + 1)
+        for c in range(n + 1 - b)
+        if (found := tango(b, c, n, 0.95))[0] <= truth <= found[1]
     )
-    down, up = (p - p_low, q_high - q), (p_high - p, q - q_low)
-    expected = [
-        p - q + sign * math.sqrt(x * x - 2 * phi * x * y + y * y)
-        for sign, (x, y) in ((-1, down), (1, up))
-    ]
-    assert newcombe(both, first, second, neither) == pytest.approx(expected)
+    assert 0.94 <= held <= 0.97
 
 
 def covered(intervals: Sequence[tuple[float, float]], truth: float) -> float:
     return float(np.mean([low <= truth <= high for low, high in intervals]))
-
-
-def test_newcombe_covers_the_true_difference_about_as_often_as_it_says() -> None:
-    chance = np.random.default_rng(5)
-    tables = chance.multinomial(40, [0.5, 0.2, 0.1, 0.2], size=1_000)
-    intervals = [newcombe(*map(int, table)) for table in tables]
-    assert 0.93 <= covered(intervals, 0.1) <= 0.98
 
 
 def clustered(chance: random.Random, inputs: int, repeats: int) -> dict[str, list[float]]:
@@ -228,7 +222,7 @@ def test_a_comparison_of_models_is_what_statsmodels_says_of_its_table() -> None:
         )
         table = [[sum(x == i and y == j for x, y in zip(first, second, strict=True))
                   for j in (1, 0)] for i in (1, 0)]  # fmt: skip
-        raw.append(statsmodels_mcnemar(table, exact=True).pvalue)
+        raw.append(statsmodels_mcnemar(table, exact=False, correction=False).pvalue)
         assert each.test == "mcnemar" and each.p == pytest.approx(raw[-1])
         assert each.difference.value == pytest.approx((table[0][1] - table[1][0]) / 60)
         assert (each.first_better, each.second_better) == (table[0][1], table[1][0])

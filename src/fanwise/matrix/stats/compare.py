@@ -1,24 +1,9 @@
 """Paired comparisons: is one value of an axis better than another, on the same inputs?
 
 Two cells are a pair if they agree on all other axes. What inputs have in common cancels in the
-difference, so a pair says far more than two averages do. Each contrast has a test and an interval
-of the difference (first - second):
-
-- **Scores of 0 and 1, one pair for each input**: McNemar's exact test on the pairs that disagree,
-  and Newcombe's interval for paired proportions (1998, his method 10: Wilson's intervals of both
-  sides, with their correlation), which has a width also where no pair disagrees.
-- **Everything else** (repeats, a second axis, scores that are no 0 and 1): the differences of one
-  input are averaged, and these are independent. A sign-flip permutation test gives the p-value,
-  and its inversion the interval: all differences that the test does not reject. For 0s and 1s with
-  one pair an input the two tests are the same one. A bootstrap over inputs was rejected: its
-  intervals are too narrow (with 40 inputs of 3 repeats it held 0 in 92 of 100 cases, not 95), and
-  they contradict the test.
-
-An interval excludes 0 exactly where p is below 1 - confidence. McNemar's exact test is more careful
-than Newcombe's interval, which then reaches to 0.
-
-The sign-flip test asks whether the two are exchangeable. Where it says no, they differ; that they
-differ in the mean is then what the interval is about.
+difference, so a pair says far more than two averages do. Each contrast has a test, and the interval
+of the difference (first - second) that inverts it: `paired.py`. So an interval excludes 0 exactly
+where p is below 1 - confidence.
 
 **Family.** All pairs of values of one axis under one scorer are one question ("which model is
 best?"), so their p-values are corrected together, by Holm (1979): valid under any dependence,
@@ -32,7 +17,6 @@ more often than the other, `failures` says so: what is left may not be a fair sa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
@@ -54,11 +38,12 @@ from fanwise.matrix.stats.data import (
     spot,
     unit_axis,
 )
-from fanwise.matrix.stats.intervals import Estimate, Method, estimate, is_binary, wilson
+from fanwise.matrix.stats.intervals import Estimate, Method, estimate, is_binary
 from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
-from fanwise.matrix.stats.resample import sign_flip
+from fanwise.matrix.stats.paired import Interval, paired_interval, paired_p, tango
 
-Test = Literal["mcnemar", "sign-flip", "none"]
+Test = Literal["mcnemar", "paired-z", "none"]
+"""The same test: of differences of -1, 0 and 1 it is called McNemar's."""
 
 
 class Contrast(msgspec.Struct, frozen=True):
@@ -223,21 +208,30 @@ def _judge(
     by_unit = _differences(pairs)
     if not pairs:
         return "none", None, estimate(by_unit, unit=unit, options=options)
-    if len(by_unit) == len(pairs) and is_binary(pair[1:] for pair in pairs):
-        p = mcnemar(*_disagreeing(pairs))
-        return "mcnemar", p, _paired_proportions(pairs, p, unit, options.confidence)
     means = [mean(each) for each in by_unit.values()]
-    found = sign_flip(means, options.flips, options.seed, options.confidence)
-    note, low, high = "", found.low, found.high
-    if min(means) == max(means):
-        note, low, high = f"each {unit} differs by the same", None, None
-    elif low is None:
-        note = f"only {len(means)} of {unit}: too few for an interval"
-    method: Method = "none" if low is None else "sign-flip"
-    confidence, n = options.confidence, len(pairs)
-    value = mean(means)
-    difference = Estimate(value, low, high, method, confidence, n, len(means), unit, note)
-    return "sign-flip", found.p, difference
+    value, n, confidence = mean(means), len(pairs), options.confidence
+
+    def give(interval: Interval | None, method: Method, note: str = "") -> Estimate:
+        low, high = interval or (None, None)
+        return Estimate(value, low, high, method, confidence, n, len(means), unit, note)
+
+    p = paired_p(means)
+    if is_binary(pair[1:] for pair in pairs) and {-1, 0, 1}.issuperset(means):
+        # One pair for each input, or repeats that agree: these say no more than one.
+        counts = means.count(1), means.count(-1)
+        return "mcnemar", p, give(tango(*counts, len(means), confidence), "tango")
+    interval = paired_interval(means, confidence)
+    if interval is None:
+        same = min(means) == max(means)
+        few = f"only {len(means)} of {unit}: too few for an interval"
+        return (
+            "paired-z",
+            p,
+            give(None, "none", f"each {unit} differs by the same" if same else few),
+        )
+    if all(0 <= score <= 1 for pair in pairs for score in pair[1:]):
+        interval = max(-1.0, interval[0]), min(1.0, interval[1])
+    return "paired-z", p, give(interval, "paired-z")
 
 
 def _match(
@@ -283,67 +277,6 @@ def _mean_of(pairs: Sequence[_Pair], side: Literal[1, 2]) -> float | None:
     for pair in pairs:
         by_unit.setdefault(pair.unit, []).append(pair[side])
     return mean([mean(group) for group in by_unit.values()]) if pairs else None
-
-
-def mcnemar(first_better: int, second_better: int) -> float:
-    """McNemar's exact two-sided p-value: of pairs that disagree, each side has half by chance.
-
-    In whole numbers, so that neither 10,000 pairs nor a p-value below 1e-300 lose anything before
-    the one division.
-    """
-    n, fewer = first_better + second_better, min(first_better, second_better)
-    ways = term = 1
-    for k in range(fewer):
-        term = term * (n - k) // (k + 1)
-        ways += term
-    return min(1.0, 2 * ways / (1 << n))
-
-
-def newcombe(
-    both: int, only_first: int, only_second: int, neither: int, confidence: float = 0.95
-) -> tuple[float, float]:
-    """Newcombe's score interval (1998, method 10) for the difference of paired proportions.
-
-    The four are counts of pairs: both right, only the first, only the second, neither.
-    """
-    n = both + only_first + only_second + neither
-    p, q = (both + only_first) / n, (both + only_second) / n
-    (p_low, p_high), (q_low, q_high) = (wilson(each * n, n, confidence) for each in (p, q))
-    phi = _correlation(both, only_first, only_second, neither)
-
-    def reach(towards: float, away: float) -> float:
-        return math.sqrt(max(0.0, towards**2 - 2 * phi * towards * away + away**2))
-
-    low = p - q - reach(p - p_low, q_high - q)
-    high = p - q + reach(p_high - p, q - q_low)
-    return max(-1.0, low), min(1.0, high)
-
-
-def _correlation(both: int, only_first: int, only_second: int, neither: int) -> float:
-    """Of the two sides; where it is positive it is corrected for continuity, as Newcombe does."""
-    n = both + only_first + only_second + neither
-    margins = (
-        (both + only_first)
-        * (only_second + neither)
-        * (both + only_second)
-        * (only_first + neither)
-    )
-    if not margins:
-        return 0.0
-    product = float(both * neither - only_first * only_second)
-    if product > 0:
-        product = max(0.0, product - n / 2)
-    return product / math.sqrt(margins)
-
-
-def _paired_proportions(pairs: Sequence[_Pair], p: float, unit: str, confidence: float) -> Estimate:
-    """Newcombe's interval; where the exact test does not reject 0, it reaches to 0."""
-    n, (better, worse) = len(pairs), _disagreeing(pairs)
-    both = sum(pair.first == pair.second == 1 for pair in pairs)
-    low, high = newcombe(both, better, worse, n - both - better - worse, confidence)
-    if p >= 1 - confidence:
-        low, high = min(low, 0.0), max(high, 0.0)
-    return Estimate((better - worse) / n, low, high, "newcombe", confidence, n, n, unit)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FEW = 10
 NORMAL = NormalDist()
 
-Method = Literal["wilson", "bca", "percentile", "newcombe", "sign-flip", "none"]
+Method = Literal["wilson", "bca", "percentile", "tango", "paired-z", "none"]
 
 
 class Estimate(msgspec.Struct, frozen=True):

@@ -15,8 +15,6 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
     confidence: float = 0.95
     resamples: int = 2_000
     """Of the bootstrap."""
-    flips: int = 9_999
-    """Of the sign-flip test; the smallest p-value it can give is 1 / (1 + flips)."""
     seed: int = 0
     failed_as: float | None = 0.0
     """The score of a cell whose strategy failed; None: it is left out, and counted as missing.
@@ -28,8 +26,8 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
             raise UsageError(f"confidence is {self.confidence!r}", "Give one between 0 and 1")
-        if self.resamples < 1 or self.flips < 1:
-            raise UsageError("resamples and flips are at least 1", "Leave them out, or give more")
+        if self.resamples < 1:
+            raise UsageError(f"resamples is {self.resamples!r}", "Leave it out, or give more")
 
 
 DEFAULTS = AnalysisOptions()
