@@ -35,7 +35,7 @@ class ImportedName(NamedTuple):
     name: str
 
 
-class _Texts:
+class _ParsedFiles:
     """Contents of files, each read and parsed once."""
 
     def __init__(self, git: Git) -> None:
@@ -83,7 +83,7 @@ def broken_names(
     touched = sorted({path for each in changes for path in each.files if path.endswith(".py")})
     if not touched:
         return ()
-    texts = _Texts(git)
+    texts = _ParsedFiles(git)
     try:
         before, after = (_python(blobs_at(git, each)) for each in (base, tree))
         found = _broken(texts, before, after, touched, changes)
@@ -93,7 +93,11 @@ def broken_names(
 
 
 def _broken(
-    texts: _Texts, before: Files, after: Files, touched: Sequence[str], changes: Sequence[Change]
+    texts: _ParsedFiles,
+    before: Files,
+    after: Files,
+    touched: Sequence[str],
+    changes: Sequence[Change],
 ) -> Iterator[BrokenName]:
     lost: set[str] = set()
     for path in touched:
@@ -117,7 +121,9 @@ def _broken(
                 )  # fmt: skip
 
 
-def _is_gone(texts: _Texts, before: Files, after: Files, module: str, used: ImportedName) -> bool:
+def _is_gone(
+    texts: _ParsedFiles, before: Files, after: Files, module: str, used: ImportedName
+) -> bool:
     """Whether a module had a name, and has it no more; it may be a module in its folder."""
     if module in after and module.endswith("__init__.py"):
         below = f"{module.removesuffix('__init__.py')}{used.name}"
