@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+
+import pytest
+
+from fanwise.processes import sandbox
 
 T = TypeVar("T")
 DEADLINE_S = 300.0
@@ -109,3 +115,48 @@ def open_files() -> dict[str, str]:
         except FileNotFoundError:
             continue
     return found
+
+
+@contextmanager
+def without_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """As on a machine where bubblewrap is of no use, for this process and for its children."""
+    made = tempfile.TemporaryDirectory()
+    folder = Path(made.name)
+    folder.chmod(0o755)
+    broken = folder / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    sandbox._usable.cache_clear()
+    with made:
+        yield folder
+    sandbox._usable.cache_clear()
+
+
+@contextmanager
+def without_any_sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As on a machine whose kernel refuses namespaces too."""
+    with without_bubblewrap(monkeypatch) as folder:
+        refused = folder / "refused.py"
+        refused.write_text("import sys; sys.exit('no sandbox: unshare: Operation not permitted')")
+        monkeypatch.setattr(sandbox, "_PROGRAM", str(refused))
+        yield
+
+
+@pytest.fixture(params=["bubblewrap", "namespaces"])
+def box(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Each kind of sandbox that there is here."""
+    with ExitStack() as around:
+        if request.param == "namespaces":
+            around.enter_context(without_bubblewrap(monkeypatch))
+        found = sandbox._usable()
+        if isinstance(found, str) or found.__name__ != f"_{request.param}":
+            pytest.skip(f"no {request.param} here: {found}")
+        yield request.param
+
+
+@pytest.fixture
+def no_box(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No kind of sandbox."""
+    with without_any_sandbox(monkeypatch):
+        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -73,9 +74,9 @@ def test_it_is_gone_with_the_command(narrow: None) -> None:
     assert cgroup is not None
     home = Path(cgroup.join).parent.parent
     cgroup.close()
-    before = set(home.glob("fanwise-*"))
+    before = set(home.glob(f"fanwise-{os.getpid()}-*"))
     assert ran(python("pass", limits=Limits(processes=20))).ok
-    assert set(home.glob("fanwise-*")) - before == set()
+    assert set(home.glob(f"fanwise-{os.getpid()}-*")) - before == set()
 
 
 def test_where_it_is_mounted() -> None:

@@ -1,4 +1,4 @@
-"""What a command in a sandbox cannot do. These need bubblewrap; the last ones do without it."""
+"""What a command in a sandbox can do and cannot do, with bubblewrap and without it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ import os
 import socket
 import subprocess
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fanwise.errors import CommandFailed, UsageError
+from fanwise.errors import CommandFailed, SandboxUnavailable, UsageError
 from fanwise.processes import Command, CommandResult, Limits, Sandbox, run_command
-from fanwise.processes import sandbox as module
-from tests.processes.support import alive, eventually, eventually_now, jump, pids_in, run
+from tests.processes.support import (
+    alive,
+    box,
+    eventually,
+    eventually_now,
+    jump,
+    no_box,
+    pids_in,
+    run,
+)
+
+__all__ = ["box", "no_box"]
 
 MB = 1 << 20
-
-
-@pytest.fixture
-def box() -> None:
-    problem = module._usable()[1]
-    if problem:
-        pytest.skip(problem)
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def boxed(code: str, space: Path, **options: object) -> CommandResult:
 
 
 def test_it_writes_in_its_folder_and_in_a_tmp_of_its_own_and_nowhere_else(
-    box: None, space: Path
+    box: str, space: Path
 ) -> None:
     outside = [space.parent / "outside", Path.home() / "fanwise-outside", Path("/etc/fanwise-out")]
     code = (
@@ -61,7 +63,7 @@ def test_it_writes_in_its_folder_and_in_a_tmp_of_its_own_and_nowhere_else(
 
 
 def test_what_is_named_is_writable_or_seen_and_the_rest_of_tmp_is_not(
-    box: None, tmp_path: Path
+    box: str, tmp_path: Path
 ) -> None:
     for name in ("writable", "readable", "hidden"):
         (tmp_path / name).mkdir()
@@ -89,7 +91,7 @@ def server() -> Iterator[int]:
         yield listening.getsockname()[1]
 
 
-def test_it_reaches_no_server_unless_it_may(box: None, space: Path, server: int) -> None:
+def test_it_reaches_no_server_unless_it_may(box: str, space: Path, server: int) -> None:
     code = f"import socket; socket.create_connection(('127.0.0.1', {server})); print('connected')"
     assert "ConnectionRefusedError" in boxed(code, space).stderr.text
     open_box = Sandbox(network=True)
@@ -114,7 +116,7 @@ print(asyncio.run(run_command(command)).stdout.text)
 
 
 def test_it_does_not_see_our_keys_nor_any_of_our_processes(
-    box: None, space: Path, monkeypatch: pytest.MonkeyPatch
+    box: str, space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-from-this-test")
 
@@ -126,7 +128,7 @@ def test_it_does_not_see_our_keys_nor_any_of_our_processes(
     assert said("plain").count("sk-from-this-test") > 2
 
 
-def test_it_may_kill_all_that_it_sees_and_we_live(box: None, space: Path) -> None:
+def test_it_may_kill_all_that_it_sees_and_we_live(box: str, space: Path) -> None:
     code = (
         "import os\n"
         "for kill, whom in ((os.kill, os.getppid()), (os.killpg, os.getpgid(os.getppid())),\n"
@@ -139,13 +141,13 @@ def test_it_may_kill_all_that_it_sees_and_we_live(box: None, space: Path) -> Non
     assert (result.ending, result.signal) == ("signal", 9)
 
 
-def test_its_exit_code_and_its_signal_are_its_own(box: None, space: Path) -> None:
+def test_its_exit_code_and_its_signal_are_its_own(box: str, space: Path) -> None:
     assert boxed("raise SystemExit(3)", space).exit_code == 3
     result = boxed("import os; os.abort()", space)
     assert (result.exit_code, result.signal, result.ending) == (None, 6, "signal")
 
 
-def test_limits_hold_in_the_sandbox(box: None, space: Path) -> None:
+def test_limits_hold_in_the_sandbox(box: str, space: Path) -> None:
     limits = Limits(address_space=1024 * MB, memory=300 * MB, processes=5)
     assert boxed("bytearray(64 << 30)", space, limits=limits).out_of_memory
     held = boxed("x = b'x' * (600 << 20); import time; time.sleep(1000)", space, limits=limits)
@@ -179,7 +181,7 @@ def living(number: int) -> list[int]:
     return [pid for pid in found if alive(pid)]
 
 
-def test_after_a_time_out_nothing_in_the_sandbox_lives(box: None, space: Path) -> None:
+def test_after_a_time_out_nothing_in_the_sandbox_lives(box: str, space: Path) -> None:
     async def work() -> None:
         number = os.getpid()
         command = Command.shell_line(STUBBORN.format(n=number), cwd=str(space), sandbox=True)
@@ -194,7 +196,7 @@ def test_after_a_time_out_nothing_in_the_sandbox_lives(box: None, space: Path) -
     run(work())
 
 
-def test_when_fanwise_is_killed_nothing_in_the_sandbox_lives(box: None, space: Path) -> None:
+def test_when_fanwise_is_killed_nothing_in_the_sandbox_lives(box: str, space: Path) -> None:
     program = (
         "import asyncio, os\n"
         "from fanwise.processes import Command, run_command\n"
@@ -207,7 +209,7 @@ def test_when_fanwise_is_killed_nothing_in_the_sandbox_lives(box: None, space: P
     eventually_now(lambda: living(process.pid) == [])
 
 
-def test_it_has_the_grace_to_tidy_up(box: None, space: Path) -> None:
+def test_it_has_the_grace_to_tidy_up(box: str, space: Path) -> None:
     async def work() -> None:
         script = "trap 'echo tidy; exit 7' TERM; echo 1 >> pids; while :; do sleep 0.01; done"
         command = Command.shell_line(script, cwd=str(space), sandbox=True)
@@ -220,53 +222,23 @@ def test_it_has_the_grace_to_tidy_up(box: None, space: Path) -> None:
     run(work())
 
 
-def test_a_program_that_is_not_there_is_told_as_ever(box: None, space: Path) -> None:
+def test_a_program_that_is_not_there_is_told_as_ever(box: str, space: Path) -> None:
     with pytest.raises(CommandFailed, match="cannot run 'no-such-program'"):
         run(run_command(Command("no-such-program", cwd=str(space), sandbox=True)))
     with pytest.raises(UsageError, match="is to be writable and does not exist"):
         run(run_command(Command("true", sandbox=Sandbox(writable=["/no/such/folder"]))))
 
 
-# -- without bubblewrap --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def no_box(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """As on a machine without it: found by nobody."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("sh", "true", "env"):
-        (folder / name).symlink_to(
-            f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}"
-        )
-    monkeypatch.setenv("PATH", str(folder))
-    module._usable.cache_clear()
-    module._warn.cache_clear()
-    yield
-    module._usable.cache_clear()
-    module._warn.cache_clear()
-
-
-def test_without_bubblewrap_it_runs_without_says_so_and_warns_once(
-    no_box: None, space: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_any_sandbox_nothing_runs_and_it_says_what_to_install(
+    no_box: str, space: Path
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    command = Command("env", cwd=str(space), sandbox=True)
-    with pytest.warns(RuntimeWarning, match="without a sandbox.*bubblewrap is not installed"):
-        result = run(run_command(command))
-    assert result.ok and not result.sandboxed
-    assert "sk-secret" not in result.stdout.text, "what it inherits is as in the sandbox"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert not run(run_command(command)).sandboxed
-
-
-def test_a_bubblewrap_that_may_not_work_here_counts_as_none(no_box: None, tmp_path: Path) -> None:
-    broken = tmp_path / "bin" / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'No permissions to create a new namespace' >&2\nexit 1\n")
-    broken.chmod(0o755)
-    with pytest.warns(RuntimeWarning, match="does not work here: No permissions"):
-        assert not run(run_command(Command("true", sandbox=True))).sandboxed
+    command = Command("touch", "ran", cwd=str(space), sandbox=True)
+    with pytest.raises(SandboxUnavailable, match=r"No permissions.*unshare: Operation") as caught:
+        run(run_command(command))
+    assert not (space / "ran").exists()
+    assert "apt install bubblewrap" in caught.value.next_step
+    assert "--no-sandbox" in caught.value.next_step
+    assert run(run_command(Command("touch", "ran", cwd=str(space)))).ok, "nobody asked for one"
 
 
 @pytest.mark.parametrize("given", ["yes", None, 1.5])

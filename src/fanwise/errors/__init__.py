@@ -43,6 +43,7 @@
     │   └── WrongDigest                the file is not the expected one; nothing is kept
     ├── BudgetExceeded                 the budget does not allow the next call
     ├── CommandFailed                  a child process did not exit with code 0
+    ├── SandboxUnavailable             there is no sandbox, so the code did not run
     ├── WorkspaceError                 a workspace could not be created, reset or used
     │   ├── GitFailed                  a git command failed; `.said` has its output
     │   ├── NoWorkspaces               not a single slot of a pool could be created
@@ -146,6 +147,7 @@ from fanwise.errors.work import (
     NotApplied,
     NoWorkspaces,
     PatchFailed,
+    SandboxUnavailable,
     WorkspaceError,
 )
 
@@ -204,6 +206,7 @@ __all__ = [
     "RunIsLive",
     "RunNotFound",
     "SamplingFailed",
+    "SandboxUnavailable",
     "SchemaModeRefused",
     "SpecChanged",
     "StepFailed",

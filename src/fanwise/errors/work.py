@@ -16,6 +16,19 @@ class CommandFailed(FanwiseError):
         super().__init__(summary)
 
 
+class SandboxUnavailable(FanwiseError):
+    """Code that nobody has read was to run in a sandbox, and there is none; it did not run."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            f"there is no sandbox on this machine: {problem}",
+            "Install bubblewrap (`apt install bubblewrap`, `dnf install bubblewrap`), or let the "
+            "code run with your permissions and network: `--no-sandbox`, or `sandbox: false` in "
+            "the file",
+        )
+
+
 class NoFreeWorkspace(UsageError):
     """A workspace was requested while all were in use, because no cap limits the requests."""
 

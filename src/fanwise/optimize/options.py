@@ -29,6 +29,9 @@ OPTIONS = (
     declare(
         "optimize", "--timeout SECONDS", "Time-out of a command. Default: based on the original."
     ),
+    declare(
+        "optimize", "--readable PATH …", "What the sandbox shows as well, by name. Repeatable."
+    ),
     declare("optimize", "--no-sandbox", "Run candidates with your permissions and network."),
     declare("optimize", "--profile", "Profile the original and the winner line by line."),
     declare("optimize", "--usd DOLLARS", "Spend no more than this."),

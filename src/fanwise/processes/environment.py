@@ -23,7 +23,7 @@ PLAIN = (
 def environment(command: Command, mark: str, *, sandboxed: bool) -> dict[bytes, bytes]:
     found = _inherited(_names(command))
     if sandboxed:
-        found[b"TMPDIR"] = b"/tmp"
+        found[b"TMPDIR"] = found[b"HOME"] = b"/tmp"
     for name, value in (command.env or {}).items():
         found[os.fsencode(name)] = os.fsencode(value)
     # Commands may run fanwise in turn: the marks add up, and the outermost finds them all.

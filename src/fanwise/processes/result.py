@@ -61,9 +61,9 @@ class CommandResult(msgspec.Struct, frozen=True):
     """How a command ended. It has an exit code or a signal; neither, if the system lost it.
 
     `left_behind`: the program ended and left processes of its own running, which were killed.
-    `exceeded`: the limit that ended it. `sandboxed`: whether it had a sandbox around it, which it
-    may not have had although one was asked for. A program that a signal ended in a sandbox has
-    the signal here too: bubblewrap tells it as a code of 128 and more, as shells do.
+    `exceeded`: the limit that ended it. `sandboxed`: whether it ran in a
+    sandbox. A program that a signal ended there has the signal here too, although a sandbox
+    reports it as a code of 128 and more, as shells do.
     """
 
     exit_code: int | None

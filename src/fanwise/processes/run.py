@@ -33,7 +33,7 @@ async def run_command(
     command's `keep` goes to a file in `spill`, complete; without it, its middle is dropped.
 
     A command that takes more than its `limits` allow is killed at once. Where a sandbox was asked
-    for and there is none, it runs without, after a warning; `sandboxed` of the result says so.
+    for and there is none, nothing runs: `SandboxUnavailable`.
 
     A program that cannot be started is a `CommandFailed` with exit code 127 (not found) or 126.
     """

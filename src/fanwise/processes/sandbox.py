@@ -1,40 +1,41 @@
-"""A command that cannot touch what it is not given: bubblewrap, where it is installed.
+"""A command that sees and reaches nothing but what it is given.
 
-No network, no signal to a process outside, no sight of another process's environment; the file
-system read-only but for what is named, a /tmp of its own, and nothing in /run (its sockets lead to
-daemons that would write on behalf of whoever asks). Without bubblewrap there is nothing like it
-for a plain user: then the command runs as it is, this is said once, and its result says so too.
+No network, no signal to a process outside, no sight of another process's environment; the files
+that `visible.py` lists and no others; no capabilities, and the user `nobody` instead of root.
+bubblewrap does it where it is installed. Without it `namespaces_program.py` asks the kernel for the
+same. Where neither works a command that wants a sandbox is refused, never run without one.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shutil
 import subprocess
 import sys
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from fanwise.errors import UsageError
+from fanwise.errors import SandboxUnavailable, UsageError
+from fanwise.processes.visible import COVERED, Mount, mounts, own_interpreter
 
 HELPERS = 2
-"""Processes of bubblewrap itself around a command: one outside, and the first one inside."""
+"""Processes of the sandbox itself around a command: one outside, and the first one inside."""
 
-_TMP_BYTES = 1 << 30
-_SIZES = (("--size", str(_TMP_BYTES)), ())  # older ones cannot bound the size of /tmp
-_IN_RUN = "/run/current-system"  # where NixOS has its programs
+_NOBODY = 65534
+_PROGRAM = str(Path(__file__).with_name("namespaces_program.py"))
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command in a sandbox may write, and whether it has a network.
+    """What a command in a sandbox may write and see, and whether it has a network.
 
-    `writable` are files and folders that exist; everything else can only be read. What lies in
-    /tmp or /run is not seen, except the command's folder, the running Python, and what is in
-    `writable` and `readable`.
+    `writable` are files and folders that exist; `readable` can be seen as well. Beside them it
+    sees system folders, its own folder and the running Python, and nothing else: no home, nothing
+    of /var, /run and /tmp, and of /etc only what holds no secrets.
     """
 
     writable: Sequence[str] = ()
@@ -49,72 +50,87 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, name, tuple(given))
 
 
+class _Box(NamedTuple):
+    """What a sandbox is made of."""
+
+    mounts: list[Mount]
+    cwd: str
+    network: bool
+
+
 def unusable() -> str:
     """Why there is no sandbox here; empty if there is one."""
-    return _usable()[1]
+    found = _usable()
+    return found if isinstance(found, str) else ""
 
 
-def available() -> bool:
-    """Whether there is a sandbox here."""
-    return not _usable()[1]
+def require_sandbox() -> None:
+    """`SandboxUnavailable`, with the reason, if there is none here."""
+    if problem := unusable():
+        raise SandboxUnavailable(problem)
 
 
-def inside(sandbox: Sandbox, argv: list[bytes], cwd: str | None) -> list[bytes] | None:
-    """The arguments that run `argv` in the sandbox; None, after a warning, if there is none."""
-    size, problem = _usable()
-    if problem:
-        _warn(problem)
-        return None
+def inside(sandbox: Sandbox, argv: list[bytes], cwd: str | None, memory: int | None) -> list[bytes]:
+    """The arguments that run `argv` in the sandbox. `SandboxUnavailable`.
+
+    `memory`: the limit of the command, which counts for its files in memory too.
+    """
+    around = _usable()
+    if isinstance(around, str):
+        raise SandboxUnavailable(around)
     folder = os.path.abspath(cwd or os.getcwd())  # noqa: PTH100, PTH109 - links stay as they are
+    seen = [*own_interpreter(), *sandbox.readable, *([folder] if folder != "/" else [])]
+    found = mounts(seen, sandbox.writable, network=sandbox.network, memory=memory)
+    return [*map(os.fsencode, around(_Box(found, folder, sandbox.network))), *argv]
+
+
+def _user() -> tuple[int, int]:
+    """Who it is inside: nobody instead of root."""
+    return os.geteuid() or _NOBODY, os.getegid() or _NOBODY
+
+
+def _bubblewrap(box: _Box) -> list[str]:
+    user, group = map(str, _user())
     options = [
-        *_WALLS, *(["--share-net"] if sandbox.network else []),
-        *size, "--tmpfs", "/tmp", *_binds(sandbox, folder), "--chdir", folder, "--",
+        shutil.which("bwrap") or "bwrap", "--unshare-all", *["--share-net"][: box.network],
+        "--unshare-user", "--uid", user, "--gid", group, "--disable-userns",
+        "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev",
     ]  # fmt: skip
-    return [b"bwrap", *map(os.fsencode, options), *argv]
+    for name in COVERED:
+        options += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
+    for each in box.mounts:
+        if each.kind == "tmpfs":
+            options += ["--size", str(each.size), "--tmpfs", each.place]
+        else:
+            kinds = {"readable": "--ro-bind", "writable": "--bind", "link": "--symlink"}
+            options += [kinds[each.kind], each.source, each.place]
+    return [*options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", box.cwd, "--"]
 
 
-_WALLS = (
-    "--unshare-all", "--die-with-parent", "--cap-drop", "ALL",
-    "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
-    "--tmpfs", "/run", "--ro-bind-try", _IN_RUN, _IN_RUN,
-)  # fmt: skip
-
-
-def _binds(sandbox: Sandbox, folder: str) -> Iterable[str]:
-    hidden = [folder, sys.prefix, sys.base_prefix, *sandbox.readable]
-    for path in (os.path.abspath(each) for each in hidden):  # noqa: PTH100
-        if _is_hidden(path):
-            yield from ("--ro-bind-try", path, path)
-    for path in (os.path.abspath(each) for each in sandbox.writable):  # noqa: PTH100
-        if not Path(path).exists():
-            raise UsageError(f"{path} is to be writable and does not exist", "Make it first")
-        yield from ("--bind", path, path)
-
-
-def _is_hidden(path: str) -> bool:
-    return any(Path(path).is_relative_to(place) for place in ("/tmp", "/run"))
+def _namespaces(box: _Box) -> list[str]:
+    user, group = _user()
+    how = {
+        "mounts": [tuple(each) for each in box.mounts], "cwd": box.cwd, "network": box.network,
+        "user": user, "group": group, "covered": COVERED,
+    }  # fmt: skip
+    return [sys.executable, "-I", "-S", _PROGRAM, json.dumps(how)]
 
 
 @functools.cache
-def _usable() -> tuple[tuple[str, ...], str]:
-    """Options that this bubblewrap knows, and what is in the way of using it at all."""
-    if shutil.which("bwrap") is None:
-        return (), "bubblewrap is not installed (its program is called bwrap)"
-    problem = ""
-    for size in _SIZES:
-        argv = ["bwrap", *_WALLS, *size, "--tmpfs", "/tmp", "--", "true"]
+def _usable() -> Callable[[_Box], list[str]] | str:
+    """What makes a sandbox here, or why nothing does."""
+    if sys.platform != "linux":
+        return "only Linux has one"
+    problems = []
+    found = mounts(own_interpreter(), (), network=False, memory=None)
+    for around, name in ((_bubblewrap, "bubblewrap"), (_namespaces, "user namespaces")):
+        if around is _bubblewrap and shutil.which("bwrap") is None:
+            problems.append("bubblewrap is not installed")
+            continue
+        argv = [*around(_Box(found, "/", network=False)), "true"]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode == 0:
-            return size, ""
-        problem = done.stderr.decode("utf-8", "replace").strip()
-    return (), f"bubblewrap does not work here: {problem}"
-
-
-@functools.cache
-def _warn(problem: str) -> None:
-    """Once for each process."""
-    warnings.warn(
-        f"commands run without a sandbox, with your permissions and your network: {problem}",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+            return around
+        said = done.stderr.decode("utf-8", "replace").strip()
+        problems.append(f"{name} did not work: {said}")
+    return "; ".join(problems)

@@ -44,7 +44,7 @@ def spawn(command: Command, mark: str, cgroup: PidsCgroup | None) -> Spawned:
 
 
 def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None) -> Spawned:
-    argv, sandboxed = _wrapped(command, cgroup)
+    argv, sandboxed = _wrapped(command, cgroup), command.sandbox is not None
     env = environment(command, mark, sandboxed=sandboxed)
     if argv != command.exec_argv():
         _look_for(command, env)
@@ -68,14 +68,16 @@ def _spawn(command: Command, mark: str, cgroup: PidsCgroup | None) -> Spawned:
         return Spawned(process, stdin, stdout, stderr, sandboxed)
 
 
-def _wrapped(command: Command, cgroup: PidsCgroup | None) -> tuple[list[bytes], bool]:
-    """The arguments with the limits and the sandbox in front of them; whether there is one."""
+def _wrapped(command: Command, cgroup: PidsCgroup | None) -> list[bytes]:
+    """The arguments with the limits and the sandbox in front of them. `SandboxUnavailable`."""
     argv = command.exec_argv()
-    boxed = None if command.sandbox is None else inside(command.sandbox, argv, command.cwd)
-    inner = argv if boxed is None else boxed
-    if command.limits is not None:
-        inner = within(command.limits, inner, None if cgroup is None else cgroup.join)
-    return inner, boxed is not None
+    limits = command.limits
+    if command.sandbox is not None:
+        memory = None if limits is None else limits.memory
+        argv = inside(command.sandbox, argv, command.cwd, memory)
+    if limits is not None:
+        argv = within(limits, argv, None if cgroup is None else cgroup.join)
+    return argv
 
 
 def _look_for(command: Command, env: dict[bytes, bytes]) -> None:

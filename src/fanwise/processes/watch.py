@@ -14,6 +14,7 @@ from pathlib import Path
 from fanwise.processes.family import ProcessFamily
 from fanwise.processes.limits import Exceeded, Limits
 from fanwise.processes.pids import PidsCgroup
+from fanwise.processes.visible import IN_MEMORY
 
 _FIRST_S = 0.02
 _PAUSE_S = 0.05
@@ -56,9 +57,26 @@ class Watch:
         memory = self._limits.memory
         # The quick figure counts pages that a fork shares with its parent twice; the exact one
         # is worth its price only when the quick one is too high.
-        if memory is not None and sum(map(_own, pids)) > memory and sum(map(_exact, pids)) > memory:
+        if memory is None:
+            return None
+        left = memory - (_files_in_memory(pids) if self._helpers else 0)
+        if sum(map(_own, pids)) > left and sum(map(_exact, pids)) > left:
             return "memory"
         return None
+
+
+def _files_in_memory(pids: list[int]) -> int:
+    """Bytes in the files of a sandbox that are held in memory."""
+    ours = {os.stat(place).st_dev for place in IN_MEMORY if os.path.exists(place)}  # noqa: PTH110, PTH116
+    for pid in reversed(pids):  # the last ones are inside
+        try:
+            places = [f"/proc/{pid}/root{place}" for place in IN_MEMORY]
+            if ours.isdisjoint(os.stat(place).st_dev for place in places):  # noqa: PTH116
+                found = map(os.statvfs, places)
+                return sum((each.f_blocks - each.f_bfree) * each.f_frsize for each in found)
+        except OSError:
+            continue
+    return 0
 
 
 def _own(pid: int) -> int:

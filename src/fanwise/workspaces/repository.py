@@ -12,6 +12,7 @@ configuration that somebody could have changed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -133,6 +134,20 @@ class Repository:
             self._origin.config + config, encoding="utf-8", errors="surrogateescape"
         )
         (folder / "HEAD").write_text(f"{commit}\n")
+
+
+def object_folders(objects: Path) -> list[Path]:
+    """A folder of objects, and those that it borrows from in turn."""
+    found = [objects]
+    for each in found:
+        with contextlib.suppress(OSError):
+            for line in (
+                (each / "info" / "alternates").read_text(errors="surrogateescape").split("\n")
+            ):
+                other = Path(os.path.normpath(each / line))
+                if line and other not in found:
+                    found.append(other)
+    return found
 
 
 def _config(git: Git) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import shutil
 import sys
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Site
 from fanwise.optimize.differential.equal import Tolerance
 from fanwise.optimize.differential.recording import record
+from fanwise.processes.sandbox import unusable
 from tests.marks import slow_after
 from tests.optimize.differential.support import checkout
 
@@ -285,7 +285,7 @@ def test_noise_is_that_of_the_original_against_itself(
     assert noise.baseline_s > 0
 
 
-@pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap here")
+@pytest.mark.skipif(bool(unusable()), reason="there is no sandbox here")
 def test_all_of_it_works_in_a_sandbox(original: Site, recorded: RecordedCalls) -> None:
     async def main() -> tuple[Measurement | NoFigure, int]:
         meter = Stopwatch(recorded, sandboxed)

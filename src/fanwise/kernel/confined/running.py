@@ -20,7 +20,6 @@ from pathlib import Path
 from fanwise.kernel.confined.settings import MB, Settings
 from fanwise.kernel.in_thread import thread_context
 from fanwise.processes import Command, CommandResult, Sandbox, run_command
-from fanwise.processes.sandbox import available
 from fanwise.workspaces import Workspace, environment
 from fanwise.workspaces.folders import make_writable, remove_tree
 
@@ -125,7 +124,10 @@ def confined(
     `around`: the environment of the workspace, to which `env` is added. `writable` and `readable`:
     for the sandbox; `scratch` is both. `values`: the parameters of a line of shell.
     """
-    box = Sandbox(writable=(*writable, str(scratch)), readable=readable)
+    users = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    box = Sandbox(
+        writable=(*writable, str(scratch)), readable=(*readable, *users, *settings.readable)
+    )
     words = [command, *values] if isinstance(command, str) else command
     return Command(
         *words,
@@ -144,7 +146,7 @@ def confined(
 def own_environment(scratch: Path, settings: Settings) -> dict[str, str]:
     """The environment of one run: its home, its temporary folder, and that of the settings."""
     own = {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp")}
-    if settings.sandbox and available():
+    if settings.sandbox:
         own["TMPDIR"] = "/tmp"  # its own, bounded, and short enough for the names of sockets
     if site.ENABLE_USER_SITE:
         own["PYTHONUSERBASE"] = site.getuserbase()  # packages that are in the real home

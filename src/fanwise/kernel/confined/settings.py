@@ -19,7 +19,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = 600.0
     limits: Limits = LIMITS
     sandbox: bool = True
-    """No network, and only the workspace is writable. Warns where sandboxes are not available."""
+    """No network, and nothing is seen but the system, the interpreter and the workspace."""
+    readable: tuple[str, ...] = ()
+    """More files and folders that can be seen."""
     inherit: tuple[str, ...] = PLAIN
     """Environment variables that are passed on. All others are not, as they may hold keys."""
     env: Mapping[str, str] = {}

@@ -71,6 +71,7 @@ class Workbench:
                 output=LIMITS.output,
             ),
             sandbox=spec.sandbox,
+            readable=self.case.readable,
             inherit=(*PLAIN, *spec.env),
         )
 

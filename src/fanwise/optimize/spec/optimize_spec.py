@@ -141,6 +141,8 @@ class OptimizeSpec(LimitsSpec):
     copy_: Patterns = Field(default=(), alias="copy")
     sparse: Patterns = ()
     sandbox: bool = True
+    readable: Patterns = ()
+    """Files and folders that the sandbox shows, beside the system, the interpreter and the code."""
     env: Many[str] = ()
     """Further variables of the environment that tests and benchmarks get."""
     timeout: Duration | None = None

@@ -41,6 +41,11 @@ class ResolvedSpec(msgspec.Struct, frozen=True):
     proposer: Proposer | None = None
 
     @property
+    def readable(self) -> tuple[str, ...]:
+        """What the sandbox shows of what lies elsewhere; relative to the folder of the code."""
+        return tuple(str(self.repo / Path(each).expanduser()) for each in self.spec.readable)
+
+    @property
     def recorded(self) -> bool:
         """Whether calls of the target are recorded: they are compared, and may be timed."""
         return self.target is not None

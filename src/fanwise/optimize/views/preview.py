@@ -130,6 +130,6 @@ def _run_in(case: ResolvedSpec) -> Iterator[str]:
     if not spec.sandbox:
         yield "without a sandbox: candidates run with your permissions and your network"
     elif problem:
-        yield f"without a sandbox ({problem}): candidates run with your permissions and network"
+        yield f"it will not run: there is no sandbox here ({problem}). Or give --no-sandbox"
     else:
-        yield "in a sandbox: no network, nothing writable but the workspace"
+        yield "in a sandbox: no network, no sight of your files, nothing writable but the workspace"

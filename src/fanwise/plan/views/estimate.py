@@ -171,10 +171,10 @@ def _around(resolved: ResolvedPlan) -> Iterator[str]:
     if is_sparse(spec.sparse, base.files):
         yield f"sparse: each has the folders that its sub-plan needs, of {base.files:,} files"
     if spec.verify is not None or spec.check_ is not None:
-        problem = "" if spec.sandbox else "the file turns it off"
-        problem = problem or unusable() or ""
-        if problem:
-            yield f"verify and check run without a sandbox: {problem}"
+        if not spec.sandbox:
+            yield "verify and check run without a sandbox: the file turns it off"
+        elif problem := unusable():
+            yield f"verify and check will not run: there is no sandbox here ({problem})"
 
 
 def _odd(resolved: ResolvedPlan) -> Iterator[str]:
