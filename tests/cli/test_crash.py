@@ -172,7 +172,7 @@ def test_an_input_that_was_not_read_to_its_end_is_said_and_can_be_given_again(
     (place.path / "other").write_bytes(b"1\nx\n3\n")
     other = place.run("resume", "r", "--input", "other")
     assert (other.returncode, other.stdout) == (2, b"")
-    assert b"line 2 of the input is not the line that was recorded" in other.stderr
+    assert b"line 2 of the input is not what was recorded" in other.stderr
     rest = place.run("resume", "r", "--input", "-", given=numbers(4))
     assert (rest.returncode, rest.stdout, rest.stderr) == (0, b"3\n4\n", b"")
 

@@ -156,6 +156,21 @@ def test_what_cannot_work_is_refused_before_anything_runs(
     done = place.run("map", *args, given=numbers(3))
     assert (done.returncode, done.stdout) == (2, b"")
     assert told in done.stderr
+    assert not (place.path / ".fanwise").exists()
+
+
+def test_with_n_lines_for_each_command_an_input_that_was_edited_is_named_by_its_lines(
+    place: Place,
+) -> None:
+    args = ("--run", "r", "-n", "2", "--halt", "failure", "-j", "1", "--", "false")
+    assert place.run("map", *args, given=numbers(5)).returncode == 130
+    for lines, told in (
+        (b"1\n2\n3\nx\n5\n", b"lines 3 to 4 of the input are not what was recorded"),
+        (numbers(8), b"lines 5 to 6 of the input are not what was recorded"),
+        (numbers(2), b"lines 3 to 4 of the input are missing; the run had 3 commands"),
+    ):
+        done = place.run("resume", "r", "--input", "-", given=lines)
+        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
 
 
 # -- --dry-run ----------------------------------------------------------------------------------
@@ -314,7 +329,8 @@ def failed(place: Place) -> int:
 
 
 def test_now_ends_what_is_in_flight(place: Place) -> None:
-    script = "echo {} >> ran; [ {} != 1 ] || sleep 600; false"
+    wait = "until grep -q 1 ran; do sleep 0.01; done"
+    script = f"echo {{}} >> ran; [ {{}} != 1 ] || sleep 600; {wait}; false"
     done = place.run(
         "map", "-j", "2", "--halt", "now,fail=2", "--", "sh", "-c", script, given=numbers(9)
     )

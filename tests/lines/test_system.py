@@ -42,9 +42,9 @@ def test_a_file_is_checked_run_and_resumed(here: Place) -> None:
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        (numbers(5), "line 5 of the input is new; it had 4 lines"),
-        (b"1\n2\nx\n4\n", "line 3 of the input is not the line that was recorded"),
-        (numbers(2), "line 3 of the input is missing; it had 4 lines"),
+        (numbers(5), "line 5 of the input is new; the run had 4 lines"),
+        (b"1\n2\nx\n4\n", "line 3 of the input is not what was recorded"),
+        (numbers(2), "line 3 of the input is missing; the run had 4 lines"),
     ],
 )
 def test_an_input_that_was_edited_since_is_not_passed_over(

@@ -33,7 +33,7 @@ from fanwise.lines.run.work import LineWork
 from fanwise.lines.spec.input_file import open_input
 from fanwise.lines.spec.map_spec import MapSpec
 from fanwise.lines.state.counts import MapEnd, final_counts
-from fanwise.lines.state.inputs import KnownLines
+from fanwise.lines.state.inputs import KnownLines, lines_are
 from fanwise.lines.state.tally import Tally
 from fanwise.lines.views.text import end_lines
 from fanwise.processes import CommandResult
@@ -149,6 +149,8 @@ class _Execution:
                 await self._fan_out(lines)
         finally:
             await lines.finish()
+        if lines.other_input is not None:  # also if a recorded halt ended it before that line
+            raise lines.other_input
         self.spilled.remove_forgotten(self.journal, self.run.id)
         return self._end(lines)
 
@@ -200,7 +202,7 @@ class _Execution:
                 async for outcome in stream:
                     await self._take(outcome, output)
         except DuplicateKey as error:
-            raise _same_line(error, self.journal, self.run.id) from error
+            raise _same_line(error, self.journal, self.run.id, self.spec.lines) from error
         except ItemsError as error:  # only the input can be the cause
             raise error.__cause__ or error from None
         finally:
@@ -211,7 +213,8 @@ class _Execution:
         self.tally.add(outcome)
         self.spilled.add(outcome)
         if outcome.status == "failed" and self.spec.halting.in_order:
-            self.halted_by = outcome.index
+            later = self.halted_by is not None and self.halted_by < outcome.index
+            self.halted_by = self.halted_by if later else outcome.index
         if output is None or self.broken_pipe:
             return
         try:
@@ -243,6 +246,8 @@ class _Execution:
         return f"{terminal_line(' '.join(words))}\t".encode()
 
     def _end(self, lines: RecordedLines) -> End:
+        if self.halted_by is not None:
+            self.tally.end_at(self.halted_by)
         end = MapEnd(
             inputs=KnownLines(lines.count, lines.complete),
             outcomes=self.tally.counts,
@@ -269,13 +274,13 @@ def _outcomes(run_id: str, inputs: Inputs) -> Callable[[Journal], Table]:
     return lambda journal: Table("outcomes", {}, item_rows(journal, run_id, inputs=inputs))
 
 
-def _same_line(error: DuplicateKey, journal: Journal, run_id: str) -> UsageError:
+def _same_line(error: DuplicateKey, journal: Journal, run_id: str, together: int) -> UsageError:
     earlier = "an earlier one"
     for record in journal.inputs(run_id):
         if input_key(record.data) == error.key and record.index < error.index:
-            earlier = f"line {record.index + 1}"
+            earlier = lines_are(record.index, together).rpartition(" ")[0]
             break
     return UsageError(
-        f"line {error.index + 1} is the same as {earlier}: {error.key!r}",
+        f"{lines_are(error.index, together)} the same as {earlier}: {error.key!r}",
         "Leave --key out, or give each line once (sort -u)",
     )

@@ -24,7 +24,8 @@ from fanwise.kernel.inbox import Inbox
 from fanwise.kernel.line_reader import LineReader
 from fanwise.kernel.run import Run
 from fanwise.lines.spec.map_spec import LineItem
-from fanwise.lines.state.inputs import COMPLETE, EDITED, KnownLines, known_inputs
+from fanwise.lines.state.counts import unit_of
+from fanwise.lines.state.inputs import COMPLETE, EDITED, KnownLines, known_inputs, lines_are
 
 AHEAD = 8 << 20
 """Bytes to read ahead of the items, plus `A_LINE` for each line: 100,000 short lines."""
@@ -65,6 +66,8 @@ class RecordedLines:
         self._ahead = 0
         self._writing = False
         self._error: BaseException | None = None
+        self.other_input: UsageError | None = None
+        """The error if the input is not the one that was recorded."""
         self._news = asyncio.Event()
         if edited:
             run.note(EDITED, {})
@@ -123,7 +126,7 @@ class RecordedLines:
             if ended:
                 self._complete()
         except UsageError as error:
-            self._error = error
+            self._error = self.other_input = error
         if not self._writing:
             self._on_disk = self.count
         self._news.set()
@@ -138,7 +141,7 @@ class RecordedLines:
 
     def _unreadable(self, error: OSError) -> None:
         self._error = UsageError(
-            f"cannot read the input after line {self.count}: {error.strerror}",
+            f"cannot read the input after line {self.count * self._together}: {error.strerror}",
             f"To continue: fanwise resume {self._run.id} --input FILE",
         )
         self._news.set()
@@ -148,7 +151,7 @@ class RecordedLines:
         if self.count < self._known:
             self._check_same(line)
         elif self._all_known:
-            raise _other_input(self.count, f"is new; it had {many(self._known, 'line')}")
+            raise self._differs(f"new; the run had {self._known_in_words()}")
         else:
             record = InputRecord(self._run.id, self.count, line)
         self._ahead += len(line) + A_LINE
@@ -179,7 +182,7 @@ class RecordedLines:
 
     def _complete(self) -> None:
         if self.count < self._known:
-            raise _other_input(self.count, f"is missing; it had {many(self._known, 'line')}")
+            raise self._differs(f"missing; the run had {self._known_in_words()}")
         if not self.complete:
             self.complete = True
             self._run.note(COMPLETE, {"lines": self.count})
@@ -189,7 +192,7 @@ class RecordedLines:
         if not self._recorded:
             self._recorded.extend(self._lines(self.count))
         if self._recorded.popleft() != line:
-            raise _other_input(self.count, "is not the line that was recorded")
+            raise self._differs("not what was recorded")
 
     def _load(self) -> None:
         self._memory.extend(self._lines(self._pulled))
@@ -199,9 +202,11 @@ class RecordedLines:
             record.data for record in take(self._journal.inputs(self._run.id, start), IN_MEMORY)
         ]
 
+    def _known_in_words(self) -> str:
+        return many(self._known, unit_of(self._together))
 
-def _other_input(index: int, problem: str) -> UsageError:
-    return UsageError(
-        f"line {index + 1} of the input {problem}",
-        "Give the input that the run was started with, or start a new run",
-    )
+    def _differs(self, problem: str) -> UsageError:
+        return UsageError(
+            f"{lines_are(self.count, self._together, ' of the input')} {problem}",
+            "Give the input that the run was started with, or start a new run",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import shutil
@@ -57,6 +58,8 @@ class MapSpec(msgspec.Struct, frozen=True):
         if self.timeout is not None and not 0 < self.timeout < float("inf"):
             raise UsageError(f"--timeout is {self.timeout:g}", "Give seconds, more than 0")
         self.commands()(LineItem(0, b"line"), 1)
+        if self.joblog is not None:
+            _check_writable(self.joblog)
         if not self.shell:
             _check_program(self.argv[0], self.cwd)
         return self
@@ -105,6 +108,20 @@ class MapSpec(msgspec.Struct, frozen=True):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """From what `to_json` returned."""
         return msgspec.convert(data, cls)
+
+
+def _check_writable(joblog: str) -> None:
+    """A job log that cannot be written must not leave a run that never began."""
+    folder = os.path.dirname(joblog) or "."  # noqa: PTH120
+    problem = 0
+    if os.path.isdir(joblog):  # noqa: PTH112
+        problem = errno.EISDIR
+    elif not os.path.isdir(folder):  # noqa: PTH112
+        problem = errno.ENOENT
+    elif not os.access(joblog if os.path.exists(joblog) else folder, os.W_OK):  # noqa: PTH110
+        problem = errno.EACCES
+    if problem:
+        raise UsageError(f"cannot write the job log {joblog}: {os.strerror(problem)}")
 
 
 def _check_program(program: str, cwd: str) -> None:

@@ -79,7 +79,7 @@ def _rest(end: MapEnd, journal: Journal, run_id: str, unit: str) -> str:
     text = ", ".join(f"{many(n, unit)} {what}" for what, n in parts.items() if n > 0)
     if not end.inputs.complete:
         text += ", and the input was not read to its end"
-    return text or "all lines had been started"
+    return text or f"all {unit}s had been started"
 
 
 def _items(journal: Journal, run_id: str) -> Counter[str]:

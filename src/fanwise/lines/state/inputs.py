@@ -19,6 +19,14 @@ class KnownLines(msgspec.Struct, frozen=True):
     complete: bool
 
 
+def lines_are(index: int, together: int, of: str = "") -> str:
+    """The beginning of a sentence about the lines of an item, which has `together` of them."""
+    first = index * together + 1
+    if together == 1:
+        return f"line {first}{of} is"
+    return f"lines {first} to {first + together - 1}{of} are"
+
+
 def known_inputs(journal: Journal, run_id: str) -> KnownLines:
     """What the journal knows of the input."""
     count = None

@@ -42,6 +42,11 @@ class Tally:
             insort(self.twice, outcome.index)
             del self.twice[MOST:]
 
+    def end_at(self, index: int) -> None:
+        """Count what a loop would have run: the lines up to this one, which failed."""
+        self.counts = {"done": index, "failed": 1, "cancelled": 0}
+        self.failures = [each for each in self.failures if each.index <= index]
+
 
 def _why(outcome: Outcome[CommandResult]) -> str:
     """The first line of the error: it has the exit code and the last line of stderr."""
