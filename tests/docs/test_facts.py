@@ -7,6 +7,8 @@ from pathlib import Path
 
 from fanwise.journal.open import DEFAULT
 from fanwise.kernel.work import INSIST_AFTER_S
+from fanwise.lines.spec.map_spec import KEEP
+from fanwise.processes.run import GRACE_S
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -20,3 +22,9 @@ def test_long_outputs_are_where_the_guide_says() -> None:
     text = (DOCS / "guides" / "command-line.md").read_text()
     (told,) = re.findall(r"Outputs above 256 KiB are files in `(.*?)`", text)
     assert Path(told) == DEFAULT.with_name(f"{DEFAULT.name}.files") / "RUN"
+    assert KEEP == 256 << 10
+
+
+def test_a_command_has_the_grace_that_the_guide_says() -> None:
+    text = (DOCS / "guides" / "command-line.md").read_text()
+    assert f"gets SIGTERM, and after {GRACE_S:g} seconds SIGKILL" in text
