@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 
 from tests import profiles
 from tests.marks import slow
+from tests.postgres import Server, running_server
 
 profiles.register()
 
@@ -44,3 +46,17 @@ def smollm2() -> str:
     except PullFailed as error:
         pytest.skip(str(error))
     return "local:smollm2?threads=1"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A real PostgreSQL; skipped, saying so, where its binaries are not installed."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(postgres_server: Server) -> Server:
+    """The same server for each test, with an empty database."""
+    postgres_server.empty()
+    return postgres_server

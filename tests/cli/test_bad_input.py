@@ -20,7 +20,7 @@ BAD = [
     (["map", "--halt", "sometimes", "--", "echo"], "--halt 'sometimes'"),
     (["map", "--run", "../x", "--", "echo"], "'../x' is not a run id"),
     (["map", "--run", "", "--", "echo"], "'' is not a run id"),
-    (["map", "--journal", "postgres://x", "--", "echo"], "'postgres://x'"),
+    (["map", "--journal", "mysql://x", "--", "echo"], "'mysql://x'"),
     (["map"], "no command given"),
     (["map", "--", ""], "program is empty"),
     (["map", "--", "no-such-program"], "there is no program 'no-such-program'"),

@@ -19,11 +19,17 @@ from fanwise.testing.memory_journal import MemoryJournal
 FAR_AWAY = Owner(pid=1, host="a-host-that-is-not-this-one", boot="b", started="s")
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
 def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Journal]:
-    journal: Journal = (
-        SqliteJournal(tmp_path / "journal.db") if request.param == "sqlite" else MemoryJournal()
-    )
+    journal: Journal
+    if request.param == "sqlite":
+        journal = SqliteJournal(tmp_path / "journal.db")
+    elif request.param == "memory":
+        journal = MemoryJournal()
+    else:
+        from fanwise.journal.postgres.journal import PostgresJournal
+
+        journal = PostgresJournal(request.getfixturevalue("postgres").address)
     yield journal
     journal.close()
 

@@ -108,6 +108,8 @@ def test_a_run_of_a_dead_process_can_be_claimed(journal: Journal) -> None:
 
 
 def test_a_run_of_another_host_can_be_claimed_only_by_force(journal: Journal) -> None:
+    if journal.location.startswith("postgresql"):
+        pytest.skip("a server sees owners on all hosts: tests/journal/test_postgres_owners.py")
     journal.create_run(a_run(owner=FAR_AWAY))
     with pytest.raises(RunIsLive, match="cannot be checked from here"):
         journal.claim_run("r", current_owner())

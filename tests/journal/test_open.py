@@ -57,9 +57,7 @@ def test_a_url_is_a_path(tmp_path: Path) -> None:
     assert journal_path(tmp_path / "b c#?.db") == tmp_path / "b c#?.db"
 
 
-@pytest.mark.parametrize(
-    "location", ["postgresql://host/db", "sqlite://", ":memory:", "sqlite:///a?b"]
-)
+@pytest.mark.parametrize("location", ["mysql://host/db", "sqlite://", ":memory:", "sqlite:///a?b"])
 def test_what_is_not_supported_is_refused_with_what_is(location: str) -> None:
     with pytest.raises(UsageError, match="sqlite:///PATH"):
         open_journal(location)

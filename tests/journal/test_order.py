@@ -28,7 +28,7 @@ from fanwise.journal.port import (
     RunEndWrite,
     Write,
 )
-from fanwise.journal.sqlite import SqliteJournal
+from fanwise.journal.sqlite import SqliteJournal, SqliteTarget
 from fanwise.testing.memory_journal import MemoryJournal
 from tests.journal.conftest import a_run, write
 
@@ -93,7 +93,7 @@ def everything(journal: Journal) -> list[object]:
 
 def in_one_transaction(journal: SqliteJournal, batch: list[Write]) -> None:
     """Not by `submit`: what makes up a batch would depend on the speed of the disk."""
-    journal._writer.call(lambda connection: write_all(connection.execute, batch))
+    journal._writer.call(lambda connection: write_all(SqliteTarget(connection), batch))
 
 
 def emptied(journal: SqliteJournal) -> None:

@@ -45,7 +45,7 @@ def test_every_connection_syncs_each_commit_to_a_write_ahead_log(on_disk: Sqlite
 
     full = 2
     assert on_disk._writer.call(settings) == ["wal", full]
-    with on_disk._connections.one() as connection:
+    with on_disk._source.reading() as connection:
         assert settings(connection) == ["wal", full]
 
 

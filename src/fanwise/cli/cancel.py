@@ -61,8 +61,11 @@ def _status(journal: str | None, run_id: str) -> str:
 
 
 def _out_of_sight(journal: str | None, run_id: str) -> bool:
+    from fanwise.journal.open import postgres_address
     from fanwise.journal.owner import liveness
 
+    if postgres_address(journal) is not None:  # the server sees all owners
+        return False
     with recorded_run(journal, run_id) as (_, run):
         return run.owner is not None and liveness(run.owner) == "unknown"
 

@@ -14,7 +14,7 @@ JournalOption = Annotated[
     typer.Option(
         "--journal",
         metavar="URL",
-        help="The journal to use: a path or sqlite:///PATH. "
+        help="The journal to use: a path, sqlite:///PATH or postgresql://…. "
         "Default: $FANWISE_JOURNAL, or .fanwise/journal.db.",
     ),
 ]
@@ -40,10 +40,10 @@ RunIdOption = Annotated[
 def _run_ids(incomplete: str) -> list[str]:
     """For shell completion, where an error would only be in the way."""
     from fanwise.errors import FanwiseError
-    from fanwise.journal.open import journal_path, open_journal
+    from fanwise.journal.open import journal_is_there, open_journal
 
     try:
-        if not journal_path(None).exists():
+        if not journal_is_there():
             return []
         with closing(open_journal(None, read_only=True)) as journal:
             return [run.id for run in journal.runs() if run.id.startswith(incomplete)]

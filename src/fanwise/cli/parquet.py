@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fanwise.errors import UsageError
+from fanwise.errors import MissingExtra
 from fanwise.view.table import Kind, Table
 from fanwise.view.text_file import cannot_write
 
@@ -40,9 +40,7 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        raise UsageError(
-            "Parquet needs pyarrow, which is not installed", "pip install 'fanwise[parquet]'"
-        ) from error
+        raise MissingExtra("Parquet", "parquet") from error
     return pyarrow, parquet
 
 

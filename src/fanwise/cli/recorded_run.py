@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from fanwise.core.run_id import check_run_id
 from fanwise.errors import RunNotFound
 from fanwise.journal.damage import check_spec, explain_damage
-from fanwise.journal.open import journal_path, open_journal
+from fanwise.journal.open import journal_is_there, open_journal
 from fanwise.journal.port import Journal, RunRecord
 
 
@@ -16,7 +16,7 @@ from fanwise.journal.port import Journal, RunRecord
 def recorded_run(location: str | None, run_id: str) -> Iterator[tuple[Journal, RunRecord]]:
     """The journal, read-only, and the run. `BadRunId`, `RunNotFound`, `JournalDamaged`."""
     check_run_id(run_id)
-    if not journal_path(location).exists():
+    if not journal_is_there(location):
         raise RunNotFound(run_id)
     journal = open_journal(location, read_only=True)
     try:

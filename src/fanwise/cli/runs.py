@@ -20,11 +20,10 @@ A run is `interrupted` if the process that executed it is gone. Continue it with
 
 def runs(journal: JournalOption = None, as_json: JsonOption = False) -> None:
     from fanwise.cli.system_text import count_now
-    from fanwise.journal.open import journal_path, open_journal
+    from fanwise.journal.open import journal_is_there, open_journal, shown_location
     from fanwise.view.run_summary import run_summaries
 
-    path = journal_path(journal)
-    if not path.exists():
+    if not journal_is_there(journal):
         found = []
     else:
         with closing(open_journal(journal, read_only=True)) as opened:
@@ -32,7 +31,7 @@ def runs(journal: JournalOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         print_json({"runs": found})
     elif not found:
-        say(f"no runs yet in {path}")
+        say(f"no runs yet in {shown_location(journal)}")
     else:
         _print_table(found)
 

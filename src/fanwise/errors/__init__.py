@@ -18,6 +18,7 @@
     │   ├── BadExpression              `{{ … }}` that does not parse, or cannot be computed
     │   ├── UnknownModel               a model name without a known provider
     │   ├── ModelNotReady              a model whose key, extra or weights are missing
+    │   ├── MissingExtra               a feature whose packages are not installed
     │   ├── NoFreeWorkspace            more work at once than there are workspaces
     │   ├── UnknownCost                a budget in dollars, but the price of a call is unknown
     │   ├── BadTarget                  a target of `optimize` that is not a Python function
@@ -63,6 +64,7 @@
         │   └── JournalDamaged         a row is not what was written
         ├── JournalTooNew              written by a newer fanwise
         ├── JournalNotWritable         read-only, full, or locked by another program
+        │   └── RunTakenOver           another process owns the run now
         ├── OutputNotWritable          stdout or an output file takes no more
         ├── RunNotFound (LookupError)  no run with that id
         ├── RunExists                  a new run was requested with an id that is taken
@@ -74,6 +76,7 @@ Errors carry fields, so that a program can act on them, and a `next_step`, so th
 
 from fanwise.errors.base import (
     FanwiseError,
+    MissingExtra,
     RecordedError,
     UsageError,
     fields_of,
@@ -111,6 +114,7 @@ from fanwise.errors.journal import (
     RunExists,
     RunIsLive,
     RunNotFound,
+    RunTakenOver,
     SpecChanged,
 )
 from fanwise.errors.models import (
@@ -178,6 +182,7 @@ __all__ = [
     "JournalNotWritable",
     "JournalTooNew",
     "JournalUnreadable",
+    "MissingExtra",
     "ModelError",
     "ModelNotReady",
     "ModelNotStarted",
@@ -205,6 +210,7 @@ __all__ = [
     "RunExists",
     "RunIsLive",
     "RunNotFound",
+    "RunTakenOver",
     "SamplingFailed",
     "SandboxUnavailable",
     "SchemaModeRefused",

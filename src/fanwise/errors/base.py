@@ -39,6 +39,17 @@ class UsageError(FanwiseError, ValueError):
     """
 
 
+class MissingExtra(UsageError):
+    """A feature whose packages are not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.feature = feature
+        self.extra = extra
+        super().__init__(
+            f"{feature} needs packages that are not installed", f"pip install 'fanwise[{extra}]'"
+        )
+
+
 class RecordedError(FanwiseError):
     """An error read back from the journal whose class is yours or a library's.
 

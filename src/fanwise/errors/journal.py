@@ -85,6 +85,19 @@ class JournalNotWritable(JournalError):
         super().__init__(f"cannot write to {path}: {problem}", next_step or usual)
 
 
+class RunTakenOver(JournalNotWritable):
+    """Another process owns the run now, so this one may not write to it."""
+
+    def __init__(self, path: str, run_id: str, owner: str) -> None:
+        self.run_id = run_id
+        self.owner = owner
+        super().__init__(
+            path,
+            f"run {run_id!r} was taken over by {owner}",
+            next_step="This process has stopped working on it; what it recorded before is kept",
+        )
+
+
 class OutputNotWritable(JournalError):
     """Output could not be written to stdout or to a file.
 
@@ -123,12 +136,16 @@ class RunExists(JournalError):
 class RunIsLive(JournalError):
     """Another process is executing the run."""
 
-    def __init__(self, run_id: str, owner: str, *, seen: bool = True) -> None:
+    def __init__(
+        self, run_id: str, owner: str, *, seen: bool = True, can_take_over: bool = False
+    ) -> None:
         self.run_id = run_id
         self.owner = owner
         if seen:
             message = f"run {run_id!r} is being executed by {owner}"
             step = f"Wait for it, or end it with: fanwise cancel {run_id}"
+            if can_take_over:
+                step += f". If it hangs: fanwise resume {run_id} --take-over"
         else:
             message = f"run {run_id!r} belongs to {owner}, which cannot be checked from here"
             step = f"If it is no longer running: fanwise resume {run_id} --take-over"

@@ -7,11 +7,11 @@ case only: when an item that ended starts again. There the batch is split.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 import msgspec
-from msgspec.structs import asdict, astuple
+from msgspec.structs import astuple
 
 from fanwise.journal import statements
 from fanwise.journal.port import (
@@ -29,13 +29,22 @@ from fanwise.journal.port import (
     StartRow,
     Write,
 )
+from fanwise.journal.statements import Statement
 
-Execute = Callable[[str, tuple[Any, ...] | dict[str, Any]], object]
+
+class WriteTarget(Protocol):
+    """A connection inside a transaction."""
+
+    def insert(self, statement: Statement, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert the rows, in order."""
+
+    def execute(self, query: str, parameters: tuple[Any, ...], /) -> object:
+        """Execute a query with `?` for each parameter."""
 
 
-def write_all(execute: Execute, writes: Iterable[Write]) -> None:
+def write_all(target: WriteTarget, writes: Iterable[Write]) -> None:
     """Execute all writes, with the same result as one after the other."""
-    batch = _Batch(execute)
+    batch = _Batch(target)
     batch.add_all(writes)
     batch.flush()
 
@@ -43,8 +52,8 @@ def write_all(execute: Execute, writes: Iterable[Write]) -> None:
 class _Batch:
     """The writes since the last split, by kind."""
 
-    def __init__(self, execute: Execute) -> None:
-        self._execute = execute
+    def __init__(self, target: WriteTarget) -> None:
+        self._target = target
         self._started: list[StartRow] = []
         self._ended: list[EndRow] = []
         self._ended_keys: set[tuple[int, str]] = set()
@@ -77,24 +86,24 @@ class _Batch:
         elif isinstance(write, InputRecord):
             self._inputs.append(write)
         elif isinstance(write, FanOutRecord):
-            statements.insert_all(self._execute, statements.FAN_OUT, [astuple(write)])
+            self._target.insert(statements.FAN_OUT, [astuple(write)])
         elif isinstance(write, FanOutEndWrite):
-            self._execute(statements.FAN_OUT_ENDED, asdict(write))
+            self._target.execute(statements.FAN_OUT_ENDED, _id_last(write))
         elif isinstance(write, InputsCleared):
             self.flush()
-            self._execute(statements.INPUTS_CLEARED, asdict(write))
+            self._target.execute(statements.INPUTS_CLEARED, astuple(write))
         elif isinstance(write, RunEndWrite):
-            self._execute(statements.RUN_ENDED, asdict(write))
+            self._target.execute(statements.RUN_ENDED, _id_last(write))
         else:
             raise TypeError(f"the journal cannot write a {type(write).__name__}")
 
     def flush(self) -> None:
-        statements.insert_all(self._execute, statements.ITEM_STARTED, self._started)
-        statements.insert_all(self._execute, statements.ITEM_ENDED, self._ended)
+        self._target.insert(statements.ITEM_STARTED, self._started)
+        self._target.insert(statements.ITEM_ENDED, self._ended)
         for attempts in _rounds(self._attempts):
-            statements.insert_all(self._execute, statements.ATTEMPT_ENDED, _rows(attempts))
-        statements.insert_all(self._execute, statements.EVENT, _rows(self._events))
-        statements.insert_all(self._execute, statements.INPUT, _rows(self._inputs))
+            self._target.insert(statements.ATTEMPT_ENDED, _rows(attempts))
+        self._target.insert(statements.EVENT, _rows(self._events))
+        self._target.insert(statements.INPUT, _rows(self._inputs))
         self._clear()
 
     def _clear(self) -> None:
@@ -105,6 +114,12 @@ class _Batch:
 
 def _rows(records: Iterable[msgspec.Struct]) -> list[tuple[Any, ...]]:
     return list(map(astuple, records))
+
+
+def _id_last(record: msgspec.Struct) -> tuple[Any, ...]:
+    """The fields for an UPDATE: its WHERE comes after its SET."""
+    first, *rest = astuple(record)
+    return (*rest, first)
 
 
 def _rounds(attempts: list[AttemptWrite]) -> list[list[AttemptWrite]]:

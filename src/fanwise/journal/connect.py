@@ -12,9 +12,10 @@ file drops all POSIX locks that the process holds on it, including SQLite's.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -52,7 +53,7 @@ def connect(path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> sq
     return connection
 
 
-class Connections:
+class SqliteConnections:
     """A pool of connections to one file, usable from any thread."""
 
     def __init__(self, path: Path, *, mode: str = "rw", patience: float = PATIENCE_S) -> None:
@@ -61,6 +62,23 @@ class Connections:
         self._patience = patience
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+
+    @property
+    def location(self) -> str:
+        """The path of the file."""
+        return str(self._path)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for this block alone, with SQLite's errors turned into ours."""
+        with journal_errors(self._path), self.one() as connection:
+            yield connection
+
+    def rows(
+        self, connection: sqlite3.Connection, query: str, parameters: Sequence[Any]
+    ) -> Iterable[Any]:
+        """The rows of a result, one by one."""
+        return connection.execute(query, parameters)
 
     @contextmanager
     def one(self) -> Iterator[sqlite3.Connection]:

@@ -69,7 +69,7 @@ def _is_empty(path: Path) -> bool:
 def _needs_work(path: Path, patience: float, history: History) -> bool:
     with _connection(path, "rw", patience) as connection:
         version = version_of(connection, path)
-        if version == NO_TABLES or is_older(path, version, history):
+        if version == NO_TABLES or is_older(str(path), version, history):
             return True
         _check_writable(connection)
     return False
@@ -85,37 +85,49 @@ def _make_or_migrate(path: Path, patience: float, history: History) -> None:
         version = version_of(connection, path)
         if version == NO_TABLES:
             _make(connection, history)
-        elif is_older(path, version, history):
+        elif is_older(str(path), version, history):
             _back_up(connection, path, version)
             _migrate(connection, history)
 
 
 def _make(connection: Connection, history: History) -> None:
-    from fanwise.journal.schema import metadata
-
     connection.execute("PRAGMA journal_mode = WAL")
     with _sqlalchemy(connection) as core, transaction(connection):
-        metadata.create_all(core, checkfirst=False)
+        migrate_tables(core, history, is_new=True)
         make_views(connection)
-        connection.execute(
-            "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
-            "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
-        )
-        connection.execute("INSERT INTO alembic_version VALUES (?)", (history.head,))
 
 
 def _migrate(connection: Connection, history: History) -> None:
+    with _sqlalchemy(connection) as core, transaction(connection):
+        drop_views(connection)
+        migrate_tables(core, history, is_new=False)
+        make_views(connection)
+
+
+def migrate_tables(core: sqlalchemy.Connection, history: History, *, is_new: bool) -> None:
+    """Make the tables, or bring them to the newest version. The transaction is the caller's."""
+    core.begin()  # otherwise Alembic begins, and commits, one of its own
+    if is_new:
+        _create_tables(core, history)
+        return
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(history.migrations).replace("%", "%%"))
-    with _sqlalchemy(connection) as core, transaction(connection):
-        config.attributes["connection"] = core
-        core.begin()  # otherwise Alembic begins, and commits, one of its own
-        drop_views(connection)
-        command.upgrade(config, history.head)
-        make_views(connection)
+    config.attributes["connection"] = core
+    command.upgrade(config, history.head)
+
+
+def _create_tables(core: sqlalchemy.Connection, history: History) -> None:
+    from fanwise.journal.schema import metadata
+
+    metadata.create_all(core, checkfirst=False)
+    core.exec_driver_sql(
+        "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+        "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+    )
+    core.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{history.head}')")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fanwise.errors import JournalNotWritable, UsageError
 from fanwise.journal.port import Journal
+from fanwise.journal.postgres.address import is_postgres, without_password
 from fanwise.private_files import close_to_others, make_folder, open_file
 
 VARIABLE = "FANWISE_JOURNAL"
@@ -22,12 +23,16 @@ SCHEME = "sqlite:///"
 def open_journal(
     location: str | os.PathLike[str] | None = None, *, read_only: bool = False
 ) -> Journal:
-    """Open the journal at a path or an `sqlite:///path` URL, and create it if it does not exist.
+    """Open the journal at a path, an `sqlite:///path` URL or a `postgresql://` URL.
 
-    Default: the value of FANWISE_JOURNAL, or `.fanwise/journal.db` in the working directory. A
-    `read_only` journal is never created and need not be writable. Other journals are made private
-    to you, even if other users could read them before.
+    One that does not exist is created. Default: the value of FANWISE_JOURNAL, or
+    `.fanwise/journal.db` in the working directory. A `read_only` journal is never created and need
+    not be writable. Other files are made private to you, even if other users could read them.
     """
+    if (address := postgres_address(location)) is not None:
+        from fanwise.journal.postgres.journal import PostgresJournal, ReadOnlyPostgresJournal
+
+        return ReadOnlyPostgresJournal(address) if read_only else PostgresJournal(address)
     path = journal_path(location)
     if read_only:
         from fanwise.journal.read_only import ReadOnlyJournal
@@ -39,22 +44,52 @@ def open_journal(
     return SqliteJournal(path)
 
 
+def journal_is_there(location: str | os.PathLike[str] | None = None) -> bool:
+    """Whether there is a journal to read. Without asking a server, which says so itself."""
+    return postgres_address(location) is not None or journal_path(location).exists()
+
+
+def shown_location(location: str | os.PathLike[str] | None = None) -> str:
+    """Where the journal is, for messages: without a password."""
+    address = postgres_address(location)
+    return str(journal_path(location)) if address is None else without_password(address)
+
+
+def files_folder(location: str | os.PathLike[str] | None = None) -> Path:
+    """Where the files of runs are: beside the journal, or here if it is on a server."""
+    if postgres_address(location) is not None:
+        return Path(DIRECTORY, "files").absolute()
+    path = journal_path(location)
+    return path.with_name(f"{path.name}.files")
+
+
+def postgres_address(location: str | os.PathLike[str] | None = None) -> str | None:
+    """The address of the server that has the journal; None: it is a file."""
+    text = _given(location)
+    return text if is_postgres(text) else None
+
+
+def _given(location: str | os.PathLike[str] | None) -> str:
+    return os.fspath(location if location is not None else os.environ.get(VARIABLE) or DEFAULT)
+
+
 def journal_path(location: str | os.PathLike[str] | None = None) -> Path:
     """The absolute path of the journal's file."""
-    text = os.fspath(location if location is not None else os.environ.get(VARIABLE) or DEFAULT)
+    text = _given(location)
     if text.startswith(SCHEME):
         text = text.removeprefix(SCHEME)
         if "?" in text:
             raise _unusable(str(location), "has options, of which there are none")
     if not text or text == ":memory:" or "://" in text:
-        raise _unusable(text, "is not the location of a journal")
+        raise _unusable(without_password(text), "is not the location of a journal")
     return Path(text).expanduser().absolute()
 
 
 def _unusable(location: str, problem: str) -> UsageError:
     return UsageError(
         f"{location!r} {problem}",
-        f"Give the path of an SQLite file, or {SCHEME}PATH ({SCHEME}/PATH if it is absolute)",
+        f"Give the path of an SQLite file, {SCHEME}PATH ({SCHEME}/PATH if it is absolute), "
+        "or postgresql://USER@HOST/DATABASE",
     )
 
 

@@ -34,6 +34,7 @@ VERSION = "SELECT version_num FROM alembic_version"
 
 RUNS = f"SELECT {_columns(RunRecord)} FROM runs ORDER BY number DESC"
 RUN = f"SELECT {_columns(RunRecord)} FROM runs WHERE id = ?"
+RUN_NUMBER = "SELECT number FROM runs WHERE id = ?"
 RUN_IDS = "SELECT id FROM runs"
 CREATE_RUN = f"""INSERT INTO runs ({", ".join(name for name in RUN_COLUMNS if name != "number")})
     VALUES ({", ".join("?" for name in RUN_COLUMNS if name != "number")})"""
@@ -66,7 +67,9 @@ def attempts(keys: int | None = None) -> str:
 
 
 def _key_in(column: str, keys: int | None) -> str:
-    return "" if keys is None else f"AND {column} IN ({', '.join('?' * keys)})"
+    if keys is None:
+        return ""
+    return f"AND {column} IN ({', '.join('?' * keys)})" if keys else "AND 1 = 0"
 
 
 _OF_CALLS = """FROM fan_outs f JOIN attempts a ON a.fan_out = f.id

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sqlite3 import Connection
-
 from fanwise.journal import queries
 from fanwise.journal.call_totals import PERCENTILES, SUMS, place
 from fanwise.journal.port import CallTotals, Sum
+from fanwise.journal.runs import JournalConnection
 
 
-def read_total(connection: Connection, run_id: str) -> CallTotals:
+def read_total(connection: JournalConnection, run_id: str) -> CallTotals:
     """The totals of all recorded calls of a run."""
     row = connection.execute(queries.CALL_TOTALS, (run_id,)).fetchone()
     attempts, failed, told, *rest = row
@@ -21,7 +20,9 @@ def read_total(connection: Connection, run_id: str) -> CallTotals:
     )
 
 
-def _first_token(connection: Connection, run_id: str, told: int, part: float) -> float | None:
+def _first_token(
+    connection: JournalConnection, run_id: str, told: int, part: float
+) -> float | None:
     at = max(0, place(part, told))
     row = connection.execute(queries.FIRST_TOKEN, (run_id, at)).fetchone()
     return None if row is None else float(row[0])

@@ -6,14 +6,14 @@ read to its end keeps its snapshot of the file until it is closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from fanwise.errors import JournalDamaged
 from fanwise.journal import queries, runs
-from fanwise.journal.connect import Connections, journal_errors
 from fanwise.journal.damage import STATUSES, check_statuses, checked_rows
 from fanwise.journal.port import (
     AttemptRecord,
@@ -26,31 +26,46 @@ from fanwise.journal.port import (
     RunRecord,
 )
 from fanwise.journal.read_call_totals import read_total
+from fanwise.journal.runs import JournalConnection
 
 R = TypeVar("R", bound=msgspec.Struct)
 _SAME: dict[Any, ItemStatus] = {status: status for status in STATUSES}
 
 
+class ReadSource(Protocol):
+    """Connections to one database, with its errors turned into ours."""
+
+    @property
+    def location(self) -> str: ...
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """A connection for this block alone; see `JournalConnection`."""
+
+    def rows(self, connection: Any, query: str, parameters: Sequence[Any]) -> Iterable[Any]:
+        """The rows of a long result, without holding all of them."""
+
+    def close(self) -> None: ...
+
+
 class Reads:
     """The reading half of a journal."""
 
-    def __init__(self, connections: Connections, path: Path) -> None:
-        self._connections = connections
-        self._path = path
+    def __init__(self, source: ReadSource) -> None:
+        self._source = source
 
     @property
     def location(self) -> str:
-        """The path of the file."""
-        return str(self._path)
+        """The path of the file, or the address of the server."""
+        return self._source.location
 
     def run(self, run_id: str) -> RunRecord:
         """One run. Raises `RunNotFound`."""
-        with journal_errors(self._path), self._connections.one() as connection:
+        with self._reading() as connection:
             return runs.get(connection, run_id)
 
     def runs(self) -> list[RunRecord]:
         """All runs, the newest first."""
-        with journal_errors(self._path), self._connections.one() as connection:
+        with self._reading() as connection:
             return runs.newest_first(connection)
 
     def fan_outs(self, run_id: str) -> list[FanOutRecord]:
@@ -64,7 +79,7 @@ class Reads:
 
     def statuses(self, fan_out: int) -> dict[str, ItemStatus]:
         """The status of each item by its key, in item order, without reading the values."""
-        with journal_errors(self._path), self._connections.one() as connection:
+        with self._reading() as connection:
             rows = connection.execute(queries.STATUSES, (fan_out,))
             # The driver creates a new string for each row: a million times "done".
             found = {key: _SAME.get(status, status) for key, status in rows}
@@ -73,7 +88,7 @@ class Reads:
 
     def counts(self, fan_out: int) -> dict[ItemStatus, int]:
         """How many items have each status, without reading the values."""
-        with journal_errors(self._path), self._connections.one() as connection:
+        with self._reading() as connection:
             found = dict(connection.execute(queries.COUNTS, (fan_out,)))
         if not STATUSES.issuperset(found):
             self.statuses(fan_out)  # names the item, and raises
@@ -86,7 +101,7 @@ class Reads:
 
     def call_totals(self, run_id: str) -> CallTotals:
         """Totals of the calls of a run, without reading them one by one."""
-        with journal_errors(self._path), self._connections.one() as connection:
+        with self._reading() as connection:
             return read_total(connection, run_id)
 
     def events(self, run_id: str, kind: str | None = None) -> Iterator[EventRecord]:
@@ -98,5 +113,15 @@ class Reads:
         return self._stream(InputRecord, queries.INPUTS, run_id, start)
 
     def _stream(self, record: type[R], query: str, *parameters: Any) -> Iterator[R]:
-        with journal_errors(self._path), self._connections.one() as connection:
-            yield from checked_rows(record, connection.execute(query, parameters), self.location)
+        with self._reading() as connection:
+            rows = self._source.rows(connection, query, parameters)
+            yield from checked_rows(record, rows, self.location)
+
+    @contextmanager
+    def _reading(self) -> Iterator[JournalConnection]:
+        try:
+            with self._source.reading() as connection:
+                yield connection
+        except JournalDamaged as error:  # a row does not know which journal it is in
+            damaged = JournalDamaged(self.location, error.run_id, error.row, error.problem)
+            raise damaged from error

@@ -1,13 +1,12 @@
 """Create, claim and cancel runs, each in one transaction.
 
-Transactions here start as writers (`BEGIN IMMEDIATE`). So when two processes claim a run at the
-same moment, the second sees what the first one did.
+The caller's transaction keeps others from writing the run meanwhile. So when two processes claim a
+run at the same moment, the second sees what the first one did.
 """
 
 from __future__ import annotations
 
-from sqlite3 import Connection
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -17,38 +16,66 @@ from fanwise.journal.owner import reclaimed, refuse_if_live
 from fanwise.journal.port import Owner, RunRecord, RunSpec
 
 
-def create(connection: Connection, run: RunRecord) -> RunRecord:
+class Rows(Protocol):
+    """The result of a query."""
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Any: ...
+
+
+class JournalConnection(Protocol):
+    """A connection to SQLite or PostgreSQL: `?` stands for a parameter in both."""
+
+    def execute(self, query: str, parameters: Any = ..., /) -> Rows: ...
+
+
+def create(connection: JournalConnection, run: RunRecord) -> RunRecord:
     """Record a new run, with the next number."""
     if _find(connection, run.id) is not None:
         raise RunExists(run.id)
     fields = msgspec.structs.asdict(run) | {"owner": _owner_text(run.owner)}
     del fields["number"]
-    number = connection.execute(queries.CREATE_RUN, tuple(fields.values())).lastrowid
-    assert number is not None
+    connection.execute(queries.CREATE_RUN, tuple(fields.values()))
+    (number,) = connection.execute(queries.RUN_NUMBER, (run.id,)).fetchone()
     return msgspec.structs.replace(run, number=number)
 
 
 def claim(
-    connection: Connection, run_id: str, owner: Owner, *, force: bool, spec: RunSpec | None = None
+    connection: JournalConnection,
+    run_id: str,
+    owner: Owner,
+    *,
+    force: bool,
+    spec: RunSpec | None = None,
 ) -> RunRecord:
     """Make `owner` the owner of the run, unless another live process owns it."""
     run = get(connection, run_id)
     refuse_if_live(run, force=force)
+    return give(connection, run, owner, spec)
+
+
+def give(
+    connection: JournalConnection, run: RunRecord, owner: Owner, spec: RunSpec | None
+) -> RunRecord:
+    """Make `owner` the owner of the run."""
     claimed = reclaimed(run, owner)
     if spec is not None:
         claimed = msgspec.structs.replace(claimed, spec=spec.text, digest=spec.digest)
-    values = (claimed.spec, claimed.digest, _owner_text(owner), False, run_id)
+    values = (claimed.spec, claimed.digest, _owner_text(owner), False, run.id)
     connection.execute(queries.CLAIM_RUN, values)
     return claimed
 
 
-def request_cancel(connection: Connection, run_id: str) -> None:
+def request_cancel(connection: JournalConnection, run_id: str) -> None:
     """Ask the process that executes the run to cancel it."""
     get(connection, run_id)
     connection.execute(queries.REQUEST_CANCEL, (True, run_id))
 
 
-def get(connection: Connection, run_id: str) -> RunRecord:
+def get(connection: JournalConnection, run_id: str) -> RunRecord:
     """One run. Raises `RunNotFound`, which suggests a similar id."""
     run = _find(connection, run_id)
     if run is None:
@@ -56,22 +83,22 @@ def get(connection: Connection, run_id: str) -> RunRecord:
     return run
 
 
-def newest_first(connection: Connection) -> list[RunRecord]:
+def newest_first(connection: JournalConnection) -> list[RunRecord]:
     """All runs, newest first."""
-    return [_record(connection, row) for row in connection.execute(queries.RUNS).fetchall()]
+    return [_record(row) for row in connection.execute(queries.RUNS).fetchall()]
 
 
-def cancel_requests(connection: Connection) -> list[str]:
+def cancel_requests(connection: JournalConnection) -> list[str]:
     """The ids of the runs with a cancel request."""
     return [row[0] for row in connection.execute(queries.CANCEL_REQUESTS)]
 
 
-def _find(connection: Connection, run_id: str) -> RunRecord | None:
+def _find(connection: JournalConnection, run_id: str) -> RunRecord | None:
     row = connection.execute(queries.RUN, (run_id,)).fetchone()
-    return None if row is None else _record(connection, row)
+    return None if row is None else _record(row)
 
 
-def _record(connection: Connection, row: tuple[Any, ...]) -> RunRecord:
+def _record(row: tuple[Any, ...]) -> RunRecord:
     fields = dict(zip(queries.RUN_COLUMNS, row, strict=True))
     try:
         fields["cancel_requested"] = bool(fields["cancel_requested"])
@@ -79,8 +106,7 @@ def _record(connection: Connection, row: tuple[Any, ...]) -> RunRecord:
             fields["owner"] = msgspec.json.decode(fields["owner"])
         return msgspec.convert(fields, RunRecord)
     except (ValueError, TypeError) as error:
-        path = connection.execute("PRAGMA database_list").fetchone()[2]
-        raise JournalDamaged(path, str(fields["id"]), "the row", str(error)) from error
+        raise JournalDamaged("the journal", str(fields["id"]), "the row", str(error)) from error
 
 
 def _owner_text(owner: Owner | None) -> str | None:

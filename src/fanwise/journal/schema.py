@@ -27,8 +27,12 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    false,
     text,
 )
+
+Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts only an INTEGER by itself
+Key = Text().with_variant(Text(collation="C"), "postgresql")  # sorted as SQLite and Python do
 
 metadata = MetaData(
     naming_convention={
@@ -51,8 +55,11 @@ runs = Table(
     Column("created_at", Float, nullable=False),
     Column("ended_at", Float),
     Column("owner", Text),
-    Column("cancel_requested", Boolean, nullable=False, server_default=text("0")),
+    Column("cancel_requested", Boolean, nullable=False, server_default=false()),
     Column("error", Text),
+    # Which owner may write, and how often it did: see `postgres/session.py`. SQLite needs neither.
+    Column("epoch", Integer, nullable=False, server_default=text("0")),
+    Column("batch", BigInteger, nullable=False, server_default=text("0")),
     sqlite_autoincrement=True,
 )
 
@@ -60,7 +67,7 @@ fan_outs = Table(
     "fan_outs",
     metadata,
     # The kernel chooses the id of a fan-out; `seq` is the order of opening.
-    Column("seq", Integer, primary_key=True),
+    Column("seq", Number, primary_key=True),
     Column("id", BigInteger, nullable=False, unique=True),
     Column("run_id", Text, nullable=False, index=True),
     Column("path", Text, nullable=False),
@@ -76,7 +83,7 @@ items = Table(
     "items",
     metadata,
     Column("fan_out", BigInteger, primary_key=True),
-    Column("key", Text, primary_key=True),
+    Column("key", Key, primary_key=True),
     Column("item_index", Integer, nullable=False),
     Column("status", Text, nullable=False),
     Column("starts", Integer, nullable=False),
@@ -94,7 +101,7 @@ attempts = Table(
     "attempts",
     metadata,
     Column("fan_out", BigInteger, primary_key=True),
-    Column("key", Text, primary_key=True),
+    Column("key", Key, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("call", Text),
     Column("queued_s", Float, nullable=False),
@@ -116,7 +123,7 @@ attempts = Table(
 events = Table(
     "events",
     metadata,
-    Column("seq", Integer, primary_key=True),
+    Column("seq", Number, primary_key=True),
     Column("run_id", Text, nullable=False, index=True),
     Column("at", Float, nullable=False),
     Column("kind", Text, nullable=False),

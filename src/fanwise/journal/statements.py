@@ -41,7 +41,7 @@ ITEM_STARTED = Statement(
     before="INSERT INTO items (fan_out, key, item_index, started_at, status, starts) VALUES",
     row="(?, ?, ?, ?, 'started', 1)",
     after="""ON CONFLICT (fan_out, key) DO UPDATE SET
-        starts = CASE status WHEN 'started' THEN starts + 1 ELSE 1 END,
+        starts = CASE items.status WHEN 'started' THEN items.starts + 1 ELSE 1 END,
         status = 'started', item_index = excluded.item_index,
         started_at = excluded.started_at, ended_at = NULL, value = NULL, error = NULL,
         queued_s = 0.0, ran_s = 0.0, backoff_s = 0.0""",
@@ -92,12 +92,10 @@ FAN_OUT = Statement(
         status = excluded.status, ended_at = excluded.ended_at, stats = excluded.stats""",
 )
 
-# These are written one by one, with the names of the record's fields.
-FAN_OUT_ENDED = """UPDATE fan_outs SET status = :status, ended_at = :at, stats = :stats
-    WHERE id = :fan_out"""
-INPUTS_CLEARED = "DELETE FROM inputs WHERE run_id = :run_id"
-RUN_ENDED = """UPDATE runs SET status = :status, ended_at = :at, error = :error, owner = NULL
-    WHERE id = :run_id"""
+# These are written one by one.
+FAN_OUT_ENDED = "UPDATE fan_outs SET status = ?, ended_at = ?, stats = ? WHERE id = ?"
+INPUTS_CLEARED = "DELETE FROM inputs WHERE run_id = ?"
+RUN_ENDED = "UPDATE runs SET status = ?, ended_at = ?, error = ?, owner = NULL WHERE id = ?"
 
 
 def insert_all(

@@ -10,7 +10,7 @@ import msgspec
 from fanwise.errors import JournalTooNew, JournalUnreadable
 from fanwise.journal import queries
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest schema version. Versions are numbers, so that older and newer can be told apart."""
 
 NO_TABLES = ""
@@ -29,12 +29,16 @@ HISTORY = History()
 
 def check_readable(connection: Connection, path: Path, history: History = HISTORY) -> None:
     """Raise unless this fanwise can read the file without migrating it."""
-    version = version_of(connection, path)
+    refuse_unless_head(str(path), version_of(connection, path), history)
+
+
+def refuse_unless_head(place: str, version: str, history: History = HISTORY) -> None:
+    """Raise unless a journal of that version can be read without migrating it."""
     if version == NO_TABLES:
-        raise JournalUnreadable(str(path), "nothing has been written to it")
-    if is_older(path, version, history):
+        raise JournalUnreadable(place, "nothing has been written to it")
+    if is_older(place, version, history):
         problem = f"its schema version is {version}, and {history.head} is needed"
-        raise JournalUnreadable(str(path), f"{problem}: open it once for writing")
+        raise JournalUnreadable(place, f"{problem}: open it once for writing")
 
 
 def version_of(connection: Connection, path: Path) -> str:
@@ -51,8 +55,8 @@ def version_of(connection: Connection, path: Path) -> str:
     return version
 
 
-def is_older(path: Path, version: str, history: History) -> bool:
-    """Whether a file of that version has to be migrated. Raises `JournalTooNew`."""
+def is_older(place: str, version: str, history: History) -> bool:
+    """Whether a journal of that version has to be migrated. Raises `JournalTooNew`."""
     if int(version) > int(history.head):
-        raise JournalTooNew(str(path), version, history.head)
+        raise JournalTooNew(place, version, history.head)
     return version != history.head

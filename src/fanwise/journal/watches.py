@@ -1,7 +1,6 @@
-"""Wait for cancel requests, which other processes write to the journal file.
+"""The runs whose cancel requests, written by other processes, somebody waits for.
 
-SQLite sends no notifications, so the writer's thread polls while any run is watched. `PRAGMA
-data_version` tells it within microseconds whether another connection has written.
+The writer's thread polls while any run is watched.
 """
 
 from __future__ import annotations
@@ -13,17 +12,15 @@ from collections.abc import Callable
 
 log = logging.getLogger("fanwise.journal")
 
-POLL_S = 0.3
-
 
 class Watches:
     """The watched runs, and the callback of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, poll_s: float = 0.3) -> None:
+        self._poll_s = poll_s
         self._lock = threading.Lock()
         self._watches: dict[int, tuple[str, Callable[[], None]]] = {}
         self._ids = itertools.count()
-        self._seen_version: int | None = None
         self._due_at = 0.0
 
     def __bool__(self) -> bool:
@@ -45,18 +42,12 @@ class Watches:
         """Whether it is time to poll."""
         if not self._watches or now < self._due_at:
             return False
-        self._due_at = now + POLL_S
+        self._due_at = now + self._poll_s
         return True
 
     def make_due(self) -> None:
-        """Poll soon, whatever the version: our own writes do not change it."""
-        self._seen_version = None
+        """Poll soon."""
         self._due_at = 0.0
-
-    def is_news(self, version: int) -> bool:
-        """Whether another connection has written since the last call."""
-        known, self._seen_version = self._seen_version, version
-        return known != version
 
     def fire(self, run_ids: list[str]) -> None:
         """Call the callbacks of these runs, each once."""

@@ -16,21 +16,19 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
+from functools import partial
 from queue import Empty, SimpleQueue
-from sqlite3 import Connection
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from fanwise.crashpoint import crash_point
 from fanwise.errors import FanwiseError, JournalError, JournalNotWritable
-from fanwise.journal.batch import write_all
+from fanwise.journal import runs
 from fanwise.journal.callbacks import tell, tell_written
-from fanwise.journal.connect import explain, transaction
 from fanwise.journal.port import Batch, Then, Write
-from fanwise.journal.runs import cancel_requests
-from fanwise.journal.watches import POLL_S, Watches
+from fanwise.journal.reads import Reads, ReadSource
+from fanwise.journal.watches import Watches
 
 T = TypeVar("T")
 
@@ -38,14 +36,36 @@ MOST_WRITES = 10_000
 """Per transaction, so that one that nobody waits for does not grow without bound."""
 
 
+class Session(Protocol):
+    """The writing connection. Only the writer's thread uses it."""
+
+    location: str
+    poll_s: float
+    """How often to look for cancel requests."""
+
+    def commit(self, writes: list[Write]) -> None:
+        """Write all of this in one transaction."""
+
+    def call(self, function: Callable[[Any], T]) -> T:
+        """Call `function` with the connection, in a transaction of its own."""
+
+    def look(self, *, anyway: bool) -> list[str]:
+        """The runs with a cancel request; may be empty if nothing changed, unless `anyway`."""
+
+    def explain(self, error: Exception) -> JournalError:
+        """Our error for one of the driver's."""
+
+    def close(self) -> None: ...
+
+
 class _Order:
     """An entry in the queue that is not a write."""
 
 
 class _Call(_Order):
-    """A transaction of its own, with a caller who waits for the result."""
+    """A call with a caller who waits for the result."""
 
-    def __init__(self, function: Callable[[Connection], Any], answer: Future[Any]) -> None:
+    def __init__(self, function: Callable[[], Any], answer: Future[Any]) -> None:
         self.function = function
         self.answer = answer
 
@@ -61,35 +81,29 @@ class _Wake(_Order):
 Entry = tuple[Write | _Order, Then | None]
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file is there; None: there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 class Writer:
     """Owns the writing connection and the thread that uses it."""
 
-    def __init__(self, connection: Connection, path: Path) -> None:
-        self._path = path
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._queue: SimpleQueue[Entry] = SimpleQueue()
         self._refusal: JournalError | None = None
         self._untold: JournalError | None = None
         self._ended = False
-        self._connection = connection
-        self._file = _identity(path)
-        self.watches = Watches()
+        self._look_anyway = True
+        self.watches = Watches(session.poll_s)
         self._thread = threading.Thread(target=self._loop, name="fanwise-journal", daemon=True)
         self._thread.start()
 
     def submit(self, write: Write, then: Then | None) -> None:
         self._put((write, then))
 
-    def call(self, function: Callable[[Connection], T]) -> T:
+    def call(self, function: Callable[[Any], T]) -> T:
         """Call `function` after everything queued, in a transaction of its own."""
+        return self.order(partial(self._session.call, function))
+
+    def order(self, function: Callable[[], T]) -> T:
+        """Call `function` in the writer's thread, after everything queued."""
         answer: Future[T] = Future()
         self._put((_Call(function, answer), answer.set_exception))
         return answer.result()
@@ -123,8 +137,9 @@ class Writer:
                 if self.watches.is_due(time.monotonic()):
                     self._look()
         finally:
-            self._connection.close()
-            self._refusal = self._refusal or JournalNotWritable(str(self._path), "it is closed")
+            self._session.close()
+            closed = JournalNotWritable(self._session.location, "it is closed")
+            self._refusal = self._refusal or closed
             self._ended = True
             self._refuse_the_rest()
 
@@ -133,7 +148,7 @@ class Writer:
         entries: list[Entry] = []
         writes = 0
         try:
-            entry = self._queue.get(timeout=POLL_S if self.watches else None)
+            entry = self._queue.get(timeout=self._session.poll_s if self.watches else None)
             while True:
                 entries.append(entry)
                 writes += len(entry[0]) if isinstance(entry[0], Batch) else 1
@@ -157,6 +172,7 @@ class Writer:
             if isinstance(entry[0], _Stop):
                 go_on = False
             elif isinstance(entry[0], _Wake):
+                self._look_anyway = True
                 self.watches.make_due()
             elif isinstance(entry[0], _Call):
                 self._answer(entry[0], entry)
@@ -168,7 +184,7 @@ class Writer:
             return
         if self._refusal is None:
             try:
-                self._commit([write for write, _ in batch])
+                self._session.commit([write for write, _ in batch])
             except Exception as error:
                 self._fail(error)
         if self._refusal is None:
@@ -177,32 +193,12 @@ class Writer:
         for entry in batch:
             self._refuse(entry)
 
-    def _commit(self, writes: list[Write]) -> None:
-        with transaction(self._connection):
-            write_all(self._connection.execute, writes)
-            crash_point("journal.before_commit")
-        self._check_file()
-        crash_point("journal.after_commit")
-
-    def _check_file(self) -> None:
-        """Raise if the file was deleted or replaced: what is written then goes to nobody's file.
-
-        After the commit, so that nobody is told of what is lost.
-        """
-        if _identity(self._path) != self._file:
-            raise JournalNotWritable(
-                str(self._path),
-                "the file was deleted, moved or replaced while a run was using it",
-                next_step="Put it back if you moved it, then resume; otherwise start a new run",
-            )
-
     def _answer(self, call: _Call, entry: Entry) -> None:
         if self._refusal is not None:
             self._refuse(entry)
             return
         try:
-            with transaction(self._connection):
-                answer = call.function(self._connection)
+            answer = call.function()
         except FanwiseError as error:
             call.answer.set_exception(error)
         except Exception as error:
@@ -213,17 +209,17 @@ class Writer:
 
     def _look(self) -> None:
         try:
-            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
-            if self.watches.is_news(version):
-                self.watches.fire(cancel_requests(self._connection))
+            found = self._session.look(anyway=self._look_anyway)
+            self._look_anyway = False
+            self.watches.fire(found)
         except Exception as error:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
         """Refuse all further writes: nothing may follow a write that failed."""
-        problem = error if isinstance(error, JournalError) else explain(self._path, error)
+        problem = error if isinstance(error, JournalError) else self._session.explain(error)
         if not isinstance(problem, JournalNotWritable):
-            problem = JournalNotWritable(str(self._path), str(error))
+            problem = JournalNotWritable(self._session.location, str(error))
         if problem is not error:
             problem.__cause__ = error
         self._refusal = problem
@@ -240,3 +236,39 @@ class Writer:
                 self._refuse(self._queue.get_nowait())
         except Empty:
             pass
+
+
+class WrittenJournal(Reads):
+    """A journal with a writer: what all databases have in common."""
+
+    def __init__(self, source: ReadSource, session: Session) -> None:
+        super().__init__(source)
+        self._writer = Writer(session)
+        # Also runs at exit. A reference to the journal would keep it from being collected.
+        self._close = weakref.finalize(self, _close, self._writer, source)
+
+    def submit(self, write: Write, then: Then | None = None) -> None:
+        """Write this with the next batch."""
+        self._writer.submit(write, then)
+
+    def request_cancel(self, run_id: str) -> None:
+        """Ask the process that executes the run to cancel it."""
+        self._writer.call(partial(runs.request_cancel, run_id=run_id))
+        self._writer.wake()
+
+    def watch_cancel(self, run_id: str, on_cancel: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_cancel` once, from the writer's thread, after a cancel was requested."""
+        end = self._writer.watches.add(run_id, on_cancel)
+        self._writer.wake()
+        return end
+
+    def close(self) -> None:
+        """Write what was submitted. `JournalNotWritable` if that failed and nobody was told."""
+        self._close()
+
+
+def _close(writer: Writer, source: ReadSource) -> None:
+    try:
+        writer.stop()
+    finally:
+        source.close()

@@ -1,7 +1,8 @@
 """The folder of a run, for recordings, patches and whatever is too big for the journal.
 
-It is beside the journal, so that a resume finds it. Its contents can be made again, so they need
-not be as safe as the journal. A run in memory has a temporary folder.
+It is beside the journal, so that a resume finds it, or in `.fanwise/files` if the journal is on a
+server. Its contents can be made again, so they need not be as safe as the journal. A run in memory
+has a temporary folder.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pathlib import Path
 
 from fanwise.core.paths import path_part
 from fanwise.errors import UsageError
-from fanwise.journal.open import journal_path
+from fanwise.journal.open import files_folder
 from fanwise.journal.port import Journal
+from fanwise.journal.postgres.address import is_postgres
 from fanwise.kernel.in_thread import thread_context
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of
@@ -49,8 +51,7 @@ def kept_files(run: Run) -> Path | None:
 
 def check_kept_files(location: str | None) -> None:
     """Raise `UsageError` if a file is in the place of a run's folder. Call it before the run."""
-    path = journal_path(location)
-    files = path.with_name(f"{path.name}.files")
+    files = files_folder(location)
     if files.exists() and not files.is_dir():
         raise UsageError(
             f"{files} is in the way: the files of runs go into a directory of that name",
@@ -59,6 +60,6 @@ def check_kept_files(location: str | None) -> None:
 
 
 def kept_beside(journal: Journal, run_id: str) -> Path | None:
-    """The folder of a run beside this journal; None: the journal is not a file."""
-    file = Path(journal.location)
-    return file.with_name(f"{file.name}.files") / run_id if file.is_file() else None
+    """The folder of a run beside this journal; None: the journal is in memory."""
+    is_kept = is_postgres(journal.location) or Path(journal.location).is_file()
+    return files_folder(journal.location) / run_id if is_kept else None

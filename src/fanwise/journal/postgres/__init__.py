@@ -1,0 +1,1 @@
+"""The journal on a PostgreSQL server, for several hosts. Needs the extra `fanwise[postgres]`."""
