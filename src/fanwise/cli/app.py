@@ -37,12 +37,13 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
   fanwise runs                 list the runs here
   fanwise report RUN           write a run as an HTML page
   fanwise compare RUN RUN      compare runs of a matrix, cell by cell
+  fanwise graph FILE           draw the steps of a workflow
   fanwise resume RUN           continue an interrupted run
 """
 
 COMMANDS = (
     "map", "run", "check", "simulate", "sample", "optimize", "split", "score",
-    "runs", "show", "resume", "cancel", "export", "report", "compare", "pull",
+    "runs", "show", "resume", "cancel", "export", "report", "compare", "graph", "pull",
 )  # fmt: skip
 """Each is a function in the module of this name, with its `HELP`; in the order of the help."""
 

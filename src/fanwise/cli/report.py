@@ -42,6 +42,10 @@ who waited, conflicts with both sides and their resolution, requests with their
 patches, broken names, every attempt with its prompt, the check and its
 bisection, the result, and the cost of each sub-plan.
 
+For a workflow: the graph with the state and time of each step, a timeline, each
+step with input, output, log and cost, fan-outs as tables to filter, and gates
+with who answered what and when.
+
 The file is self-contained and needs no network. It contains prompts, answers
 and code, so share it only with people who may see them. A run that is still
 going on is shown as it is now.

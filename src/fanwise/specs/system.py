@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fanwise.kernel.events import Event
     from fanwise.kernel.run import Run
     from fanwise.specs.document import Document
+    from fanwise.view.flow_chart import FlowNode
     from fanwise.view.table import Table
 
 
@@ -271,6 +272,17 @@ class ReportingSystem(Protocol):
 
     def report(self, journal: Journal, run: RunRecord, **options: Any) -> Report:
         """The report as of now; the run may still be going on."""
+
+
+@runtime_checkable
+class GraphingSystem(Protocol):
+    """A system whose files are steps that can be drawn: `fanwise graph`."""
+
+    def flow(self, document: Document) -> Sequence[FlowNode]:
+        """The steps of a file. `BadSpec`."""
+
+    def flow_of_run(self, journal: Journal, run: RunRecord) -> Sequence[FlowNode]:
+        """The steps of a run as of now, each with its state."""
 
 
 class ComparedRun(msgspec.Struct, frozen=True):

@@ -6,8 +6,10 @@ What reads and runs files is imported where it is used: `fanwise show` needs onl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fanwise.journal.codec import JSON
 from fanwise.workflow.options import OPTIONS
 from fanwise.workflow.state.run_state import read_run
 from fanwise.workflow.views.tree import tree_lines
@@ -15,6 +17,8 @@ from fanwise.workflow.views.tree import tree_lines
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord
     from fanwise.specs import Document, Runnable
+    from fanwise.specs.system import Report
+    from fanwise.view.flow_chart import FlowNode
 
 KEY = "workflow"
 
@@ -42,6 +46,25 @@ class WorkflowSystem:
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree of its steps."""
         return list(tree_lines(read_run(journal, run), fully=fully))
+
+    def report(self, journal: Journal, run: RunRecord) -> Report:
+        from fanwise.workflow.views.page import report
+
+        return report(journal, run)
+
+    def flow(self, document: Document) -> Sequence[FlowNode]:
+        from fanwise.workflow.spec.workflow_file import load
+        from fanwise.workflow.steps.custom import names_of_project
+        from fanwise.workflow.views.graph import flow_of
+
+        loaded = load(document, lenient=True, types=names_of_project(Path.cwd()))
+        files = {path: each.keep() for path, each in loaded.files().items()}
+        return flow_of({**document.keep(), "files": files})
+
+    def flow_of_run(self, journal: Journal, run: RunRecord) -> Sequence[FlowNode]:
+        from fanwise.workflow.views.graph import flow_of
+
+        return flow_of(JSON.decode(run.spec), read_run(journal, run))
 
 
 SYSTEM = WorkflowSystem()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from fanwise.plan.model.states import ACTIVE
 from fanwise.plan.state.plan_state import LeafState
@@ -11,58 +10,9 @@ from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.view.formats import duration_text
 from fanwise.view.geometry import Lane, lane, pauses_text, time_axis
 from fanwise.view.in_flight import BusyClock, Span, busy_clock, in_flight
-from fanwise.view.scales import Tick
+from fanwise.view.timeline import WAITING, Bar, Timeline, TimelineRow
 
 PARTS = 300
-THINNEST = 0.002
-"""Of the width, so that what took no time is seen too."""
-FEW = 60
-"""So many rows are shown unfolded."""
-WAITING = "waiting"
-
-
-class Bar(NamedTuple):
-    """A part of a row, in seconds since 1970."""
-
-    start: float
-    end: float
-    class_: str
-    about: str
-
-
-class TimelineRow(NamedTuple):
-    """A leaf, or a step of the plan as a whole (then there is no `leaf`)."""
-
-    name: str
-    leaf: str | None
-    bars: Sequence[Bar]
-
-    @property
-    def about(self) -> str:
-        return ", ".join(bar.about for bar in self.bars if bar.class_ != WAITING)
-
-
-class Timeline(NamedTuple):
-    """On one clock, without long pauses."""
-
-    rows: Sequence[TimelineRow]
-    lane: Lane
-    clock: BusyClock
-    ticks: Sequence[Tick]
-    unit: str
-    pauses: str
-
-    @property
-    def open(self) -> bool:
-        """Whether the rows are unfolded."""
-        return len(self.rows) <= FEW
-
-    def bars(self, row: TimelineRow) -> Iterator[tuple[float, float, str, str]]:
-        """Where each begins and how wide it is, from 0 to 1, with its class and its title."""
-        total = max(self.clock.total, 1e-3)
-        for bar in row.bars:
-            start, end = self.clock.at(bar.start) / total, self.clock.at(bar.end) / total
-            yield start, max(end - start, THINNEST), f"bar {bar.class_}", bar.about
 
 
 def timeline(found: RecordedPlan) -> Timeline | None:

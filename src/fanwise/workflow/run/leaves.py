@@ -31,7 +31,14 @@ from fanwise.workflow.spec.steps import GateStep, Step
 from fanwise.workflow.state.frame import Frame, more_needs
 from fanwise.workflow.state.history import TWICE
 from fanwise.workflow.state.run_state import StepState
-from fanwise.workflow.state.step_result import Moment, Record, StepResult, digest_of, record_of
+from fanwise.workflow.state.step_result import (
+    Moment,
+    Record,
+    StepResult,
+    brief,
+    digest_of,
+    record_of,
+)
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 NO_SECRETS = Masker(())
@@ -52,7 +59,17 @@ class Interrupted(Exception):
 class LeafExecution:
     """A leaf to execute, at one path."""
 
-    __slots__ = ("digest", "frame", "mask", "place", "problem", "resolved", "since", "step")
+    __slots__ = (
+        "digest",
+        "frame",
+        "given",
+        "mask",
+        "place",
+        "problem",
+        "resolved",
+        "since",
+        "step",
+    )
 
     def __init__(
         self,
@@ -78,7 +95,8 @@ class LeafExecution:
             self.problem = str(error)
         except Exception as error:  # a failure of this step, and of no other
             self.problem = one_line(error)
-        self.digest = digest_of([step.type, mask(self.resolved), mask(self.problem)])
+        self.given = mask(self.resolved)
+        self.digest = digest_of([step.type, self.given, mask(self.problem)])
         version = ".".join([self.digest, *map(str, since or (0,))])
         self.place = msgspec.structs.replace(place, version=version)
 
@@ -87,7 +105,7 @@ class LeafExecution:
         return Record(
             self.step.type, result.status, self.digest, self.place.execution, self.frame.inside,
             [*self.frame.moment[1:]], self.frame.settled, self.mask(result.output),
-            self.mask(result.error), self.place.decided,
+            self.mask(result.error), self.place.decided, brief(self.given) or None,
         ).to_json()  # fmt: skip
 
     def counts(self, outcome: Outcome[Any]) -> bool:

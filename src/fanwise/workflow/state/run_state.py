@@ -40,6 +40,8 @@ class StepState(msgspec.Struct, frozen=True, omit_defaults=True):
     """The path of the step around it; empty: the workflow."""
     began: float | None = msgspec.field(default=None, name="at")
     ended: float | None = None
+    input: Any = None
+    """What it was given, cut where it is long; only in the journal, and of leaves."""
 
     def to_json(self) -> dict[str, Any]:
         """With spec-kit's keys."""
@@ -102,7 +104,7 @@ def _leaf(item: ItemRecord, outline: Outline) -> StepState:
     if record is not None:
         return StepState(
             item.key, record.type, record.status, record.output, record.error, record.inside,
-            item.started_at, item.ended_at,
+            item.started_at, item.ended_at, record.input,
         )  # fmt: skip
     return StepState(
         item.key,

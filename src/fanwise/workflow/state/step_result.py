@@ -58,6 +58,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     decided: int = -1
     """Of a gate that waits: the execution whose answers and before were used up already."""
 
+    input: Any = None
+    """What it was given, cut where it is long: for people to see."""
+
     def to_json(self) -> dict[str, Any]:
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
@@ -77,6 +80,20 @@ def record_of(value: Any) -> Record | None:
         return msgspec.convert(value, Record)
     except msgspec.ValidationError:
         return None
+
+
+MOST_TEXT, MOST_ENTRIES = 4_000, 100
+
+
+def brief(value: Any) -> Any:
+    """JSON-able data for people to see: long texts and lists are cut, and say so."""
+    if isinstance(value, str) and len(value) > MOST_TEXT:
+        return f"{value[:MOST_TEXT]}… ({len(value):,} characters)"
+    if isinstance(value, list) and len(value) > MOST_ENTRIES:
+        return [*map(brief, value[:MOST_ENTRIES]), f"… ({len(value):,} entries)"]
+    if isinstance(value, list):
+        return [brief(each) for each in value]
+    return {k: brief(each) for k, each in value.items()} if isinstance(value, dict) else value
 
 
 def digest_of(value: Any) -> str:

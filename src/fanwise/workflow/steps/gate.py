@@ -6,6 +6,8 @@ question at a time: the kernel's cap `TERMINAL` makes gates of several items wai
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -54,10 +56,11 @@ class GateLeaf:
 
     async def perform(self, step: GateStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Use an answer that was given, ask for one, or pause."""
-        given = self._given(step, resolved, place)
+        given, how = self._given(step, resolved, place)
         if given is None and self._ask is not None:
             shown = _text_of(resolved["show_file"], place.project)
             given = await perform(self._ask, resolved["message"], shown, resolved["options"])
+            how = "asked"
         output = {name: resolved[name] for name in ("message", "options", "on_reject", "show_file")}
         if given is None:
             return StepResult("paused", {**output, "choice": None})
@@ -65,16 +68,17 @@ class GateLeaf:
         if choice is None:
             known = ", ".join(resolved["options"])
             raise StepFailed(f"{given!r} is no answer to it; there are: {known}", output)
-        return _decided({**output, "choice": choice}, step)
+        answered = {"by": _user(), "how": how}
+        return _decided({**output, "choice": choice, "answered": answered}, step)
 
-    def _given(self, step: GateStep, resolved: Resolved, place: StepPlace) -> Any:
-        """What somebody answered, if that is not an answer that was used up before."""
+    def _given(self, step: GateStep, resolved: Resolved, place: StepPlace) -> tuple[Any, str]:
+        """What somebody answered, if that is not an answer that was used up before; and how."""
         answer = self._answers.get(place.path)
         if answer is not None and answer.execution > place.decided:
             self._taken.add(place.path)
-            return answer.choice
+            return answer.choice, "answer"
         fresh = place.given_in.get(step.verdict_input or "", 0) > place.decided
-        return resolved["verdict"] if fresh else None
+        return (resolved["verdict"] if fresh else None), f"input {step.verdict_input}"
 
 
 def chosen(given: str, options: list[str]) -> str | None:
@@ -89,6 +93,14 @@ def _decided(output: dict[str, Any], step: GateStep) -> StepResult:
     if step.on_reject == "retry":
         return StepResult("paused", output, "rejected; it is asked again on the next resume")
     return StepResult("aborted", {**output, "aborted": True}, f"rejected at {step.id}")
+
+
+def _user() -> str:
+    """Who runs this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"user {os.getuid()}"
 
 
 def _text_of(file: str | None, project: Path) -> str | None:
