@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from fanwise.core.outcome import Usage
 from fanwise.errors import ModelOverloaded, ModelRateLimited, ModelRejected, UsageError
 from fanwise.journal.codec import encode_error
 from fanwise.journal.port import AttemptRecord
-from fanwise.matrix.simulation.profiles import Draw, Fixed, Lognormal, ModelProfile, Observed, parse
-from fanwise.matrix.simulation.simulate import simulate
+from fanwise.matrix.simulation.event_run import Chances, SimulationPlan, event_run
+from fanwise.matrix.simulation.profiles import Fixed, Lognormal, ModelProfile, Observed, parse
+from fanwise.matrix.simulation.simulate import plan_of, simulate
 from fanwise.matrix.simulation.world import World
 from fanwise.matrix.system import KEY, SYSTEM
 from fanwise.models.names import Spec
@@ -20,6 +22,7 @@ from fanwise.models.unconnected import unconnected
 from fanwise.specs import read
 from fanwise.specs.system import Assumed
 from tests.marks import slow_after
+from tests.matrix.kernel_simulation import kernel_run
 
 TWO_SECONDS = {"all": "2s"}
 
@@ -35,6 +38,11 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def plan(self, text: str) -> tuple[SimulationPlan, World]:
+        file = self.folder / "m.yaml"
+        file.write_text(f"matrix:\n{text}")
+        return plan_of(read(str(file)), KEY, Assumed({}))
 
     def simulated(
         self, text: str, latency: dict[str, str] | None = None, **assumed: Any
@@ -215,13 +223,64 @@ MIXED = """\
 @pytest.mark.parametrize(
     "left_out", slow_after(1, ["nothing", "rates:", "budget:", "score:", "vote:"])
 )
-def test_the_ledger_alone_gives_the_times_of_the_whole_kernel(files: Files, left_out: str) -> None:
+def test_the_simulation_gives_the_times_of_the_whole_kernel(files: Files, left_out: str) -> None:
     lines = MIXED.replace("usd: 500, ", "").splitlines(keepends=True)
-    found = files.simulated("".join(line for line in lines if left_out not in line))
-    assert found["kernel_and_ledger_apart"] < 0.05
+    text = "".join(line for line in lines if left_out not in line)
+    plan, world = files.plan(text)
+    for seed in range(2):
+        chances = Chances(plan, seed)
+        ours = event_run(plan, world.profiles, chances)
+        took, calls, failed = kernel_run(plan, world.profiles, chances)
+        assert ours.seconds == pytest.approx(took, rel=0.05)
+        assert (sum(each.attempts for each in ours.totals.values()), ours.failed) == (calls, failed)
+    found = files.simulated(text)
     assert found["interval_s"][0] < found["predicted_s"] < found["interval_s"][1]
     assert found["lower_bound_s"] <= found["predicted_s"]
-    assert found["draws"] > found["kernel_draws"] >= 1
+
+
+APART = """\
+  models: ["sim:a?median_s=3&errors=0.1", openai:gpt-5-mini, mistral:mistral-small-latest]
+  inputs: [INPUTS]
+  repeat: 2
+  prompts:
+    one: {prompt: "{{ input.text }}", options: {max_tokens: 50}}
+    two:
+      steps: [{name: a, prompt: "{{ input.text }}"}, {name: b, prompt: "{{ steps.a }}"}]
+  retry: {times: 2, base: 0s}
+  timeout: 9s
+  caps: {sim: 3, openai: 4, mistral: 5}
+""".replace("INPUTS", ", ".join(f"{{id: i{number}, text: t{number}}}" for number in range(12)))
+
+
+def test_with_caps_apart_it_is_the_same_to_the_digit(files: Files) -> None:
+    plan, world = files.plan(APART)
+    for seed in range(3):
+        chances = Chances(plan, seed)
+        ours = event_run(plan, world.profiles, chances)
+        took, calls, failed = kernel_run(plan, world.profiles, chances)
+        assert ours.seconds == pytest.approx(took, rel=1e-9)
+        assert (sum(each.attempts for each in ours.totals.values()), ours.failed) == (calls, failed)
+
+
+def test_of_a_large_matrix_a_part_is_enough_for_the_what_ifs(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = axes("[openai:gpt-5-mini, mistral:mistral-small-latest]", 1200) + ONE
+    text += "  caps: {openai: 2, mistral: 3}\n  budget: {requests: 2000}\n"
+    latency = {"openai": "lognormal:1s:0.5", "mistral": "lognormal:2s:0.5"}
+    whole = files.simulated(text, latency)
+    monkeypatch.setattr(f"{simulate.__module__}.PART_CALLS", 600)
+    monkeypatch.setattr(f"{simulate.__module__}.ROUNDS", 0)
+    part = files.simulated(text, latency)
+    assert (whole["what_if_of_one_cell_in"], part["what_if_of_one_cell_in"]) == (1, 4)
+    assert (part["predicted_s"], part["failed"]) == (whole["predicted_s"], 400)
+    assert part["binds"] == whole["binds"] == "budget: 2000 requests"
+    failed = [{each["change"]: each["failed"] for each in f["what_if"]} for f in (part, whole)]
+    shared = [name for name in changes(whole) if name in changes(part)]
+    assert len(shared) >= 6
+    for name in shared:
+        assert changes(part)[name] == pytest.approx(changes(whole)[name], rel=0.1)
+        assert failed[0][name] == pytest.approx(failed[1][name], abs=24)
 
 
 def test_the_same_file_gives_the_same_answer(files: Files) -> None:
@@ -306,15 +365,26 @@ def test_draws_follow_the_profile() -> None:
     profile = ModelProfile(
         Lognormal(2.0, 0.5), "given", refused=0.1, failed=0.2, unhappy=Fixed(0.5)
     )
-    draws = [profile.draw(f"k {number}") for number in range(4000)]
-    refused = sum(draw.failure == "refused" for draw in draws) / len(draws)
-    broken = sum(draw.failure == "failed" for draw in draws) / len(draws)
+    chance = Random(1).random
+    draws = [profile.draw(chance(), chance()) for _ in range(4000)]
+    refused = sum(failure == "refused" for _, _, failure in draws) / len(draws)
+    broken = sum(failure == "failed" for _, _, failure in draws) / len(draws)
     assert [refused, broken] == pytest.approx([0.1, 0.2], abs=0.02)
-    good = sorted(draw.seconds for draw in draws if draw.failure is None)
+    good = sorted(seconds for seconds, _, failure in draws if failure is None)
     assert good[len(good) // 2] == pytest.approx(2.0, rel=0.05)
     assert good[int(0.8413 * len(good))] == pytest.approx(2.0 * 2.718281828**0.5, rel=0.06)
-    assert profile.draw("k 1") == profile.draw("k 1") != profile.draw("k 2")
-    assert Draw(0.5, 0, "refused") in draws
+    assert (0.5, 0, "refused") in draws
+
+
+def test_every_attempt_has_chances_of_its_own_that_do_not_change(files: Files) -> None:
+    plan, _ = files.plan(axes("[openai:gpt-5-mini]", 3) + ONE)
+    one, same, other = Chances(plan, 1), Chances(plan, 1), Chances(plan, 2)
+    places = [(call, attempt) for call in range(3) for attempt in (1, 2, 3)]
+    assert [one.of(*place) for place in places] == [same.of(*place) for place in places]
+    drawn = {
+        number for chances in (one, other) for place in places for number in chances.of(*place)
+    }
+    assert len(drawn) == 2 * 2 * len(places) and all(0 < number < 1 for number in drawn)
 
 
 @pytest.mark.parametrize(

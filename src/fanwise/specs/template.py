@@ -45,6 +45,8 @@ class Template:
         except TemplateSyntaxError as error:
             message = f"the template cannot be read: {error.message}"
             raise where.bad(message, line=error.lineno) from None
+        self.variables = frozenset(meta.find_undeclared_variables(self._tree))
+        """What it needs from outside, attributes left out: `input`, `model`."""
         for node in self._tree.find_all(LOADS):
             raise where.bad("a template cannot load others", line=node.lineno)
 
@@ -56,7 +58,7 @@ class Template:
 
         Without those it guards itself: `input.note is defined`, `input.note | default("")`.
         """
-        free = meta.find_undeclared_variables(self._tree) - ENVIRONMENT.globals.keys()
+        free = self.variables - ENVIRONMENT.globals.keys()
         found: dict[str, int] = {}
         guarded: set[str] = set()
         for name, line, safe in _used(self._tree):

@@ -44,9 +44,25 @@ def key_of(parts: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:24]
 
 
-def encoded(part: Any) -> msgspec.Raw:
-    """A part of many keys, encoded once."""
-    return msgspec.Raw(msgspec.json.encode(part, order="sorted"))
+KeyBegin = Any  # a hash of hashlib, whose type has no public name
+
+
+def key_begin(*parts: Any) -> KeyBegin:
+    """The beginning that many keys share, hashed once; mappings whatever their order."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")[:-1])
+
+
+def key_end(*parts: Any) -> bytes:
+    """The rest, which other keys share."""
+    return b"," + msgspec.json.encode(parts, order="sorted")[1:]
+
+
+def whole_key(begin: KeyBegin, end: bytes) -> str:
+    """What `key_of` gives for the list of all parts."""
+    whole = begin.copy()
+    whole.update(end)
+    digest: str = whole.hexdigest()
+    return digest[:24]
 
 
 def seed_of(seed: int, input_digest: str, repeat: int) -> int:
@@ -74,7 +90,8 @@ def in_dispatch_order(cells: Sequence[Cell], shuffle: int = 0) -> list[Cell]:
 
 
 def _chance(key: str, shuffle: int) -> str:
-    return hashlib.sha256(f"{shuffle} {key}".encode()).hexdigest()
+    """A key is a digest, and as good as any other chance."""
+    return hashlib.sha256(f"{shuffle} {key}".encode()).hexdigest() if shuffle else key
 
 
 def values_by_axis(cells: Iterable[Cell]) -> Mapping[str, list[str]]:

@@ -7,15 +7,16 @@ price is named, and is never taken for 0.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from fanwise.errors import BadSpec, Problem
-from fanwise.matrix.cells.cell import NO_MODEL
+from fanwise.matrix.cells.cell import NO_MODEL, Cell
 from fanwise.matrix.estimate.demand import BYTES_A_TOKEN, OUTPUT_TOKENS, Ask, CellDemand, demand_of
-from fanwise.matrix.spec.compile import Compiled, compile_, connected
+from fanwise.matrix.spec.compile import Compiled, compile_, connected, make_parts
 from fanwise.matrix.spec.matrix_spec import AXES, MatrixSpec
 from fanwise.specs import Document, InputsSpec, check
 from fanwise.specs.inputs import Inputs
@@ -42,15 +43,15 @@ class CallSum(msgspec.Struct):
     unpriced: set[str] = msgspec.field(default_factory=set)
     """Models whose price is unknown."""
 
-    def add(self, ask: Ask) -> None:
-        """One call more."""
-        self.requests += 1
-        self.input_tokens += ask.tokens.input or 0
-        self.output_tokens += ask.tokens.output or 0
+    def add(self, ask: Ask, times: int) -> None:
+        """More calls, all alike."""
+        self.requests += times
+        self.input_tokens += times * (ask.tokens.input or 0)
+        self.output_tokens += times * (ask.tokens.output or 0)
         if ask.usd is None:
             self.unpriced.add(ask.model.name)
         else:
-            self.usd += ask.usd
+            self.usd += times * ask.usd
 
     def to_json(self) -> dict[str, Any]:
         """`usd` is null where a price is unknown; `usd_known` is the part that is known."""
@@ -81,16 +82,16 @@ class CostEstimate(msgspec.Struct, frozen=True):
     """A judge's calls count for its own provider; cells for that of their model."""
 
     @staticmethod
-    def of(demands: Iterable[CellDemand]) -> CostEstimate:
-        """Added up."""
-        total = CallSum()
-        providers: dict[str, CallSum] = {}
-        for demand in demands:
-            total.cells += 1
-            providers.setdefault(demand.cell.provider, CallSum()).cells += 1
+    def of(cells: Sequence[Cell], demands: Sequence[CellDemand]) -> CostEstimate:
+        """Added up: `demands` are those of the cells."""
+        providers = {
+            name: CallSum(cells) for name, cells in Counter(each.provider for each in cells).items()
+        }
+        total = CallSum(len(cells))
+        for demand, times in Counter(demands).items():
             for ask in demand.asks:
-                total.add(ask)
-                providers.setdefault(ask.model.provider, CallSum()).add(ask)
+                total.add(ask, times)
+                providers.setdefault(ask.model.provider, CallSum()).add(ask, times)
         return CostEstimate(total, providers)
 
 
@@ -107,7 +108,7 @@ def preview(document: Document, key: str) -> Preview:
         missing = _missing_keys(spec, document, key)
         raise BadSpec(document.name, dict.fromkeys([*error.problems, *missing])) from None
     try:
-        compile_(spec, inputs, where)
+        make_parts(spec, inputs, where)
     except BadSpec as error:
         problems = error.problems
     return _preview(compiled, problems, document.name)
@@ -141,11 +142,15 @@ def _missing_keys(spec: MatrixSpec, document: Document, key: str) -> list[Proble
 
 
 def _preview(compiled: Compiled, problems: Sequence[Problem], file: str) -> Preview:
-    demands = demand_of(compiled)
-    estimate = CostEstimate.of(demands)
-    limits = compiled.spec.make_caps()
+    estimate = CostEstimate.of(compiled.cells, demand_of(compiled))
+    cells, limits = compiled.cells, compiled.spec.make_caps()
     budget = compiled.spec.make_budget()
-    by_axis = {axis: dict(Counter(cell.axes[axis] for cell in compiled.cells)) for axis in AXES}
+    by_axis = {
+        axis: {
+            str(value): number for value, number in Counter(map(attrgetter(axis), cells)).items()
+        }
+        for axis in AXES
+    }
     return Preview(
         compiled.spec.title(file),
         len(compiled.cells),

@@ -29,13 +29,14 @@ from fanwise.models.judging import question_for, schema_for
 from fanwise.models.names import Spec
 from fanwise.models.port import Message, Model, Options, Request, Tokens
 from fanwise.models.unconnected import Unconnected, unconnected
+from fanwise.specs import Template
 
 BYTES_A_TOKEN = 4
 OUTPUT_TOKENS = 300
 """Of an answer whose length nothing bounds."""
 
 
-class Ask(msgspec.Struct, frozen=True):
+class Ask(msgspec.Struct, frozen=True, eq=False):
     """One call of a model."""
 
     model: Unconnected
@@ -43,8 +44,13 @@ class Ask(msgspec.Struct, frozen=True):
     """Expected."""
     estimate: Usage
     """The most that an attempt may cost: what a budget and a rate of tokens reserve."""
-    usd: float | None
-    """For the expected tokens; None: the price is unknown."""
+    spent: Usage
+    """For the expected tokens; no `usd`: the price is unknown."""
+
+    @property
+    def usd(self) -> float | None:
+        """For the expected tokens; None: the price is unknown."""
+        return self.spent.usd
 
 
 class DemandedItem(msgspec.Struct, frozen=True):
@@ -63,36 +69,49 @@ class DemandedItem(msgspec.Struct, frozen=True):
         return self.chain if self.checked else self.chain[: self.each]
 
     @property
+    def calls(self) -> int:
+        """How many of them there are, in all chains."""
+        return len(self.made) * self.wide
+
+    @property
     def asks(self) -> list[Ask]:
         """The most calls."""
         return list(self.chain) * self.wide
 
 
-class CellDemand(msgspec.Struct, frozen=True):
-    """All that one cell asks for."""
+class CellDemand(msgspec.Struct, frozen=True, eq=False):
+    """All that one cell asks for. Cells that ask the same share it: there may be a million."""
 
-    cell: Cell
     steps: Sequence[DemandedItem]
     """One after another."""
     scores: Sequence[DemandedItem]
     """After the last step, at once."""
 
     @property
-    def items(self) -> Sequence[DemandedItem]:
-        """Both."""
-        return (*self.steps, *self.scores)
-
-    @property
     def asks(self) -> Iterator[Ask]:
         """The most calls."""
-        for item in self.items:
+        for item in (*self.steps, *self.scores):
             yield from item.asks
+
+    @property
+    def calls(self) -> int:
+        """How many a simulation makes."""
+        return sum(item.calls for item in (*self.steps, *self.scores))
 
 
 def demand_of(compiled: Compiled) -> list[CellDemand]:
     """Of each cell, in their order. `BadSpec` for a prompt that cannot be rendered."""
     counter = _Counter(compiled)
-    return [counter.cell(cell) for cell in compiled.cells]
+    found: dict[tuple[str, str, str, int], CellDemand] = {}
+    demands = []
+    for cell in compiled.cells:
+        repeat = cell.repeat if cell.strategy in counter.by_repeat else 0
+        place = (cell.strategy, cell.model, cell.input, repeat)
+        demand = found.get(place)
+        if demand is None:
+            demand = found[place] = counter.cell(cell)
+        demands.append(demand)
+    return demands
 
 
 class _Counter:
@@ -100,6 +119,15 @@ class _Counter:
         self._compiled = compiled
         self._others: dict[Spec, Unconnected] = {}
         self._ask = lru_cache(maxsize=None)(_ask)
+        self._judges = [each for each in compiled.scorers if isinstance(each, Judging)]
+        self._filled: dict[tuple[int, str, str, int], Sequence[Message]] = {}
+        judged = [each.template for each in self._judges]
+        texts = {
+            strategy: [text for step in steps for text in _templates(step)] + judged
+            for strategy, steps in compiled.steps.items()
+        }
+        self.by_repeat = {name for name, each in texts.items() if _uses("repeat", each)}
+        """Strategies whose repeats do not ask the same."""
 
     def cell(self, cell: Cell) -> CellDemand:
         compiled = self._compiled
@@ -114,12 +142,8 @@ class _Counter:
             output = item.chain[0].tokens.output if item.chain else 0
             answers[step.name] = {"text": _text_of(output or 0), "value": None}
         answer = _text_of(0) if not answers else answers[next(reversed(answers))]["text"]
-        scores = [
-            self._score(each, subject, said, answer)
-            for each in compiled.scorers
-            if isinstance(each, Judging)
-        ]
-        return CellDemand(cell, items, scores)
+        scores = [self._score(each, subject, said, answer) for each in self._judges]
+        return CellDemand(items, scores)
 
     def _step(self, step: AnswerStep, subject: Subject) -> tuple[DemandedItem, str]:
         """The calls of a step, and what is said in it."""
@@ -129,7 +153,7 @@ class _Counter:
             return DemandedItem([self._ask(model, len(given), 1, None, None)]), given.decode()
         if not isinstance(step, Prompt) or model is None:
             return DemandedItem([]), ""
-        messages = step.filled(subject)
+        messages = self._messages(step, subject)
         said = "\n\n".join(message.content for message in messages)
         schema = None if step.schema is None else msgspec.json.encode(step.schema).decode()
         ask = self._ask(model, _size(messages), len(messages), step.options.max_tokens, schema)
@@ -143,6 +167,15 @@ class _Counter:
         each_sample = [ask, *judges]
         chain = each_sample * step.asking.deep
         return DemandedItem(chain, step.asking.wide, step.asking.checked, len(each_sample)), said
+
+    def _messages(self, step: Prompt, subject: Subject) -> Sequence[Message]:
+        """Filled once for all models and repeats, unless the prompt names them."""
+        cell, texts = subject.cell, _templates(step)
+        model = cell.model if _uses("model", texts) or subject.answers else ""
+        place = (id(step), cell.input, model, cell.repeat if _uses("repeat", texts) else 0)
+        if place not in self._filled:
+            self._filled[place] = step.filled(subject)
+        return self._filled[place]
 
     def _other(self, spec: Spec) -> Unconnected:
         return self._others.setdefault(spec, unconnected(spec))
@@ -159,6 +192,14 @@ class _Counter:
         return self._ask(model, _size([Message("user", question)]), 1, None, schema)
 
 
+def _templates(step: AnswerStep) -> list[Template]:
+    return [text for _, text in step.templates] if isinstance(step, Prompt) else []
+
+
+def _uses(name: str, templates: Sequence[Template]) -> bool:
+    return any(name in each.variables for each in templates)
+
+
 def _known(model: Model | None) -> Unconnected | None:
     assert model is None or isinstance(model, Unconnected)
     return model
@@ -171,7 +212,7 @@ def _ask(model: Unconnected, size: int, messages: int, most: int | None, schema:
     texts = [Message("user", "x" * size), *[Message("user", "")] * (messages - 1)]
     written = None if schema is None else msgspec.json.decode(schema)
     estimate = model.estimate(Request(tuple(texts), Options(max_tokens=most), written))
-    return Ask(model, tokens, estimate, model.dollars(tokens))
+    return Ask(model, tokens, estimate, Usage(1, tokens.total or 0, model.dollars(tokens)))
 
 
 def _size(messages: Sequence[Message]) -> int:

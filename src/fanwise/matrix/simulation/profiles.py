@@ -1,17 +1,14 @@
 """How the other side behaves: how long a call takes, how long its answer is, how often it fails.
 
-A latency is its quantile function: a number between 0 and 1 in, seconds out. So the n-th call of a
-cell takes the same time in every simulation with the same seed, whatever the caps are: two caps
-are compared on the same calls, and not on other luck.
+A latency is its quantile function: a number between 0 and 1 in, seconds out.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -24,14 +21,9 @@ _NORMAL = NormalDist()
 Failure = Literal["refused", "failed"]
 
 
-class Draw(NamedTuple):
-    """What one attempt will be like."""
-
-    seconds: float
-    output_tokens: int | None
-    """None: as many as expected."""
-    failure: Failure | None
-    """Refused: a 429. Failed: anything else that is worth a retry."""
+Draw = tuple[float, int | None, Failure | None]
+"""An attempt: seconds, output tokens (None: as many as expected), and how it fails, if it does.
+Refused: a 429. Failed: anything else that is worth a retry."""
 
 
 class Latency(Protocol):
@@ -108,14 +100,12 @@ class ModelProfile(msgspec.Struct, frozen=True):
         """Whether chance has a part in it."""
         return self.latency.varies or self.refused > 0 or self.failed > 0
 
-    def draw(self, key: str) -> Draw:
-        """The attempt with this key: equal keys, equal draws."""
-        digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
-        kind, place = _chance(digest[:8]), _chance(digest[8:])
+    def draw(self, kind: float, place: float) -> Draw:
+        """The attempt for two chances between 0 and 1: of how it ends, and of its latency."""
         if kind < self.refused + self.failed:
-            failure: Failure = "refused" if kind < self.refused else "failed"
-            return Draw(self.unhappy.at(place)[0], 0, failure)
-        return Draw(*self.latency.at(place), None)
+            return self.unhappy.at(place)[0], 0, "refused" if kind < self.refused else "failed"
+        seconds, output = self.latency.at(place)
+        return seconds, output, None
 
     def __str__(self) -> str:
         failures = [
@@ -124,11 +114,6 @@ class ModelProfile(msgspec.Struct, frozen=True):
             if share
         ]
         return f"{self.latency}{''.join(failures)} ({self.source})"
-
-
-def _chance(digest: bytes) -> float:
-    """Between 0 and 1, and neither."""
-    return (int.from_bytes(digest, "big") + 1) / (2**64 + 2)
 
 
 def parse(text: str) -> Latency:

@@ -25,8 +25,6 @@ def document_of(found: Simulated) -> dict[str, Any]:
         "predicted_s": middle.seconds,
         "interval_s": [min(times), max(times)],
         "draws": len(times),
-        "kernel_draws": found.kernel_draws,
-        "kernel_and_ledger_apart": found.apart,
         "one_after_another_s": middle.work_s,
         "lower_bound_s": least_s,
         "lower_bound_by": least_by,
@@ -35,13 +33,14 @@ def document_of(found: Simulated) -> dict[str, Any]:
         "unpriced": _unpriced(found),
         "input_tokens": sum(each.input_tokens for each in middle.totals.values()),
         "output_tokens": sum(each.output_tokens for each in middle.totals.values()),
-        "failed": len(middle.failures),
-        "first_failure": next(iter(middle.failures), None),
+        "failed": middle.failed,
+        "first_failure": middle.first_failure,
         "binds": None if binds is None else str(binds.constraint),
         "limits": [
             {"limit": str(each.constraint), "used": each.used, "lower_bound_s": each.least_s}
             for each in found.bounds
         ],
+        "what_if_of_one_cell_in": found.part,
         "what_if": [
             {"change": each.change, "seconds": each.seconds, "failed": each.failed}
             for each in found.what_ifs
@@ -73,7 +72,7 @@ def lines_of(found: Simulated) -> list[str]:
 
 def _what_if_table(found: Simulated) -> list[str]:
     now = found.middle
-    failing = any(each.failed for each in found.what_ifs) or bool(now.failures)
+    failing = any(each.failed for each in found.what_ifs) or now.failed > 0
     head = ["what if", "time", "", *(["failed"] if failing else [])]
     rows = [
         [
@@ -91,18 +90,16 @@ def notes_of(found: Simulated) -> list[str]:
     """What the person should know."""
     middle = found.middle
     notes = []
-    if middle.failures:
+    if middle.failed:
         notes.append(
-            f"{len(middle.failures)} of {len(found.compiled.cells)} cells would fail or lack a "
-            f"score; the first: {middle.failures[0]}"
+            f"{middle.failed} of {len(found.compiled.cells)} cells would fail or lack a score; "
+            f"the first: {middle.first_failure}"
         )
     if found.left_out:
         names = ", ".join(str(each) for each in found.left_out)
         notes.append(f"no what if of {names}: far from binding")
-    if found.apart > 0.01:
-        notes.append(
-            f"the what ifs are {found.apart:.1%} off: they are of the ledger without the kernel"
-        )
+    if found.part > 1:
+        notes.append(f"the what ifs are of one cell in {found.part}, scaled to all of them")
     return notes
 
 
@@ -117,8 +114,8 @@ def _binding(found: Simulated) -> str:
 
 def _instead(found: Simulated, what_if: WhatIf) -> str:
     now = found.middle
-    if what_if.failed < len(now.failures):
-        return f"{what_if.change}: {what_if.failed} fail instead of {len(now.failures)}"
+    if what_if.failed < now.failed:
+        return f"{what_if.change}: {what_if.failed} fail instead of {now.failed}"
     return f"{what_if.change}: {_ratio(what_if.seconds, now.seconds)}"
 
 

@@ -1,44 +1,50 @@
 """The whole simulation of a file: draws, bounds, what binds, what if.
 
-The first draws are made by the whole kernel, which takes a third of a millisecond a call; the
-others, and every "what if", by its ledger alone, which takes a fifth of that and gives the same
-times. A "what if" is simulated on the calls of the draw that is told of, so that the two differ in
-the caps alone. A limit that is used by less than a quarter is left as it is: half of it would do.
-How much is simulated depends on the file and on nothing else: the same file, the same answer.
+A "what if" is simulated on the calls of the draw that is told of, so that the two differ in the
+caps alone. A limit that is used by less than a quarter is left as it is: half of it would do. Of a
+large matrix a part of the cells is enough for the what ifs, every tenth for instance; its times
+are scaled to the whole, and a note says so. How much is simulated depends on the file and on
+nothing else: the same file, the same answer.
 """
 
 from __future__ import annotations
 
 import gc
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
+from fanwise.core.caps import Caps
 from fanwise.matrix.cells.cell import in_dispatch_order
-from fanwise.matrix.estimate.demand import CellDemand, demand_of
-from fanwise.matrix.simulation.attempts import Attempts, Cache
-from fanwise.matrix.simulation.constraints import Constraint, Load, constraints_of, load_on
-from fanwise.matrix.simulation.kernel_run import kernel_run
-from fanwise.matrix.simulation.ledger_run import ledger_run
-from fanwise.matrix.simulation.result import SimulationPlan, SimulationRun
+from fanwise.matrix.estimate.demand import CellDemand, DemandedItem, demand_of
+from fanwise.matrix.simulation.constraints import Constraint, constraints_of, load_on
+from fanwise.matrix.simulation.event_run import (
+    Chances,
+    SimulationPlan,
+    SimulationRun,
+    asks_of,
+    calls_of,
+    event_run,
+    less_budget,
+)
 from fanwise.matrix.simulation.world import World
 from fanwise.matrix.spec.compile import Compiled, compile_
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
+from fanwise.matrix.state.queue_limits import QueueLimits
 from fanwise.models.ask import MODEL_RETRY, worth_a_retry
-from fanwise.models.unconnected import Unconnected
 from fanwise.specs import Document, check
 from fanwise.specs.system import Assumed
 
-KERNEL_CALLS = 10_000
-"""Calls that the whole kernel simulates, all draws together; at least one draw."""
-MOST_KERNEL_DRAWS = 5
-LEDGER_CALLS = 12_000
-"""The same for further draws by the ledger; at least two."""
+DRAW_CALLS = 60_000
+"""Calls of all draws together; at least one draw."""
 MOST_DRAWS = 10
-WHAT_IF_CALLS = 120_000
-"""The same for what ifs; those that matter most come first."""
+PART_CALLS = 20_000
+"""A what if has about so many calls, or as many as there are."""
+ROUNDS = 50
+"""And each place in the queues is used so often, at least."""
+WHAT_IF_CALLS = 240_000
+"""Calls of all what ifs together; those that matter most come first."""
 NEAR = 0.25
 """What is used by less is far from binding, also at half of it."""
 BUSY = 0.5
@@ -59,9 +65,8 @@ class WhatIf(msgspec.Struct, frozen=True):
 
     def helps(self, now: SimulationRun) -> bool:
         """Whether fewer cells fail, or as many in less time."""
-        failed = len(now.failures)
         quicker = self.seconds < HELPS * now.seconds
-        return self.failed < failed or (self.failed == failed and quicker)
+        return self.failed < now.failed or (self.failed == now.failed and quicker)
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -80,12 +85,11 @@ class Simulated(msgspec.Struct, frozen=True):
     draws: Sequence[SimulationRun]
     middle: SimulationRun
     """The one with the median time: bounds and what ifs are of this one."""
-    kernel_draws: int
-    apart: float
-    """How far the ledger's time was from the kernel's, at most, as a part of it."""
     bounds: Sequence[Bound]
     longest_cell_s: float
     what_ifs: Sequence[WhatIf]
+    part: int
+    """The what ifs are of every so-many-th cell."""
     left_out: Sequence[Constraint]
     """Of these no what if was simulated: they are far from binding, or there are too many."""
 
@@ -105,66 +109,69 @@ class Simulated(msgspec.Struct, frozen=True):
 
 def simulate(document: Document, key: str, assumed: Assumed) -> Simulated:
     """Simulate the matrix that stands there. `BadSpec`, `UsageError`."""
+    with _collector_off():
+        return _Simulator(*plan_of(document, key, assumed)).simulate()
+
+
+def plan_of(document: Document, key: str, assumed: Assumed) -> tuple[SimulationPlan, World]:
+    """What is to be simulated, and who answers how."""
     spec = check(document, MatrixSpec, key)
     where = document.at(key)
-    inputs = spec.inputs.load(where.at("inputs"))
-    compiled = compile_(spec, inputs, where, connected=False)
+    compiled = compile_(spec, spec.inputs.load(where.at("inputs")), where, connected=False)
     ordered = msgspec.structs.replace(compiled, cells=in_dispatch_order(compiled.cells))
     demands = demand_of(ordered)
-    world = World((ask.model for each in demands for ask in each.asks), assumed)
+    world = World((ask.model for ask in asks_of(demands)), assumed)
     retry = MODEL_RETRY if spec.retry is None else spec.retry.retry(worth_a_retry)
-    plan = SimulationPlan(ordered, demands, retry, MODEL_RETRY, spec.timeout)
-    with _old_objects_left_alone():
-        return _Simulator(plan, world).simulate()
+    return SimulationPlan(ordered, demands, retry, MODEL_RETRY, spec.timeout), world
 
 
 @contextmanager
-def _old_objects_left_alone() -> Iterator[None]:
-    """The collector need not look at the cells again and again: that is half of the time."""
-    gc.freeze()
+def _collector_off() -> Iterator[None]:
+    """Cells make no circles, and looking for some among a million is half of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if enabled:
+            gc.enable()
 
 
 class _Simulator:
     def __init__(self, plan: SimulationPlan, world: World) -> None:
         self._plan = plan
         self._world = world
-        self._caches: defaultdict[int, Cache] = defaultdict(dict)
-        """By seed: the what ifs use one of them again."""
-        self._models = _models(plan.demands)
-        self._calls = max(1, sum(len(i.made) * i.wide for d in plan.demands for i in d.items))
+        self._models = list({ask.model.name: ask.model for ask in asks_of(plan.demands)}.values())
+        self._calls = max(1, sum(calls_of(plan.demands)))
 
     def simulate(self) -> Simulated:
-        draws, kernel_draws, apart = self._draws()
+        more = max(1, min(MOST_DRAWS, DRAW_CALLS // self._calls)) if self._world.varies else 1
+        draws = [self._run(self._plan, Chances(self._plan, seed)) for seed in range(more)]
         self._now = sorted(draws, key=lambda each: each.seconds)[(len(draws) - 1) // 2]
-        constraints = constraints_of(self._plan.compiled, self._models)
-        bounds = [self._bound(each) for each in constraints]
+        bounds = [self._bound(each) for each in constraints_of(self._plan.compiled, self._models)]
+        self._take_part()
         what_ifs, left_out = self._what_ifs(bounds)
         return Simulated(
-            self._plan.compiled, self._world, draws, self._now, kernel_draws, apart, bounds,
-            0.0 if self._now.failures else self._longest_cell(), what_ifs, left_out,
+            self._plan.compiled, self._world, draws, self._now, bounds,
+            0.0 if self._now.failed else self._longest_cell(), what_ifs, self._part, left_out,
         )  # fmt: skip
 
-    def _draws(self) -> tuple[list[SimulationRun], int, float]:
-        kernel = max(1, min(MOST_KERNEL_DRAWS, KERNEL_CALLS // self._calls))
-        more = max(2, min(MOST_DRAWS - kernel, LEDGER_CALLS // self._calls))
-        if not self._world.varies:
-            kernel, more = 1, 0
-        draws = [kernel_run(self._plan, self._attempts(n), n) for n in range(kernel)]
-        first = ledger_run(self._plan, self._attempts(0), 0).seconds
-        apart = abs(first - draws[0].seconds) / (draws[0].seconds or 1.0)
-        further = range(kernel, kernel + more)
-        draws += [ledger_run(self._plan, self._attempts(n), n) for n in further]
-        return draws, kernel, apart
+    def _run(self, plan: SimulationPlan, chances: Chances) -> SimulationRun:
+        return event_run(plan, self._world.profiles, chances)
 
-    def _attempts(self, seed: int) -> Attempts:
-        return Attempts(self._world.profiles, seed, self._caches[seed])
+    def _take_part(self) -> None:
+        """What the what ifs are simulated with, and how it did."""
+        compiled = self._plan.compiled
+        places = QueueLimits(compiled, Caps(compiled.spec.limits()).ledger).total
+        enough = max(PART_CALLS, ROUNDS * places)
+        self._part = max(1, self._calls // enough)
+        self._some = self._plan.one_in(self._part)
+        self._chances = Chances(self._some, self._now.seed)
+        whole = self._part == 1
+        self._part_now = self._now if whole else self._run(self._some, self._chances)
 
     def _bound(self, constraint: Constraint) -> Bound:
-        load: Load = load_on(constraint, self._models, self._now.totals)
+        load = load_on(constraint, self._models, self._now.totals)
         used = constraint.used(load, self._now.seconds)
         return Bound(constraint, used, constraint.least_s(load))
 
@@ -174,7 +181,7 @@ class _Simulator:
         A budget is only raised: with half of it cells fail, and with enough of it the time may
         still be less, for the estimates that it reserves hold calls up.
         """
-        room = max(3, WHAT_IF_CALLS // self._calls)
+        room = max(3, WHAT_IF_CALLS * self._part // self._calls)
         ordered = sorted(bounds, key=lambda each: -each.used)
         near = [each for each in ordered if each.used >= NEAR or each.constraint.kind == "budget"]
         taken = [each.constraint for each in near[: max(1, (room - 2) // 2)]]
@@ -194,45 +201,53 @@ class _Simulator:
     def _scaled(self, constraint: Constraint, factor: float) -> WhatIf | None:
         if constraint.at(factor) == constraint.most:
             return None  # half of 1
-        spec = constraint.scaled(self._plan.compiled.spec, factor)
-        return self._what_if(constraint.change(factor), spec, constraint)
+        return self._what_if(constraint.change(factor), [constraint], factor, constraint)
 
     def _all_doubled(self, constraints: Sequence[Constraint]) -> WhatIf:
+        return self._what_if("all of them doubled", constraints, 2.0, None)
+
+    def _what_if(
+        self,
+        change: str,
+        constraints: Sequence[Constraint],
+        factor: float,
+        about: Constraint | None,
+    ) -> WhatIf:
         spec = self._plan.compiled.spec
         for constraint in constraints:
-            spec = constraint.scaled(spec, 2.0)
-        return self._what_if("all of them doubled", spec, None)
-
-    def _what_if(self, change: str, spec: MatrixSpec, constraint: Constraint | None) -> WhatIf:
-        compiled = msgspec.structs.replace(self._plan.compiled, spec=spec)
-        plan = msgspec.structs.replace(self._plan, compiled=compiled)
-        seed = self._now.seed
-        ran = ledger_run(plan, self._attempts(seed), seed)
-        return WhatIf(change, ran.seconds, len(ran.failures), constraint)
+            spec = constraint.scaled(spec, factor)
+        changed = msgspec.structs.replace(self._some.compiled, spec=less_budget(spec, self._part))
+        plan = msgspec.structs.replace(self._some, compiled=changed)
+        ran = self._run(plan, self._chances)
+        before, now = self._part_now, self._now
+        scale = now.seconds / before.seconds if before.seconds else 1.0
+        failed = now.failed + self._part * (ran.failed - before.failed)
+        return WhatIf(change, ran.seconds * scale, max(0, failed), about)
 
     def _longest_cell(self) -> float:
         """The longest that one cell takes if it waits for nothing."""
-        attempts, plan = self._attempts(self._now.seed), self._plan
+        plan, chances = self._plan, Chances(self._plan, self._now.seed)
+        profiles = self._world.profiles
 
-        def seconds(demand: CellDemand, kind: str, number: int, timeout: float | None) -> float:
-            item = (demand.scores if kind else demand.steps)[number]
-            key = f"{demand.cell.key} {kind}{number}"
-            return max(
-                sum(
-                    attempts.make(ask, f"{key} {chain} {place}", 1, timeout).seconds
-                    for place, ask in enumerate(item.made)
-                )
-                for chain in range(item.wide)
-            )
+        def seconds(item: DemandedItem, call: int, timeout: float | None) -> float:
+            longest = 0.0
+            for _ in range(item.wide):
+                took = 0.0
+                for ask in item.made:
+                    drawn = profiles[ask.model.name].draw(*chances.of(call, 1))[0]
+                    took += drawn if timeout is None else min(drawn, timeout)
+                    call += 1
+                longest = max(longest, took)
+            return longest
 
-        def whole(demand: CellDemand) -> float:
-            steps = [seconds(demand, "", n, plan.timeout) for n in range(len(demand.steps))]
-            scores = [seconds(demand, "score ", n, None) for n in range(len(demand.scores))]
-            return sum(steps) + max(scores, default=0.0)
+        def whole(demand: CellDemand, call: int) -> float:
+            steps = scores = 0.0
+            for item in demand.steps:
+                steps += seconds(item, call, plan.timeout)
+                call += item.calls
+            for item in demand.scores:
+                scores = max(scores, seconds(item, call, None))
+                call += item.calls
+            return steps + scores
 
-        return max((whole(each) for each in plan.demands), default=0.0)
-
-
-def _models(demands: Sequence[CellDemand]) -> list[Unconnected]:
-    found = {ask.model.name: ask.model for each in demands for ask in each.asks}
-    return list(found.values())
+        return max(map(whole, plan.demands, chances.starts), default=0.0)

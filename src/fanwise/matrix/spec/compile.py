@@ -18,7 +18,7 @@ from fanwise.core.retry import Retry
 from fanwise.errors import BadSpec, FanwiseError, Problem, UsageError
 from fanwise.kernel.user_call import name_of
 from fanwise.matrix.answers.steps import AnswerStep, Constant, Copy, Function, Prompt, field_of
-from fanwise.matrix.cells.cell import NO_MODEL, Cell, encoded, key_of, seed_of
+from fanwise.matrix.cells.cell import NO_MODEL, Cell, key_begin, key_end, seed_of, whole_key
 from fanwise.matrix.scores.scorers import Called, Compared, Judging, Pattern, Program, Scorer
 from fanwise.matrix.spec.matrix_spec import (
     COMMAND,
@@ -55,7 +55,17 @@ class Compiled(msgspec.Struct, frozen=True):
 
 
 def compile_(spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool = True) -> Compiled:
-    """`BadSpec` with all that is wrong.
+    """The cells and all that they need. `BadSpec` with all that is wrong."""
+    found = make_parts(spec, inputs, where, connected=connected)
+    cells = wanted(spec, list(_product(found)), where)
+    check_caps(found, cells, where)
+    return msgspec.structs.replace(found, cells=cells)
+
+
+def make_parts(
+    spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool = True
+) -> Compiled:
+    """All but the cells.
 
     Not `connected`: the models are there to be counted with, whether their keys are there or not,
     and nothing that a `sample:` names is connected. It cannot be run then.
@@ -69,10 +79,7 @@ def compile_(spec: MatrixSpec, inputs: Inputs, where: Where, *, connected: bool 
     steps = {name: together.try_(partial(maker.steps, name)) or [] for name in spec.prompts}
     scorers = together.try_(maker.scorers) or []
     together.raise_all()
-    found = Compiled(spec, {each.id: each for each in inputs}, models, steps, scorers, ())
-    cells = wanted(spec, list(_product(found)), where)
-    check_caps(found, cells, where)
-    return msgspec.structs.replace(found, cells=cells)
+    return Compiled(spec, {each.id: each for each in inputs}, models, steps, scorers, ())
 
 
 class _Together:
@@ -309,24 +316,25 @@ def _unconnected(spec: Spec, where: Where) -> Model:
 
 
 def _product(found: Compiled) -> Iterator[Cell]:
-    """All cells. What many of them share is made once: there may be a hundred thousand."""
+    """All cells. What many of them share is made once: there may be a million."""
     spec = found.spec
-    places = [
-        (each.id, each.digest, repeat, seed_of(spec.seed, each.digest, repeat))
-        for each in found.inputs.values()
-        for repeat in range(spec.repeat)
-    ]
+    places = []
+    for each in found.inputs.values():
+        digest = each.digest
+        for repeat in range(spec.repeat):
+            seed = seed_of(spec.seed, digest, repeat)
+            places.append((each.id, repeat, seed, key_end(each.id, digest, repeat, seed)))
     for strategy, steps in found.steps.items():
-        what = encoded([step.identity for step in steps])
+        what = [step.identity for step in steps]
         needs = spec.prompts[strategy].needs_model
         models = [each.spec() for each in spec.models] if needs else [None]
         for model in models or [None]:
-            who = encoded(None if model is None else _who(model))
+            who = None if model is None else _who(model)
             name = NO_MODEL if model is None else model.name
             provider = NO_MODEL if model is None else found.models[name].provider
-            for given, digest, repeat, seed in places:
-                key = key_of([who, strategy, what, given, digest, repeat, seed])
-                yield Cell(key, name, strategy, given, repeat, provider, seed)
+            begin = key_begin(who, strategy, what)
+            for given, repeat, seed, end in places:
+                yield Cell(whole_key(begin, end), name, strategy, given, repeat, provider, seed)
 
 
 def _who(model: Spec) -> dict[str, Any]:
