@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_tasks_change_any_file_and_each_is_a_commit_of_its_own(repo: Path) -> No
     text = LINES.replace("line 1\n", "first\n").replace("line 8\n", "second\n")
     assert show(repo, found.commit, "a.txt") + "\n" == text
     log = git(repo, "log", "--format=%s", f"main..{found.branch}").splitlines()
-    assert log == ["Do more: two", "Do the first: one"]
+    assert sorted(log) == ["Do more: two", "Do the first: one"]
     assert all(leaf.requests == () for leaf in found.leaves)
     assert "You may change any file" in prompts["one"]
     assert "Begin with these files:\n\n- deep/c.txt\n" in prompts["two"]
@@ -68,20 +69,87 @@ def test_one_in_conflict_is_tried_again_on_what_is_merged_with_both_sides_shown(
 
     def work(work: Work) -> None:
         path = work.root / "a.txt"
+        other = "two" if work.title == "one" else "one"
         if work.tries:
             told.append(work.prompt)
-            edit(path, "of one\n", "of one and two\n")
+            edit(path, f"of {other}\n", "of both\n")
         else:
             edit(path, "line 5\n", f"of {work.title}\n")
 
-    found = run(repo, work, [task("one", "x"), task("two", "y")], check="grep two a.txt")
+    found = run(repo, work, [task("one", "x"), task("two", "y")], check="grep both a.txt")
     assert found.ok, found.notes
     (prompt,) = told
     assert "of one" in prompt
     assert "of two" in prompt
     assert found.commit is not None
-    assert "of one and two" in show(repo, found.commit, "a.txt")
+    assert "of both" in show(repo, found.commit, "a.txt")
     assert [leaf.state for leaf in found.leaves] == ["done", "done"]
+    assert len(found.state.conflicts) == 1
+
+
+def test_tasks_are_merged_as_they_finish_while_others_still_run(repo: Path) -> None:
+    """The slow one ends only after one of the others was tried again on top of the merge."""
+    tried_again = threading.Event()
+
+    def work(work: Work) -> None:
+        path = work.root / "a.txt"
+        if work.title == "slow":
+            assert tried_again.wait(60), "nothing was merged before this one has ended"
+            edit(path, "line 5\n", "of slow\n") if not work.tries else edit(path, "of", "at")
+        elif work.tries:
+            edit(path, "of", "again of")
+            tried_again.set()
+        else:
+            edit(path, "line 5\n", f"of {work.title}\n")
+
+    found = run(repo, work, [task(name, "x") for name in ("slow", "one", "two")])
+    assert found.ok, found.notes
+    assert found.commit is not None
+    assert "\nagain at " in show(repo, found.commit, "a.txt"), "each began with what was merged"
+    subjects = git(repo, "log", "--format=%s", f"main..{found.branch}").splitlines()
+    assert subjects[0] == "x: slow", "the last to finish is the last commit"
+
+
+def test_one_that_needs_a_task_in_conflict_begins_with_its_second_version(repo: Path) -> None:
+    def work(work: Work) -> None:
+        path = work.root / "a.txt"
+        if work.title == "then":
+            edit(path, "both\n", "both, and then\n")
+        elif work.tries:
+            edit(path, "of a\n" if work.title == "b" else "of b\n", "both\n")
+        else:
+            edit(path, "line 5\n", f"of {work.title}\n")
+
+    tasks = [task("a", "x"), task("b", "x"), task("then", "y", needs=["a", "b"])]
+    found = run(repo, work, tasks)
+    assert found.ok, found.notes
+    assert found.commit is not None
+    assert "both, and then" in show(repo, found.commit, "a.txt")
+
+
+def test_one_that_needs_two_begins_with_the_lines_of_both_in_one_file(repo: Path) -> None:
+    def work(work: Work) -> None:
+        path = work.root / "a.txt"
+        if work.title == "then":
+            assert {"of a", "of b"} < set(path.read_text().splitlines())
+            edit(path, "line 5\n", "of then\n")
+        else:
+            edit(path, f"line {1 if work.title == 'a' else 8}\n", f"of {work.title}\n")
+
+    tasks = [task("a", "x"), task("b", "x"), task("then", "y", needs=["a", "b"])]
+    assert run(repo, work, tasks).ok
+
+
+def test_one_that_needs_a_task_that_was_given_up_is_skipped(repo: Path) -> None:
+    def work(work: Work) -> None:
+        if work.tries:
+            raise ValueError("cannot be settled")
+        edit(work.root / "a.txt", "line 5\n", f"of {work.title}\n")
+
+    tasks = [task("a", "x"), task("b", "x"), task("then", "y", needs=["a", "b"])]
+    found = run(repo, work, tasks, retry=0)
+    assert sorted(leaf.state for leaf in found.leaves) == ["done", "given up", "skipped"]
+    assert found.commit is not None, "what could be merged is the result"
 
 
 def test_one_that_needs_another_begins_with_its_changes_and_goes_on_with_them(repo: Path) -> None:

@@ -25,7 +25,14 @@ from fanwise.plan.spec.plan_spec import KEY, PlanSpec
 from fanwise.plan.spec.resolved_plan import ResolvedPlan, resolve_plan
 from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.board import board_of
-from fanwise.plan.state.replay import bisected, items_of, replay, reusable, reusable_success
+from fanwise.plan.state.replay import (
+    bisected,
+    items_of,
+    merged_tasks,
+    replay,
+    reusable,
+    reusable_success,
+)
 from fanwise.plan.views.end_text import note_lines, output_lines, rollback_lines
 from fanwise.plan.views.estimate import estimate_of, facts_of, plan_lines, start_notes
 from fanwise.plan.views.live_tree import LiveTree
@@ -126,7 +133,8 @@ class RunnablePlan:
         resolved, options = self.resolved, self._options
         records = list(items_of(journal, run.id))
         bisect = options.bisect or bisected(each.key for each in records)
-        board = board_of(resolved.spec, resolved.base, resolved.work, bisect=bisect)
+        order = merged_tasks(records)
+        board = board_of(resolved.spec, resolved.base, resolved.work, bisect=bisect, merged=order)
         counts = reusable_success if options.retry_failed else reusable
         left = replay(board, records, counts).left
         again = {item.leaf.id for item in left if item.kind == "again" and item.leaf is not None}

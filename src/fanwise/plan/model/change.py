@@ -24,7 +24,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     goal: str = ""
     """Its own, if it has one."""
     start: Mapping[str, Blob] = {}
-    """Of a task that needs others: what stood there when it began, which is the base of a merge."""
+    """Of a task: what stood there when it began, which is the base of a merge."""
 
 
 class EditRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ from fanwise.plan.state.replay import (
     cut_off_keys,
     earlier_outside,
     earlier_work_tree,
+    merged_tasks,
     replay,
     reusable,
     reusable_success,
@@ -52,7 +53,8 @@ async def execute(
     path = path_here(FAN_OUT, run)
     before = await in_thread(read_earlier_items, run, resolved.git, path)
     bisect = options.bisect or bisected(each.key for each in before.records)
-    known = board_of(spec, base, resolved.work, bisect=bisect)
+    merged = merged_tasks(before.records)
+    known = board_of(spec, base, resolved.work, bisect=bisect, merged=merged)
     tell: dict[str, str] = {}
     if run.journal is not None and run.resumed:
         tell = await in_thread(told_by_user, run.journal, run.id, path)
@@ -60,12 +62,12 @@ async def execute(
         replay(known, before.records, reusable)
         leaf = leaf_named(known.tree, options.retry)
         before = before.without(leaf.id)
-        known = board_of(spec, base, resolved.work, bisect=bisect)
+        known = board_of(spec, base, resolved.work, bisect=bisect, merged=merged)
         if options.tell:
             tell[leaf.id] = options.tell
             run.note(TOLD, {"path": path, "leaf": leaf.id, "text": options.tell})
     counts = reusable_success if _retries(run) else reusable
-    board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed)
+    board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed, merged=merged)
     users: Mapping[str, str] | None = None
     async with AsyncExitStack() as stack:
         folder = await stack.enter_async_context(files_of(run))

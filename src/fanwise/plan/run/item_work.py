@@ -32,6 +32,7 @@ from fanwise.plan.work.names import Names
 from fanwise.plan.work.sparse_folders import SparseFolders, code_beside, is_sparse
 from fanwise.plan.work.verify import judging_tests, settings_for
 from fanwise.workspaces import WorkspacePool
+from fanwise.workspaces.git import Git
 
 START = "What the sub-plans before this one have changed"
 
@@ -141,7 +142,7 @@ class PlanItemWork:
         resolved, again = self._case, item.kind == "again"
         at = item.at
         if item.before:
-            at = await in_thread(commit_with, resolved.git, item.at, item.before, START)
+            at = await in_thread(_start_of, resolved.git, item)
         return await do_leaf(
             leaf,
             goal=resolved.spec.goal,
@@ -199,6 +200,16 @@ class PlanItemWork:
             seconds=clock() - began,
             without=item.without,
         )
+
+
+def _start_of(git: Git, item: PlanItem) -> str:
+    """The commit with the changes that a leaf begins with. Those of tasks may be in one file."""
+    assert item.leaf is not None
+    if item.leaf.is_task:
+        step = merge_step(git, item.at, item.before, "three_way", Signature(goal=START))
+        if not step.merged.conflicts:
+            return step.commit
+    return commit_with(git, item.at, item.before, START)
 
 
 def sparse_folders_of(resolved: ResolvedPlan) -> SparseFolders:

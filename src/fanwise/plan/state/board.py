@@ -12,7 +12,7 @@ board is: then what is still in flight is ended, and what had been done beyond d
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -33,22 +33,30 @@ from fanwise.plan.state.leaf_queue import LeafQueue
 from fanwise.plan.state.merge_phase import MergePhase
 from fanwise.plan.state.plan_item import SUB_PLANS, PlanItem
 from fanwise.plan.state.policy import Grow, PlanPolicy, grower, policy_of
+from fanwise.plan.state.task_merges import TaskMerges
 
 
 class PlanBoard:
     """`begin`, then `take` the outcome of each item that it gave, until it is `over`.
 
     `failed`: leaves that had failed in an earlier execution, and will be told as failed again.
+    `merged`: tasks that were merged in one, in that order.
     """
 
     def __init__(
-        self, tree: Tree, policy: PlanPolicy, grow: Grow, *, failed: Collection[str] = ()
+        self,
+        tree: Tree,
+        policy: PlanPolicy,
+        grow: Grow,
+        *,
+        failed: Collection[str] = (),
+        merged: Sequence[str] = (),
     ) -> None:
         self.tree = tree
         self.entries = {leaf.id: LeafEntry(leaf) for leaf in tree.leaves}
         """Of every leaf that there is or was, by its id."""
         self.merge_phase: MergePhase | None = None
-        """When all leaves are over."""
+        """When all leaves are over; of tasks, from the start."""
         self.errors: dict[str, BaseException] = {}
         """Of sub-plans that failed, by the key of the item."""
         self.twice: list[str] = []
@@ -61,6 +69,9 @@ class PlanBoard:
         self._expected = set(failed)
         self._open: set[str] = set()
         self._stand_in_line()
+        self._tasks: TaskMerges | None = None
+        if policy.as_finished:
+            self.merge_phase = self._tasks = TaskMerges(tree, self.entries, policy, merged)
 
     @property
     def over(self) -> bool:
@@ -95,9 +106,11 @@ class PlanBoard:
         assert self.merge_phase is not None
         match item.kind:
             case "merge":
-                return self.merge_phase.merged(item, msgspec.convert(value, MergeStep))
+                step = msgspec.convert(value, MergeStep)
+                return self._after_turn(self.merge_phase.merged(item, step))
             case "again":
-                return self.merge_phase.again_done(item, msgspec.convert(value, LeafResult))
+                result = msgspec.convert(value, LeafResult)
+                return self._after_turn(self.merge_phase.again_done(item, result))
             case "check":
                 return self.merge_phase.checked(item, msgspec.convert(value, MergeCheck))
             case "result":
@@ -109,6 +122,8 @@ class PlanBoard:
         entry.result = result
         if result.status == "split":
             self._split(entry, result)
+        elif self._tasks is not None and result.change is not None:
+            return [*self._tasks.finished(entry.node.id), *self._go_on()]
         else:
             self._queue.done(entry.node.id)
         return self._go_on()
@@ -132,7 +147,17 @@ class PlanBoard:
         if item.kind == "leaf":
             return self.leaf_failed(item, reason_of(error))
         assert self.merge_phase is not None
-        return self.merge_phase.again_failed(item, reason_of(error))
+        return self._after_turn(self.merge_phase.again_failed(item, reason_of(error)))
+
+    def _after_turn(self, items: list[PlanItem]) -> list[PlanItem]:
+        """Tasks that need one that was merged, or given up, can begin, or will not."""
+        if self._tasks is None or not self._tasks.settled:
+            return items
+        while self._tasks.settled:
+            leaf = self._tasks.settled.pop(0)
+            given_up = self.entries[leaf].given_up is not None
+            (self._queue.failed if given_up else self._queue.done)(leaf)
+        return [*items, *self._go_on()]
 
     def _note_twice(self, item: PlanItem) -> None:
         """Only work of others counts: a merge may be made as often as one likes."""
@@ -187,6 +212,8 @@ class PlanBoard:
         self._open.update(item.key for item in items)
         if items or self._open:
             return items
+        if self._tasks is not None:
+            return self._tasks.begin()
         for leaf in self.tree.leaves:
             if not self.entries[leaf.id].over:
                 self.entries[leaf.id].error = "it comes after itself, by way of others"
@@ -219,7 +246,9 @@ class PlanBoard:
             fresh = [each for each in self.entries[wanted.pop()].node.after if each not in found]
             found.update(fresh)
             wanted += fresh
-        for other in self._queue.in_order(found):
+        tasks = self._tasks
+        order = self._queue.in_order(found) if tasks is None else tasks.builds_on(found)
+        for other in order:
             change = self.entries[other].change
             if change is not None:
                 own = {p: b for p, b in change.files.items() if not self._policy.shared(p)}
@@ -237,8 +266,14 @@ def reason_of(error: BaseException) -> str:
 
 
 def board_of(
-    spec: PlanSpec, base: PlanBase, work: str, *, bisect: bool, failed: Collection[str] = ()
+    spec: PlanSpec,
+    base: PlanBase,
+    work: str,
+    *,
+    bisect: bool,
+    failed: Collection[str] = (),
+    merged: Sequence[str] = (),
 ) -> PlanBoard:
     """The board of a plan as it begins. `work`: the digest of how leaves are done."""
     policy = policy_of(spec, base, work, bisect=bisect)
-    return PlanBoard(base.split.tree, policy, grower(spec, base), failed=failed)
+    return PlanBoard(base.split.tree, policy, grower(spec, base), failed=failed, merged=merged)

@@ -44,6 +44,11 @@ class LeafEntry:
         return self.result is not None
 
     @property
+    def lost(self) -> bool:
+        """Whether those that need it cannot begin."""
+        return self.error is not None or self.given_up is not None
+
+    @property
     def over(self) -> bool:
         """Whether it is done, was given up, or will not begin."""
         return self.done or self.error is not None or self.skipped_by is not None

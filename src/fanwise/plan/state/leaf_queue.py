@@ -91,7 +91,7 @@ class LeafQueue:
         if entry.begun:
             return False
         others = [self._entries[each] for each in leaf.after]
-        failed = (o.node.id if o.error is not None else o.skipped_by for o in others)
+        failed = (o.node.id if o.lost else o.skipped_by for o in others)
         # Of several the first, whichever was told first: so it is looked up every time.
         first = next((each for each in failed if each is not None), None)
         news, entry.skipped_by = first != entry.skipped_by, first

@@ -16,7 +16,14 @@ from fanwise.plan.merge.step import rests_on
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.digest import digest
 from fanwise.plan.model.leaf_result import LeafResult
-from fanwise.plan.model.merge_result import BrokenName, MergeCheck, MergeStep, PublishedResult
+from fanwise.plan.model.merge_result import (
+    BrokenName,
+    Conflict,
+    MergeCheck,
+    MergeResult,
+    MergeStep,
+    PublishedResult,
+)
 from fanwise.plan.model.node import FileNote, Tree
 from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import PlanItem
@@ -45,6 +52,16 @@ class MergePhase:
         self._suspects: tuple[str, ...] = ()
         """The leaves with which the check fails, while it is looked for those to blame."""
         self._passed: dict[frozenset[str], MergeStep] = {}
+
+    @property
+    def report(self) -> MergeResult | None:
+        """The merge that says which files were moved or overwritten: that of all leaves."""
+        return self.steps[0].merged if self.steps else None
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Those of all leaves, settled or not."""
+        return () if self.report is None else self.report.conflicts
 
     @property
     def broken(self) -> tuple[BrokenName, ...]:
@@ -123,8 +140,8 @@ class MergePhase:
     def _merge(self, without: Sequence[str] = ()) -> PlanItem:
         """All that is in; what was done again on top of the rest."""
         found = self._in(without)
-        plain = _changes(each for each in found if each.again is None)
-        on_top = _changes(each for each in found if each.again is not None)
+        plain = _changes(each for each in found if not self._on_top(each))
+        on_top = _changes(each for each in found if self._on_top(each))
         return PlanItem(
             kind="merge",
             key=f"merge:{len(self.steps)}",
@@ -133,6 +150,10 @@ class MergePhase:
             on_top=on_top,
             without=tuple(without),
         )
+
+    def _on_top(self, entry: LeafEntry) -> bool:
+        """Whether its change was made on the merge of the others, and is put over it as it is."""
+        return entry.again is not None
 
     def _after_merge(self, step: MergeStep) -> list[PlanItem]:
         """The next one that was in conflict; when there is none, the check."""
@@ -175,10 +196,9 @@ class MergePhase:
 
     def _below(self, leaf: str, change: Change) -> Sequence[str]:
         """Whose changes are in the files that a leaf changed when it was done again."""
-        plain = [each for each in self._in() if each.again is None]
-        again = [each for each in self._in() if each.again is not None]
-        earlier = again[: [each.node.id for each in again].index(leaf)]
-        return rests_on(change, _changes([*plain, *earlier]))
+        order = sorted(self._in(), key=self._on_top)
+        earlier = order[: [each.node.id for each in order].index(leaf)]
+        return rests_on(change, _changes(earlier))
 
     def _blame(self) -> list[PlanItem]:
         """The next that is to be checked; when it is known whom to leave out, what is left."""

@@ -214,14 +214,14 @@ def plan_state(
     phase = board.merge_phase
     entries = _that_count(board)
     nodes = [node for node in board.tree.nodes if node.id in entries]
-    first = phase.steps[0].merged if phase is not None and phase.steps else None
+    report = None if phase is None else phase.report
     return PlanState(
         tree=board.tree,
         leaves=tuple(_leaf(node, entries, board, kept.get(node.id)) for node in nodes),
         halted=board.halted,
-        conflicts=() if first is None else first.conflicts,
-        taken=() if first is None else first.taken,
-        moved=() if first is None else first.moved,
+        conflicts=() if phase is None else phase.conflicts,
+        taken=() if report is None else report.taken,
+        moved=() if report is None else report.moved,
         broken=() if phase is None else phase.broken,
         checks=() if phase is None else tuple(phase.checks),
         innocent=phase is not None and phase.innocent,

@@ -31,6 +31,8 @@ class PlanPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The command for the merged tree."""
     bisect: bool = False
     fail_fast: bool = False
+    as_finished: bool = False
+    """Each sub-plan is merged as soon as it is finished: it is a task."""
     result: str = "branch"
     shared: Callable[[str], bool] = lambda path: False
     """Whether a file is one that all may change: nobody begins with the changes to it."""
@@ -47,6 +49,9 @@ def policy_of(spec: PlanSpec, base: PlanBase, work: str, *, bisect: bool) -> Pla
         check=spec.check_,
         bisect=bisect,
         fail_fast=spec.fail_fast,
+        as_finished=spec.tasks is not None
+        and not spec.fail_fast
+        and spec.merge != "fail_on_conflict",
         result=spec.result,
         shared=lambda path: bool(shared) and patterns.match(path),
     )

@@ -36,6 +36,7 @@ from fanwise.plan.state.replay import (
     earlier_outside,
     earlier_work_tree,
     items_of,
+    merged_tasks,
     replay,
 )
 from fanwise.specs import Document, check
@@ -110,7 +111,8 @@ def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
     spec = check(Document.again(stored), PlanSpec, KEY, on_unknown=lambda problem: None)
     work = stored.get("work")
     bisect = stored.get("asked", {}).get("bisect", False) or bisected(records)
-    board = board_of(spec, base, work or "", bisect=bisect)
+    merged = merged_tasks(records.values())
+    board = board_of(spec, base, work or "", bisect=bisect, merged=merged)
     replayed = replay(board, records.values(), _Counting(knows_work=work is not None))
     folder = kept_beside(journal, run.id)
     attempts = _attempts(journal, run.id)

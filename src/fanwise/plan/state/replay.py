@@ -76,6 +76,17 @@ def cut_off_keys(journal: Journal, run_id: str, path: str = FAN_OUT) -> frozense
     return frozenset(each.key for each in items if each.status == "started")
 
 
+def merged_tasks(records: Iterable[ItemRecord]) -> list[str]:
+    """The leaves of the recorded merges, in the order in which they came in."""
+    merges = [each for each in records if each.key.startswith("merge:") and each.value]
+    found: dict[str, None] = {}
+    for record in sorted(merges, key=lambda each: int(each.key.partition(":")[2])):
+        merged = JSON.decode(record.value or "null")["merged"]
+        found |= dict.fromkeys(merged["leaves"])
+        found |= dict.fromkeys(each["leaf"] for each in merged.get("conflicts", ()))
+    return list(found)
+
+
 def bisected(keys: Iterable[str]) -> bool:
     """Whether there was a second check: somebody has asked for a bisection, then or on a resume."""
     return "check:1" in keys

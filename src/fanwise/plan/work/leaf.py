@@ -262,7 +262,7 @@ class _Doing:
 def _change(here: Workspace, leaf: Node, kept: Sequence[str]) -> Change:
     try:
         found = change_of(here, leaf.id, leaf.title, kept)
-        before = here.files_at_base() if leaf.is_task and leaf.after else {}
+        before = here.files_at_base() if leaf.is_task else {}
         start = {path: Blob(*before[path]) for path in found.files if path in before}
         return replace(found, goal=leaf.goal, start=start)
     except (OSError, FanwiseError) as error:
