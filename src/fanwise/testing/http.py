@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+import select
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -34,6 +35,8 @@ class Connection:
         self._reader = reader
         self._writer = writer
         self._buffer = b""
+        self.before_end: Callable[[], None] = lambda: None
+        """Called before the last bytes of an answer, after which the client may ask again."""
 
     async def request(self) -> HttpRequest | None:
         """The next request; None when the client has gone."""
@@ -57,6 +60,13 @@ class Connection:
             while await self._more():
                 pass
 
+    def has_left(self) -> bool:
+        """Whether the client has closed its side, even if this loop had no turn to notice it."""
+        hung_up = getattr(select, "POLLRDHUP", 0)  # only Linux has it
+        poll = select.poll()
+        poll.register(self._writer.get_extra_info("socket").fileno(), hung_up)
+        return bool(poll.poll(0))
+
     async def _more(self) -> bool:
         data = await self._reader.read(65536)
         self._buffer += data
@@ -65,6 +75,7 @@ class Connection:
     async def send_json(self, status: int, body: Any, headers: Mapping[str, str] = {}) -> None:
         content = msgspec.json.encode(body)
         sent = {"Content-Type": "application/json", "Content-Length": str(len(content)), **headers}
+        self.before_end()
         await self._send(_head(status, sent) + content)
 
     async def begin_events(self) -> None:
@@ -77,6 +88,7 @@ class Connection:
 
     async def end_events(self) -> None:
         """The end of the stream; the connection goes on."""
+        self.before_end()
         await self._send(_piece(b"data: [DONE]\n\n") + b"0\r\n\r\n")
 
     def cut(self) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -90,6 +91,7 @@ class ScriptedServer:
         self._obeys = obeys
         self._takes = takes
         self._connections: set[asyncio.Task[None]] = set()
+        self._serving: set[Connection] = set()
         self._server: asyncio.Server | None = None
         self._less = asyncio.Event()
 
@@ -148,13 +150,23 @@ class ScriptedServer:
             await connection.send_json(404, _error(404, f"no {request.path} here", "not_found"))
             return True
         self.requests.append(request)
+        for other in [each for each in self._serving if each.has_left()]:
+            other.before_end()
+        self._serving.add(connection)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        connection.before_end = partial(self._end_one, connection)
         try:
             return await self._until_gone(connection, self._respond(connection, request.json()))
         finally:
-            self.in_flight -= 1
-            self._less.set()
+            connection.before_end()
+
+    def _end_one(self, connection: Connection) -> None:
+        """Count it as ended before its client can know that, and ask again."""
+        connection.before_end = _nothing
+        self._serving.discard(connection)
+        self.in_flight -= 1
+        self._less.set()
 
     async def _until_gone(self, connection: Connection, answering: Any) -> bool:
         """Answer unless the client goes: then stop at once, as a good server does."""
@@ -247,6 +259,9 @@ class ScriptedServer:
         await self.last.pass_through()
         await connection.end_events()
         return True
+
+
+def _nothing() -> None: ...
 
 
 def _one_by_one(answers: Iterable[Answer | str]) -> Callable[[dict[str, Any]], Answer | str]:

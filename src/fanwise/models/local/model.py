@@ -7,6 +7,7 @@ from typing import Any
 
 from fanwise.core.outcome import Usage
 from fanwise.errors import ModelNotReady, ModelUnreachable
+from fanwise.kernel.in_thread import in_thread
 from fanwise.models.attempt import attempt
 from fanwise.models.clients import client_for, close_client, import_sdk
 from fanwise.models.local import servers
@@ -77,7 +78,8 @@ class LocalModel:
         try:
             return await attempt(self, endpoint, request, self._dollars)
         except ModelUnreachable as error:
-            if not server.is_gone():
+            # A process that dies closes its connections one by one: the one that tells us is last.
+            if not await in_thread(server.is_gone, 1000):
                 raise
             raise self._died(server, error) from None
 

@@ -84,13 +84,13 @@ class Server:
         said = b"" if self.is_gone() else self._peek()
         return said.decode().strip() if said.endswith(b"\n") else None
 
-    def is_gone(self) -> bool:
-        """Whether the child has ended, or is just ending."""
+    def is_gone(self, wait_ms: int = 0) -> bool:
+        """Whether the child has ended, or is just ending. Waits for that at most `wait_ms`."""
         if self._ours.fileno() < 0:
             return True
         poll = select.poll()
         poll.register(self._ours, select.POLLIN)
-        return any(event & _GONE for _, event in poll.poll(0))
+        return any(event & _GONE for _, event in poll.poll(wait_ms))
 
     async def ready(self) -> Endpoint:
         """Where it answers. Waits for the start; `ModelNotStarted` if there is none."""
