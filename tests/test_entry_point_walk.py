@@ -95,6 +95,10 @@ def of_optimize(model: Any, **more: Any) -> Call:
 
 
 def of_file(model: Any, **more: Any) -> Call:
+    if "retry" in more:
+        ((flow,), _) = of_workflow(model, **more)
+        Path("f.yaml").write_bytes(msgspec.json.encode(flow))
+        return ("f.yaml",), more
     sample = {"model": model, "prompt": "hi", "loop_budget": 1, "concurrency_budget": 1}
     Path("f.yaml").write_bytes(msgspec.json.encode({"sample": sample}))
     return ("f.yaml",), more
@@ -108,7 +112,7 @@ ROWS = {
     "run_workflow": Row(of_workflow, frozenset({"run", "caps", "budget", "retry"})),
     "run_plan": Row(of_plan, costly=True),
     "optimize": Row(of_optimize, costly=True),
-    "run_file": Row(of_file, frozenset({"run", "caps", "budget"})),
+    "run_file": Row(of_file, frozenset({"run", "caps", "budget", "retry"})),
     "ask": Row(of_ask, frozenset({"retry", "object"})),
 }
 NO_ENTRY_POINTS = {"call", "cancelled", "open_run"}
@@ -299,7 +303,6 @@ def test_retry_is_a_retry_or_a_number(name: str, form: str, setting: Setting) ->
 def test_where_nothing_is_to_be_retried_a_retry_is_refused() -> None:
     """A plan tries again at once, and tells why; what tests say of a candidate is the verdict."""
     calls = {
-        "run_file": of_file(SIM, retry=1),
         "run_plan": of_plan(SIM, retry=Retry(1, 2.0)),
         "optimize": ((None, "*.py", "true"), {"retry": 1}),
     }

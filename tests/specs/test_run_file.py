@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fanwise import fan_out, open_run, run_file, run_file_sync
+from fanwise import Retry, fan_out, open_run, run_file, run_file_sync
+from fanwise.core.retry import RetryLike
 from fanwise.errors import BadSpec, NotOk, UsageError
 
 SAMPLE = """
@@ -101,3 +102,24 @@ def test_what_is_wrong_is_said_before_anything_runs() -> None:
         run_file_sync("s.yaml", apply=True)
     with pytest.raises(BadSpec, match="cannot be read"):
         run_file_sync("nowhere.yaml")
+
+
+@pytest.mark.parametrize(("kind", "retry"), [("sample", Retry(1, 0.0)), ("matrix", 1)])
+def test_retry_replaces_that_of_the_file(here: Path, kind: str, retry: RetryLike) -> None:
+    """Of the simulated model, with this seed, the first reply is an error and the second is not."""
+    model = "sim:a?median_s=0.001&errors=0.5&seed=20"
+    calls = {"matrix": "models: [{model}], inputs: [a], prompts: hi", "sample": "model: {model}, "
+             "prompt: hi, loop_budget: 1, concurrency_budget: 1"}  # fmt: skip
+    text = f"{kind}: {{name: n, {calls[kind].format(model=repr(model))}, retry: 0}}"
+    (here / "f.yaml").write_text(text)
+    assert not run_file_sync("f.yaml").ok
+    assert run_file_sync("f.yaml", retry=retry).require().ok
+
+
+def test_a_retry_that_the_file_could_not_have_is_refused(here: Path) -> None:
+    (here / "p.yaml").write_text('plan: {name: p, goal: go, each: {command: ["true"]}}')
+    with pytest.raises(BadSpec, match=r"plan\.retry: must be a whole number"):
+        run_file_sync("p.yaml", retry=Retry(1, 0.0))
+    (here / "l.yaml").write_text("sample: [a]")
+    with pytest.raises(BadSpec, match="needs a mapping to be in"):
+        run_file_sync("l.yaml", retry=1)

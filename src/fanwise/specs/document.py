@@ -47,6 +47,14 @@ class Document:
         """What a program gave instead of a file. `name`: what it called."""
         return Document(name, Path(folder).absolute(), data, objects=objects)
 
+    def with_field(self, section: str, name: str, value: Any) -> Document:
+        """The same document with another value in one of its sections. `BadSpec`."""
+        fields = self.data[section]
+        if not isinstance(fields, dict):
+            raise self.at(section).bad(f"{name} needs a mapping to be in")
+        data = {**self.data, section: {**fields, name: value}}
+        return Document(self.name, self.folder, data, self._text, self._places, self.objects)
+
     def __repr__(self) -> str:
         return f"<Document {self.name}: {', '.join(self.data)}>"
 

@@ -11,6 +11,7 @@ import msgspec
 
 from fanwise.core.budget import BudgetLike
 from fanwise.core.caps import CapsLike
+from fanwise.core.retry import RetryLike, as_retry
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
 from fanwise.journal.damage import explain_damage
@@ -21,9 +22,11 @@ from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run, RunLike
 from fanwise.kernel.scope import item_of
 from fanwise.kernel.sync import sync_twin
+from fanwise.specs.plain import plain_retry
 from fanwise.specs.read import read
 from fanwise.specs.registry import system_of
 from fanwise.specs.system import End, Opening, Runnable, runnable_of
+from fanwise.system_options import Option
 from fanwise.view.recorded_counts import PLANNED
 
 PAUSED = 3
@@ -73,6 +76,7 @@ async def run_file(
     journal: JournalLike | None = None,
     caps: CapsLike | None = None,
     budget: BudgetLike | None = None,
+    retry: RetryLike | None = None,
     name: str | None = None,
     subscribers: Iterable[Subscriber] = (),
     **options: Any,
@@ -81,10 +85,10 @@ async def run_file(
 
     `run`, `journal`, `caps`, `budget`, `name`, `subscribers`: as in the other entry points (see
     `RunArguments`). `options`: those of the system, as `fanwise run` has them: `only`, `rerun`,
-    `input`, `apply` …; those that it does not know are a `UsageError`. So is `retry`: the file says
-    what is retried, because that is calls in a matrix, steps in a workflow, sub-plans in a plan.
+    `input`, `apply` …; those that it does not know are a `UsageError`. `retry` replaces that of the
+    file: of calls in a matrix, of sub-plans in a plan; in a workflow, it is for steps without one.
     """
-    kind, runnable = await in_thread(_runnable, path, options)
+    kind, runnable = await in_thread(_runnable, path, retry, options)
     opening: Opening = getattr(runnable, "opening", Opening())
     wanted = SystemRun.of(kind, runnable, **msgspec.structs.asdict(opening))
 
@@ -134,9 +138,19 @@ async def execute_runnable(runnable: Runnable, run: Run) -> End:
     return end
 
 
-def _runnable(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[str, Runnable]:
+def _runnable(
+    path: str | os.PathLike[str], retry: RetryLike | None, options: Mapping[str, Any]
+) -> tuple[str, Runnable]:
     document = read(path)
     system = system_of(document)
+    declared: Sequence[Option] = getattr(system, "options", ())
+    if retry is None:
+        pass
+    elif any(each.name == "retry" and not each.commands for each in declared):
+        options = {**options, "retry": as_retry(retry)}
+    else:
+        plain = retry if isinstance(retry, int) else plain_retry(retry)
+        document = document.with_field(system.name, "retry", plain)
     return system.name, runnable_of(system, document, options)
 
 

@@ -19,4 +19,5 @@ OPTIONS = (
     ),
     declare("run resume check", "--trust-project", "Import custom step types from .fanwise/steps."),
     Option("project", (), "The folder in which commands run."),
+    Option("retry", (), "Of steps that have no `retry` of their own."),
 )
