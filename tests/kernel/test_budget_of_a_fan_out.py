@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from fanwise import Budget, Caps, Retry, Usage, call, fan_out, fan_out_sync, open_run
 from fanwise.errors import BudgetExceeded
+from fanwise.journal.port import AttemptRecord, EventRecord
 from fanwise.testing import MemoryJournal, virtual_time
 
 
@@ -172,3 +174,32 @@ def test_what_a_killed_process_may_have_spent_counts_for_the_fan_out_that_spent_
     assert (one.spent["tokens"], other.spent["tokens"]) == (40, 0)
     with pytest.raises(BudgetExceeded):
         outcomes[0].unwrap()
+
+
+class WatchedJournal(MemoryJournal):
+    """Notes the reads of all attempts and events that block the event loop, not those of a page."""
+
+    blocking = 0
+
+    def attempts(self, fan_out: int, keys: Sequence[str] | None = None) -> Iterator[AttemptRecord]:
+        for row in super().attempts(fan_out, keys):
+            self.blocking += keys is None and asyncio._get_running_loop() is not None
+            yield row
+
+    def events(self, run_id: str, kind: str | None = None) -> Iterator[EventRecord]:
+        for row in super().events(run_id, kind):
+            self.blocking += asyncio._get_running_loop() is not None
+            yield row
+
+
+def test_what_was_spent_earlier_is_read_in_a_thread() -> None:
+    async def execute(budget: Budget) -> None:
+        async with open_run("r", journal=journal) as run:
+            await fan_out(item, range(3), run=run, name="one", budget=budget)
+            journal.blocking = 0
+            await fan_out(item, range(3), run=run, name="two", budget=budget)
+
+    journal = WatchedJournal()
+    asyncio.run(execute(Budget(tokens=1000)))
+    asyncio.run(execute(again := Budget(tokens=1000)))
+    assert (again.spent["tokens"], journal.blocking) == (240, 0)

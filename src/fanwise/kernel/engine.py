@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from math import fsum
 from typing import Any, Generic, TypeVar
 
@@ -71,6 +71,7 @@ class Engine(Generic[I, T]):
         recorder: Recorder | None,
         deliver: Callable[[Outcome[T]], None],
         reuse: Callable[[I, Outcome[T]], bool] | None = None,
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.scope = scope
         self.schedule = schedule
@@ -88,6 +89,7 @@ class Engine(Generic[I, T]):
         self._attempts = AttemptLoop(self, scope, attempt, retry)
         self._deliver = deliver
         self._reuse = reuse
+        self._before = before
         self._events = scope.subscribers
         self._never_halting = schedule.halt.never_halting
         self._context = contextvars.copy_context()
@@ -114,11 +116,13 @@ class Engine(Generic[I, T]):
     async def _load(self) -> None:
         """Read what earlier executions recorded. It may be cut short like all that follows."""
         past = self.recorder.past if self.recorder is not None else None
-        if past is not None:
-            try:
+        try:
+            if past is not None:
                 await self.scope.threads.run(past.load)
-            except BaseException as error:
-                self.abort(error)
+            if self._before is not None:
+                await self._before()
+        except BaseException as error:
+            self.abort(error)
 
     def _report_won_race(self) -> None:
         """Do not repeat a race that was won in an earlier execution."""

@@ -20,7 +20,7 @@ import msgspec
 from fanwise.core.budget import Budget, BudgetLike, as_budget
 from fanwise.core.caps import Caps, CapsLike, as_caps
 from fanwise.core.counts import COUNTED, Counts
-from fanwise.core.outcome import Outcome
+from fanwise.core.outcome import Outcome, Usage
 from fanwise.core.run_id import check_run_id
 from fanwise.core.stats import CombinedStats, Stats
 from fanwise.crashpoint import crash_point
@@ -268,10 +268,9 @@ class Run:
         if self._durable is not None and reason == "when":
             self._durable.remember_halt(path, outcome.key)
 
-    def count_earlier(self, budget: Budget, path: str) -> None:
-        """Charge a fan-out's own budget with what the fan-out spent before it begins."""
-        if self._durable is not None:
-            budget.already_spent(f"{self.id}/{path}", self._durable.spent_in(path))
+    def spent_in(self, path: str) -> Iterable[Usage]:
+        """What a fan-out spent in earlier executions. Read it in a thread, if there is anything."""
+        return () if self._durable is None else self._durable.spent_in(path)
 
     def joined(self, engine: Engine[Any, Any]) -> None:
         """A fan-out begins that is not inside an item."""

@@ -7,9 +7,10 @@ status with which it ends do not concern the run around it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from fanwise.core.budget import Budget
+from fanwise.core.outcome import Usage
 from fanwise.core.stats import Stats
 from fanwise.journal.codec import JSON, Codec
 from fanwise.kernel.durable_run import RunRequest
@@ -47,8 +48,9 @@ class RunInside(Run):
             return None
         return self._around.recorder(path, cap, halt, codec, again=again)
 
-    def count_earlier(self, budget: Budget, path: str) -> None:
+    def spent_in(self, path: str) -> Iterable[Usage]:
         """Nothing was spent there before, because its paths are new."""
+        return ()
 
 
 class RunAfter(Run):

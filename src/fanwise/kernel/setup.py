@@ -21,7 +21,7 @@ from fanwise.core.caps import CapsLike, Needs, as_caps, whole
 from fanwise.core.counts import Counts
 from fanwise.core.halt import Halt
 from fanwise.core.ledger import Ledger
-from fanwise.core.outcome import Outcome
+from fanwise.core.outcome import Outcome, Usage
 from fanwise.core.retry import Retry, RetryLike, as_retry
 from fanwise.core.schedule import Schedule
 from fanwise.core.stats import Stats
@@ -108,6 +108,8 @@ class FanOut(Generic[I, T]):
         self.cap = cap
         self.total = None if isinstance(items, Feed) else size
         self.path = self._path(name, around)
+        self._budget: Budget | None = None
+        self._spent: Iterable[Usage] = ()
         self.scope = self._make_scope(ledger, budget)
         self.recorder = self._make_recorder(work, halt, reuse=reuse is not None) if record else None
         if self.recorder is not None and self.recorder.halts:
@@ -125,12 +127,15 @@ class FanOut(Generic[I, T]):
             recorder=self.recorder,
             deliver=deliver,
             reuse=reuse,
+            before=self._count_earlier if self._spent else None,
         )
 
     def _make_scope(self, ledger: Ledger, budget: Budget | None) -> FanOutScope:
         around, run = self.around, self.run
         if run is not None and budget is not None:
-            run.count_earlier(budget, self.path)
+            self._budget, self._spent = budget, run.spent_in(self.path)
+            if not self._spent:
+                budget.already_spent(f"{run.id}/{self.path}", ())
         return FanOutScope(
             loop=self.loop,
             ledger=ledger,
@@ -142,6 +147,12 @@ class FanOut(Generic[I, T]):
             threads=self.threads,
             again=around is not None and around.again,
         )
+
+    async def _count_earlier(self) -> None:
+        """Charge its own budget with what it spent in earlier executions."""
+        assert self._budget is not None and self.run is not None
+        usages = await self.threads.run(list, self._spent)
+        self._budget.already_spent(f"{self.run.id}/{self.path}", usages)
 
     def _make_recorder(self, work: Work[I, T], halt: Halt, *, reuse: bool) -> Recorder | None:
         """Records the items; None: in memory."""
