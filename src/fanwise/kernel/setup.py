@@ -151,7 +151,7 @@ class FanOut(Generic[I, T]):
     async def _count_earlier(self) -> None:
         """Charge its own budget with what it spent in earlier executions."""
         assert self._budget is not None and self.run is not None
-        usages = await self.threads.run(list, self._spent)
+        usages: list[Usage] = await self.threads.run(list, self._spent)
         self._budget.already_spent(f"{self.run.id}/{self.path}", usages)
 
     def _make_recorder(self, work: Work[I, T], halt: Halt, *, reuse: bool) -> Recorder | None:
