@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import stat
 from functools import partial
 from pathlib import Path
@@ -16,13 +18,14 @@ from fanwise.journal.port import AttemptRecord
 from fanwise.matrix import CellResult, Matrix, run_matrix
 from fanwise.matrix.simulation.profiles import Observed
 from fanwise.matrix.simulation.world import World
-from fanwise.models import Message, Options, Reply, Request, ask, connect, stream
+from fanwise.models import Message, Options, Reply, Request, Tokens, ask, connect, stream
 from fanwise.models.names import CacheSettings, as_spec
 from fanwise.models.reply_cache import ReplyCache, is_hit
 from fanwise.models.unconnected import unconnected
 from fanwise.sampling import matches, sample
 from fanwise.specs.system import Assumed
 from fanwise.testing import Answer, MemoryJournal, ScriptedServer
+from tests.in_process import run_in_process
 
 from .support import prompt, run
 
@@ -299,9 +302,42 @@ def test_groups_and_cached_models_can_be_counted_without_a_connection(
 ) -> None:
     path = tmp_path / "replies.db"
     alone = unconnected(as_spec(name)).estimate(COLD)
-    for written in ({"name": name, "cache": str(path)}, {"models": [name, "sim:b"]}):
+    for written in ({"name": name, "cache": str(path)}, {"models": [name, name]}):
         assert unconnected(as_spec(written)).estimate(COLD) == alone
     assert not path.exists()
+
+
+@pytest.mark.parametrize("dearest", [0, 1, 2])
+def test_the_bound_of_a_group_is_that_of_its_dearest_member(dearest: int) -> None:
+    prices = [{"input": 1, "output": 1}] * 3
+    prices[dearest] = {"input": 5, "output": 7}
+    members = [{"name": f"sim:{n}", "price": price} for n, price in enumerate(prices)]
+    nested = {"models": [{"models": members[:2]}, members[2]]}
+    for written in ({"models": members}, nested):
+        found, alone = unconnected(as_spec(written)), unconnected(as_spec(members[dearest]))
+        assert found.estimate(COLD) == alone.estimate(COLD) == connect(written).estimate(COLD)
+        assert found.dollars(Tokens(10, 10)) == alone.dollars(Tokens(10, 10))
+        assert found.name == "sim:0"
+    unpriced = unconnected(as_spec({"models": [*members, "sim:3"]}))
+    assert unpriced.estimate(COLD).usd is None
+    assert unpriced.dollars(Tokens(10, 10)) is None
+
+
+def test_check_counts_the_dearest_of_a_group(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text("""
+matrix:
+  axes:
+    model:
+      models:
+        - {name: "sim:cheap", price: {input: 1, output: 1}}
+        - {name: "sim:dear", price: {input: 100, output: 100}}
+    input: [{id: a, text: hello}]
+  strategies: {plain: {prompt: "{{ input.text }}", options: {max_tokens: 1000}}}
+""")
+    done = run_in_process(["check", "m.yaml", "--json"], cwd=tmp_path, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    estimate = json.loads(done.stdout)["estimate"]
+    assert estimate["usd"] >= 0.1, "a thousand tokens at 100 dollars a million"
 
 
 def test_a_file_says_it_in_the_same_words() -> None:

@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
 from fanwise import Budget, Caps, fan_out
 from fanwise.core.outcome import Usage
@@ -25,8 +26,19 @@ from fanwise.errors import (
     UnknownModel,
     UsageError,
 )
-from fanwise.models import Message, Request, ask, connect
+from fanwise.models import (
+    Message,
+    Options,
+    Request,
+    Tool,
+    ToolCall,
+    ask,
+    connect,
+    stream,
+    tool_of,
+)
 from fanwise.models.local.model import LocalModel
+from fanwise.models.local.tools_by_schema import without_tools
 from tests.marks import slow, slow_after
 from tests.processes.support import alive, eventually, eventually_now
 
@@ -89,6 +101,79 @@ def test_a_schema_is_a_grammar_so_that_even_random_weights_keep_to_it(model: Loc
 def test_schemas_of_other_kinds_are_kept_to(schema: dict[str, Any], model: LocalModel) -> None:
     for seed in range(5):
         run(model.reply(prompt(schema=schema, seed=seed)))
+
+
+class Mood(BaseModel):
+    mood: Literal["good", "bad"]
+
+
+def tell(mood: Mood) -> str:
+    """Tell how it is."""
+    return mood.mood
+
+
+def leave(now: bool) -> bool:
+    """Go away."""
+    return now
+
+
+@pytest.mark.parametrize("choice", ["required", "tell", "leave", "none", None])
+def test_a_grammar_lets_even_random_weights_call_tools(
+    choice: str | None, model: LocalModel
+) -> None:
+    """The chat template has no place for tools: llama.cpp would leave them out in silence."""
+    tools = (tool_of(tell), tool_of(leave))
+    answer = {"enum": ["yes", "no"]}
+
+    async def main() -> None:
+        made = set()
+        for seed in range(6):
+            options = Options(max_tokens=200, tool_choice=choice)
+            request = Request((Message("user", "hello"),), options, answer, seed, tools)
+            reply = await model.reply(request)
+            assert reply.usage.total is not None
+            assert reply.usage.total <= model.estimate(request).tokens
+            made |= {call.name for call in reply.calls} or {"answer"}
+            if not reply.calls:
+                assert (reply.value in ("yes", "no"), reply.finish_reason) == (True, "stop")
+            for call in reply.calls:
+                assert reply.finish_reason == "tool_call"
+                wanted = {"mood": {"mood": "good"}} if call.name == "tell" else {"now": True}
+                assert call.arguments.keys() == wanted.keys()
+        allowed = {"none": {"answer"}, "required": {"tell", "leave"}}
+        assert made <= allowed.get(choice or "", {choice} if choice else {*made})
+
+    run(main())
+
+
+def test_pieces_of_a_forced_call_are_not_shown_as_an_answer(model: LocalModel) -> None:
+    async def main() -> list[str]:
+        request = Request((Message("user", "hi"),), Options(max_tokens=99, tool_choice="leave"))
+        return [str(p) async for p in stream(model, request, tools=[tool_of(leave)], rounds=0)]
+
+    assert run(main()) == []
+
+
+def test_tools_whose_types_have_the_same_name_are_refused() -> None:
+    def other(mood: Any) -> None:
+        """Another type of that name."""
+
+    parameters = {**tool_of(tell).parameters, "$defs": {"Mood": {"type": "string"}}}
+    tools = (tool_of(tell), Tool("other", "", parameters))
+    with pytest.raises(UsageError, match="define Mood differently"):
+        without_tools(Request((Message("user", "x"),), tools=tools))
+
+
+def test_calls_and_their_answers_are_told_in_words() -> None:
+    said = Message("assistant", "", calls=(ToolCall("1", "leave", {"now": True}),))
+    turns = (Message("user", "x"), said, Message("tool", "True", call_id="1"))
+    asked = without_tools(Request(turns, tools=(tool_of(leave),)))
+    assert [(each.role, each.content) for each in asked.messages[1:]] == [
+        ("user", "x"),
+        ("assistant", '{"tool":"leave","arguments":{"now":true}}'),
+        ("user", "The tool returned: True"),
+    ]
+    assert (asked.tools, "Go away." in asked.messages[0].content) == ((), True)
 
 
 def test_it_costs_nothing_and_a_budget_of_dollars_knows_that(model: LocalModel) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from fanwise import Budget, Caps, fan_out
 from fanwise.errors import ModelUnreachable, UsageError
-from fanwise.models import Message, Request, Tool, ask, stream
+from fanwise.models import Message, Options, Request, Tool, ask, stream
+from fanwise.models.wires.think_tags import ThinkTags
 from fanwise.testing import Answer, ScriptedModel, ScriptedServer
 
 from .support import model_of, prompt, run
@@ -97,7 +101,7 @@ def test_pieces_come_before_the_end_and_the_reply_is_all_of_them() -> None:
             budget = Budget(requests=1)
 
             async def item(_: int) -> list[str]:
-                read = []
+                read: list[str] = []
                 answer = stream(model_of(server), prompt())
                 async for piece in answer:
                     read.append(piece)
@@ -140,6 +144,107 @@ def test_a_stream_is_retried_before_its_first_piece_and_not_after_it() -> None:
             assert (read, len(server.requests)) == (["one"], 2)
 
     run(main())
+
+
+async def pieces_of(server: ScriptedServer, *, thoughts: bool) -> list[tuple[bool, str]]:
+    answer = stream(model_of(server), prompt(), thoughts=thoughts)
+    read = [(piece.thought, str(piece)) async for piece in answer]
+    assert answer.reply is not None
+    assert answer.reply.text == "".join(text for thought, text in read if not thought)
+    return read
+
+
+THOUGHTS = [
+    Answer(text="It is 4.", reasoning="2 and 2"),
+    Answer(text="<think>2 and 2 </think> It is 4."),
+]
+
+
+@pytest.mark.parametrize("answer", THOUGHTS)
+def test_a_stream_shows_thoughts_apart_from_the_answer(answer: Answer) -> None:
+    async def main() -> None:
+        async with ScriptedServer([answer, answer]) as server:
+            read = await pieces_of(server, thoughts=False)
+            assert {thought for thought, _ in read} == {False}
+            assert "".join(text for _, text in read) == "It is 4."
+            read = await pieces_of(server, thoughts=True)
+            assert "".join(text for thought, text in read if thought).strip() == "2 and 2"
+            assert [thought for thought, _ in read] == sorted((t for t, _ in read), reverse=True)
+
+    run(main())
+
+
+def test_thoughts_that_were_not_read_do_not_keep_a_stream_from_a_retry() -> None:
+    broken = Answer(text="It is 4.", reasoning="2 and 2", break_after=0)
+
+    async def main() -> None:
+        async with ScriptedServer([broken, broken, "fine"]) as server:
+            assert await pieces_of(server, thoughts=False) == [(False, "fine")]
+            assert len(server.requests) == 3
+        async with ScriptedServer([broken, "fine"]) as server:
+            with pytest.raises(ModelUnreachable):
+                await pieces_of(server, thoughts=True)
+            assert len(server.requests) == 1
+
+    run(main())
+
+
+@given(st.text(alphabet="<think>/ \na", max_size=40), st.lists(st.integers(0, 45), max_size=6))
+@example("<think>a</think> a", [3, 9, 12])
+@example(" <thin", [])
+def test_tags_are_found_wherever_the_text_is_cut(text: str, cuts: list[int]) -> None:
+    whole = ThinkTags()
+    expected = whole.feed(text)
+    last = whole.feed("", last=True)
+    tags, found = ThinkTags(), ["", ""]
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    for begin, end in pairwise(places):
+        for n, part in enumerate(tags.feed(text[begin:end])):
+            found[n] += part
+    for n, part in enumerate(tags.feed("", last=True)):
+        found[n] += part
+    assert tuple(found) == (expected[0] + last[0], expected[1] + last[1])
+    begins = text.lstrip().startswith("<think>")
+    assert begins or tuple(found) == ("", text)
+    assert "<think>" not in found[0][:7]
+
+
+def test_a_thought_that_never_ends_is_no_answer() -> None:
+    async def main() -> None:
+        async with ScriptedServer([Answer(text="<think>on and on")]) as server:
+            reply = await ask(model_of(server), prompt())
+            assert (reply.text, reply.reasoning) == ("", "on and on")
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        ("required", "required"),
+        ("none", "none"),
+        ("add", {"type": "function", "function": {"name": "add"}}),
+        (None, None),
+    ],
+)
+def test_a_tool_can_be_required_for_the_first_round(choice: str | None, sent: Any) -> None:
+    async def main() -> None:
+        script = [calls(("add", {"a": 1, "b": 2})), Answer(text="three")]
+        async with ScriptedServer(script) as server:
+            request = Request((Message("user", "?"),), Options(tool_choice=choice))
+            reply = await ask(model_of(server), request, tools=[add])
+            assert reply.text == "three"
+            assert server.bodies[0].get("tool_choice") == sent
+            assert "tool_choice" not in server.bodies[1], "else it could never answer"
+
+    run(main())
+
+
+@pytest.mark.parametrize(("choice", "tools"), [("required", []), ("ad", [add])])
+def test_a_tool_that_is_not_there_cannot_be_required(choice: str, tools: list[Any]) -> None:
+    request = Request((Message("user", "?"),), Options(tool_choice=choice))
+    with pytest.raises(UsageError, match=f"tool_choice is '{choice}'"):
+        run(ask(ScriptedModel([]), request, tools=tools))
 
 
 def test_a_model_that_says_all_at_once_is_one_piece() -> None:

@@ -33,6 +33,7 @@ from fanwise.sampling import (
     schema,
 )
 from fanwise.sampling.strategies.agreement import number_in, words_in_common
+from fanwise.sampling.strategies.expressions import value_of
 from fanwise.testing import ScriptedModel, virtual_time
 
 from .support import BAD, GOOD, by_turn, good
@@ -305,7 +306,6 @@ async def test_escalation_goes_up_on_a_time_out() -> None:
         ("The answer is 1/2.", "1/2"),
         ("so 0.50", "1/2"),
         ("It is 50 %", "1/2"),
-        (r"Hence \boxed{\frac{1}{2}} as of 2024", "1/2"),
         ("1,234.5", "2469/2"),
         ("between 3 and -7", "-7"),
         ("1e3", "1000"),
@@ -317,6 +317,56 @@ def test_a_number_is_read_however_it_is_written(text: str, value: str | None) ->
     assert number_in(text) == (None if value is None else Fraction(value))
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x+1", "1 + x"),
+        ("(x+1)^2", "x^2+2x+1"),
+        ("(a+b)(a-b)", "a^2-b^2"),
+        (r"\frac{\sqrt{2}}{2}", r"$1/\sqrt{2}$"),
+        (r"2\sqrt{3}", "√12"),
+        (r"\frac{1}{\frac{1}{2}}", "2."),
+        (r"50\%", "x = 0.5"),
+        ("2^{10}", "1,024"),
+        (r"5\text{ cm}", "5"),
+        ("0.1+0.2", "0.3"),
+        (r"e^{i\pi}", "-1"),
+    ],
+)
+def test_expressions_agree_if_they_are_mathematically_equal(one: str, other: str) -> None:
+    assert value_of(one) == value_of(other) is not None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (r"2\sqrt{3}", "3"),
+        ("x^2+1", "1"),
+        ("x", "y"),
+        ("1/3", "0.3333"),
+        ("100000000000001", "100000000000002"),
+    ],
+)
+def test_other_expressions_do_not(one: str, other: str) -> None:
+    assert value_of(one) != value_of(other)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("9**9**9**9", "(" * 190, "1/0", "yes", "__import__('os')", "a.b", "x if y else z"),
+        *("", "x" * 201, "'\\d'", "10**400", "[1]", "1e999"),
+    ],
+)
+def test_what_is_no_expression_is_never_evaluated(text: str) -> None:
+    assert value_of(text) is None
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9), st.integers(1, 9))
+def test_the_value_of_an_expression_is_what_python_computes(a: int, b: int, c: int) -> None:
+    assert value_of(f"({a})*({b})+({a})/({c})") == a * b + Fraction(a, c)
+
+
 @virtual_time
 async def test_a_vote_by_number_counts_what_answers_come_to() -> None:
     rows: list[list[Any]] = [["It is 3"], ["a half: 0.5"], ["1/2"], ["three"]]
@@ -324,6 +374,9 @@ async def test_a_vote_by_number_counts_what_answers_come_to() -> None:
     assert result.text == "a half: 0.5"
     alone = await sample(by_turn(*rows), "x", strategy=Majority(), winner="first")
     assert alone.text == "It is 3"
+    boxed: list[list[Any]] = [[r"so \boxed{3}"], [r"\boxed{2\sqrt{3}} in 2024"], ["\\sqrt{12}"]]
+    result = await sample(by_turn(*boxed), "x", strategy=Majority(number), winner="first", cap=3)
+    assert result.text == boxed[1][0]
 
 
 def test_rouge_l_goes_by_the_order_of_words_too() -> None:

@@ -6,6 +6,7 @@
 from fanwise.models.ask import MODEL_RETRY, ask, worth_a_retry
 from fanwise.models.connect import connect
 from fanwise.models.names import Price, Spec
+from fanwise.models.pieces import Piece
 from fanwise.models.port import (
     File,
     Message,
@@ -28,6 +29,7 @@ __all__ = [
     "Message",
     "Model",
     "Options",
+    "Piece",
     "Price",
     "Reply",
     "ReplyStream",

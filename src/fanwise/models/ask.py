@@ -35,7 +35,7 @@ from fanwise.models.output import check_schema
 from fanwise.models.port import Message, Model, Prompt, Reply, Request, Tokens, Tool, as_request
 from fanwise.models.prices import counted
 from fanwise.models.reply_cache import HIT, CachedModel
-from fanwise.models.tools import answers, bound
+from fanwise.models.tools import answers, bound, check_choice
 
 ALL = "all"
 ROUNDS = 8
@@ -79,6 +79,7 @@ async def ask(
     request = as_request(prompt)
     request = replace(request, tools=(*request.tools, *offered)) if offered else request
     check_schema(request.schema)
+    check_choice(request)
     reply = await _reply_of(model, request, retry, timeout, name)
     for _ in range(whole("rounds", rounds, least=0)):
         known = {tool.name for tool in request.tools} - functions.keys()
@@ -86,7 +87,9 @@ async def ask(
             break
         said = Message("assistant", reply.text, calls=reply.calls)
         turns = (*request.messages, said, *await answers(reply, functions))
-        request = replace(request, messages=turns)
+        # A tool that must be called is called once: then the model may answer.
+        free = replace(request.options, tool_choice=None)
+        request = replace(request, messages=turns, options=free)
         reply = await _reply_of(model, request, retry, timeout, name)
     return reply
 

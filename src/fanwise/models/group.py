@@ -15,6 +15,7 @@ from fanwise.errors import BadOutput, ModelError, ModelQuota, ModelRateLimited
 from fanwise.kernel.scope import cap_limit
 from fanwise.models.names import On
 from fanwise.models.port import Model, Reply, Request
+from fanwise.models.prices import largest
 
 
 class ModelGroup:
@@ -36,11 +37,7 @@ class ModelGroup:
 
     def estimate(self, request: Request) -> Usage:
         """The most that any of them may cost."""
-        each = [model.estimate(request) for model in self.models]
-        usd = [usage.usd for usage in each]
-        known = [dollars for dollars in usd if dollars is not None]
-        most = max(known) if len(known) == len(usd) else None
-        return Usage(1, max(usage.tokens for usage in each), most)
+        return largest(model.estimate(request) for model in self.models)
 
     async def reply(self, request: Request) -> Reply:
         """One attempt at the first; going on is for `ask`."""

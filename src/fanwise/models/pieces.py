@@ -1,7 +1,7 @@
 """The pieces of a reply as they come, for whoever listens.
 
-A model's `reply` returns when all is said. `stream` wants the pieces before that, through the same
-port: a context variable brings them out, as `fanwise.kernel.meter` does with the first token.
+A model's `reply` returns at the end. `stream` needs the pieces before that, through the same port:
+a context variable carries them out, as `fanwise.kernel.meter` does with the first token.
 """
 
 from __future__ import annotations
@@ -10,12 +10,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_listener: ContextVar[Callable[[str], None] | None] = ContextVar("fanwise_pieces", default=None)
+
+class Piece(str):
+    """Some text of a reply that is being written."""
+
+    __slots__ = ("thought",)
+
+    thought: bool
+    """It is part of the model's thinking, not of its answer."""
+
+    def __new__(cls, text: str, *, thought: bool = False) -> Piece:
+        """The text, and which of the two it is."""
+        self = super().__new__(cls, text)
+        self.thought = thought
+        return self
+
+
+_listener: ContextVar[Callable[[Piece], None] | None] = ContextVar("fanwise_pieces", default=None)
 
 
 @contextmanager
-def listening(listener: Callable[[str], None]) -> Iterator[None]:
-    """What a model says within goes to the listener, too."""
+def listening(listener: Callable[[Piece], None]) -> Iterator[None]:
+    """Call the listener with each piece that a model writes inside this block."""
     before = _listener.set(listener)
     try:
         yield
@@ -23,8 +39,8 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
         _listener.reset(before)
 
 
-def emit(text: str) -> None:
-    """A piece of text has come."""
+def emit(text: str, *, thought: bool = False) -> None:
+    """Hand a new piece to the listener, if there is one."""
     listener = _listener.get()
     if listener is not None and text:
-        listener(text)
+        listener(Piece(text, thought=thought))

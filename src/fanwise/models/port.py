@@ -23,6 +23,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Schema = dict[str, Any]
 _ROLES = frozenset(get_args(Role))
+TOOL_CHOICES = ("auto", "required", "none")
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -108,6 +109,8 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
     """Return the log probability of each token, and this many alternatives."""
     prompt_cache: bool = False
     """Mark the prompt for the provider's cache, where it wants a mark."""
+    tool_choice: str | None = None
+    """Whether to call a tool: "auto", "required", "none", or the name of the one to call."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -177,7 +180,7 @@ class Reply(msgspec.Struct, frozen=True):
     logprobs: tuple[TokenProbability, ...] = ()
     """If the options ask for them."""
     from_cache: bool = False
-    """It was asked before: it cost nothing, and took no time."""
+    """It was asked before: it cost nothing and took no time. `usage` is what it was then."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain data: return this from an item whose run is durable."""

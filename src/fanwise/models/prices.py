@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -67,6 +68,14 @@ def counted(tokens: Tokens, usd: float | None) -> Usage | None:
     return Usage(1, tokens.total, usd, tokens.input, tokens.output, tokens.cached)
 
 
+def largest(usages: Iterable[Usage]) -> Usage:
+    """The most that any of them may be; dollars are unknown if those of one are."""
+    each = list(usages)
+    known = [usage.usd for usage in each if usage.usd is not None]
+    usd = max(known) if len(known) == len(each) else None
+    return Usage(1, max(usage.tokens for usage in each), usd)
+
+
 def most(provider: str, model: str, request: Request, price: Price | None = None) -> Usage:
     """An upper bound for one attempt."""
     tokens = Tokens(most_input(request), most_output(provider, model, request))
@@ -74,7 +83,7 @@ def most(provider: str, model: str, request: Request, price: Price | None = None
     return Usage(1, tokens.total, dollars(provider, model, tokens, price))
 
 
-def most_input(request: Request) -> int:
+def most_input(request: Request, bytes_a_token: int = BYTES_A_TOKEN) -> int:
     """An upper bound for the tokens of the messages, the files, the tools and the schema."""
     texts = [message.content for message in request.messages]
     if request.schema is not None:
@@ -83,7 +92,7 @@ def most_input(request: Request) -> int:
     texts += [msgspec.json.encode(m.calls).decode() for m in request.messages if m.calls]
     size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     files = sum(_most_of(file) for message in request.messages for file in message.files)
-    return -(-size // BYTES_A_TOKEN) + TOKENS_A_MESSAGE * len(texts) + files
+    return -(-size // bytes_a_token) + TOKENS_A_MESSAGE * len(texts) + files
 
 
 def _most_of(file: File) -> int:

@@ -24,7 +24,7 @@ from fanwise.cache_folder import cache_folder
 from fanwise.core.outcome import Usage
 from fanwise.errors import UsageError
 from fanwise.models.names import Spec
-from fanwise.models.port import Model, Reply, Request, Tokens
+from fanwise.models.port import Model, Reply, Request
 from fanwise.private_files import make_file, make_folder
 
 TABLE = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, at REAL, reply BLOB)"
@@ -102,13 +102,11 @@ class CachedModel:
         return self._always or request.options.temperature == 0 or request.seed is not None
 
     def find(self, request: Request) -> Reply | None:
-        """A reply that was kept, as one that cost nothing and took no time."""
+        """The reply that was kept. It costs nothing and takes no time; `usage` is what it was."""
         reply = self._cache.find(self._key(request))
         if reply is None:
             return None
-        return replace(
-            reply, usage=Tokens(0, 0), usd=0.0, first_token_s=None, ran_s=0.0, from_cache=True
-        )
+        return replace(reply, usd=0.0, first_token_s=None, ran_s=0.0, from_cache=True)
 
     def keep(self, request: Request, reply: Reply) -> None:
         self._cache.keep(self._key(request), reply)

@@ -16,7 +16,7 @@ import msgspec
 from fanwise.errors import UsageError, one_line
 from fanwise.kernel.call import call
 from fanwise.kernel.scope import declared_caps
-from fanwise.models.port import Message, Reply, Tool, ToolCall
+from fanwise.models.port import Message, Reply, Request, Tool, ToolCall
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -33,6 +33,16 @@ def bound(given: Iterable[Tool | Callable[..., Any]]) -> tuple[tuple[Tool, ...],
         if not isinstance(each, Tool):
             functions[tool.name] = each
     return tuple(tools), functions
+
+
+def check_choice(request: Request) -> None:
+    """A tool that must be called has to be there."""
+    choice, known = request.options.tool_choice, [tool.name for tool in request.tools]
+    if choice in (None, "auto", "none") or (choice == "required" and known):
+        return
+    if choice not in known:
+        step = f"Tools: {', '.join(known)}" if known else "Give `tools`"
+        raise UsageError(f"tool_choice is {choice!r}", step)
 
 
 def tool_of(function: Callable[..., Any]) -> Tool:

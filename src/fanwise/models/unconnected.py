@@ -1,12 +1,13 @@
 """What is known of a model without its key, its extra or its weights: for estimates.
 
-Its name, its provider, the variable of its key, the most that a request may cost and what tokens
-cost are all in the tables. So a file can be counted and simulated on a machine that could not run
-it. Nobody can ask such a model.
+Its name, its provider, the variable of its key, the most that a request may cost and the price of
+tokens are all in the tables. So a file can be counted and simulated on a machine that could not
+run it. Such a model cannot be asked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,12 +21,15 @@ from fanwise.models.local.model import LocalModel
 from fanwise.models.local.settings import LocalFile, settings_of
 from fanwise.models.names import BUILT_IN, PROVIDERS, Price, Spec, split
 from fanwise.models.port import Request, Tokens
-from fanwise.models.prices import at_price, dollars, most
+from fanwise.models.prices import at_price, dollars, largest, most
 from fanwise.models.sim import SimModel
 
 
 class Unconnected:
     """A model to count with."""
+
+    others: Sequence[Unconnected] = ()
+    """The rest of its group: any of them may be asked in its place, so the dearest one counts."""
 
     def __init__(self, name: str, key: str | None, price: Price | None = None) -> None:
         self.name = name
@@ -37,14 +41,23 @@ class Unconnected:
         return f"<Unconnected {self.name}>"
 
     def estimate(self, request: Request) -> Usage:
-        return most(self.provider, self._model, request, self._price)
+        """The most that an attempt may cost, at it or at another of its group."""
+        return largest(each._most(request) for each in (self, *self.others))
 
     def dollars(self, tokens: Tokens) -> float | None:
-        """What these tokens would cost; None if the price is unknown."""
-        return dollars(self.provider, self._model, tokens, self._price)
+        """The most that these tokens would cost; None if a price is unknown."""
+        each = [model._dollars(tokens) for model in (self, *self.others)]
+        known = [usd for usd in each if usd is not None]
+        return max(known) if len(known) == len(each) else None
 
     async def reply(self, request: Request) -> NoReturn:
         raise UsageError(f"{self.name} is not connected", "Use `connect`")
+
+    def _most(self, request: Request) -> Usage:
+        return most(self.provider, self._model, request, self._price)
+
+    def _dollars(self, tokens: Tokens) -> float | None:
+        return dollars(self.provider, self._model, tokens, self._price)
 
 
 class UnconnectedLocal(Unconnected):
@@ -55,16 +68,15 @@ class UnconnectedLocal(Unconnected):
         place = LocalFile(Path(self._model.partition("?")[0]), settings_of(spec))
         self._local = LocalModel(spec.name, place, spec.price)
 
-    def estimate(self, request: Request) -> Usage:
+    def _most(self, request: Request) -> Usage:
         return self._local.estimate(request)
 
-    def dollars(self, tokens: Tokens) -> float | None:
-        """Nothing, unless the file gives it a price."""
+    def _dollars(self, tokens: Tokens) -> float | None:
         return 0.0 if self._price is None else at_price(tokens, self._price)
 
 
 class UnconnectedSim(Unconnected):
-    """One that is simulated anyway."""
+    """A simulated one: it costs what the file says, so that a budget can count it."""
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec.name, None, spec.price)
@@ -73,18 +85,19 @@ class UnconnectedSim(Unconnected):
         self.profile = model.profile
         self._sim = model
 
-    def estimate(self, request: Request) -> Usage:
+    def _most(self, request: Request) -> Usage:
         return self._sim.estimate(request)
 
-    def dollars(self, tokens: Tokens) -> float | None:
-        """By the price in the file; nothing is spent on it, but a budget may count it."""
+    def _dollars(self, tokens: Tokens) -> float | None:
         return at_price(tokens, self._price)
 
 
 def unconnected(spec: Spec) -> Unconnected:
-    """`UnknownModel` and `UsageError` for a name that is none; a missing key is no error here."""
+    """`UnknownModel` and `UsageError` for a bad name; a missing key is no error here."""
     if spec.models:
-        return unconnected(spec.models[0])
+        first, *others = map(unconnected, spec.models)
+        first.others = [*first.others, *(each for one in others for each in (one, *one.others))]
+        return first
     spec = replace(spec, cache=None)  # an estimate takes nothing from it
     scheme, _ = split(spec.name)
     if scheme == "local":

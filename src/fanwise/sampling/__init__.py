@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fanwise.sampling.samples import Sample
     from fanwise.sampling.state.result import SampleResult, Totals
     from fanwise.sampling.strategies.agreement import number, rouge_l
+    from fanwise.sampling.strategies.budget_forcing import BudgetForcing
     from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
     from fanwise.sampling.strategies.escalate import Escalate
     from fanwise.sampling.strategies.repair import Advice, MultiTurn, Repair
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Advice",
     "BestOf",
+    "BudgetForcing",
     "Draft",
     "Escalate",
     "Hooks",
@@ -59,6 +61,7 @@ _HOMES = {
     "samples": ("Sample",),
     "state.result": ("SampleResult", "Totals"),
     "strategies.agreement": ("number", "rouge_l"),
+    "strategies.budget_forcing": ("BudgetForcing",),
     "strategies.choose": ("BestOf", "Majority", "MinimumBayesRisk"),
     "strategies.escalate": ("Escalate",),
     "strategies.repair": ("Advice", "MultiTurn", "Repair"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from fanwise.core.budget import BudgetLike, as_budget
 from fanwise.core.caps import CapsLike, as_caps, whole
@@ -23,6 +23,46 @@ from fanwise.sampling.state.loop import Winner
 from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.strategies.by_name import as_strategy
 from fanwise.sampling.strategies.strategy import Strategy
+
+T = TypeVar("T")
+
+
+class SampleOptions(TypedDict, total=False):
+    """The options of `sample`, for type checkers."""
+
+    strategy: Strategy | str
+    loop_budget: int
+    cap: int | None
+    concurrency_budget: int | None
+    winner: Winner
+    options: Options | None
+    seed: int
+    check_all: bool
+    validation_context: Sequence[Message]
+    hooks: Hooks
+    retry: RetryLike
+    timeout: float | None
+    deadline: float | None
+    caps: CapsLike | None
+    budget: BudgetLike | None
+    run: RunLike | None
+    name: str | None
+    progress: bool
+
+
+@overload
+async def sample(
+    model: ModelLike, prompt: Prompt, requirements: type[T], **options: Unpack[SampleOptions]
+) -> SampleResult[T]: ...
+
+
+@overload
+async def sample(
+    model: ModelLike,
+    prompt: Prompt,
+    requirements: Iterable[Any] | Any = (),
+    **options: Unpack[SampleOptions],
+) -> SampleResult[Any]: ...
 
 
 async def sample(
@@ -48,7 +88,7 @@ async def sample(
     run: RunLike | None = None,
     name: str | None = None,
     progress: bool = False,
-) -> SampleResult:
+) -> SampleResult[Any]:
     """Ask a model until an answer meets all requirements: several chains at once, each repaired.
 
     `model`: a name such as "openai:gpt-5-mini", a mapping or a `Model`. `prompt`: a text, messages
@@ -78,7 +118,25 @@ async def sample(
         return await run_sampling(setup, found, name)
 
 
-sample_sync = sync_twin(sample)
+if TYPE_CHECKING:
+
+    @overload
+    def sample_sync(
+        model: ModelLike, prompt: Prompt, requirements: type[T], **options: Unpack[SampleOptions]
+    ) -> SampleResult[T]: ...
+
+    @overload
+    def sample_sync(
+        model: ModelLike,
+        prompt: Prompt,
+        requirements: Iterable[Any] | Any = (),
+        **options: Unpack[SampleOptions],
+    ) -> SampleResult[Any]: ...
+
+    def sample_sync(*args: Any, **options: Any) -> SampleResult[Any]: ...
+
+else:
+    sample_sync = sync_twin(sample)
 
 
 async def _connected(given: ModelLike) -> Model:

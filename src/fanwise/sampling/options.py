@@ -21,7 +21,8 @@ OPTIONS = (
     declare(
         "sample",
         "--strategy NAME",
-        "rejection, repair (default), multi_turn, advice, best_of, majority or minimum_bayes_risk.",
+        "rejection, repair (default), multi_turn, advice, best_of, budget_forcing, majority or "
+        "minimum_bayes_risk.",
     ),
     declare(
         "sample",

@@ -194,6 +194,7 @@ class SampleSystem:
             spec.strategy.depth(spec.loop_budget),
             [None if each.model is None else each.model.spec() for each in judges],
             checked=checked,
+            passes=spec.strategy.passes,
         )
 
     def from_command_line(self, prompt: str, options: Mapping[str, Any]) -> Runnable:

@@ -22,6 +22,8 @@ class Asking(msgspec.Struct, frozen=True):
     """The models that judge each sample; None: the model that is asked."""
     checked: bool = True
     """Whether a sample can fail; if not, each chain ends with its first sample."""
+    passes: int = 1
+    """The most calls that make one sample."""
 
 
 Answerer = Callable[["Model", "Request"], Awaitable[dict[str, Any]]]

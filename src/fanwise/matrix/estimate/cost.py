@@ -27,7 +27,7 @@ MOST_VALUES = 8
 RULES = (
     f"input: a token for every {BYTES_A_TOKEN} bytes of the rendered prompts and schemas",
     f"output: max_tokens, without it {OUTPUT_TOKENS}; so the dollars are those of long answers",
-    "requests: without retries; sample: all samples that it may make; call: one",
+    "requests: without retries and fallbacks; sample: all samples that it may make; call: one",
 )
 
 

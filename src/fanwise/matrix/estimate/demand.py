@@ -164,7 +164,7 @@ class _Counter:
             self._judged(model if each is None else self._other(each), "", answer, said)
             for each in step.asking.judges
         ]
-        each_sample = [ask, *judges]
+        each_sample = [*[ask] * step.asking.passes, *judges]
         chain = each_sample * step.asking.deep
         return DemandedItem(chain, step.asking.wide, step.asking.checked, len(each_sample)), said
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from msgspec.structs import replace
+
 from fanwise.core.outcome import Usage
 from fanwise.errors import ModelNotReady, ModelUnreachable
 from fanwise.kernel.in_thread import in_thread
@@ -13,9 +15,11 @@ from fanwise.models.clients import client_for, close_client, import_sdk
 from fanwise.models.local import servers
 from fanwise.models.local.server import Server
 from fanwise.models.local.settings import LocalFile, place_of
+from fanwise.models.local.tools_by_schema import as_calls, without_tools
 from fanwise.models.names import Price, SchemaMode, Spec
+from fanwise.models.pieces import listening
 from fanwise.models.port import Reply, Request, Tokens
-from fanwise.models.prices import TOKENS_A_MESSAGE, at_price
+from fanwise.models.prices import at_price, most_input
 from fanwise.models.wires.wire import Endpoint
 
 EXTRA = "local"
@@ -62,10 +66,9 @@ class LocalModel:
         A token for every byte: a small vocabulary has no more than bytes for what is rare in it.
         A schema takes none, for it becomes a grammar.
         """
-        size = sum(len(m.content.encode("utf-8", "surrogatepass")) for m in request.messages)
-        around = TOKENS_A_MESSAGE * len(request.messages) + TEMPLATE_TOKENS
         room = self._place.settings.ctx
-        inside = min(room, size + around)
+        said = replace(without_tools(request) if request.tools else request, schema=None)
+        inside = min(room, most_input(said, bytes_a_token=1) + TEMPLATE_TOKENS)
         wanted = request.options.max_tokens
         outside = room if wanted is None else min(room, wanted)
         usd = self._dollars(Tokens(inside, outside))
@@ -75,8 +78,13 @@ class LocalModel:
         """One attempt, on the server of this process."""
         server = servers.server_for(self.name, self._place)
         endpoint = await self._endpoint(server)
+        by_schema = bool(request.tools) and not await self._takes_tools(endpoint, server)
         try:
-            return await attempt(self, endpoint, request, self._dollars)
+            if not by_schema:
+                return await attempt(self, endpoint, request, self._dollars)
+            with listening(lambda _: None):  # pieces of JSON are not what was asked for
+                reply = await attempt(self, endpoint, without_tools(request), self._dollars)
+            return as_calls(request, reply)
         except ModelUnreachable as error:
             # A process that dies closes its connections one by one: the one that tells us is last.
             if not await in_thread(server.is_gone, 1000):
@@ -88,9 +96,15 @@ class LocalModel:
         server = servers.running(self._place)
         if server is None:
             return 0
-        wire: Any = await client_for(await self._endpoint(server))
-        slots = await wire.client.get(f"{server.address}/slots", cast_to=object)
+        slots = await _get(await self._endpoint(server), f"{server.address}/slots")
         return sum(slot["is_processing"] for slot in slots)
+
+    async def _takes_tools(self, endpoint: Endpoint, server: Server) -> bool:
+        """Whether its chat template has a place for tools."""
+        if server.takes_tools is None:
+            told = await _get(endpoint, f"{server.address}/props")
+            server.takes_tools = bool(told["chat_template_caps"]["supports_tools"])
+        return server.takes_tools
 
     async def close(self) -> None:
         """Close the connections of this loop now; else they close with the loop."""
@@ -122,6 +136,11 @@ class LocalModel:
             usd=error.usd,
             next_step="The next request starts another",
         )
+
+
+async def _get(endpoint: Endpoint, url: str) -> Any:
+    wire: Any = await client_for(endpoint)
+    return await wire.client.get(url, cast_to=object)
 
 
 def open_model(spec: Spec) -> LocalModel:

@@ -48,6 +48,8 @@ class Server:
 
     def __init__(self, name: str, place: LocalFile) -> None:
         self.name = name
+        self.takes_tools: bool | None = None
+        """Whether the model's chat template has a place for tools; None: not asked yet."""
         self._place = place
         try:
             self._start()

@@ -20,7 +20,17 @@ import msgspec
 from fanwise.errors import ModelError, ModelQuota, ModelRefused, ModelUnreachable, UsageError
 from fanwise.models.finish import FILTERED
 from fanwise.models.names import PROVIDERS, SchemaMode
-from fanwise.models.port import File, Message, Request, Schema, TokenProbability, Tokens, Tool
+from fanwise.models.port import (
+    TOOL_CHOICES,
+    File,
+    Message,
+    Request,
+    Schema,
+    TokenProbability,
+    Tokens,
+    Tool,
+)
+from fanwise.models.wires.think_tags import ThinkTags
 from fanwise.models.wires.wire import (
     IN_WORDS,
     OUTPUT_TOOL,
@@ -37,6 +47,7 @@ OURS: Mapping[str, str] = {
     "model": "Connect another model",
     "messages": "Give them as the prompt",
     "tools": "Give `tools` of the request",
+    "tool_choice": "Give `tool_choice` of the options",
     "response_format": "Give `schema` of the request",
     "max_tokens": "Give `max_tokens` of the options",
     "max_completion_tokens": "Give `max_tokens` of the options",
@@ -47,7 +58,6 @@ OURS: Mapping[str, str] = {
 }
 """Fields of the request that `extra` may not set, and what to do instead."""
 _QUOTA = re.compile("quota|billing|credit|spend_limit|usage_limit")
-_THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 _NOT_STRICT = {
     "minLength", "maxLength", "minProperties", "maxProperties", "patternProperties", "allOf", "not",
     "propertyNames", "uniqueItems", "contains", "dependentRequired", "if", "prefixItems",
@@ -83,7 +93,7 @@ class OpenAIChat:
         body = self._body(request, mode)
         headers = body.pop("extra_headers", {})
         usage: Mapping[str, Any] = {}
-        ended = False
+        ended, tags = False, ThinkTags()
         async with await self.client.post(
             "/chat/completions",
             cast_to=object,
@@ -96,7 +106,7 @@ class OpenAIChat:
                 async for chunk in stream:
                     assert isinstance(chunk, dict)
                     usage = chunk.get("usage") or usage
-                    _take(chunk, reading)
+                    _take(chunk, reading, tags)
                 ended = reading.model is not None or reading.first_token_s is not None
             finally:
                 if usage:
@@ -104,7 +114,11 @@ class OpenAIChat:
                     reading.tokens = _tokens(usage, known=known)
         if not ended:
             raise EmptyStream
-        _finish(reading, request, mode)
+        _add(reading, *tags.feed("", last=True))
+        if reading.refused:
+            reading.finish_reason = FILTERED
+        if request.schema is not None and mode == "tool":
+            reading.take_output_call()
 
     def problem(self, error: Exception) -> ErrorFacts | None:
         """The SDK's errors, and a stream that is none."""
@@ -144,6 +158,7 @@ class OpenAIChat:
             "logprobs": None if options.logprobs is None else True,
             "top_logprobs": options.logprobs or None,
             "tools": [_tool(each) for each in request.tools] or None,
+            "tool_choice": _choice(options.tool_choice),
         }
         if request.schema is not None:
             _ask_for(request.schema, mode, body)
@@ -199,6 +214,11 @@ def _file(file: File) -> dict[str, Any]:
     return {"type": "file", "file": {"filename": "file", "file_data": url}}
 
 
+def _choice(given: str | None) -> Any:
+    named = given is not None and given not in TOOL_CHOICES
+    return {"type": "function", "function": {"name": given}} if named else given
+
+
 def _tool(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": msgspec.to_builtins(tool)}
 
@@ -242,7 +262,14 @@ def _is_strict(schema: Any) -> bool:
     return _is_strict(inner) and all(_is_strict(list(each.values())) for each in named)
 
 
-def _take(chunk: Mapping[str, Any], reading: Reading) -> None:
+def _add(reading: Reading, thought: str, answer: str) -> None:
+    if thought:
+        reading.think(thought)
+    if answer:
+        reading.add(answer)
+
+
+def _take(chunk: Mapping[str, Any], reading: Reading, tags: ThinkTags) -> None:
     reading.model = chunk.get("model") or reading.model
     for choice in (chunk.get("choices") or ())[:1]:
         delta = choice.get("delta") or {}
@@ -251,10 +278,10 @@ def _take(chunk: Mapping[str, Any], reading: Reading) -> None:
         refusal, calls = delta.get("refusal"), delta.get("tool_calls")
         if text or thought or refusal or calls:
             reading.begun()
-        if isinstance(text, str):
-            reading.add(text)
         if isinstance(thought, str):
-            reading.reasoning += thought
+            reading.think(thought)
+        if isinstance(text, str):
+            _add(reading, *tags.feed(text))
         for call in calls or ():
             _take_call(call, reading)
         for told in (choice.get("logprobs") or {}).get("content") or ():
@@ -287,18 +314,6 @@ def _tokens(usage: Mapping[str, Any], *, known: bool) -> Tokens:
     thought = (outside or {}).get("reasoning_tokens") or 0
     output = usage.get("completion_tokens") if known else None
     return Tokens(usage.get("prompt_tokens"), output, cached, thought)
-
-
-def _finish(reading: Reading, request: Request, mode: SchemaMode) -> None:
-    """What can be said only at the end: a refusal, thoughts in the text, the reply as a call."""
-    if reading.refused:
-        reading.finish_reason = FILTERED
-    thought = _THOUGHT.match(reading.text)
-    if thought is not None:
-        reading.reasoning += thought[1].strip()
-        reading.text = reading.text[thought.end() :]
-    if request.schema is not None and mode == "tool":
-        reading.take_output_call()
 
 
 def _kind(error: Any, status: int | None) -> type[ModelError]:

@@ -20,7 +20,16 @@ from fanwise.errors import (
 )
 from fanwise.models.finish import FILTERED
 from fanwise.models.names import SchemaMode
-from fanwise.models.port import File, Message, Options, Request, TokenProbability, Tokens, Tool
+from fanwise.models.port import (
+    TOOL_CHOICES,
+    File,
+    Message,
+    Options,
+    Request,
+    TokenProbability,
+    Tokens,
+    Tool,
+)
 from fanwise.models.wires.answers import answers_closed
 from fanwise.models.wires.wire import (
     OUTPUT_TOOL,
@@ -58,8 +67,8 @@ class PydanticAI:
         return "json_schema" if native else "json_object"
 
     async def read(self, request: Request, reading: Reading, mode: SchemaMode) -> None:
+        from pydantic_ai import messages as theirs
         from pydantic_ai.direct import model_request_stream
-        from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 
         async with (
             answers_closed(),
@@ -75,11 +84,17 @@ class PydanticAI:
             try:
                 async for event in stream:
                     reading.begun()
-                    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                        reading.add(event.part.content)
-                    delta = event.delta if isinstance(event, PartDeltaEvent) else None
-                    if isinstance(delta, TextPartDelta):
-                        reading.add(delta.content_delta)
+                    match event:
+                        case theirs.PartStartEvent(part=theirs.TextPart(content=text)):
+                            reading.add(text)
+                        case theirs.PartStartEvent(part=theirs.ThinkingPart(content=text)):
+                            reading.think(text)
+                        case theirs.PartDeltaEvent(delta=theirs.TextPartDelta(content_delta=text)):
+                            reading.add(text)
+                        case theirs.PartDeltaEvent(
+                            delta=theirs.ThinkingPartDelta(content_delta=str(text))
+                        ):
+                            reading.think(text)
                 ended = True
             finally:
                 _take(stream.get(), reading, ended=ended)
@@ -117,6 +132,7 @@ class PydanticAI:
             "seed": request.seed,
             "max_retries": 0,
             "cache": options.prompt_cache or None,
+            "tool_choice": _choice(options.tool_choice),
         }
         settings = {name: value for name, value in given.items() if value is not None}
         settings |= self._reasoning(options) | self._logprobs(options)
@@ -166,6 +182,10 @@ class PydanticAI:
         return settings | {"extra_body": {**body, **settings.pop("extra_body", {})}}
 
 
+def _choice(given: str | None) -> str | list[str] | None:
+    return given if given is None or given in TOOL_CHOICES else [given]
+
+
 def _kind(error: Exception) -> type[ModelError]:
     from pydantic_ai import exceptions as theirs
 
@@ -187,17 +207,18 @@ def _kind(error: Exception) -> type[ModelError]:
 def _take(response: Any, reading: Reading, *, ended: bool) -> None:
     from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart
 
-    texts, details = [], response.provider_details or {}
+    texts, thoughts, details = [], [], response.provider_details or {}
     probabilities = details.get("logprobs") or ()
     for place, part in enumerate(response.parts):
         if isinstance(part, TextPart):
             texts.append(part.content)
             probabilities = probabilities or (part.provider_details or {}).get("logprobs") or ()
         elif isinstance(part, ThinkingPart):
-            reading.reasoning += part.content
+            thoughts.append(part.content)
         elif isinstance(part, ToolCallPart):
             reading.calls[place] = [part.tool_call_id, part.tool_name, part.args_as_json_str()]
     reading.text = "".join(texts) or str(details.get("refusal", ""))
+    reading.reasoning = "".join(thoughts)
     reading.finish_reason = response.finish_reason
     reading.model = response.model_name
     reading.logprobs = [*_probabilities(probabilities)]

@@ -86,9 +86,14 @@ class Reading:
             meter.first_token(self.first_token_s)
 
     def add(self, text: str) -> None:
-        """A piece of the text."""
+        """A piece of the answer."""
         self.text += text
         pieces.emit(text)
+
+    def think(self, text: str) -> None:
+        """A piece of what the model thinks."""
+        self.reasoning += text
+        pieces.emit(text, thought=True)
 
     def take_output_call(self) -> None:
         """The reply was asked for as a call of `OUTPUT_TOOL`: its arguments are the text."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -45,10 +46,9 @@ class SampleWork:
         turn = self._state.next_turn(slot) or await self._repair(slot)
         turn = await self._hook(self._setup.hooks.asking, turn) or turn
         request = replace(turn.request, seed=seed_of(self._setup.seed, slot))
+        within = partial(ask, retry=self._setup.retry, timeout=self._setup.timeout)
         try:
-            reply = await ask(
-                turn.model, request, retry=self._setup.retry, timeout=self._setup.timeout
-            )
+            reply = await self._setup.strategy.reply(replace(turn, request=request), within)
         except BadOutput as bad:
             reply = _reply_of(bad)  # it was paid for; the check says that it does not match
         await self._hook(self._setup.hooks.replied, reply)

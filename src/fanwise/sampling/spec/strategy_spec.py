@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from fanwise.sampling.strategies.agreement import number, rouge_l
+from fanwise.sampling.strategies.budget_forcing import PASSES, BudgetForcing
 from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
 from fanwise.sampling.strategies.escalate import Escalate, HandOver
 from fanwise.sampling.strategies.repair import FOLLOW_UP, TEMPLATE, Advice, MultiTurn, Repair
@@ -52,6 +53,16 @@ class BestOfSpec(VoteSpec):
     at_least: float | None = None
 
 
+class BudgetForcingSpec(VoteSpec):
+    """`{at_most: 1024, at_least: 512, more: Wait, answer: …, answer_tokens: 256, repair: …}`."""
+
+    at_most: int = Field(default=4096, ge=1)
+    at_least: int = Field(default=0, ge=0)
+    more: str = "Wait,"
+    answer: str = ""
+    answer_tokens: int | None = Field(default=None, ge=1)
+
+
 class EscalateSpec(VoteSpec):
     """`{to: MODEL, after: 2, repair: …, hand_over: best}`.
 
@@ -76,6 +87,7 @@ class StrategySpec(SpecModel):
     multi_turn: TemplateSpec | None = None
     advice: AdviceSpec | None = None
     best_of: BestOfSpec | None = None
+    budget_forcing: BudgetForcingSpec | None = None
     majority: MajoritySpec | None = None
     minimum_bayes_risk: BayesSpec | None = None
     escalate: EscalateSpec | None = None
@@ -110,6 +122,15 @@ class StrategySpec(SpecModel):
         """As `Strategy.within`, without connecting to a model."""
         return max(loop_budget, 1 if self.escalate is None else len(self.escalate.to) + 1)
 
+    @property
+    def passes(self) -> int:
+        """The most calls that make one sample."""
+        nested = (getattr(self, name) for name in type(self).model_fields)
+        inner = [each.repair for each in nested if isinstance(each, VoteSpec) and each.repair]
+        return (
+            PASSES + 1 if self.budget_forcing else max((each.passes for each in inner), default=1)
+        )
+
     def strategy(self, where: Where) -> Strategy:
         """The strategy. `BadSpec`."""
         return where.making(lambda: self._made(where))
@@ -126,6 +147,10 @@ class StrategySpec(SpecModel):
             scored = None if given is None else function(given, where.at("best_of", "reward"))
             inner = _inner(self.best_of, where.at("best_of"))
             return BestOf(scored, at_least=self.best_of.at_least, repair=inner)
+        if self.budget_forcing is not None:
+            options = self.budget_forcing.model_dump(exclude={"repair"})
+            inner = _inner(self.budget_forcing, where.at("budget_forcing"))
+            return BudgetForcing(**options, repair=inner)
         if self.majority is not None:
             key = number if self.majority.by == "number" else None
             return Majority(key, repair=_inner(self.majority, where.at("majority")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import msgspec
 
@@ -14,6 +14,12 @@ from fanwise.journal.codec import decode_error, encode_error
 from fanwise.sampling.checks.typed import as_type
 from fanwise.sampling.samples import Sample
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    V_co = TypeVarWithDefault("V_co", covariant=True, default=Any)
+else:
+    V_co = TypeVar("V_co", covariant=True)
 T = TypeVar("T")
 
 
@@ -38,8 +44,11 @@ class Totals(msgspec.Struct, frozen=True):
         return max(0.0, self.sequential_s - self.elapsed_s)
 
 
-class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """`text` and `value` are those of the chosen sample; `ok` says whether it is valid."""
+class SampleResult(msgspec.Struct, Generic[V_co], frozen=True, kw_only=True):
+    """`text` and `value` are those of the chosen sample; `ok` says whether it is valid.
+
+    Asked for a type, as in `sample(model, prompt, Person)`, it is a `SampleResult[Person]`.
+    """
 
     ok: bool
     sample: Sample
@@ -63,9 +72,9 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.sample.text
 
     @property
-    def value(self) -> Any:
+    def value(self) -> V_co:
         """The text parsed by the schema; of the type that was asked for, if the sample is valid."""
-        plain = self.sample.value
+        plain: V_co = self.sample.value
         return plain if self.type_ is None or not self.ok else as_type(self.type_, plain)
 
     @property

@@ -1,7 +1,4 @@
-"""When two answers say the same: the same number, or much the same words.
-
-Rejected: sympy, which would prove more expressions equal, at 40 MB and a second to import.
-"""
+"""When two answers agree: mathematically equal, or much the same words."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from typing import Any
 import msgspec
 
 from fanwise.sampling.samples import Sample
+from fanwise.sampling.strategies.expressions import value_of
 
 _BOXED = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
-_FRACTION = re.compile(r"\\d?frac\{([^{}]+)\}\{([^{}]+)\}")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?(?:\s*/\s*\d+)?\s*%?", re.I)
 
 
@@ -29,18 +26,23 @@ def said(sample: Sample) -> Hashable:
 
 
 def number(sample: Sample) -> Hashable:
-    """The number that an answer comes to: what is `\\boxed`, else the last one in it.
+    """What an answer comes to: what is `\\boxed`, else all of it, else the last number in it.
 
-    1/2, 0.5, 50 % and `\\frac{1}{2}` are the same. Without a number, what it says counts.
+    1/2, 0.5, 50 % and `\\frac{1}{2}` are the same, and so are `(x+1)^2` and `x^2+2x+1`. Without
+    an expression or a number, what it says counts.
     """
-    found = number_in(sample.text)
+    boxed = _BOXED.findall(sample.text)
+    answer = boxed[-1] if boxed else sample.text
+    found = value_of(answer)
+    if found is None and not boxed:
+        found = number_in(answer)
+    if found is None and boxed:
+        return "".join(answer.split())
     return said(sample) if found is None else found
 
 
 def number_in(text: str) -> Fraction | None:
-    """The number in a text, exactly."""
-    boxed = _BOXED.findall(text)
-    text = _FRACTION.sub(r"\1/\2", boxed[-1] if boxed else text)
+    """The last number in a text, exactly."""
     numbers = _NUMBER.findall(text)
     if not numbers:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from fanwise.errors import UsageError
+from fanwise.sampling.strategies.budget_forcing import BudgetForcing
 from fanwise.sampling.strategies.choose import BestOf, Majority, MinimumBayesRisk
 from fanwise.sampling.strategies.repair import Advice, MultiTurn, Repair
 from fanwise.sampling.strategies.strategy import Strategy
@@ -16,6 +17,7 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "multi_turn": MultiTurn,
     "advice": Advice,
     "best_of": BestOf,
+    "budget_forcing": BudgetForcing,
     "majority": Majority,
     "minimum_bayes_risk": MinimumBayesRisk,
 }

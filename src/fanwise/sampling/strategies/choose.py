@@ -7,12 +7,11 @@ How a chain repairs an invalid sample is up to another strategy: `Majority(repai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from msgspec.structs import replace
 
 from fanwise.errors import UsageError
-from fanwise.models.port import Request
 from fanwise.sampling.checks.code_checks import (
     CommandCheck,
     PatternCheck,
@@ -24,30 +23,14 @@ from fanwise.sampling.checks.judge import JudgeCheck
 from fanwise.sampling.checks.requirement import Requirement
 from fanwise.sampling.samples import Sample, best
 from fanwise.sampling.strategies.agreement import said, words_in_common
-from fanwise.sampling.strategies.strategy import Strategy, Turn
+from fanwise.sampling.strategies.strategy import Strategy, Wrapping
 
 Key = Callable[[Sample], Hashable]
 Similarity = Callable[[str, str], float]
 _SCORELESS = (SchemaCheck, PatternCheck, CommandCheck)
 
 
-class Gathering(Strategy):
-    """What the three strategies share."""
-
-    gathers = True
-
-    def __init__(self, repair: Strategy | None = None) -> None:
-        self._repair = repair or Strategy()
-        self.requirements = self._repair.requirements
-        self.replaces_requirements = self._repair.replaces_requirements
-
-    def repair(
-        self, turn: Turn, history: Sequence[Sample]
-    ) -> Turn | Request | Awaitable[Turn | Request]:
-        return self._repair.repair(turn, history)
-
-
-class BestOf(Gathering):
+class BestOf(Wrapping):
     """The sample with the highest reward.
 
     `reward`: a function of the draft, sync or async; without it the scores of the requirements
@@ -99,12 +82,14 @@ class BestOf(Gathering):
         return next(v.score or 0.0 for v in sample.verdicts if v.requirement == name)
 
 
-class Majority(Gathering):
+class Majority(Wrapping):
     """The value (without a schema: the text) that most valid samples agree on.
 
     `key`: what is counted for a sample; default: its value, or its text without regard to case and
     surrounding space. `number`: answers that come to the same number agree.
     """
+
+    gathers = True
 
     def __init__(self, key: Key | None = None, *, repair: Strategy | None = None) -> None:
         super().__init__(repair)
@@ -125,12 +110,14 @@ class Majority(Gathering):
         return bool(counts) and counts[0] - sum(counts[1:]) > left
 
 
-class MinimumBayesRisk(Gathering):
+class MinimumBayesRisk(Wrapping):
     """The valid sample that is most like all the others.
 
     `similarity`: of two texts, higher for more alike; default: the F1 score of their words.
     `rouge_l`: that of their longest common sequence of words.
     """
+
+    gathers = True
 
     def __init__(
         self, similarity: Similarity | None = None, *, repair: Strategy | None = None

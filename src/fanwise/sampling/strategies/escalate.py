@@ -15,13 +15,13 @@ from fanwise.models.names import Spec
 from fanwise.models.port import Model
 from fanwise.sampling.samples import Sample, best
 from fanwise.sampling.strategies.repair import Repair
-from fanwise.sampling.strategies.strategy import Strategy, Turn, next_turn
+from fanwise.sampling.strategies.strategy import Strategy, Turn, Wrapping, next_turn
 
 HandOver = Literal["last", "best", "nothing"]
 Named = str | Mapping[str, Any] | Spec | Model
 
 
-class Escalate(Strategy):
+class Escalate(Wrapping):
     """Hands a chain to a stronger model after some failures, or when it makes no progress.
 
     `to`: the stronger model, or several, each stronger than the one before. `after`: how many
@@ -45,6 +45,7 @@ class Escalate(Strategy):
         repair: Strategy | None = None,
         hand_over: HandOver = "last",
     ) -> None:
+        super().__init__(repair or Repair())
         many = to if isinstance(to, Sequence) and not isinstance(to, str) else [to]
         if not many:
             raise UsageError("there is no model to escalate to", "Give one, or several")
@@ -53,9 +54,6 @@ class Escalate(Strategy):
         if hand_over not in get_args(HandOver):
             raise UsageError(f"hand_over is {hand_over!r}", "Give 'last', 'best' or 'nothing'")
         self.hand_over = hand_over
-        self._repair = repair or Repair()
-        self.requirements = self._repair.requirements
-        self.replaces_requirements = self._repair.replaces_requirements
 
     def within(self, loop_budget: int) -> tuple[Strategy, int]:
         """So that each stronger model is asked at least once."""

@@ -10,13 +10,13 @@ To write your own, inherit from `Strategy` and override what you need::
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from fanwise.models.port import Message, Model, Request
+from fanwise.models.port import Message, Model, Reply, Request
 from fanwise.sampling.checks.requirement import Requirement
 from fanwise.sampling.samples import Sample, best
 
@@ -26,6 +26,10 @@ class Turn(msgspec.Struct, frozen=True):
 
     request: Request
     model: Model
+
+
+Ask = Callable[[Model, Request], Awaitable[Reply]]
+"""Asks a model within the caps, the budget, the retries and the time-out of the call."""
 
 
 class Strategy:
@@ -40,6 +44,10 @@ class Strategy:
     gathers = False
     """True: every chain goes on until it has a valid sample, and `select` chooses among them.
     False: the first valid sample wins."""
+
+    async def reply(self, turn: Turn, ask: Ask) -> Reply:
+        """The reply of one sample; override it to make one of several calls."""
+        return await ask(turn.model, turn.request)
 
     def repair(
         self, turn: Turn, history: Sequence[Sample]
@@ -79,6 +87,23 @@ class Strategy:
     def select(self, samples: Sequence[Sample]) -> Sample:
         """The one to return: of the valid samples, or of all if none is valid."""
         return best(samples)
+
+
+class Wrapping(Strategy):
+    """A strategy that leaves to another one what a chain asks: `repair`."""
+
+    def __init__(self, repair: Strategy | None = None) -> None:
+        self._repair = repair or Strategy()
+        self.requirements = self._repair.requirements
+        self.replaces_requirements = self._repair.replaces_requirements
+
+    async def reply(self, turn: Turn, ask: Ask) -> Reply:
+        return await self._repair.reply(turn, ask)
+
+    def repair(
+        self, turn: Turn, history: Sequence[Sample]
+    ) -> Turn | Request | Awaitable[Turn | Request]:
+        return self._repair.repair(turn, history)
 
 
 async def next_turn(strategy: Strategy, turn: Turn, history: Sequence[Sample]) -> Turn:

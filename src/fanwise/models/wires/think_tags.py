@@ -1,0 +1,52 @@
+"""Thoughts that a model writes into its text, between `<think>` and `</think>` at the beginning.
+
+Servers that know their model send thoughts apart. Others leave the tags in the text, so they are
+taken out here, piece by piece: a stream must not show thoughts as the answer and call them
+thoughts only at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+OPEN, CLOSE = "<think>", "</think>"
+
+
+class ThinkTags:
+    """Feed it the pieces of a text: it says which part is thought and which is answer."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        """The end of what came, which may be the beginning of a tag."""
+        self._at: Literal["begin", "thought", "after", "answer"] = "begin"
+
+    def feed(self, piece: str, *, last: bool = False) -> tuple[str, str]:
+        """The thought and the answer that are known now. `last`: nothing more will come."""
+        if self._at == "answer":
+            return "", piece
+        text, self._held, thought = self._held + piece, "", ""
+        if self._at == "begin":
+            begin = text.lstrip()
+            if begin.startswith(OPEN):
+                text, self._at = begin[len(OPEN) :], "thought"
+            elif last or not OPEN.startswith(begin):
+                self._at = "answer"
+            else:
+                self._held, text = text, ""
+        if self._at == "thought":
+            thought, closed, text = text.partition(CLOSE)
+            if closed:
+                self._at = "after"
+            elif not last:
+                kept = _begun(thought)
+                self._held = thought[len(thought) - kept :]
+                thought = thought[: len(thought) - kept]
+        if self._at == "after":
+            text = text.lstrip()
+            self._at = "answer" if text else "after"
+        return thought, text
+
+
+def _begun(text: str) -> int:
+    """How many characters at the end may be the beginning of the closing tag."""
+    return next((n for n in range(len(CLOSE) - 1, 0, -1) if text.endswith(CLOSE[:n])), 0)
