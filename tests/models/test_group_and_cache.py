@@ -199,13 +199,15 @@ def test_whatever_can_change_the_answer_is_another_request(tmp_path: Path) -> No
                 Request(COLD.messages, COLD.options, {"type": "string"}),
                 Request(COLD.messages, COLD.options, seed=1),
             ]
+            elsewhere = {"base_url": f"{server.base_url}/"}
             for _ in range(2):
                 for each in others:
                     await ask({**spec(server), **cache}, each)
+                await ask({**spec(server), **cache, **elsewhere}, COLD)
                 await ask({**spec(server, "b"), **cache}, COLD)
                 form = {"schema_mode": "prompt"}
                 await ask({**spec(server), **cache, **form}, COLD)
-            assert len(server.requests) == len(others) + 2
+            assert len(server.requests) == len(others) + 3
 
     run(main())
 
@@ -326,13 +328,12 @@ def test_the_bound_of_a_group_is_that_of_its_dearest_member(dearest: int) -> Non
 def test_check_counts_the_dearest_of_a_group(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("""
 matrix:
-  axes:
-    model:
-      models:
+  models:
+    - models:
         - {name: "sim:cheap", price: {input: 1, output: 1}}
         - {name: "sim:dear", price: {input: 100, output: 100}}
-    input: [{id: a, text: hello}]
-  strategies: {plain: {prompt: "{{ input.text }}", options: {max_tokens: 1000}}}
+  inputs: [{id: a, text: hello}]
+  prompts: {plain: {prompt: "{{ input.text }}", options: {max_tokens: 1000}}}
 """)
     done = run_in_process(["check", "m.yaml", "--json"], cwd=tmp_path, env=os.environ)
     assert done.returncode == 0, done.stderr

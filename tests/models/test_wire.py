@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -11,8 +13,14 @@ from typing import Any
 import pytest
 
 from fanwise import Budget, fan_out
-from fanwise.errors import BadOutput, ModelRateLimited, ModelRejected, UsageError
-from fanwise.models import Message, Options, Reply, Request, ask, output, schema_modes
+from fanwise.errors import (
+    BadOutput,
+    ModelRateLimited,
+    ModelRejected,
+    ModelUnreachable,
+    UsageError,
+)
+from fanwise.models import Message, Options, Reply, Request, ask, connect, output, schema_modes
 from fanwise.models.clients import build, endpoint_of
 from fanwise.models.names import Spec
 from fanwise.models.port import File, Tokens, Tool, ToolCall
@@ -416,3 +424,90 @@ def test_cached_and_reasoning_tokens_are_told_apart() -> None:
     }
     assert _tokens(usage, known=True) == Tokens(10, 5, 4, 3)
     assert _tokens({"prompt_tokens": 9, "prompt_cache_hit_tokens": 8}, known=True).cached == 8
+
+
+# -- servers that say nonsense -------------------------------------------------------------------
+
+
+def event(delta: Any = None, **fields: Any) -> bytes:
+    choices = [] if delta is None else [{"index": 0, "delta": delta, **fields.pop("choice", {})}]
+    return b"data: " + json.dumps({"model": "m", "choices": choices, **fields}).encode() + b"\n\n"
+
+
+async def said_by(*events: bytes, **options: Any) -> tuple[Reply, Budget]:
+    """The reply to a server that sends just this, and what it cost."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+        writer.write(b"".join([head, *events, b"data: [DONE]\n\n"]))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port, budget = server.sockets[0].getsockname()[1], Budget(tokens=1000, usd=1)
+    model = connect({"name": "openai:gpt-5-mini", "base_url": f"http://127.0.0.1:{port}/v1"})
+    request = Request((Message("user", "hi"),), Options(max_tokens=50, **options))
+    async with server:
+        outcomes = await fan_out(lambda _: ask(model, request, retry=0), [0], budget=budget)
+    return outcomes[0].unwrap(), budget
+
+
+HI, END = event({"content": "hi"}), event({}, choice={"finish_reason": "stop"})
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -5, "completion_tokens": -7},
+        {"prompt_tokens": "a", "completion_tokens": "b"},
+        {"prompt_tokens": float("nan"), "completion_tokens": 1},
+        {"prompt_tokens": 10**30, "completion_tokens": 1},
+        {"prompt_tokens": True, "completion_tokens": 1},
+        {"prompt_tokens": 5, "completion_tokens": 0},
+        [1, 2],
+    ],
+)
+def test_tokens_that_cannot_be_true_are_unknown_and_the_reservation_counts(usage: Any) -> None:
+    reply, budget = run(said_by(HI, END, event(usage=usage)))
+    assert (reply.text, reply.usage.total, reply.usd) == ("hi", None, None)
+    assert budget.spent["tokens"] == 67, "what was reserved"
+
+
+def test_not_more_can_come_from_the_cache_than_was_sent() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 1}
+    reply, _ = run(
+        said_by(HI, END, event(usage=usage | {"prompt_tokens_details": {"cached_tokens": 500}}))
+    )
+    assert (reply.usage.input, reply.usage.cached) == (5, 5)
+    reply, _ = run(said_by(HI, END, event(usage=usage | {"prompt_tokens_details": 7})))
+    assert (reply.usage.total, reply.usage.cached) == (6, 0)
+
+
+def test_a_probability_that_is_no_number_is_none_and_survives_the_journal() -> None:
+    odd = [
+        {"token": "h", "logprob": float("nan"), "top_logprobs": [{"token": "a", "logprob": None}]},
+        {"token": "i", "logprob": float("-inf"), "top_logprobs": [{"token": "b", "logprob": -1}]},
+    ]
+    choice = {"logprobs": {"content": odd}}
+    reply, _ = run(said_by(event({"content": "hi"}, choice=choice), END, logprobs=1))
+    assert [each.logprob for each in reply.logprobs] == [None, None]
+    assert [each.alternatives for each in reply.logprobs] == [{}, {"b": -1}]
+    assert Reply.from_json(json.loads(json.dumps(reply.to_json()))) == reply
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"data: 7\n\n",
+        b"data: [1]\n\n",
+        b'data: {"choices": "abc"}\n\n',
+        event([1]),
+        event({"content": 7}),
+        event({"tool_calls": "abc"}),
+        event({"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}),
+        event({"content": "hi"}, choice={"logprobs": {"content": [{"tok": 1}]}}),
+    ],
+)
+def test_what_is_no_chunk_is_an_error_of_ours(nonsense: bytes) -> None:
+    with pytest.raises(ModelUnreachable, match="no stream of events"):
+        run(said_by(nonsense, END))

@@ -36,6 +36,8 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
         if usage is not None:
             meter.spent(usage)
         raise
+    if reading.tokens.output == 0 and (reading.text or reading.calls):
+        reading.tokens = Tokens()  # it wrote something, so the server's count is wrong
     reply = Reply(
         reading.text,
         reading.model or endpoint.model,

@@ -153,7 +153,8 @@ class TokenProbability(msgspec.Struct, frozen=True):
     """One token of a reply, how likely it was, and the likeliest in its place."""
 
     token: str
-    logprob: float
+    logprob: float | None
+    """None: the server gave no number."""
     alternatives: dict[str, float] = {}
 
 

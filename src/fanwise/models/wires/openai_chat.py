@@ -12,12 +12,19 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from json import JSONDecodeError
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
-from fanwise.errors import ModelError, ModelQuota, ModelRefused, ModelUnreachable, UsageError
+from fanwise.errors import (
+    ModelError,
+    ModelQuota,
+    ModelRefused,
+    ModelUnreachable,
+    UsageError,
+    one_line,
+)
 from fanwise.models.finish import FILTERED
 from fanwise.models.names import PROVIDERS, SchemaMode
 from fanwise.models.port import (
@@ -37,7 +44,9 @@ from fanwise.models.wires.wire import (
     Endpoint,
     ErrorFacts,
     Reading,
+    counts,
     kind_of_status,
+    probability,
     retry_after,
     words_of,
 )
@@ -104,16 +113,18 @@ class OpenAIChat:
         ) as stream:
             try:
                 async for chunk in stream:
-                    assert isinstance(chunk, dict)
-                    usage = chunk.get("usage") or usage
-                    _take(chunk, reading, tags)
+                    try:
+                        usage = chunk.get("usage") or usage  # type: ignore[attr-defined]
+                        _take(cast(dict[str, Any], chunk), reading, tags)
+                    except (AttributeError, KeyError, TypeError) as error:
+                        raise BadStream(f"{one_line(error)} in {str(chunk)[:200]}") from None
                 ended = reading.model is not None or reading.first_token_s is not None
             finally:
                 if usage:
                     known = ended or reading.finish_reason is not None
                     reading.tokens = _tokens(usage, known=known)
         if not ended:
-            raise EmptyStream
+            raise BadStream("nothing came")
         _add(reading, *tags.feed("", last=True))
         if reading.refused:
             reading.finish_reason = FILTERED
@@ -125,7 +136,7 @@ class OpenAIChat:
         import httpx2
         import openai
 
-        if isinstance(error, EmptyStream | JSONDecodeError):
+        if isinstance(error, BadStream | JSONDecodeError):
             return ErrorFacts(ModelUnreachable, f"the answer is no stream of events: {error}")
         if not isinstance(error, openai.APIError):
             return None
@@ -166,8 +177,8 @@ class OpenAIChat:
         return body | _extra(options.extra)
 
 
-class EmptyStream(Exception):
-    """The server said 200, and then nothing."""
+class BadStream(Exception):
+    """The server said 200, and then nothing, or something else than chunks of a completion."""
 
 
 def _extra(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,7 +281,7 @@ def _add(reading: Reading, thought: str, answer: str) -> None:
 
 
 def _take(chunk: Mapping[str, Any], reading: Reading, tags: ThinkTags) -> None:
-    reading.model = chunk.get("model") or reading.model
+    reading.model = str(chunk.get("model") or "") or reading.model
     for choice in (chunk.get("choices") or ())[:1]:
         delta = choice.get("delta") or {}
         text = delta.get("content")
@@ -278,9 +289,9 @@ def _take(chunk: Mapping[str, Any], reading: Reading, tags: ThinkTags) -> None:
         refusal, calls = delta.get("refusal"), delta.get("tool_calls")
         if text or thought or refusal or calls:
             reading.begun()
-        if isinstance(thought, str):
+        if thought:
             reading.think(thought)
-        if isinstance(text, str):
+        if text:
             _add(reading, *tags.feed(text))
         for call in calls or ():
             _take_call(call, reading)
@@ -288,7 +299,7 @@ def _take(chunk: Mapping[str, Any], reading: Reading, tags: ThinkTags) -> None:
             reading.logprobs.append(_probability(told))
         reason = choice.get("finish_reason")
         if reason:
-            reading.finish_reason = "tool_call" if reason == "tool_calls" else reason
+            reading.finish_reason = "tool_call" if reason == "tool_calls" else str(reason)
         if refusal:
             reading.add(refusal)
             reading.refused = True
@@ -305,15 +316,21 @@ def _take_call(call: Mapping[str, Any], reading: Reading) -> None:
 
 def _probability(told: Mapping[str, Any]) -> TokenProbability:
     others = {other["token"]: other["logprob"] for other in told.get("top_logprobs") or ()}
-    return TokenProbability(told["token"], told["logprob"], others)
+    return probability(told["token"], told["logprob"], others)
 
 
-def _tokens(usage: Mapping[str, Any], *, known: bool) -> Tokens:
+def _tokens(usage: Any, *, known: bool) -> Tokens:
+    if not isinstance(usage, dict):
+        return Tokens()
     inside, outside = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    cached = (inside or {}).get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or 0
-    thought = (outside or {}).get("reasoning_tokens") or 0
-    output = usage.get("completion_tokens") if known else None
-    return Tokens(usage.get("prompt_tokens"), output, cached, thought)
+    cached = inside.get("cached_tokens") if isinstance(inside, dict) else None
+    thought = outside.get("reasoning_tokens") if isinstance(outside, dict) else None
+    return counts(
+        usage.get("prompt_tokens"),
+        usage.get("completion_tokens") if known else None,
+        cached or usage.get("prompt_cache_hit_tokens"),
+        thought,
+    )
 
 
 def _kind(error: Any, status: int | None) -> type[ModelError]:

@@ -6,6 +6,7 @@ Their wires differ too much to keep up with here: pydantic-ai does that, and its
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from fanwise.errors import (
@@ -27,7 +28,6 @@ from fanwise.models.port import (
     Options,
     Request,
     TokenProbability,
-    Tokens,
     Tool,
 )
 from fanwise.models.wires.answers import answers_closed
@@ -35,7 +35,9 @@ from fanwise.models.wires.wire import (
     OUTPUT_TOOL,
     ErrorFacts,
     Reading,
+    counts,
     kind_of_status,
+    probability,
     retry_after,
     words_of,
 )
@@ -226,27 +228,20 @@ def _take(response: Any, reading: Reading, *, ended: bool) -> None:
     if usage.input_tokens or usage.output_tokens:
         output = usage.output_tokens if ended or response.finish_reason is not None else None
         thought = usage.details.get("reasoning_tokens") or usage.details.get("thoughts_tokens") or 0
-        reading.tokens = Tokens(usage.input_tokens, output, usage.cache_read_tokens, thought)
+        reading.tokens = counts(usage.input_tokens, output, usage.cache_read_tokens, thought)
 
 
 def _probabilities(told: Any) -> list[TokenProbability]:
     """OpenAI's list, or Google's two of them side by side."""
+    name, inside = "logprob", "top_logprobs"
     if isinstance(told, Mapping):
+        name, inside = "log_probability", "candidates"
         chosen, others = told.get("chosen_candidates") or (), told.get("top_candidates") or ()
-        pairs = zip(chosen, [*others] or [{}] * len(chosen), strict=False)
-        return [
-            TokenProbability(
-                one["token"],
-                one["log_probability"],
-                {each["token"]: each["log_probability"] for each in top.get("candidates") or ()},
-            )
-            for one, top in pairs
-        ]
+        nothing: dict[str, Any] = {}
+        told = [{**one, **top} for one, top in zip_longest(chosen, others, fillvalue=nothing)]
     return [
-        TokenProbability(
-            one["token"],
-            one["logprob"],
-            {each["token"]: each["logprob"] for each in one.get("top_logprobs") or ()},
+        probability(
+            one["token"], one[name], {each["token"]: each[name] for each in one.get(inside) or ()}
         )
         for one in told
     ]

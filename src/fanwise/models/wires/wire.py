@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import NamedTuple, Protocol, get_args
+from typing import NamedTuple, Protocol, TypeGuard, get_args
 
 import msgspec
 
@@ -29,6 +29,7 @@ from fanwise.models.names import SchemaMode
 from fanwise.models.port import Request, TokenProbability, Tokens
 
 MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
+MOST_TOKENS = 10**12
 OUTPUT_TOOL = "reply"
 """The tool whose arguments are the reply, where a schema is asked for as a tool call."""
 IN_WORDS = "Answer only with JSON that matches this schema, and with nothing around it:\n\n{schema}"
@@ -124,6 +125,26 @@ class Wire(Protocol):
 
     async def close(self) -> None:
         """Close its connections."""
+
+
+def counts(sent: object, written: object, cached: object, thought: object) -> Tokens:
+    """The tokens that a server reports, as far as they can be true: other numbers are unknown."""
+    sent, written, cached, thought = map(_count, (sent, written, cached, thought))
+    return Tokens(sent, written, min(cached or 0, sent or 0), thought or 0)
+
+
+def _count(told: object) -> int | None:
+    return told if type(told) is int and 0 <= told < MOST_TOKENS else None
+
+
+def probability(token: str, told: object, others: Mapping[str, object]) -> TokenProbability:
+    """Of a token. Some servers give no number for what is impossible: then there is none."""
+    known = {name: value for name, value in others.items() if _is_number(value)}
+    return TokenProbability(token, told if _is_number(told) else None, known)
+
+
+def _is_number(told: object) -> TypeGuard[float]:
+    return isinstance(told, int | float) and isfinite(told)
 
 
 def kind_of_status(status: int | None) -> type[ModelError]:
