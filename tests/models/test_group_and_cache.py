@@ -128,6 +128,8 @@ def test_each_deployment_is_used_up_to_its_own_cap() -> None:
 
 def test_a_group_without_models_and_a_model_without_a_name_are_refused() -> None:
     wrongs: list[dict[str, Any]] = [{"models": []}, {}, {"models": ["openai:a"], "on": ["rain"]}]
+    wrongs += [{"name": "sim:a", "cache": {"ttl": ttl}} for ttl in (0, -1, float("nan"), "7 dayz")]
+    wrongs += [{"name": "sim:a", "cache": {"tll": 3}}, {"name": "sim:a", "cache": 7}]
     for wrong in wrongs:
         with pytest.raises(UsageError):
             as_spec(wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,18 @@ def add(a: int, b: int) -> int:
 
 async def fails(text: str) -> str:
     raise OSError("no such place")
+
+
+def shouts() -> str:
+    raise ValueError("a" * 1_000_000)
+
+
+def floods() -> str:
+    return "x" * 10_000_000
+
+
+def hides() -> object:
+    return object()
 
 
 def calls(*wanted: tuple[str, dict[str, Any]]) -> Answer:
@@ -60,9 +73,15 @@ def test_functions_are_called_for_the_model_and_each_call_is_recorded_and_paid_f
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
+        (("shouts", {}), "Error: ValueError: aaa"),
+        (("floods", {}), "Error: floods returned 10,000,000 characters: too many"),
+        (("hides", {}), "Error: TypeError: Encoding objects"),
         (("fails", {"text": "x"}), "Error: OSError: no such place"),
         (("add", {"a": "one"}), "Error: ValidationError"),
-        (("subtract", {}), "There is no tool subtract. There are: add, fails"),
+        (
+            ("subtract", {}),
+            "There is no tool subtract. There are: add, fails, sh",
+        ),
     ],
 )
 def test_what_goes_wrong_in_a_tool_is_told_to_the_model(
@@ -70,9 +89,12 @@ def test_what_goes_wrong_in_a_tool_is_told_to_the_model(
 ) -> None:
     async def main() -> None:
         async with ScriptedServer([calls(wanted), "sorry"]) as server:
-            reply = await ask(model_of(server), prompt(), tools=[add, fails])
+            tools: list[Callable[..., Any]] = [add, fails, shouts, floods, hides]
+            reply = await ask(model_of(server), prompt(), tools=tools)
             assert reply.text == "sorry"
-            assert server.bodies[1]["messages"][-1]["content"].startswith(told)
+            answer = server.bodies[1]["messages"][-1]["content"]
+            assert answer.startswith(told)
+            assert len(answer) <= 2_000
 
     run(main())
 
@@ -84,6 +106,14 @@ def test_the_rounds_are_bounded_and_what_nobody_answered_comes_back() -> None:
             assert (len(server.requests), len(reply.calls)) == (3, 1)
             reply = await ask(model_of(server), prompt(), tools=[Tool("add", "", {})])
             assert (len(server.requests), len(reply.calls)) == (4, 1)
+
+    run(main())
+
+
+def test_a_function_alone_is_a_tool_too() -> None:
+    async def main() -> None:
+        async with ScriptedServer([calls(("add", {"a": 1, "b": 2})), Answer(text="3")]) as server:
+            assert (await ask(model_of(server), prompt(), tools=add)).text == "3"  # type: ignore[arg-type]
 
     run(main())
 

@@ -511,3 +511,30 @@ def test_a_probability_that_is_no_number_is_none_and_survives_the_journal() -> N
 def test_what_is_no_chunk_is_an_error_of_ours(nonsense: bytes) -> None:
     with pytest.raises(ModelUnreachable, match="no stream of events"):
         run(said_by(nonsense, END))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_tokens": 0}, {"max_tokens": -3}, {"max_tokens": 2.5}, {"max_tokens": True},
+        {"logprobs": -1}, {"temperature": float("nan")}, {"top_p": "x"}, {"stop": "END"},
+        {"reasoning": "hgih"},
+    ],
+)  # fmt: skip
+def test_options_that_bound_nothing_are_refused_by_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))} is "):
+        Options(**wrong)
+
+
+@pytest.mark.parametrize("reference", ["#/nowhere", "http://127.0.0.1:9/schema.json"])
+def test_a_schema_that_refers_to_something_else_is_refused_and_nothing_is_fetched(
+    reference: str,
+) -> None:
+    async def main() -> None:
+        async with ScriptedServer(["{}"]) as server:
+            wrong = {"type": "object", "properties": {"a": [{"$ref": reference}][0]}}
+            with pytest.raises(UsageError, match="the schema refers to"):
+                await ask(model_of(server), prompt(schema=wrong))
+            assert server.requests == []
+
+    run(main())

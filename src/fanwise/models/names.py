@@ -39,6 +39,10 @@ class CacheSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     always: bool = False
     """Also with a temperature and without a seed."""
 
+    def __post_init__(self) -> None:
+        if self.ttl is not None and not 0 < self.ttl < float("inf"):
+            raise ValueError(f"ttl is {self.ttl:g}: give seconds, more than 0")
+
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A model as a file may say it: `{name, base_url, api_key_env, price, …}`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -80,4 +81,19 @@ def _validator(encoded: bytes) -> Any:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise UsageError(f"not a JSON schema: {error.message}", "Fix the schema") from None
-    return Draft202012Validator(schema)
+    found: Any = Draft202012Validator(schema)
+    for reference in _references(schema):
+        try:
+            found._resolver.lookup(reference)
+        except Exception as error:  # nothing is fetched: only what the schema itself has
+            step = "References must point into the schema itself"
+            raise UsageError(f"the schema refers to {reference!r}: {error}", step) from None
+    return found
+
+
+def _references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict) and isinstance(part.get("$ref"), str):
+        yield part["$ref"]
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    for each in inner:
+        yield from _references(each)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
@@ -111,6 +112,22 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
     """Mark the prompt for the provider's cache, where it wants a mark."""
     tool_choice: str | None = None
     """Whether to call a tool: "auto", "required", "none", or the name of the one to call."""
+
+    def __post_init__(self) -> None:
+        """A bound that is none would reserve too little, or nothing: it is refused here."""
+        for name, least in (("max_tokens", 1), ("logprobs", 0)):
+            count = getattr(self, name)
+            if count is not None and (type(count) is not int or count < least):
+                raise UsageError(f"{name} is {count!r}", f"Give a whole number from {least} on")
+        for name in ("temperature", "top_p"):
+            number = getattr(self, name)
+            if number is not None and not (isinstance(number, int | float) and isfinite(number)):
+                raise UsageError(f"{name} is {number!r}", "Give a number")
+        if isinstance(self.stop, str):
+            raise UsageError(f"stop is {self.stop!r}", f"Give a tuple: ({self.stop!r},)")
+        if self.reasoning is not None and self.reasoning not in get_args(Effort):
+            known = ", ".join(get_args(Effort))
+            raise UsageError(f"reasoning is {self.reasoning!r}", f"Known: {known}")
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):

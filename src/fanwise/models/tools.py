@@ -18,6 +18,9 @@ from fanwise.kernel.call import call
 from fanwise.kernel.scope import declared_caps
 from fanwise.models.port import Message, Reply, Request, Tool, ToolCall
 
+MOST_ANSWER = 1_000_000
+"""Characters of a tool's answer: no model has room for more, and each round sends it again."""
+MOST_ERROR = 2_000
 Functions = Mapping[str, Callable[..., Any]]
 
 
@@ -25,6 +28,8 @@ def bound(given: Iterable[Tool | Callable[..., Any]]) -> tuple[tuple[Tool, ...],
     """The tools, and the functions among them by name."""
     tools: list[Tool] = []
     functions: dict[str, Callable[..., Any]] = {}
+    if isinstance(given, Tool) or not isinstance(given, Iterable):
+        given = [given]
     for each in given:
         tool = each if isinstance(each, Tool) else tool_of(each)
         if any(tool.name == other.name for other in tools):
@@ -80,9 +85,12 @@ async def _answer(wanted: ToolCall, functions: Functions) -> str:
     work = functools.partial(_checked(function), **wanted.arguments)
     try:
         value = await call(work, needs=caps, name=f"tool {wanted.name}")
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     except Exception as error:
-        return f"Error: {one_line(error)}"
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        text = f"Error: {one_line(error)}"[:MOST_ERROR]
+    if len(text) > MOST_ANSWER:
+        return f"Error: {wanted.name} returned {len(text):,} characters: too many"
+    return text
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
