@@ -43,7 +43,8 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
 
 COMMANDS = (
     "map", "run", "check", "simulate", "sample", "optimize", "split", "score",
-    "runs", "show", "resume", "cancel", "export", "report", "compare", "graph", "pull",
+    "runs", "show", "resume", "cancel", "export", "report", "compare", "baseline", "graph",
+    "pull",
 )  # fmt: skip
 """Each is a function in the module of this name, with its `HELP`; in the order of the help."""
 

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from fanwise.cli.options import JournalOption, JsonOption
-from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.recorded_run import recorded_version
 from fanwise.cli.report import check_target, print_report
 from fanwise.errors import UsageError
 
@@ -18,6 +18,7 @@ HELP = """Compare runs of a matrix, cell by cell.
 \b
   fanwise compare before after            two runs
   fanwise compare before after another    each of the others with the first
+  fanwise compare name@1 name@latest      versions of a matrix, before and after edits
   fanwise compare before.jsonl after      a file that `fanwise export` wrote
 
 Cells are matched by input and repeat, whatever else was changed: prompts, models
@@ -29,7 +30,8 @@ HTML page with both answers side by side. What cannot be matched is listed.
 
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN RUN", help="Ids of runs, or exported .jsonl files.")
+        list[str],
+        typer.Argument(metavar="RUN RUN", help="Runs, versions (RUN@2), or exported .jsonl files."),
     ],
     output: Annotated[
         Path,
@@ -50,13 +52,13 @@ def compare(
         if each.endswith(".jsonl"):
             sides.append(ComparedRun(Path(each).name, _exported(Path(each))))
             continue
-        with recorded_run(journal, each) as (opened, run):
+        with recorded_version(journal, each) as (opened, run, version):
             found = system(run.kind)
             if not isinstance(found, ComparingSystem):
                 raise UsageError(
                     f"runs of `{run.kind}` cannot be compared", "Give runs of a matrix"
                 )
-            sides.append(found.compared_run(opened, run))
+            sides.append(found.compared_run(opened, run, **version))
     assert isinstance(found, ComparingSystem)
     print_report(found.compare(sides), output, "comparison", as_json=as_json)
 

@@ -14,7 +14,7 @@ import typer
 
 from fanwise.cli.messages import print_json
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.recorded_run import recorded_version
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.system_names import homes
@@ -48,12 +48,12 @@ An item that made calls has their number (calls: all attempts), tokens and
 dollars (usd). A sum with an unknown part is empty; usd_unknown counts the
 attempts whose price is unknown.
 
-Cells are those of the matrix as it is now, in its order: axes, status, text and
-value of the answer, score_NAME of each scorer (reason_NAME, scorer_error_NAME),
-error, times, tokens, dollars, prompt (messages) and the answers of the steps.
-Cells that have not run have the status waiting. With --items, a matrix is
-written as its items: steps and scores as recorded, including those from before
-an edit.
+Cells are those of the matrix as it is now (RUN@2: as it was in version 2), in its
+order: axes, status, text and value of the answer, score_NAME of each scorer
+(reason_NAME, scorer_error_NAME), error, times, tokens, dollars, prompt (messages)
+and the answers of the steps. Cells that have not run have the status waiting.
+With --items, a matrix is written as its items: steps and scores as recorded,
+including those from before an edit.
 
 Candidates of optimize are listed below those they were made from, with verdict,
 reason, ratio and its interval (low, high), the time of each stage, the smallest
@@ -95,8 +95,8 @@ def export(
 ) -> None:
     if form == "parquet" and output is None:
         raise UsageError("Parquet cannot be written to stdout", "Name a file: --output FILE")
-    with recorded_run(journal, run_id) as (found, run):
-        table = _table(found, run, options.of_kind(run.kind), items=items)
+    with recorded_version(journal, run_id) as (found, run, version):
+        table = _table(found, run, {**options.of_kind(run.kind), **version}, items=items)
         if as_json and output is None:
             from fanwise.cli.json_stream import print_document
 

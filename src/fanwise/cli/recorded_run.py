@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from fanwise.core.run_id import check_run_id
-from fanwise.errors import RunNotFound
+from fanwise.errors import RunNotFound, UsageError
 from fanwise.journal.damage import check_spec, explain_damage
 from fanwise.journal.open import journal_is_there, open_journal
 from fanwise.journal.port import Journal, RunRecord
@@ -26,3 +27,23 @@ def recorded_run(location: str | None, run_id: str) -> Iterator[tuple[Journal, R
             yield journal, run
     finally:
         journal.close()
+
+
+@contextmanager
+def recorded_version(
+    location: str | None, reference: str
+) -> Iterator[tuple[Journal, RunRecord, dict[str, Any]]]:
+    """`RUN`, or `RUN@3`, `RUN@latest`, `RUN@baseline`: the version is an option of its system."""
+    run_id, at, version = reference.partition("@")
+    with recorded_run(location, run_id) as (journal, run):
+        if at and not has_versions(run.kind):
+            raise UsageError(f"runs of `{run.kind}` have no versions ({reference})")
+        yield journal, run, {"version": version} if at else {}
+
+
+def has_versions(kind: str) -> bool:
+    """Whether the system of these runs keeps what they were before an edit."""
+    from fanwise.specs import names, system
+    from fanwise.specs.system import VersionedSystem
+
+    return kind in names() and isinstance(system(kind), VersionedSystem)

@@ -12,7 +12,7 @@ import typer
 
 from fanwise.cli.messages import print_json, print_line, say
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.recorded_run import recorded_version
 from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import UsageError
 from fanwise.view.text_file import cannot_write, text_file
@@ -26,6 +26,7 @@ HELP = """Write a run as one HTML file, and print a summary.
   fanwise report RUN                     writes RUN.html
   fanwise report RUN --output page.html
   fanwise report RUN --json              the numbers, for programs
+  fanwise report RUN@2                   a matrix as it was in version 2
 
 For a matrix: scores with intervals, heat maps of models, strategies and inputs,
 paired comparisons with corrected p-values, pass@k if there are repeats, latency,
@@ -70,10 +71,10 @@ def report(
     options: GivenOptions,
 ) -> None:
     target = Path(f"{run_id}.html") if output is None else output
-    with recorded_run(journal, run_id) as (found, run):
+    with recorded_version(journal, run_id) as (found, run, version):
         system = _reporting(run.kind, run_id)
         check_target(target)
-        page = system.report(found, run, **options.of_kind(run.kind))
+        page = system.report(found, run, **options.of_kind(run.kind), **version)
     print_report(page, target, "report", as_json=as_json)
 
 

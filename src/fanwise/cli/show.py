@@ -9,7 +9,7 @@ import typer
 
 from fanwise.cli.messages import print_line
 from fanwise.cli.options import JournalOption, JsonOption, RunArgument
-from fanwise.cli.recorded_run import recorded_run
+from fanwise.cli.recorded_run import recorded_version
 from fanwise.cli.system_options import GivenOptions
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def show(
     from fanwise.cli.system_text import count_now, inputs_of, replaces_default_view, result_lines
     from fanwise.view.run_detail import detail_lines, run_detail
 
-    with recorded_run(journal, run_id) as (found, run):
-        given = options.of_kind(run.kind)
+    with recorded_version(journal, run_id) as (found, run, version):
+        run_id, given = run.id, {**options.of_kind(run.kind), **version}
         inputs = inputs_of(run)
         detail = run_detail(found, run, count_now, inputs=inputs)
         if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
 from fanwise.core.counts import Counts
+from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
-from fanwise.journal.port import Journal, RunRecord
+from fanwise.journal.port import EventRecord, Journal, RunRecord
 from fanwise.kernel.run import Run
 from fanwise.matrix.cells.cell import values_by_axis
 from fanwise.matrix.estimate.cost import preview
@@ -23,6 +25,7 @@ from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec.compile import Compiled, compile_
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.recorded_matrix import count_cells, read_matrix
+from fanwise.matrix.state.versions import BASELINE, find_version
 from fanwise.matrix.stats.options import analysis_options
 from fanwise.matrix.views.cell_rows import cell_table
 from fanwise.matrix.views.text import describe_run, end_of
@@ -122,6 +125,10 @@ class MatrixSystem:
 
     def runnable(self, document: Document, **options: Any) -> Runnable:
         """A file, checked completely."""
+        if options.pop("new", False):
+            if "rerun" in options:
+                raise UsageError("--new and --rerun exclude each other", "Give one of them")
+            options["rerun"] = "all"
         return RunnableMatrix(document, asked=CellChoice(**options))
 
     def preview(self, document: Document) -> Preview:
@@ -159,25 +166,55 @@ class MatrixSystem:
         )
 
     def describe_run(
-        self, journal: Journal, run: RunRecord, *, fully: bool, failed_as: str | None = None
+        self,
+        journal: Journal,
+        run: RunRecord,
+        *,
+        fully: bool,
+        failed_as: str | None = None,
+        version: str | None = None,
     ) -> Sequence[str]:
         """The summary; fully: every cell too."""
-        return describe_run(read_matrix(journal, run.id, failed_as), fully=fully)
+        return describe_run(read_matrix(journal, run.id, failed_as, version), fully=fully)
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
         """In cells."""
         return count_cells(journal, run.id)
 
-    def report(self, journal: Journal, run: RunRecord, failed_as: str | None = None) -> Report:
+    def report(
+        self,
+        journal: Journal,
+        run: RunRecord,
+        failed_as: str | None = None,
+        version: str | None = None,
+    ) -> Report:
         """A page with all that there is to see."""
         from fanwise.matrix.views.page import report  # only who reads one needs all of it
 
-        return report(journal, run, read_matrix(journal, run.id, failed_as))
+        return report(journal, run, read_matrix(journal, run.id, failed_as, version))
 
-    def compared_run(self, journal: Journal, run: RunRecord) -> ComparedRun:
+    def compared_run(
+        self, journal: Journal, run: RunRecord, version: str | None = None
+    ) -> ComparedRun:
         """Its cells, and its file."""
-        rows = list(cell_table(read_matrix(journal, run.id)).rows)
-        return ComparedRun(run.id, rows, JSON.decode(run.spec)["data"])
+        rows = list(cell_table(read_matrix(journal, run.id, version=version)).rows)
+        if version is None:
+            return ComparedRun(run.id, rows, JSON.decode(run.spec)["data"])
+        spec = find_version(journal, run.id, version).spec
+        return ComparedRun(f"{run.id}@{version}", rows, spec["data"])
+
+    def versions(self, journal: Journal, run: RunRecord) -> Table:
+        """With their scores."""
+        from fanwise.matrix.views.history import history_table
+
+        return history_table(journal, run.id)
+
+    def set_baseline(self, journal: Journal, run: RunRecord, version: str) -> int:
+        """An event of the run, so that it is in the journal beside what it names."""
+        number = find_version(journal, run.id, version).number
+        data = JSON.encode({"version": number})
+        journal.submit(EventRecord(run.id, time.time(), BASELINE, data))
+        return number
 
     def compare(self, runs: Sequence[ComparedRun]) -> Report:
         """Each with the first, cell by cell."""
@@ -187,9 +224,15 @@ class MatrixSystem:
         first, *others = (Side(each.name, each.rows, each.file) for each in runs)
         return comparison_report([compare_sides(first, each) for each in others])
 
-    def table(self, journal: Journal, run: RunRecord, failed_as: str | None = None) -> Table:
+    def table(
+        self,
+        journal: Journal,
+        run: RunRecord,
+        failed_as: str | None = None,
+        version: str | None = None,
+    ) -> Table:
         """One row for each cell."""
-        return cell_table(read_matrix(journal, run.id, failed_as))
+        return cell_table(read_matrix(journal, run.id, failed_as, version))
 
 
 SYSTEM = MatrixSystem()

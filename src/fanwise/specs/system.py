@@ -14,8 +14,8 @@ finds their outcomes. It creates no tasks, threads or locks of its own. When the
 cancelled, its fan-outs return early, and `execute` returns what it has. Neither method prints.
 
 Everything else is optional: `describe_item` or `describe_run` for `fanwise show`, and the methods
-of `CountingSystem`, `ReportingSystem`, `ExportingSystem`, `ScoringSystem`, `PreviewingSystem` and
-`SimulatingSystem` for the commands of these names.
+of `CountingSystem`, `ReportingSystem`, `ExportingSystem`, `ScoringSystem`, `PreviewingSystem`,
+`SimulatingSystem`, `ComparingSystem` and `VersionedSystem` for the commands of these names.
 """
 
 from __future__ import annotations
@@ -298,11 +298,26 @@ class ComparedRun(msgspec.Struct, frozen=True):
 class ComparingSystem(Protocol):
     """A system whose runs can be compared: `fanwise compare`."""
 
-    def compared_run(self, journal: Journal, run: RunRecord) -> ComparedRun:
-        """A run as the journal has it now."""
+    def compared_run(self, journal: Journal, run: RunRecord, **options: Any) -> ComparedRun:
+        """A run as the journal has it now; `version`: as it was then."""
 
     def compare(self, runs: Sequence[ComparedRun]) -> Report:
         """Each of them with the first. `UsageError` for rows that no run of this system has."""
+
+
+@runtime_checkable
+class VersionedSystem(Protocol):
+    """A system whose runs keep what they were before an edit: `RUN@2`, `fanwise runs --name`.
+
+    `describe_run`, `report`, `table` and `compared_run` take the name of a version as `version`:
+    a number, `latest` or `baseline`.
+    """
+
+    def versions(self, journal: Journal, run: RunRecord) -> Table:
+        """One row for each, the oldest first."""
+
+    def set_baseline(self, journal: Journal, run: RunRecord, version: str) -> int:
+        """Make that version what `RUN@baseline` means, and return its number. `UsageError`."""
 
 
 @runtime_checkable

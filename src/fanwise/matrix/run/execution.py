@@ -25,6 +25,7 @@ from fanwise.matrix.state.queue_limits import QueueLimits
 from fanwise.matrix.state.recorded_matrix import VERDICTS, SettledContrasts, read_cells
 from fanwise.matrix.state.results import CellResult, unaffordable
 from fanwise.matrix.state.spending import FAN_OUT, Spending
+from fanwise.matrix.state.versions import VERSION, MatrixVersion, version_spec, versions
 from fanwise.matrix.stats.sequential import ContrastVerdict
 
 
@@ -142,9 +143,13 @@ def _defined(
             raise UsageError("rerun is for a run of a matrix, and this is another run's part")
         return {cell.key: make(cell, 0) for cell in compiled.cells}
     meant = {cell.key for cell in cells}
-    before = definitions.recorded(run.journal, run.id)
+    before, known = definitions.recorded(run.journal, run.id), versions(run.journal, run.id)
+    spec = version_spec(run.record.spec) if run.record is not None else {}
+    number = known[-1].number + 1 if known else 1
     found, changes = definitions.updated(
-        before, compiled.cells, make, lambda each: each.key in meant and asked.anew(each)
+        before, compiled.cells, make, lambda each: each.key in meant and asked.anew(each), number
     )
     definitions.write(run.journal, run.id, changes)
+    if changes or not known or known[-1].spec != spec:
+        run.note(VERSION, MatrixVersion(number, spec))  # last: it says that its cells are written
     return found

@@ -1,8 +1,9 @@
 """What the cells of a run are, in its journal: a matrix's items say only what came of them.
 
 They are kept as the run's inputs, one row each, and are read by the report, by the journal's views,
-and by the next execution: there they say which cells are run anew (`time`), and which belong to the
-matrix as it was before it was edited (`now` is false).
+and by the next execution. Rows are not rewritten, but ended: a cell that changed (edited, or run
+anew) gets a row of its own, and its old one says in which version of the matrix it ended. So each
+version has its cells, and what did not change is stored once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.journal.port import InputRecord, Journal
 from fanwise.matrix.answers.steps import AnswerStep
@@ -36,6 +38,14 @@ class Definition(msgspec.Struct, frozen=True, gc=False):
     """How often it was run anew."""
     now: bool = True
     """Whether it is part of the matrix as it is."""
+    since: int = 1
+    """The first version of the matrix that has it."""
+    until: int = 0
+    """The first version that does not have it any more; 0: there is none."""
+
+    def in_version(self, number: int) -> bool:
+        """Whether it is part of that version."""
+        return self.since <= number and (not self.until or number < self.until)
 
     def as_cell(self) -> Cell:
         """Without what is only for the journal."""
@@ -76,8 +86,17 @@ def _score_name(scorer: Scorer) -> str:
 
 
 def recorded(journal: Journal, run_id: str) -> list[Definition]:
-    """All cells that the run ever had, by their row."""
+    """All rows: every cell that the run ever had."""
     return [row.decode(Definition) for row in journal.inputs(run_id)]
+
+
+def cells_of(rows: Sequence[Definition], version: int | None = None) -> list[Definition]:
+    """The cells of a version, or of the matrix as it is; each in the place that it had first."""
+    places: dict[str, int] = {}
+    for place, each in enumerate(rows):
+        places.setdefault(each.key, place)
+    found = [each for each in rows if (each.now if version is None else each.in_version(version))]
+    return sorted(found, key=lambda each: places[each.key])
 
 
 def updated(
@@ -85,35 +104,28 @@ def updated(
     cells: Iterable[Cell],
     make: Callable[[Cell, int], Definition],
     anew: Callable[[Definition], bool],
+    version: int,
 ) -> tuple[dict[str, Definition], dict[int, Definition]]:
-    """The cells of the matrix as it is, by key; and the rows to be written.
+    """The cells of the matrix as it is, by key; and the rows to be written if it is that version.
 
     `make` defines a cell for the n-th time; `anew`: whether one that is known shall run again.
     """
     rows = {each.key: row for row, each in enumerate(before)}
     found: dict[str, Definition] = {}
+    changes: dict[int, Definition] = {}
     for cell in cells:
         old = before[rows[cell.key]] if cell.key in rows else None
         again = old is not None and anew(old)
-        found[cell.key] = make(cell, 0 if old is None else old.time + again)
-    return found, _changes(before, rows, found)
-
-
-def _changes(
-    before: Sequence[Definition], rows: Mapping[str, int], found: Mapping[str, Definition]
-) -> dict[int, Definition]:
-    changes: dict[int, Definition] = {}
-    free = len(before)
-    for key, each in found.items():
-        if key not in rows:
-            changes[free] = each
-            free += 1
-        elif before[rows[key]] != each:
-            changes[rows[key]] = each
+        made = replace(make(cell, 0 if old is None else old.time + again), since=version)
+        if old is not None and old.now and made == replace(old, since=version):
+            found[cell.key] = old
+            continue
+        found[cell.key] = made
+        changes[len(before) + len(changes)] = made
     for row, old in enumerate(before):
-        if old.now and old.key not in found:
-            changes[row] = msgspec.structs.replace(old, now=False)
-    return changes
+        if old.now and found.get(old.key) is not old:
+            changes[row] = replace(old, now=False, until=version)
+    return found, changes
 
 
 def write(journal: Journal, run_id: str, changes: Mapping[int, Definition]) -> None:

@@ -62,6 +62,8 @@ class MatrixState:
         """With `--stop-when-decided`: what is known of each contrast, as of the last look."""
         self.given: Given | None = None
         """What cells were given; None: unknown."""
+        self.version: int | None = None
+        """Which version was asked for; None: the matrix as it is."""
         self.environment: dict[str, Any] | None = None
         """Of the last execution."""
         names = (name for each in self._definitions.values() for name in each.scores)

@@ -12,10 +12,11 @@ from fanwise.core.outcome import Outcome, Status
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import ItemRecord, Journal
 from fanwise.journal.revive import revive_error
-from fanwise.matrix.state.definitions import Definition, recorded
+from fanwise.matrix.state.definitions import Definition, cells_of, recorded
 from fanwise.matrix.state.given import Given
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.spending import FAN_OUT, Spending
+from fanwise.matrix.state.versions import VERSION, MatrixVersion, find_version
 from fanwise.matrix.stats.options import AnalysisOptions, analysis_options
 from fanwise.matrix.stats.sequential import ContrastVerdict
 
@@ -35,22 +36,31 @@ class SettledContrasts(msgspec.Struct, frozen=True):
     """The keys of the cells that need not run."""
 
 
-def read_matrix(journal: Journal, run_id: str, failed_as: str | None = None) -> MatrixState:
-    """As it is now (not as it was before it was edited). `failed_as`: instead of the file's."""
-    spec = JSON.decode(journal.run(run_id).spec)
+def read_matrix(
+    journal: Journal, run_id: str, failed_as: str | None = None, version: str | None = None
+) -> MatrixState:
+    """As it is now, or as it was in a version. `failed_as`: instead of the file's."""
+    chosen = None if version is None else find_version(journal, run_id, version)
+    number = None if chosen is None else chosen.number
+    spec = JSON.decode(journal.run(run_id).spec) if chosen is None else chosen.spec
     found = read_cells(
         journal,
         run_id,
-        [each for each in recorded(journal, run_id) if each.now],
+        cells_of(recorded(journal, run_id), number),
         analysis_options(failed_as or spec["data"]["matrix"].get("failed_as", 0)),
     )
     found.given = Given(spec)
+    found.version = number
+    settled = SettledContrasts()
+    begun: int | None = None
     for event in journal.events(run_id):
-        if event.kind == "environment":
-            found.environment = event.decode(dict[str, Any])
-        elif event.kind == VERDICTS:
+        if event.kind == VERSION:
+            begun = event.decode(MatrixVersion).number
+        elif event.kind == "environment" and (number is None or begun in (None, number - 1)):
+            found.environment = event.decode(dict[str, Any])  # noted just before a version begins
+        elif event.kind == VERDICTS and number in (None, begun):
             settled = event.decode(SettledContrasts)
-            found.verdicts = settled.verdicts
+    found.verdicts = settled.verdicts
     if found.verdicts:
         found.leave_out(settled.left_out)
     return found
@@ -99,7 +109,7 @@ def count_cells(journal: Journal, run_id: str) -> Counts:
         if fan_out.path == FAN_OUT:
             statuses.update(journal.statuses(fan_out.id))
     done = failed = total = 0
-    for each in (each for each in recorded(journal, run_id) if each.now):
+    for each in cells_of(recorded(journal, run_id)):
         steps = [statuses.get(each.step_key(number)) for number in range(len(each.steps))]
         scores = [statuses.get(each.score_key(name)) for name in each.scores]
         total += 1

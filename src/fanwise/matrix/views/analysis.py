@@ -96,6 +96,7 @@ def document_of(run: RunRecord, found: MatrixState, analysis: Analysis) -> dict[
     return {
         "run": run.id,
         "name": run.name,
+        "version": found.version,
         "status": run.status,
         "digest": digest(found.results),
         "cells": len(found.results),

@@ -15,6 +15,7 @@ from fanwise.matrix.views.analysis import Analysis, analyse, document_of, lines_
 from fanwise.matrix.views.cells import cells_data
 from fanwise.matrix.views.header import tiles
 from fanwise.matrix.views.heat import input_map, score_maps
+from fanwise.matrix.views.history import PastVersion, history, score_histories
 from fanwise.matrix.views.palette import Palette
 from fanwise.matrix.views.plots import Lanes, caps_of, cost, latency, read_lanes, timeline
 from fanwise.matrix.views.rows import families, forests, pass_tables, verdict_rows
@@ -35,7 +36,8 @@ def report(journal: Journal, run: RunRecord, found: MatrixState | None = None) -
     analysis = analyse(found)
     palette = Palette(axis_values(analysis.cells, "model"))
     templates = Templates("fanwise.matrix.views", palette=palette, scorers=analysis.scorers)
-    sections = _sections(templates, run, found, analysis, palette, read_lanes(journal, run.id))
+    lanes, past = read_lanes(journal, run.id), history(journal, run.id)
+    sections = _sections(templates, run, found, analysis, palette, lanes, past)
     html = templates.report(run, tiles(found, analysis), sections, scripts=["cells.js"])
     return Report(html, lines_of(found, analysis), document_of(run, found, analysis))
 
@@ -47,10 +49,13 @@ def _sections(
     analysis: Analysis,
     palette: Palette,
     lanes: Lanes,
+    past: list[PastVersion],
 ) -> Iterator[Section]:
     section, spec = templates.section, JSON.decode(run.spec)
     if analysis.cells:
         yield from _results(templates, analysis, palette)
+    if len(past) > 1:
+        yield section("history", "History", run=run, histories=list(score_histories(past)))
     if lanes:
         clock = busy_clock(span for spans in lanes.values() for span in spans)
         ticks, unit = time_axis(max(clock.total, 1e-3))
