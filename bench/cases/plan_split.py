@@ -5,10 +5,15 @@ time is of all of it: listing and reading the files, their imports, the split, t
 the best of five processes. The speed-up is by list scheduling at ten at once, work being tokens;
 of folders it is what remains if leaves have to follow their imports, and those in a circle are done
 one after another.
+
+Co-change is the share of past commits (of 2 to 30 files) that would have stayed inside one leaf. An
+sdist has no history, so it is measured on this project's own repository, which was not used for
+tuning, and on those that FANWISE_BENCH_REPOS names, with `:` between them.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -16,11 +21,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from bench.harness import Row, fresh
 from fanwise.cache_folder import cache_folder
 from fanwise.plan.model.node import Node, Split
 from fanwise.plan.split import Rules, files_in, split
 from fanwise.plan.split.graphs import components
+from fanwise.plan.split.history import past_commits
 from fanwise.plan.split.scorecard import speedup
 
 VERSION = "5.2"
@@ -29,6 +37,10 @@ ROUNDS = 5
 SECONDS = 3.0
 CUT = 0.70
 SPEEDUP = 5.0
+COMMITS = 5_000
+FEW_COMMITS = 50
+LARGE_COMMIT = 30
+"""Files of a commit; one of more is a sweep over the code base."""
 
 
 def measure() -> list[Row]:
@@ -42,7 +54,8 @@ def measure() -> list[Row]:
             runs[place].append(fresh("bench.cases.plan_split", "timed", place).answer)
     took = [min(each["seconds"] for each in turns) for turns in runs]
     folders, free, ordered = (turns[0] for turns in runs)
-    return [*_times(took, folders), *_independent(free, folders), *_dependency(ordered, folders)]
+    rows = [*_times(took, folders), *_independent(free, folders), *_dependency(ordered, folders)]
+    return [*rows, *(_co_change(repo) for repo in repositories())]
 
 
 def _times(took: list[float], folders: Any) -> list[Row]:
@@ -94,6 +107,35 @@ def _share(what: str, ours: float, other: float, bound: float | None) -> Row:
         ours / other,
         "" if bound is None else f"<= {bound:.0%}",
         None if bound is None else ours <= bound,
+    )
+
+
+def repositories() -> list[Path]:
+    """Repositories with a history, other than the one that the split was tuned on."""
+    named = os.environ.get("FANWISE_BENCH_REPOS", "").split(":")
+    return [Path(__file__).parents[2], *(Path(each) for each in named if each)]
+
+
+def _name(repo: Path) -> str:
+    return "this project" if repo == repositories()[0] else repo.name
+
+
+def _co_change(repo: Path) -> Row:
+    past = past_commits(repo, most=COMMITS)
+    commits = [each for each in past if 2 <= len(each) <= LARGE_COMMIT]
+    if len(commits) < FEW_COMMITS:
+        return Row(f"plan-split: co-change of {_name(repo)}: left out", f"{len(commits)} commits")
+    files = files_in(repo, ["*.py"]).files
+    limits = Rules(max_files=30, max_tokens=100_000)
+    rules = (limits, replace(limits, mode="directory"))
+    ours, folders = (split(files, each, commits=commits).scorecard for each in rules)
+    assert ours.commits_inside is not None
+    assert folders.commits_inside is not None
+    return Row(
+        f"plan-split: co-change of {_name(repo)}, {ours.commits} commits of {ours.files} files",
+        f"{ours.commits_inside:.3f} ({ours.leaves} leaves)",
+        f"directory {folders.commits_inside:.3f} ({folders.leaves} leaves)",
+        ours.commits_inside / folders.commits_inside,
     )
 
 

@@ -74,6 +74,9 @@ class Integration(SpecModel):
     """The argv of a command step, for agents that take commands in another way than prompts."""
     command_args: Many[str] = ("{args}",)
     """What stands at `{with_args}` in `command`, if the command has arguments."""
+    stdin: Many[str] = ()
+    """The argv for a prompt on stdin, for agents that read it there: no prompt is too long for
+    that, and none stands in the list of processes."""
     edits: Many[str] = ()
     """Added where the agent shall change files without asking. Only files: what allows more, such
     as any command, is for the user to add."""

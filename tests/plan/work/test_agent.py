@@ -32,13 +32,17 @@ def install(repo: Path, name: str, *lines: str) -> None:
     """A program of that name, which notes its words and edits a file."""
     program = repo.parent / "bin" / name
     log = repo.parent / "words"
-    noted = f"for word; do printf '%s\\0' \"$word\"; done > '{log}'"
+    noted = f"for word; do printf '%s\\0' \"$word\"; done > '{log}'; cat > '{log}.stdin'"
     program.write_text("\n".join(["#!/bin/sh", noted, "echo more >> p00/m0.py", *lines]))
     program.chmod(0o755)
 
 
 def words(repo: Path) -> list[str]:
     return (repo.parent / "words").read_text().split("\0")[:-1]
+
+
+def stdin(repo: Path) -> str:
+    return (repo.parent / "words.stdin").read_text()
 
 
 def run(repo: Path, goal: str = "do it", **each: object) -> PlanResult:
@@ -58,9 +62,9 @@ def test_an_agent_is_called_as_it_wants_and_its_cost_is_recorded(repo: Path) -> 
     assert found.ok, found.notes
     assert found.commit is not None
     assert show(repo, found.commit, "p00/m0.py").endswith("more")
-    flag, prompt, *rest = words(repo)
+    flag, *rest = words(repo)
     assert flag == "-p"
-    assert prompt.startswith("# Goal\n\ndo it\n")
+    assert stdin(repo).startswith("# Goal\n\ndo it\n")
     assert rest == [
         "--permission-mode", "acceptEdits", "--output-format", "json", "--model", "opus",
     ]  # fmt: skip
@@ -72,11 +76,27 @@ def test_an_agent_is_called_as_it_wants_and_its_cost_is_recorded(repo: Path) -> 
     assert (calls.usd.total, calls.tokens.total, calls.input_tokens.total) == (0.25, 13, 10)
 
 
-def test_a_prompt_that_is_too_long_for_a_word_is_read_from_a_file(repo: Path) -> None:
-    install(repo, "claude", 'cat "$FANWISE_PLAN_PROMPT" > ../size')
+@pytest.mark.parametrize(
+    ("name", "front"), [("claude", ["-p"]), ("codex", ["exec", "-"]), ("copilot", [])]
+)
+def test_a_prompt_of_any_length_comes_on_stdin_and_is_no_word(
+    repo: Path, name: str, front: list[str]
+) -> None:
+    install(repo, name)
     goal = "do it " * (LONGEST // 5)
-    found = run(repo, goal, agent="claude")
+    found = run(repo, goal, agent=name)
     assert found.ok, found.notes
+    assert words(repo)[: len(front)] == front
+    assert not any("do it" in word for word in words(repo))
+    assert goal.strip() in stdin(repo)
+
+
+def test_a_prompt_that_is_too_long_for_a_word_is_read_from_a_file(repo: Path) -> None:
+    install(repo, "gemini", 'cat "$FANWISE_PLAN_PROMPT" > ../size')
+    goal = "do it " * (LONGEST // 5)
+    found = run(repo, goal, agent="gemini")
+    assert found.ok, found.notes
+    assert stdin(repo) == ""
     assert words(repo)[1].startswith("Read the file /")
     assert len(words(repo)[1]) < 1_000
 

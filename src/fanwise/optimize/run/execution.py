@@ -38,6 +38,7 @@ async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:
             copy=spec.copy_,
             sparse=spec.sparse,
             base=None if start.plain else start.commit,
+            watch=True,
         ) as pool,
     ):
         await in_thread(_check_start, pool, start)

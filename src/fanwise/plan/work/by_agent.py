@@ -1,8 +1,9 @@
 """An agent's command line that does the work: `each: {agent: claude}`.
 
 How each agent is called is data (`specs/agents.py`), so that a user adds one in a file. It runs
-like any command of the user's: see `by_command`. The prompt is an argument; one that is too long
-for that is left in a file, and the agent is told to read it.
+like any command of the user's: see `by_command`. An agent that reads its prompt on stdin gets it
+there. For others the prompt is an argument, and one that is too long for that is left in a file
+that the agent is told to read.
 """
 
 from __future__ import annotations
@@ -49,11 +50,14 @@ class AgentWorker(CommandWorker):
 
     def command(self, ask: WorkRequest, workspace: Workspace, given: Variables) -> Command:
         prompt = ask.prompt.encode("utf-8", "replace").decode()
+        report = () if self._agent.report is None else self._agent.report.args
+        more = [*self._agent.edits, *report, *self._args]
+        if self._agent.stdin:
+            words = [*self._agent.stdin, *more]
+            return self.command_of(words, ask, workspace, given, stdin=prompt.encode())
         if len(prompt.encode()) > LONGEST:
             prompt = f"Read the file {given['prompt']} and do what it says."
-        report = () if self._agent.report is None else self._agent.report.args
-        words = [*argv(self._agent, prompt), *self._agent.edits, *report, *self._args]
-        return self.command_of(words, ask, workspace, given)
+        return self.command_of([*argv(self._agent, prompt), *more], ask, workspace, given)
 
     def said(self, result: CommandResult) -> str:
         """What the agent said, where it reports that; else all that it wrote."""

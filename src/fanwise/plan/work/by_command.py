@@ -94,13 +94,14 @@ class CommandWorker(LeafWorker):
         given: Variables,
         *,
         shell: bool = False,
+        stdin: bytes = b"",
     ) -> Command:
         return Command(
             *words,
             shell=shell,
             cwd=str(workspace.path),
             env={**environment(workspace), **_variables(ask, given)},
-            stdin=b"",
+            stdin=stdin,
             keep=KEEP,
             check=False,
         )
