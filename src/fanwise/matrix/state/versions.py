@@ -34,7 +34,7 @@ class MatrixVersion(msgspec.Struct, frozen=True):
     """When it began."""
 
 
-class Baseline(msgspec.Struct, frozen=True):
+class BaselineNote(msgspec.Struct, frozen=True):
     """What that event says."""
 
     version: int
@@ -55,7 +55,7 @@ def version_spec(spec: str) -> dict[str, Any]:
 
 def baseline_of(journal: Journal, run_id: str) -> int | None:
     """The version that was named the baseline; None: none was."""
-    found = [event.decode(Baseline).version for event in journal.events(run_id, BASELINE)]
+    found = [event.decode(BaselineNote).version for event in journal.events(run_id, BASELINE)]
     return found[-1] if found else None
 
 
