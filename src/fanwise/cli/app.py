@@ -44,7 +44,7 @@ HELP = """Run work in parallel, within limits, and get every result back: in ord
 COMMANDS = (
     "map", "run", "check", "simulate", "sample", "optimize", "split", "score",
     "runs", "show", "resume", "cancel", "export", "report", "compare", "baseline", "graph",
-    "pull",
+    "pull", "journal",
 )  # fmt: skip
 """Each is a function in the module of this name, with its `HELP`; in the order of the help."""
 
