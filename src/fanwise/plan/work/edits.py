@@ -8,10 +8,8 @@ Taken are lines that say what comes, each with a block between fences after it:
     SUBPLANS:         a list as JSON, instead of edits
     NOTHING           no block: there is nothing to do
 
-or one JSON object: `{"files": {path: text}, "edits": [{"path", "search", "replace"}],
-"deletes": [path], "subplans": […]}`. Text around is not looked at; a block that nothing announces
-is refused, for nobody knows what it is. What a search finds must be there exactly once; see
-`near_match` for whitespace that differs.
+Text around them is ignored; a block without such a line before it is refused, because nobody knows
+what it is. A search must match exactly once; see `near_match` for whitespace that differs.
 """
 
 from __future__ import annotations
@@ -20,8 +18,6 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
-
-import msgspec
 
 MOST = 4 << 20
 """Characters of an answer."""
@@ -68,8 +64,7 @@ def read_answer(text: str) -> ParsedAnswer:
     if "\0" in text:
         raise BadAnswer("it contains a NUL character")
     text = _THOUGHTS.sub("", text.replace("\r\n", "\n"))
-    found = _as_json(text.strip())
-    answer = _of_json(found) if found is not None else _Reading(text).answer()
+    answer = _Reading(text).answer()
     pairs = sum(len(each.pairs) for each in answer.edits)
     if pairs > MOST_PAIRS:
         raise BadAnswer(
@@ -79,9 +74,6 @@ def read_answer(text: str) -> ParsedAnswer:
     if answer.subplans and answer.edits:
         raise BadAnswer("it has both edits and sub-plans: give only one of them")
     return answer
-
-
-# -- headers and blocks ---------------------------------------------------------------------------
 
 
 class _Reading:
@@ -204,48 +196,6 @@ def _pairs(block: str, name: str) -> Iterator[tuple[str, str]]:
         yield "".join(lines[search + 1 : divider]), "".join(lines[divider + 1 : replace])
     if "".join(lines[end + 1 :]).strip():
         raise BadAnswer(f"in the block after `EDIT: {name}` there is text after {_REPLACE}")
-
-
-# -- JSON -----------------------------------------------------------------------------------------
-
-
-class _JsonEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    path: str
-    search: str
-    replace: str
-
-
-class _JsonAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    files: dict[str, str] = {}
-    edits: list[_JsonEdit] = []
-    deletes: list[str] = []
-    subplans: Any = None
-    said: str = ""
-
-
-def _as_json(text: str) -> dict[str, Any] | None:
-    """The whole answer as an object, also inside one fence; None: it is none."""
-    lines = text.split("\n")
-    opened = _FENCE.fullmatch(lines[0])
-    if opened and opened[2].strip().lower() in ("json", "") and len(lines) > 2:
-        closed = _FENCE.fullmatch(lines[-1])
-        if closed and _closes(closed, opened):
-            text = "\n".join(lines[1:-1]).strip()
-    if not text.startswith("{"):
-        return None
-    found = _decoded(text, "the answer")
-    return found if isinstance(found, dict) else None
-
-
-def _of_json(found: dict[str, Any]) -> ParsedAnswer:
-    try:
-        given = msgspec.convert(found, _JsonAnswer)
-    except msgspec.ValidationError as error:
-        raise BadAnswer(f"its JSON does not have the requested form: {error}") from None
-    edits = [Edit("FILE", name, text) for name, text in given.files.items()]
-    edits += [Edit("EDIT", each.path, pairs=((each.search, each.replace),)) for each in given.edits]
-    edits += [Edit("DELETE", name) for name in given.deletes]
-    return ParsedAnswer(tuple(edits), given.subplans)
 
 
 def _decoded(text: str, what: str) -> Any:
