@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 
 from fanwise.cli.options import JournalOption, JsonOption
@@ -44,13 +43,14 @@ def compare(
         raise UsageError("give at least two runs, each once", "Use: fanwise compare BEFORE AFTER")
     from fanwise.specs import system
     from fanwise.specs.system import ComparedRun, ComparingSystem
+    from fanwise.view.exported_rows import exported_rows
 
     check_target(output)
     found = system("matrix")
     sides: list[ComparedRun] = []
     for each in runs:
         if each.endswith(".jsonl"):
-            sides.append(ComparedRun(Path(each).name, _exported(Path(each))))
+            sides.append(ComparedRun(Path(each).name, exported_rows(Path(each))))
             continue
         with recorded_version(journal, each) as (opened, run, version):
             found = system(run.kind)
@@ -61,15 +61,3 @@ def compare(
             sides.append(found.compared_run(opened, run, **version))
     assert isinstance(found, ComparingSystem)
     print_report(found.compare(sides), output, "comparison", as_json=as_json)
-
-
-def _exported(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file that `fanwise export` wrote. `UsageError`."""
-    decode = msgspec.json.Decoder(dict[str, Any]).decode
-    try:
-        return [decode(line) for line in path.read_bytes().splitlines() if line]
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except msgspec.MsgspecError as error:
-        step = "Write it with: fanwise export RUN --output FILE.jsonl"
-        raise UsageError(f"{path} is not JSON lines: {error}", step) from error

@@ -17,6 +17,7 @@ HELP = """Run a file. Its top-level key says which system it is for.
   fanwise run reviews.yaml --run monday     choose the run's id
   fanwise run matrix.yaml --only model=openai:* --only input=3 --only input=4
   fanwise run matrix.yaml --rerun failed    run failed cells again
+  fanwise run matrix.yaml --junit gate.xml  the verdicts on `expect:`, for CI
   fanwise run flow.yaml --input name=value --input text=@notes.md
   fanwise run flow.yaml --input name=value --dry-run    show what would run
   fanwise run optimize.yaml --apply         write the winner to the work tree
@@ -29,7 +30,8 @@ continue with `fanwise resume RUN`. With --run and an existing id, the same file
 continues that run; a different file is refused.
 
 Running a matrix with the same `name` again continues that run, even if the file
-was edited. Unchanged cells are kept, the others run.
+was edited. Unchanged cells are kept, the others run: that is a new version, and
+earlier ones are kept (`fanwise runs --name NAME`). --new reuses nothing.
 
 Running a plan with the same `name` again keeps sub-plans whose files have not
 changed. A plan first shows what it would run and asks for approval; without a
@@ -42,7 +44,7 @@ pauses with exit code 3; continue with `fanwise resume RUN --answer STEP=approve
 Press Ctrl-C once to finish what is in flight, twice to cancel it.
 
 Exit codes: 0 done, 1 some failed, 2 bad usage or file, 3 paused at a gate,
-130 halted or cancelled.
+4 an expectation of the file is refuted, 130 halted or cancelled.
 """
 
 

@@ -14,7 +14,9 @@ from fanwise.core.counts import Counts
 from fanwise.errors import UsageError
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import EventRecord, Journal, RunRecord
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
+from fanwise.kernel.scope import item_of
 from fanwise.matrix.cells.cell import values_by_axis
 from fanwise.matrix.estimate.cost import preview
 from fanwise.matrix.options import OPTIONS
@@ -23,16 +25,23 @@ from fanwise.matrix.run.execution import execute
 from fanwise.matrix.simulation.report import end_of as simulated_end
 from fanwise.matrix.simulation.simulate import simulate
 from fanwise.matrix.spec.compile import Compiled, compile_
+from fanwise.matrix.spec.expect import ExpectationSpec
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
+from fanwise.matrix.state.expectations import Judge, Judgement
+from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.recorded_matrix import count_cells, read_matrix
+from fanwise.matrix.state.run_comparison import Side
 from fanwise.matrix.state.versions import BASELINE, find_version
 from fanwise.matrix.stats.options import analysis_options
 from fanwise.matrix.views.cell_rows import cell_table
+from fanwise.matrix.views.expectations import junit
 from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.specs import Document, End, Opening, Runnable, check
 from fanwise.specs.inputs import Inputs
 from fanwise.specs.system import Assumed, ComparedRun, Preview, Report
+from fanwise.view.exported_rows import exported_rows
 from fanwise.view.table import Table
+from fanwise.view.text_file import text_file
 
 KEY = "matrix"
 
@@ -50,8 +59,10 @@ class RunnableMatrix:
         *,
         score_only: bool = False,
         failed_as: str | None = None,
+        junit: str | None = None,
     ) -> None:
         self._document = document
+        self._junit = None if junit is None else Path(junit)
         self._asked = asked
         self._score_only = score_only
         self._failed_as = failed_as
@@ -60,6 +71,16 @@ class RunnableMatrix:
         self._inputs = spec.inputs.load(where.at("inputs")) if inputs is None else inputs
         self.compiled: Compiled = compile_(spec, self._inputs, where)
         self.cells = asked.cells(self.compiled.cells)
+        self._check_junit()
+
+    def _check_junit(self) -> None:
+        """Before anything is spent. `UsageError`."""
+        if self._junit is None:
+            return
+        if not self.compiled.spec.expect:
+            raise UsageError("--junit needs expectations", "Write `expect:` into the file")
+        if not self._junit.absolute().parent.is_dir() or self._junit.is_dir():
+            raise UsageError(f"cannot write {self._junit}", "Name a file in a folder that exists")
 
     @property
     def title(self) -> str:
@@ -111,10 +132,48 @@ class RunnableMatrix:
 
     async def execute(self, run: Run) -> End:
         """All cells that are asked for, and what they come to."""
+        if self._junit is not None:
+            self._junit.unlink(missing_ok=True)  # what an earlier run said must not be read as ours
         done = await execute(self.compiled, run, self._asked, score_only=self._score_only)
         if self._failed_as is not None:
             done.options = analysis_options(self._failed_as)
-        return end_of(done)
+        judged = await in_thread(self._judged, run, done) if self.compiled.spec.expect else []
+        if self._junit is not None:
+            with text_file(self._junit, str(self._junit)) as file:
+                file.write(junit(self.title, judged))
+        return end_of(done, judged)
+
+    def _judged(self, run: Run, done: MatrixState) -> list[Judgement]:
+        """The whole matrix is judged, also what was not asked for this time."""
+        expect, options = self.compiled.spec.expect, done.options
+        if run.journal is None or item_of(run) is not None:
+            return judge(None, self.title, done, expect)
+        whole = read_matrix(run.journal, run.id)
+        whole.options = options
+        return judge(run.journal, run.id, whole, expect)
+
+
+def judge(
+    journal: Journal | None, run_id: str, state: MatrixState, expect: Mapping[str, ExpectationSpec]
+) -> list[Judgement]:
+    """What came of the expectations. `journal`: where other runs are; None: nowhere."""
+
+    def side(reference: str) -> Side | None:
+        if reference.endswith(".jsonl"):
+            return Side(reference, exported_rows(Path(reference)))
+        if journal is None:
+            raise UsageError(f"{reference} is in no journal")
+        other, _, version = reference.partition("@")
+        chosen = find_version(journal, other, version or "latest")
+        latest = find_version(journal, other, "latest").number
+        if other == run_id and chosen.number == (state.version or latest):
+            return None
+        found = read_matrix(journal, other, version=str(chosen.number))
+        found.options = state.options
+        return Side(reference, list(cell_table(found).rows))
+
+    own = Side(f"{run_id} now", list(cell_table(state).rows))
+    return Judge(state, own, side).judge(expect)
 
 
 class MatrixSystem:
@@ -129,7 +188,8 @@ class MatrixSystem:
             if "rerun" in options:
                 raise UsageError("--new and --rerun exclude each other", "Give one of them")
             options["rerun"] = "all"
-        return RunnableMatrix(document, asked=CellChoice(**options))
+        junit_file = options.pop("junit", None)
+        return RunnableMatrix(document, asked=CellChoice(**options), junit=junit_file)
 
     def preview(self, document: Document) -> Preview:
         """What it would ask and cost, and all that is missing."""
@@ -143,9 +203,9 @@ class MatrixSystem:
         """What the journal kept of it."""
         asked = {**spec.get("asked", {}), **options}
         asked["only"] = tuple(asked.get("only", ()))
-        return RunnableMatrix(
-            Document.again(spec), Inputs.again(spec["inputs"]), CellChoice(**asked)
-        )
+        junit_file = asked.pop("junit", None)
+        inputs = Inputs.again(spec["inputs"])
+        return RunnableMatrix(Document.again(spec), inputs, CellChoice(**asked), junit=junit_file)
 
     def scoring(
         self, spec: Mapping[str, Any], document: Document | None, failed_as: str | None = None
@@ -191,7 +251,15 @@ class MatrixSystem:
         """A page with all that there is to see."""
         from fanwise.matrix.views.page import report  # only who reads one needs all of it
 
-        return report(journal, run, read_matrix(journal, run.id, failed_as, version))
+        found = read_matrix(journal, run.id, failed_as, version)
+        spec = (
+            run.spec
+            if version is None
+            else JSON.encode(find_version(journal, run.id, version).spec)
+        )
+        said = JSON.decode(spec)["data"][KEY].get("expect") or {}
+        expect = {name: ExpectationSpec.model_validate(each) for name, each in said.items()}
+        return report(journal, run, found, judge(journal, run.id, found, expect))
 
     def compared_run(
         self, journal: Journal, run: RunRecord, version: str | None = None
@@ -218,7 +286,7 @@ class MatrixSystem:
 
     def compare(self, runs: Sequence[ComparedRun]) -> Report:
         """Each with the first, cell by cell."""
-        from fanwise.matrix.state.run_comparison import Side, compare_sides
+        from fanwise.matrix.state.run_comparison import compare_sides
         from fanwise.matrix.views.run_comparison import comparison_report
 
         first, *others = (Side(each.name, each.rows, each.file) for each in runs)

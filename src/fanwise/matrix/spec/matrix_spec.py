@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from fanwise.matrix.spec.expect import ExpectationSpec, check_expectations
 from fanwise.matrix.stats.options import AnalysisOptions, analysis_options
 from fanwise.models.output import check_schema
 from fanwise.specs import (
@@ -162,6 +163,13 @@ class MatrixSpec(LimitsSpec):
     seed: int = Field(default=0, ge=0)
     failed_as: Literal[0, "missing"] = 0
     """The score of a cell whose strategy failed; `missing`: it is left out of means."""
+    expect: dict[str, ExpectationSpec] = Field(default_factory=dict)
+    """By scorer, or `no_worse_than`, `cost`, `latency_p95`, `failed`."""
+
+    @model_validator(mode="after")
+    def _expectations(self) -> MatrixSpec:
+        check_expectations(self.expect, [each.name or each.kind for each in self.score])
+        return self
 
     @property
     def analysis(self) -> AnalysisOptions:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from fanwise.journal.codec import JSON
 from fanwise.journal.port import Journal, RunRecord
+from fanwise.matrix.state.expectations import Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.recorded_matrix import read_matrix
 from fanwise.matrix.stats.data import axis_values
 from fanwise.matrix.views.analysis import Analysis, analyse, document_of, lines_of
 from fanwise.matrix.views.cells import cells_data
+from fanwise.matrix.views.expectations import expectation_lines
 from fanwise.matrix.views.header import tiles
 from fanwise.matrix.views.heat import input_map, score_maps
 from fanwise.matrix.views.history import PastVersion, history, score_histories
@@ -30,16 +34,28 @@ from fanwise.view.run_summary import shown_status
 MOST_ERRORS = 50
 
 
-def report(journal: Journal, run: RunRecord, found: MatrixState | None = None) -> Report:
+def report(
+    journal: Journal,
+    run: RunRecord,
+    found: MatrixState | None = None,
+    judgements: Sequence[Judgement] = (),
+) -> Report:
     """As the journal has it now. `found`: its state, if it was read already."""
     found = found or read_matrix(journal, run.id)
     analysis = analyse(found)
     palette = Palette(axis_values(analysis.cells, "model"))
     templates = Templates("fanwise.matrix.views", palette=palette, scorers=analysis.scorers)
     lanes, past = read_lanes(journal, run.id), history(journal, run.id)
-    sections = _sections(templates, run, found, analysis, palette, lanes, past)
+    sections = list(_sections(templates, run, found, analysis, palette, lanes, past))
+    if judgements:
+        sections.insert(0, templates.section("expectations", "Expected", judgements=judgements))
     html = templates.report(run, tiles(found, analysis), sections, scripts=["cells.js"])
-    return Report(html, lines_of(found, analysis), document_of(run, found, analysis))
+    lines = [
+        *lines_of(found, analysis),
+        *(["", *expectation_lines(judgements)] if judgements else []),
+    ]
+    expectations = msgspec.to_builtins(judgements)
+    return Report(html, lines, {**document_of(run, found, analysis), "expectations": expectations})
 
 
 def _sections(

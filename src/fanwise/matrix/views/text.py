@@ -8,18 +8,22 @@ from typing import Any
 import msgspec
 
 from fanwise.core.counts import many
+from fanwise.matrix.state.expectations import Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.results import CellResult, Score, digest
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.views.analysis import not_run_lines, verdict_lines, verdict_text
+from fanwise.matrix.views.expectations import expectation_lines
 from fanwise.matrix.views.tables import summary_lines
 from fanwise.specs.system import End
 
 MOST_NAMED = 5
+REFUTED = 4
+"""The exit code if a result is proven to miss what its file expects."""
 MOST_TEXT = 100
 
 
-def end_of(done: MatrixState) -> End:
+def end_of(done: MatrixState, judgements: Sequence[Judgement] = ()) -> End:
     """The summary on stdout, what is wrong on stderr."""
     found = done.results
     document = {
@@ -27,11 +31,23 @@ def end_of(done: MatrixState) -> End:
         "cells": [each.to_json() for each in found],
         "left_out": [cell.key for cell in done.left_out],
         "verdicts": msgspec.to_builtins(done.verdicts),
+        "expectations": msgspec.to_builtins(judgements),
     }
-    code = 1 if done.failed or done.badly_scored or done.counts.short else 0
     failures = [f"{name_of(each)}: {each.error}" for each in done.failed]
     lines, notes = summary_lines(done.scored, done.options), _notes(done)
+    lines += ["", *expectation_lines(judgements)] if judgements else []
+    code = exit_code(done, judgements)
     return End(document, lines, notes, code, done.counts, failures=failures)
+
+
+def exit_code(done: MatrixState, judgements: Sequence[Judgement]) -> int:
+    """4: an expectation is refuted; 1: some failed or could not be judged; 0: done."""
+    verdicts = {each.verdict for each in judgements}
+    if "refuted" in verdicts:
+        return REFUTED
+    accepted = any(each.expectation.startswith("failed ") for each in judgements)
+    failed = bool(done.failed) and not accepted  # so many failures are expected, and proven
+    return int(failed or bool(done.badly_scored or done.counts.short) or "not judged" in verdicts)
 
 
 def _notes(done: MatrixState) -> list[str]:
