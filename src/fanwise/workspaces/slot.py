@@ -17,7 +17,7 @@ from fanwise.workspaces import sparse as sparse_checkout
 from fanwise.workspaces.copies import copy_all
 from fanwise.workspaces.folders import make_writable, remove_tree
 from fanwise.workspaces.git import Git
-from fanwise.workspaces.repository import Origin, Repository
+from fanwise.workspaces.repository import Origin, Repository, object_folders
 from fanwise.workspaces.source import Source
 from fanwise.workspaces.submodules import Submodule, Submodules
 
@@ -40,6 +40,8 @@ class Slot:
         self.copies = copies
         self.base = source.base
         """The commit that it is reset to."""
+        self.borrows_from = tuple(map(str, object_folders(source.common / "objects")))
+        """Where it gets objects from; read here, because slots are made in a thread."""
         self._cone = cone
         self._making: subprocess.Popen[bytes] | None = None
         self._admin = path.with_name(f"{path.name}.git")

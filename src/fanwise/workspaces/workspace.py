@@ -18,7 +18,6 @@ from fanwise.workspaces.changes import (
     stage_all,
 )
 from fanwise.workspaces.git import NOBODY, Git
-from fanwise.workspaces.repository import object_folders
 from fanwise.workspaces.slot import Slot, inside
 
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
@@ -61,7 +60,7 @@ class Workspace:
     @property
     def readable(self) -> tuple[str, ...]:
         """What a sandbox has to let it see, beside `root`: where it borrows objects from."""
-        return tuple(map(str, object_folders(self._slot.source.common / "objects")))
+        return self._slot.borrows_from
 
     def write(self, path: str | os.PathLike[str], content: str | bytes) -> None:
         """Write a file; its folders are made. A link in its place is replaced, never followed."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fanwise.errors import StepFailed
+from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.user_call import perform
 from fanwise.view.progress import TERMINAL
 from fanwise.workflow.spec.steps import GateStep, is_rejection
@@ -68,7 +69,7 @@ class GateLeaf:
         if choice is None:
             known = ", ".join(resolved["options"])
             raise StepFailed(f"{given!r} is no answer to it; there are: {known}", output)
-        answered = {"by": _user(), "how": how}
+        answered = {"by": await in_thread(_user), "how": how}
         return _decided({**output, "choice": choice, "answered": answered}, step)
 
     def _given(self, step: GateStep, resolved: Resolved, place: StepPlace) -> tuple[Any, str]:
