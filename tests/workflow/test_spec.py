@@ -284,7 +284,8 @@ def test_a_registered_type_of_step(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_built_in_type_is_known() -> None:
     assert set(step_types.BUILT_IN) == {
         "command", "prompt", "shell", "init", "gate", "if", "switch", "while", "do-while",
-        "fan-out", "fan-in", "workflow", "map", "call", "sample", "matrix", "plan", "optimize",
+        "fan-out", "fan-in", "workflow", "slot", "map", "call", "sample", "matrix", "plan",
+        "optimize",
     }  # fmt: skip
     assert all(issubclass(kind, Step) for kind in step_types.BUILT_IN.values())
 

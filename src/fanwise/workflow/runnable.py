@@ -26,6 +26,7 @@ from fanwise.workflow.run.interpreter import Interpreter, home_of
 from fanwise.workflow.run.leaves import Leaves
 from fanwise.workflow.run.options import RunOptions
 from fanwise.workflow.run.preflight import Preflight
+from fanwise.workflow.spec.overlays import with_overlays
 from fanwise.workflow.spec.secrets import MASK, Masker, read_secrets
 from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs, load, path_of
 from fanwise.workflow.state.frame import Frame, Layer
@@ -290,6 +291,7 @@ def plan(
     project = Path.cwd() if asked.project is None else Path(asked.project)
     types = of_project(project) if asked.trust_project else {}
     untrusted = names_of_project(project)
+    document = with_overlays(document)
     workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted)
     ask = _ask() if ask is None and asks else ask
     return RunnableWorkflow(

@@ -53,10 +53,12 @@ class WorkflowSystem:
         return report(journal, run)
 
     def flow(self, document: Document) -> Sequence[FlowNode]:
+        from fanwise.workflow.spec.overlays import with_overlays
         from fanwise.workflow.spec.workflow_file import load
         from fanwise.workflow.steps.custom import names_of_project
         from fanwise.workflow.views.graph import flow_of
 
+        document = with_overlays(document)
         loaded = load(document, lenient=True, types=names_of_project(Path.cwd()))
         files = {path: each.keep() for path, each in loaded.files().items()}
         return flow_of({**document.keep(), "files": files})

@@ -29,6 +29,7 @@ from fanwise.workflow.spec.steps import (
     IfStep,
     LoopStep,
     MapStep,
+    SlotStep,
     Step,
     SwitchStep,
     WorkflowStep,
@@ -134,6 +135,8 @@ class Interpreter:
 
     def _skipped(self, step: Step, frame: Frame) -> StepResult | None:
         """The result of a step whose `if` does not hold, or cannot be computed; else None."""
+        if isinstance(step, SlotStep):
+            return StepResult("skipped", {"slot": step.name}, moment=frame.moment)
         try:
             if step.if_ is None or truth(step.if_.render(frame.roots())):
                 return None

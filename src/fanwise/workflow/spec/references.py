@@ -10,7 +10,15 @@ from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.expressions.tree import Used
 from fanwise.workflow.spec.inputs import InputSpec
 from fanwise.workflow.spec.read_steps import StepReader
-from fanwise.workflow.spec.steps import FanInStep, FanOutStep, GateStep, MapStep, Step, SystemStep
+from fanwise.workflow.spec.steps import (
+    FanInStep,
+    FanOutStep,
+    GateStep,
+    MapStep,
+    SlotStep,
+    Step,
+    SystemStep,
+)
 
 ROOTS = ("inputs", "steps", "item", "fan_in", "context")
 CONTEXT = ("run_id", "workflow_dir")
@@ -60,6 +68,8 @@ class References:
         self._check_needs(step)
         if isinstance(step, SystemStep) and step.spec is not None:
             self._check_no_secret(step, step.spec)
+        if isinstance(step, SlotStep) and in_item:
+            self._reader.wrong((*step.where.path, "type"), "an overlay cannot fill it in a fan-out")
         if isinstance(step, FanInStep):
             self._check_wait_for(step)
         if isinstance(step, GateStep):

@@ -313,6 +313,12 @@ class InitStep(Step):
     preset: ValueField | None = None
 
 
+class SlotStep(Step):
+    """A place for a step of an overlay; it is skipped if none fills it."""
+
+    name: str = Field(min_length=1)
+
+
 class WorkflowStep(Step):
     """Another file as a step; `input` has its inputs."""
 

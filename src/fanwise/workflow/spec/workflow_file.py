@@ -14,10 +14,11 @@ from pydantic import Field, field_validator
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Limit
 from fanwise.errors import BadSpec, UsageError
-from fanwise.specs import Document, Duration, LimitsSpec, SpecModel, Where, read
+from fanwise.specs import Document, Duration, LimitsSpec, SpecModel, Where
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.spec.fields import TextField
 from fanwise.workflow.spec.inputs import InputSpec
+from fanwise.workflow.spec.overlays import read_composed
 from fanwise.workflow.spec.read_steps import StepReader
 from fanwise.workflow.spec.references import References, most_of, walk
 from fanwise.workflow.spec.steps import Step, WorkflowStep
@@ -163,7 +164,7 @@ def load(
     lenient: bool = False,
     types: Collection[str] = (),
     untrusted: Collection[str] = (),
-    read: Read = read,
+    read: Read = read_composed,
 ) -> LoadedWorkflow:
     """The document as a workflow, checked completely. `BadSpec`.
 
