@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,10 @@ from fanwise.cli.system_options import GivenOptions
 from fanwise.errors import BadSpec, UsageError
 
 if TYPE_CHECKING:
-    from fanwise.journal.port import AttemptRecord
+    from collections.abc import Callable
+
+    from fanwise.journal.port import AttemptRecord, Journal, RunRecord
+    from fanwise.specs.system import SimulatingSystem
 
 HELP = """Estimate how long a file takes, and what it costs.
 
@@ -30,6 +33,10 @@ Latencies are given (--latency), learned from an earlier run (--learn: times,
 lengths of answers, refusals and failures) or assumed; the last lines of the
 output say which. --latency takes a model, a provider or `all`, and a duration
 or lognormal:MEDIAN:SIGMA. Given latencies take precedence over learned ones.
+
+Of a workflow, --latency takes a step, a type of steps or `all`, and --items how
+many items a fan-out has; conditions, items and iterations that depend on outputs
+are learned too, or assumed. Agents take 60 s, other programs 1 s.
 
 It prints the time with its range over several simulations, the time of a
 sequential run, the shortest time any schedule could reach, the cost, which cap
@@ -66,8 +73,8 @@ def simulate(
         problem = document.problem((system.name,), message, key=True)
         raise BadSpec(document.name, [problem])
     given = dict(_latency(text) for text in latency or ())
-    learned = [] if learn is None else _attempts(journal, learn)
-    assumed = Assumed(given, learned, learn or "")
+    learned, recorded = ([], None) if learn is None else _attempts(journal, learn, system)
+    assumed = Assumed(given, learned, learn or "", recorded)
     end = system.simulate(document, assumed, **options.of(system))
     if as_json:
         print_json({"file": file, "kind": system.name, "notes": list(end.notes), **end.document})
@@ -85,11 +92,16 @@ def _latency(text: str) -> tuple[str, str]:
     return name, latency
 
 
-def _attempts(journal: str | None, run_id: str) -> list[AttemptRecord]:
-    with recorded_run(journal, run_id) as (found, _):
-        return [
+def _attempts(
+    journal: str | None, run_id: str, system: SimulatingSystem
+) -> tuple[list[AttemptRecord], Any]:
+    """The calls of a run, and what the system itself learns from it."""
+    learn: Callable[[Journal, RunRecord], Any] | None = getattr(system, "learn", None)
+    with recorded_run(journal, run_id) as (found, run):
+        attempts = [
             attempt
             for fan_out in found.fan_outs(run_id)
             for attempt in found.attempts(fan_out.id)
             if attempt.call is not None
         ]
+        return attempts, None if learn is None else learn(found, run)

@@ -386,11 +386,16 @@ class Assumed(msgspec.Struct, frozen=True):
     """Attempts of an earlier run, to learn from."""
     learned_from: str = ""
     """The id of that run."""
+    recorded: Any = None
+    """What the `learn` of the system made of that run, if it has one."""
 
 
 @runtime_checkable
 class SimulatingSystem(Protocol):
-    """A system whose files can run in virtual time: `fanwise simulate`."""
+    """A system whose files can run in virtual time: `fanwise simulate`.
+
+    With a method `learn(journal, run)` it may take more from an earlier run than its calls.
+    """
 
     def simulate(self, document: Document, assumed: Assumed, **options: Any) -> End:
         """Time, cost and bottleneck. Needs no key; must start and ask nothing. `BadSpec`."""

@@ -4,10 +4,11 @@ from fanwise.system_options import Option, declare
 
 OPTIONS = (
     declare(
-        "run resume",
+        "run resume simulate",
         "--input NAME=VALUE …",
         "Set or change an input; NAME=@FILE reads a file, NAME=@@TEXT is @TEXT.",
     ),
+    declare("simulate", "--items STEP=N …", "How many items a fan-out has."),
     declare("resume", "--answer STEP=CHOICE …", "Answer a gate."),
     declare("resume", "--from STEP", "Run again from this step on.", name="start"),
     declare("run resume", "--stop-after STEP", "Pause after this step."),

@@ -13,19 +13,20 @@ import msgspec
 
 from fanwise.core.budget import Budget
 from fanwise.core.caps import Caps
-from fanwise.errors import BadSpec, Problem
+from fanwise.errors import BadSpec, Problem, UsageError
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_inside import RunInside
 from fanwise.kernel.scope import item_of
 from fanwise.specs import Document, End
 from fanwise.specs.nearest import did_you_mean
-from fanwise.specs.system import Opening
+from fanwise.specs.system import Assumed, Opening
 from fanwise.view.progress import TERMINAL
 from fanwise.workflow.run.at_the_end import WorkflowExecution
 from fanwise.workflow.run.interpreter import Interpreter, home_of
 from fanwise.workflow.run.leaves import Leaves
-from fanwise.workflow.run.options import RunOptions
+from fanwise.workflow.run.options import RunOptions, pairs
 from fanwise.workflow.run.preflight import Preflight
+from fanwise.workflow.run.simulation import WorkflowSimulation
 from fanwise.workflow.spec.overlays import with_overlays
 from fanwise.workflow.spec.secrets import MASK, Masker, read_secrets
 from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs, load, path_of
@@ -297,6 +298,26 @@ def plan(
     return RunnableWorkflow(
         workflow, Project(project, asked.compat is not None, types), asked, ask=ask
     )
+
+
+def simulation(
+    document: Document, assumed: Assumed, given: tuple[str, ...], items: tuple[str, ...]
+) -> WorkflowSimulation:
+    """A file as it is simulated: no program, agent or secret has to be there. `BadSpec`."""
+    document, project = with_overlays(document), Path.cwd()
+    workflow = load(document, types=names_of_project(project))
+    counts = {}
+    for name, count in pairs("--items", items).items():
+        if not count.isdecimal():
+            raise UsageError(f"--items {name}={count} is no number")
+        counts[name] = int(count)
+    inputs = None
+    if given or not any(
+        each.required and not each.has_default for each in workflow.inputs.values()
+    ):
+        hidden = {name: MASK for name, each in workflow.inputs.items() if each.secret}
+        inputs = bind_inputs(workflow, RunOptions(input=given).inputs_of() | hidden)
+    return WorkflowSimulation(workflow, inputs, assumed.latency, counts, assumed.recorded or {})
 
 
 def again(spec: Mapping[str, Any], asked: RunOptions) -> RunnableWorkflow:

@@ -17,7 +17,7 @@ from fanwise.workflow.views.tree import tree_lines
 if TYPE_CHECKING:
     from fanwise.journal.port import Journal, RunRecord
     from fanwise.specs import Document, Runnable
-    from fanwise.specs.system import Report
+    from fanwise.specs.system import Assumed, End, Report
     from fanwise.view.flow_chart import FlowNode
 
 KEY = "workflow"
@@ -46,6 +46,18 @@ class WorkflowSystem:
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """The tree of its steps."""
         return list(tree_lines(read_run(journal, run), fully=fully))
+
+    def learn(self, journal: Journal, run: RunRecord) -> Any:
+        """How often each step ran in that run, and how long it took."""
+        from fanwise.workflow.views.graph import totals_of
+
+        return totals_of(read_run(journal, run))
+
+    def simulate(self, document: Document, assumed: Assumed, **options: Any) -> End:
+        from fanwise.workflow.runnable import simulation
+
+        given = options.get("input", ()), options.get("items", ())
+        return simulation(document, assumed, *given).end()
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
         from fanwise.workflow.views.page import report

@@ -52,10 +52,10 @@ class RunOptions(msgspec.Struct, frozen=True):
         """
         if isinstance(self.input, Mapping):
             return dict(self.input)
-        pairs = _pairs("--input", self.input)
+        given = pairs("--input", self.input)
         return {
             name: value if name in secrets else _content(name, value)
-            for name, value in pairs.items()
+            for name, value in given.items()
         }
 
     def check(self, workflow: LoadedWorkflow) -> None:
@@ -71,7 +71,7 @@ class RunOptions(msgspec.Struct, frozen=True):
         The id alone means that gate, in whichever item or iteration it waits.
         """
         found: dict[str, str] = {}
-        for path, given in _pairs("--answer", self.answer).items():
+        for path, given in pairs("--answer", self.answer).items():
             asking = [] if waiting is None else gates_at(workflow, waiting)
             asking = [gate for gate in asking if gate.id == path]
             meant = waiting if waiting is not None and asking else path
@@ -107,7 +107,7 @@ def _every(workflow: LoadedWorkflow) -> Iterator[Step]:
             yield from _every(step.target)
 
 
-def _pairs(option: str, given: Iterable[str]) -> dict[str, str]:
+def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in given:
         name, sign, value = each.partition("=")

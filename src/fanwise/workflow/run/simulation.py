@@ -1,0 +1,286 @@
+"""`fanwise simulate` of a workflow: how long it takes, and which width or cap makes it so.
+
+The fan-outs and caps are the kernel's own, in virtual time; a step only takes its time. What would
+follow from outputs of steps is given, learned from a run, or assumed, and it is said which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fanwise.core.caps import Caps
+from fanwise.errors import UsageError
+from fanwise.kernel.fan_out import fan_out
+from fanwise.kernel.run import MEMORY, Run, open_run
+from fanwise.kernel.virtual_time import run_virtual
+from fanwise.specs import CapSpec, End
+from fanwise.specs.durations import seconds as read_seconds
+from fanwise.view.formats import duration_text
+from fanwise.workflow.expressions import Text, Value, truth
+from fanwise.workflow.run.fan_out_steps import cap_of, items_of
+from fanwise.workflow.spec.steps import (
+    DoWhileStep,
+    FanInStep,
+    FanOutStep,
+    GateStep,
+    IfStep,
+    LoopStep,
+    MapStep,
+    SlotStep,
+    Step,
+    SwitchStep,
+    WorkflowStep,
+)  # fmt: skip
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow
+from fanwise.workflow.state.frame import more_needs
+from fanwise.workflow.views.graph import Chain, StepTotals
+
+AGENT_S, OTHER_S = 60.0, 1.0
+"""Assumed for a step that asks an agent, a model or another system, and for any other."""
+QUICK = ("shell", "map", "call")
+ITEMS = 10
+WIDE = 1e9
+Factors = Mapping[str, float]
+"""By how much a width or a cap is changed; `*`: all of them."""
+
+
+class WorkflowSimulation:
+    def __init__(
+        self,
+        workflow: LoadedWorkflow,
+        inputs: Mapping[str, Any] | None,
+        given: Mapping[str, str],
+        items: Mapping[str, int],
+        learned: Mapping[Chain, StepTotals],
+    ) -> None:
+        """`given`: durations by the id of a step, its type, or `all`. `items`: by fan-out."""
+        self._workflow = workflow
+        self._roots = {} if inputs is None else {"inputs": inputs}
+        self._given = {name: _duration(name, text) for name, text in given.items()}
+        self._items = items
+        self._learned = learned
+        ids = {each.id for each in workflow.walk()} | {each.type for each in workflow.walk()}
+        for name in {*given, *items} - ids - {"all"}:
+            raise UsageError(f"there is no step {name!r} in {workflow.document.name}")
+        self.facts: dict[str, str] = {}
+        """What each step was taken for, and from where that is known."""
+        self.widths: dict[str, int] = {}
+        """Of fan-outs, by id, and of caps."""
+        self.work = 0.0
+
+    def end(self) -> End:
+        took = self._time({})
+        work, limits = self.work, dict(self.widths)
+        least = self._time({"*": WIDE})
+        tried = {
+            (name, factor): self._time({name: factor})
+            for name in limits
+            for factor in (0.5, 2.0, 4.0)
+            if int(limits[name] * factor) >= 1
+        }
+        gains = {name: tried[name, 2.0] for name in limits if tried[name, 2.0] < took * 0.99}
+        binds = min(gains, key=lambda name: gains[name]) if gains else None
+        what_if = [
+            (name, int(limits[name] * factor), time) for (name, factor), time in tried.items()
+        ]
+        told = "the steps themselves: no width or cap" if binds is None else (
+            f"{_limit(binds, limits[binds])}; with {2 * limits[binds]}: {gains[binds] / took:.2f} x"
+        )  # fmt: skip
+        lines = [
+            f"time               {duration_text(took)}",
+            f"one after another  {duration_text(work)}",
+            f"shortest possible  {duration_text(least)}, with no limit on any width or cap",
+            f"binds              {told}",
+            *(["", "what if"] if what_if else []),
+            *(
+                f"  {_limit(name, width):<30} {duration_text(time)}  {time / max(took, 1e-9):.2f} x"
+                for name, width, time in what_if
+            ),
+            "",
+            *(f"{name}: {fact}" for name, fact in self.facts.items()),
+        ]
+        times = {"seconds": took, "sequential_seconds": work, "least_seconds": least}
+        document: dict[str, Any] = {**times, "binds": binds, "assumed": self.facts}
+        document["what_if"] = [
+            {"limit": name, "at": width, "seconds": time} for name, width, time in what_if
+        ]
+        notes = ["failures, retries and the time of people at gates are not simulated"]
+        return End(document, lines, notes)
+
+    def _time(self, factors: Factors) -> float:
+        self.work = 0.0
+        return run_virtual(self._run(factors))
+
+    async def _run(self, factors: Factors) -> float:
+        caps = {
+            name: self._width(name, _permits(cap), factors)
+            for name, cap in self._workflow.limits.caps.items()
+        }
+        async with open_run(journal=MEMORY, caps=Caps(caps) if caps else None) as run:
+            walk = _Walk(self, run, factors)
+            await walk.steps(self._workflow.all_steps, (), {}, self._roots)
+        return asyncio.get_running_loop().time()
+
+    def _width(self, name: str, width: int, factors: Factors) -> int:
+        self.widths[name] = width
+        return max(1, int(min(width * factors.get(name, factors.get("*", 1.0)), WIDE)))
+
+    # -- what is not known before a run -----------------------------------------------------------
+
+    def seconds(self, step: Step, chain: Chain) -> float:
+        found, source = self._seconds(step, chain)
+        if step.timeout is not None and step.timeout < found:
+            found, source = step.timeout, "its timeout"
+        self.facts[":".join(chain)] = f"{duration_text(found)} ({source})"
+        return found
+
+    def _seconds(self, step: Step, chain: Chain) -> tuple[float, str]:
+        if isinstance(step, GateStep | FanInStep | SlotStep):
+            return 0.0, "no work"
+        for name in (step.id, step.type, "all"):
+            if name in self._given:
+                return self._given[name], "given"
+        learned = self._learned.get(chain)
+        times = (
+            [s.ended - s.began for s in learned.states if s.began and s.ended] if learned else []
+        )
+        if times:
+            return sum(times) / len(times), "learned"
+        return (OTHER_S if step.type in QUICK else AGENT_S), "assumed"
+
+    def count(self, step: FanOutStep | MapStep, chain: Chain, roots: Mapping[str, Any]) -> int:
+        if step.id in self._items:
+            return self._items[step.id]
+        if step.items is not None and _known(step.items, roots):
+            return len(items_of(step, step.items, roots))
+        inner = step.step.id if isinstance(step, FanOutStep) else step.id
+        return self._times((*chain, inner), chain, "items", ITEMS)
+
+    def iterations(self, step: LoopStep, chain: Chain) -> int:
+        first = step.steps[0].id if step.steps else ""
+        return self._times((*chain, first), chain, "iterations", 1)
+
+    def _times(self, inner: Chain, outer: Chain, what: str, assumed: int) -> int:
+        inside, around = self._learned.get(inner), self._learned.get(outer)
+        count, source = assumed, "assumed"
+        if inside is not None and around is not None:
+            count, source = max(1, round(len(inside.states) / len(around.states))), "learned"
+        self.facts[f"{':'.join(outer)} {what}"] = f"{count} ({source})"
+        return count
+
+    def branch(
+        self, chain: Chain, text: Value, branches: Sequence[tuple[str, Sequence[Step]]]
+    ) -> Sequence[Step]:
+        """Of a condition that is not known: the branch that ran most often, else the longest."""
+
+        def often(steps: Sequence[Step]) -> tuple[int, float]:
+            inside = [self._learned.get((*chain, each.id)) for each in steps]
+            ran = max((len(each.states) for each in inside if each is not None), default=0)
+            return ran, sum(self._seconds(each, (*chain, each.id))[0] for each in steps)
+
+        name, steps = max(branches, key=lambda each: often(each[1]))
+        source = "learned" if often(steps)[0] else "assumed, the longest"
+        self.facts[f"{':'.join(chain)} branch"] = f"{name} ({source}): {text.source}"
+        return steps
+
+
+class _Walk:
+    def __init__(self, simulation: WorkflowSimulation, run: Run, factors: Factors) -> None:
+        self._simulation = simulation
+        self._run = run
+        self._factors = factors
+
+    async def steps(
+        self,
+        steps: Iterable[Step],
+        around: Chain,
+        needs: Mapping[str, int],
+        roots: Mapping[str, Any],
+    ) -> None:
+        for step in steps:
+            if step.if_ is None or not _known(step.if_, roots) or truth(step.if_.render(roots)):
+                await self._step(step, (*around, step.id), more_needs(needs, step.needs), roots)
+
+    async def _step(
+        self, step: Step, chain: Chain, needs: Mapping[str, int], roots: Mapping[str, Any]
+    ) -> None:
+        found = self._simulation
+        chosen: Sequence[Step]
+        match step:
+            case IfStep():
+                branches = [("then", step.then), ("else", step.else_)]
+                if _known(step.condition, roots):
+                    chosen = branches[0 if truth(step.condition.render(roots)) else 1][1]
+                else:
+                    chosen = found.branch(chain, step.condition, branches)
+                await self.steps(chosen, chain, needs, roots)
+            case SwitchStep():
+                if _known(step.expression, roots):
+                    case = step.case(step.expression.render(roots))
+                    chosen = step.default if case is None else step.cases[case]
+                else:
+                    every = [*step.cases.items(), ("default", step.default)]
+                    chosen = found.branch(chain, step.expression, every)
+                await self.steps(chosen, chain, needs, roots)
+            case LoopStep():
+                asks = not isinstance(step, DoWhileStep) and _known(step.condition, roots)
+                if asks and not truth(step.condition.render(roots)):
+                    return
+                for _ in range(min(found.iterations(step, chain), step.max_iterations)):
+                    await self.steps(step.steps, chain, needs, roots)
+            case WorkflowStep():
+                await self.steps(step.target.steps, chain, needs, {})
+            case FanOutStep() | MapStep():
+                await self._fan_out(step, chain, needs, roots)
+            case _:
+                await self._leaf([found.seconds(step, chain)], needs)
+
+    async def _leaf(self, seconds: Sequence[float], needs: Mapping[str, int], cap: int = 1) -> None:
+        self._simulation.work += sum(seconds)
+        await fan_out(asyncio.sleep, seconds, cap=cap, run=self._run, needs=lambda _: needs)
+
+    async def _fan_out(
+        self,
+        step: FanOutStep | MapStep,
+        chain: Chain,
+        needs: Mapping[str, int],
+        roots: Mapping[str, Any],
+    ) -> None:
+        found = self._simulation
+        count, width = found.count(step, chain, roots), step.max_concurrency
+        if isinstance(width, Text):
+            width = cap_of(step, roots) if _known(width, roots) else ITEMS
+        cap = found._width(step.id, width, self._factors)
+        if isinstance(step, MapStep):
+            each = found.seconds(step, (*chain, step.id))
+            await self._leaf([each] * count, needs, cap)
+            return
+
+        async def one(_: int) -> None:
+            await self.steps([step.step], chain, needs, roots)
+
+        outcomes = await fan_out(one, range(count), cap=cap, run=self._run)
+        outcomes.require()
+
+
+def _known(text: Text | Value, roots: Mapping[str, Any]) -> bool:
+    return all(path[0] in roots for path in text.names())
+
+
+def _permits(cap: CapSpec) -> int:
+    return cap if isinstance(cap, int) else cap.most
+
+
+def _limit(name: str, width: int) -> str:
+    return f"{name}: {width} at once"
+
+
+def _duration(name: str, text: str) -> float:
+    try:
+        return float(read_seconds(text))
+    except ValueError as error:
+        raise UsageError(
+            f"--latency {name}={text} is no duration", f"Write: --latency {name}=2s"
+        ) from error
