@@ -34,7 +34,7 @@ AGAIN = "That cannot be read: {problem}. Answer again, with the JSON and nothing
 A_SCORE = "Give a short reason first, then how well the answer meets it, from 0 to 1."
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class JudgeAnswer(msgspec.Struct, frozen=True):
     """What the judge says."""
 
     passed: bool
@@ -54,7 +54,7 @@ async def judged(
     seed: int | None = None,
     retry: Retry = MODEL_RETRY,
     timeout: float | None = None,
-) -> Judgement:
+) -> JudgeAnswer:
     """Ask the judge. With `at_least` it gives a score from 0 to 1, and passes from there on.
 
     An answer that is no verdict is asked for again, once; then it is a `BadOutput`.
@@ -112,12 +112,12 @@ def schema_for(*, scored: bool) -> Schema:
     }
 
 
-def _judgement(judge: Model, reply: Reply, at_least: float | None) -> Judgement:
+def _judgement(judge: Model, reply: Reply, at_least: float | None) -> JudgeAnswer:
     value: dict[str, Any] = reply.value
     if at_least is None:
-        return Judgement(value["passed"], value["reason"])
+        return JudgeAnswer(value["passed"], value["reason"])
     score = float(value["score"])
     if not 0 <= score <= 1:  # not for the schema to say: not every provider takes bounds in one
         what = f"{judge.name} gave the score {score:g}, and was asked for one from 0 to 1"
         raise BadOutput(what, text=reply.text, provider=judge.provider, model=judge.name)
-    return Judgement(score >= at_least, value["reason"], score)
+    return JudgeAnswer(score >= at_least, value["reason"], score)
