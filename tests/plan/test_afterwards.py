@@ -101,6 +101,7 @@ def test_each_sub_plan_has_a_branch_with_what_it_builds_on_and_nothing_else(
     cases = " ".join(f"'{name}') {line};;" for name, line in lines.items())
     command = f"case $FANWISE_PLAN_TITLE in {cases} esac"
     plan = {"repo": "repo", "tasks": tasks, "each": {"command": command}, "sandbox": False}
+    plan["max_parallel"] = 1  # they are merged as they finish: one after another
     (tmp_path / "plan.json").write_text(json.dumps({"plan": plan}))
     assert run_cli("run", "plan.json", "--yes") == 0
     assert git(repo, "branch", "--list", "*-parts/*") == ""

@@ -1,4 +1,4 @@
-"""How much two files have to do with one another: imports and folders. Pure."""
+"""How closely two files belong together: by imports and folders. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 DAMPING = 0.1
 BESIDE = 0.05
-"""Of neighbours in a folder: enough for files that import nothing, too little to part others."""
+"""Weight of neighbours in a folder: it counts only for files that import nothing."""
 
 Edges = dict[tuple[str, str], float]
 

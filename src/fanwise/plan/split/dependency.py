@@ -22,7 +22,7 @@ STRETCH = 1.05
 
 
 class Circles(NamedTuple):
-    """Groups, what is imported first, and the imports that make this order."""
+    """Groups in import order, and the imports that make this order."""
 
     groups: list[list[str]]
     imports: dict[str, tuple[str, ...]]
@@ -31,7 +31,7 @@ class Circles(NamedTuple):
 def circles_of(
     tokens: Sizes, imports: Imports, deferred: Collection[tuple[str, str]], rules: Rules
 ) -> Circles:
-    """The groups that nobody may take apart."""
+    """Groups of files that must stay together."""
     graph = {path: tuple(imports.get(path, ())) for path in sorted(tokens)}
     left_away: set[tuple[str, str]] = set()
     for group in components(graph):
@@ -47,7 +47,7 @@ def circles_of(
 def _against(
     group: Sequence[str], graph: Imports, deferred: Collection[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Those deferred imports inside of a circle without which it is not one."""
+    """The deferred imports to drop so that a cycle is opened."""
     inside = set(group)
     edges = [(path, other) for path in group for other in graph[path] if other in inside]
     later = [edge for edge in edges if edge in deferred]
@@ -64,7 +64,7 @@ def _against(
 
 
 def _reach(parts: Sequence[Sequence[str]], graph: Imports, part_of: Mapping[str, int]) -> list[int]:
-    """Of each part, the bits of those that it imports, at once or by way of others."""
+    """For each part, the bits of the parts that it imports, directly or not."""
     reach: list[int] = []
     for place, files in enumerate(parts):  # what is imported has its bits already
         bits = 1 << place
@@ -79,7 +79,7 @@ def _reach(parts: Sequence[Sequence[str]], graph: Imports, part_of: Mapping[str,
 def _not_kept(
     later: Iterable[tuple[str, str]], part_of: Mapping[str, int], reach: list[int]
 ) -> Iterable[tuple[str, str]]:
-    """Take in one after the other; give back those that would close a circle."""
+    """Add the imports one by one; return those that would close a cycle."""
     for path, other in later:
         one, target = part_of[path], part_of[other]
         if one == target:
@@ -93,7 +93,7 @@ def _not_kept(
 
 
 class AcyclicGroups(Groups):
-    """Groups that are never joined to a circle, nor to a chain that is too long."""
+    """Groups that are never joined into a cycle or a chain that is too long."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class AcyclicGroups(Groups):
         tokens: Sizes,
         rules: Rules,
     ) -> None:
-        """`members`: what is imported comes first."""
+        """`members` is in import order."""
         super().__init__(members, tokens, rules)
         work = [max(each, 1) for each in self.tokens]
         self.chains = Chains(befores(members, imports), work)
@@ -110,7 +110,7 @@ class AcyclicGroups(Groups):
         self._most = least * STRETCH
 
     def may(self, one: int, other: int) -> bool:
-        """Whether both together keep to the limits and to the order."""
+        """Whether the two together are within the limits and keep the order."""
         return (
             super().may(one, other)
             and self.chains.time_through(one, other) <= self._most
@@ -124,7 +124,7 @@ class AcyclicGroups(Groups):
 
 
 def dependency(tokens: Sizes, circles: Circles, rules: Rules) -> list[list[str]]:
-    """Groups of files, what is imported before what imports it."""
+    """Groups of files in import order."""
     paths = sorted(tokens)
     members, imports = circles
     groups = AcyclicGroups(members, imports, tokens, rules)
@@ -136,14 +136,14 @@ def dependency(tokens: Sizes, circles: Circles, rules: Rules) -> list[list[str]]
 
 
 def _in_order(groups: list[list[str]], imports: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """What is imported first."""
+    """Sort groups into import order."""
     groups = sorted(groups)
     before = dict(enumerate(befores(groups, imports)))
     return [groups[place] for circle in components(before) for place in circle]
 
 
 def _enlarge(groups: AcyclicGroups, rules: Rules) -> None:
-    """Join those that are too small with whom it holds up the least."""
+    """Join groups that are too small with those that they delay the least."""
     for place in groups.alive():
         while 0 < len(groups.members[place]) < rules.min_files:
             others = [one for one in groups.alive() if one != place and groups.may(one, place)]
@@ -156,7 +156,7 @@ def _enlarge(groups: AcyclicGroups, rules: Rules) -> None:
 def _between(
     groups: Sequence[Sequence[str]], near: Sequence[Mapping[int, float]], paths: Sequence[str]
 ) -> list[dict[int, float]]:
-    """The weights between files as those between groups of them."""
+    """Add the weights between files up to weights between groups."""
     owner = {path: place for place, files in enumerate(groups) for path in files}
     places = [owner[path] for path in paths]
     found: list[dict[int, float]] = [{} for _ in groups]

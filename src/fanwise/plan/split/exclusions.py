@@ -1,4 +1,4 @@
-"""Which files no sub-plan edits: those that people do not write. Pure."""
+"""Files that no sub-plan edits, because people do not write them. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from fanwise.plan.split.patterns import Patterns
 
 LARGEST = 8 * 2**20
-"""Bytes. Nobody writes such a file, and no model reads it."""
+"""In bytes."""
 ATTRIBUTES = ".gitattributes"
 LOCK_FILES = frozenset(
     [
@@ -40,11 +40,11 @@ _GENERATED = re.compile(
 )
 _MINIFIED = re.compile(r"[.-]min\.(?:js|mjs|cjs|css)$")
 _LONG = 1000
-"""Bytes in a line on average, from which on a script is taken as minified."""
+"""A script with longer lines on average, in bytes, counts as minified."""
 
 
 def why_left_out(path: str, data: bytes) -> str:
-    """Why nobody shall edit a file of this name and content; empty: somebody may."""
+    """Why a file is left out; empty if it is not."""
     name = path.rpartition("/")[2]
     if len(data) > LARGEST:
         return f"larger than {LARGEST // 2**20} MiB"
@@ -87,7 +87,7 @@ class Attributes:
                 self._rules.append((above, Patterns([words[0]]), generated))
 
     def generated(self, path: str) -> bool:
-        """Whether they mark a file; the deepest file that speaks of it counts, there the last."""
+        """Whether a file is marked as generated; the deepest rule counts, and of these the last."""
         found = False
         for above, pattern, generated in self._rules:
             if path.startswith(above) and pattern.match(path[len(above) :]):

@@ -1,7 +1,7 @@
-"""The files that a plan is about: of a commit, of a folder, or any that are named.
+"""The files of a plan: those of a commit, of a folder, or a list.
 
 Paths are relative to the top of the repository (of a folder without one: to it), with `/` between
-names. What nobody shall edit is left out, and said.
+names. Files that nobody should edit are left out, and listed with the reason.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ READ = (
 
 
 class PlanFile(msgspec.Struct, frozen=True):
-    """A file, and what a split has to know of it."""
+    """A file, and what a split needs to know about it."""
 
     path: str
     tokens: int
@@ -51,11 +51,11 @@ class PlanFile(msgspec.Struct, frozen=True):
     text: str | None = None
     """Only where imports can be read in it."""
     odd: bool = False
-    """Its bytes are not the text that its language demands: they were read as best they can."""
+    """Its bytes are neither UTF-8 nor in the encoding that it declares."""
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Files, in order of their paths, and those that match but are in no plan."""
+    """Files sorted by path, and files that match but are left out."""
 
     files: tuple[PlanFile, ...]
     left_out: tuple[FileNote, ...] = ()
@@ -102,7 +102,7 @@ def files_in(folder: Path, patterns: Sequence[str] = ()) -> Listing:
 
 
 def files_of(paths: Iterable[str | Path], root: Path) -> Listing:
-    """Files that are named, each absolute or relative to `root`: either way the same."""
+    """The files with these names, absolute or relative to `root`."""
     top = root.resolve()
     kinds = {}
     for given in paths:
@@ -132,7 +132,7 @@ def _place(folder: Path) -> Place:
 
 
 def _listing(kinds: dict[str, str], inside: str, patterns: Sequence[str], read: Reader) -> Listing:
-    """Those of the files that are chosen and that somebody may edit."""
+    """Choose files by the patterns, and leave out what nobody should edit."""
     under = f"{inside}/" if inside else ""
     here = sorted(path for path in kinds if path.startswith(under))
     chosen = Patterns(patterns)
@@ -160,7 +160,7 @@ def _text_of(path: str) -> str:
 
 
 def _blobs(git: Git, paths: Iterable[str], names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Many contents by one process."""
+    """Read many blobs with one process."""
     wanted = list(paths)
     if not wanted:
         return
@@ -184,7 +184,7 @@ def _contents(top: Path, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _kind(path: str | Path) -> str | None:
-    """What it is if it is no plain file; None: it is gone."""
+    """The kind of a path: empty for a regular file, None if it does not exist."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

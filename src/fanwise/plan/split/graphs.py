@@ -12,12 +12,12 @@ from typing import TypeVar
 
 Key = TypeVar("Key", str, int)
 HANDS = 10
-"""How many are taken to work at once. A constant: a plan shall not change with `max_parallel`."""
+"""Workers assumed for the schedule. Constant, so that a split does not depend on `max_parallel`."""
 _BITS = bytes.maketrans(b"01", b"\0\1")
 
 
 def components(graph: Mapping[Key, Collection[Key]]) -> list[list[Key]]:
-    """Parts in which each reaches each; what a part points to comes before it.
+    """Strongly connected parts, by Tarjan without recursion; a part comes after those it points to.
 
     The order depends on that of the graph's keys only: neighbours are taken in sorted order.
     """
@@ -72,16 +72,16 @@ def _leave(node: Key, stack: list[Key], on_stack: set[Key]) -> list[Key]:
 
 
 class Chains:
-    """Nodes by number; `befores[n]`: those that have to come before it."""
+    """Nodes by number; `befores[n]` are the nodes that must come before `n`."""
 
     def __init__(self, befores: Sequence[Collection[int]], work: Sequence[int]) -> None:
-        """`befores` in an order in which each comes after those before it."""
+        """`befores` is in topological order."""
         count = len(befores)
         self.work = list(work)
         self.before = [set(each) for each in befores]
         self.after: list[set[int]] = [set() for _ in befores]
         self._below = [1 << place for place in range(count)]
-        """Of each node the bits of all that comes before it, and its own."""
+        """For each node, the bits of its ancestors and its own."""
         self._head = [0] * count
         self._tail = [0] * count
         for place in range(count):
@@ -94,11 +94,11 @@ class Chains:
         self._waiting = self._works_above()
 
     def least(self) -> int:
-        """The work that goes by at least, with so many hands."""
+        """A lower bound for the duration of everything."""
         return max((self.time_through(place, place) for place in range(len(self.work))), default=0)
 
     def time_through(self, one: int, other: int) -> int:
-        """The work that goes by at least, if both were one: all before, themselves, all after."""
+        """A lower bound for the duration if the two were one node: before, themselves, after."""
         if one == other:
             return self._head[one] + self.work[one] + max(self._tail[one], self._waiting[one])
         if other in self.before[one]:
@@ -113,9 +113,9 @@ class Chains:
         return max(self._head[one], head) + self.work[one] + self.work[other] + after
 
     def _works_above(self) -> list[int]:
-        """Of each node the work of all that waits for it, shared by the hands.
+        """For each node, the work of all its descendants, divided among the workers.
 
-        Of joined nodes it is taken as that of the greater one: most wait for both anyway.
+        Joined nodes take the larger of the two values: most descendants wait for both anyway.
         """
         waiting = [0] * len(self.work)
         places = range(len(waiting))
@@ -127,19 +127,19 @@ class Chains:
         return [each // HANDS for each in waiting]
 
     def head(self, place: int) -> int:
-        """The longest chain that has to end before a node."""
+        """The longest chain before a node."""
         return self._head[place]
 
     def tail(self, place: int) -> int:
-        """The longest chain that waits for a node."""
+        """The longest chain after a node."""
         return self._tail[place]
 
     def makes_circle(self, one: int, other: int) -> bool:
-        """Whether a third node would be both before and after the two."""
+        """Whether joining the two would close a cycle."""
         return self._around(one, other) or self._around(other, one)
 
     def _around(self, first: int, last: int) -> bool:
-        """Whether a way leads from `first` to `last` that is not the direct one."""
+        """Whether a path other than the direct edge leads from `first` to `last`."""
         bit = 1 << first
         if not self._below[last] & bit:
             return False
@@ -166,7 +166,7 @@ class Chains:
         self.work[other] = self._head[other] = self._tail[other] = 0
 
     def _reach(self, one: int, other: int) -> None:
-        """Everything above either of the two has now both below it."""
+        """Update what is reached by the descendants of the joined node."""
         both = self._below[one] | self._below[other]
         self._below[one] = both
         left = list(self.after[one])
@@ -183,7 +183,7 @@ class Chains:
         targets: Sequence[Collection[int]],
         lengths: list[int],
     ) -> None:
-        """Chains only become longer: carry that on, as far as it matters."""
+        """Chains only get longer: propagate the new lengths."""
         lengths[start] = self._longest(sources[start], lengths)
         left = [start]
         while left:
@@ -201,7 +201,7 @@ class Chains:
 def befores(
     groups: Sequence[Sequence[str]], imports: Mapping[str, Sequence[str]]
 ) -> list[set[int]]:
-    """Of each group those that it imports from."""
+    """For each group, the groups that it imports from."""
     owner = {path: place for place, files in enumerate(groups) for path in files}
     return [
         {owner[other] for path in files for other in imports.get(path, ())} - {place}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fanwise.plan.split.rules import Rules, Sizes
 
 Weights = Sequence[dict[int, float]]
-"""Of each thing its neighbours, with how much they have to do with one another; both ways."""
+"""The neighbours of each node, with the weight of the edge; in both directions."""
 PASSES = 8
 
 
@@ -30,9 +30,9 @@ def agglomerate(
     may: Callable[[int, int], bool],
     join: Callable[[int, int], None],
 ) -> list[Merge]:
-    """Join groups; `may` and `join` are asked and told with one member's number for each.
+    """Join the closest groups for as long as `may` allows it; `join` is called for each pair.
 
-    What was refused is looked at again when one of the two has grown.
+    A pair that was refused is tried again when one of the two has grown.
     """
     near = [dict(each) for each in weights]
     size = list(sizes)
@@ -69,7 +69,7 @@ def agglomerate(
 
 
 def _inherit(near: list[dict[int, float]], one: int, other: int) -> None:
-    """Let the neighbours of `other` be those of `one`."""
+    """Give the neighbours of `other` to `one`."""
     for each, weight in near[other].items():
         if each == one:
             continue
@@ -81,7 +81,7 @@ def _inherit(near: list[dict[int, float]], one: int, other: int) -> None:
 
 
 class Groups:
-    """Groups by the numbers of their first members."""
+    """Groups of files, each numbered by its first member, with their sizes."""
 
     def __init__(self, members: Iterable[Sequence[str]], tokens: Sizes, rules: Rules) -> None:
         self.members = [list(each) for each in members]
@@ -89,19 +89,19 @@ class Groups:
         self._rules = rules
 
     def may(self, one: int, other: int) -> bool:
-        """Whether both together keep to the limits."""
+        """Whether the two together are within the limits."""
         return self._rules.fits(
             len(self.members[one]) + len(self.members[other]),
             self.tokens[one] + self.tokens[other],
         )
 
     def least(self, places: Iterable[int]) -> tuple[int, int]:
-        """The fewest files and the fewest tokens of some."""
+        """The smallest number of files, and of tokens, of these groups."""
         some = [(len(self.members[place]), self.tokens[place]) for place in places]
         return min((n for n, _ in some), default=0), min((n for _, n in some), default=0)
 
     def has_room(self, place: int, least: tuple[int, int]) -> bool:
-        """Whether one can still take others, none of which is less."""
+        """Whether a group of at least this size still fits in."""
         files, tokens = least
         return self._rules.fits(len(self.members[place]) + files, self.tokens[place] + tokens)
 
@@ -117,9 +117,9 @@ class Groups:
 
 
 def pack(groups: Groups) -> None:
-    """Join groups that fit together: those of one folder first, then those of the folder above.
+    """Join groups that fit together: first in the same folder, then in the folder above.
 
-    So groups that are near one another share a leaf, and there are few that are nearly empty.
+    Groups close to one another share a leaf, and few leaves are nearly empty.
     """
     open_: dict[int, dict[str, list[int]]] = {}
     for place in groups.alive():
@@ -155,7 +155,7 @@ def _first_fit(groups: Groups, places: list[int]) -> list[int]:
 
 
 def _home(files: list[str]) -> str:
-    """The deepest folder that has all of them."""
+    """The deepest folder that contains all files."""
     first, last = min(files).split("/")[:-1], max(files).split("/")[:-1]
     count = 0
     for one, other in zip(first, last, strict=False):
@@ -172,7 +172,7 @@ def refine(
     tokens: Sizes,
     rules: Rules,
 ) -> list[list[str]]:
-    """Groups of the same files with less between them; each move keeps to the limits."""
+    """Move files to the group that they have the heaviest edges to, within the limits."""
     number = {path: place for place, path in enumerate(paths)}
     owner = [0] * len(paths)
     for place, files in enumerate(groups):
@@ -198,7 +198,7 @@ def _pass(
     count: list[int],
     total: list[int],
 ) -> bool:
-    """One look at every file; whether any was moved."""
+    """Look at every file once; return whether any was moved."""
     moved = False
     for file, others in enumerate(near):
         here, size = owner[file], tokens[paths[file]]

@@ -1,4 +1,4 @@
-"""Sub-plans that a leaf returned, put into the tree below it. Pure."""
+"""Adds the sub-plans that a leaf returned to the tree. Pure."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def grow(
     tokens: Mapping[str, int] | None = None,
     goal: str = "",
 ) -> Tree:
-    """The tree with these below the leaf. `BadSubPlans` if they are no parts of it.
+    """Return the tree with these below the leaf. `BadSubPlans` if they are not parts of it.
 
-    They come after what it came after, and what came after it comes after all of them. Without
-    `tokens`, those of the leaf are shared by the number of files. `goal`: that of the plan.
+    They come after whatever the leaf came after, and what came after the leaf comes after all of
+    them. Without `tokens`, the leaf's tokens are divided by the number of files. `goal` is that of
+    the plan.
     """
     leaf = tree.by_id[leaf_id]
     subplans = [replace(each, goal=_own(each.goal, leaf, goal)) for each in subplans]
@@ -96,7 +97,7 @@ def _check(leaf: Node, subplans: Sequence[SubPlan], rules: Rules) -> None:
 
 
 def _own(goal: str, leaf: Node, of_plan: str) -> str:
-    """Its goal, if it is another than that of the plan; none given: that of the leaf."""
+    """The goal of a sub-plan, or of its leaf; empty if it is the goal of the plan."""
     goal = goal.strip() or leaf.goal
     return "" if goal == of_plan.strip() else goal
 

@@ -33,7 +33,7 @@ def scorecard(
     ordered: bool = False,
     commits: Iterable[Sequence[str]] = (),
 ) -> Scorecard:
-    """The figures of a split. `ordered`: imports are what `after` was made of."""
+    """The figures of a split. `ordered`: the leaves follow their imports."""
     leaves, owners = tree.leaves, tree.owners
     edges = [(path, other) for path, others in imports.items() for other in others]
     spokes = {hub.path for hub in hubs}
@@ -60,7 +60,7 @@ def scorecard(
 
 
 def _against(tree: Tree, edges: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Imports between leaves that no `after` speaks of."""
+    """Imports between leaves that are not in `after`."""
     owners, by_id = tree.owners, tree.by_id
     return [
         (path, other)
@@ -86,7 +86,7 @@ def speedup(leaves: Sequence[Node], max_parallel: int) -> float:
 
 
 def makespan(leaves: Sequence[Node], max_parallel: int) -> float:
-    """The tokens that go by until the last leaf has ended."""
+    """The duration of everything, in tokens."""
     urgent = urgency(leaves)
     place = {leaf.id: n for n, leaf in enumerate(leaves)}
     missing = {leaf.id: sum(each in place for each in leaf.after) for leaf in leaves}
@@ -112,7 +112,7 @@ def makespan(leaves: Sequence[Node], max_parallel: int) -> float:
 
 
 def urgency(leaves: Sequence[Node]) -> dict[str, int]:
-    """Of each leaf, the tokens of the longest chain that begins with it."""
+    """For each leaf, the tokens of the longest chain that begins with it."""
     followers: dict[str, list[str]] = {leaf.id: [] for leaf in leaves}
     for leaf in leaves:
         for each in leaf.after:
@@ -142,7 +142,7 @@ def _cyclic(
 
 
 def _within(commits: Iterable[Sequence[str]], owners: Mapping[str, str]) -> Iterable[list[str]]:
-    """Of each commit what is in the plan; one file alone says nothing."""
+    """The files of each commit that are in the plan; commits with one such file are left out."""
     for commit in commits:
         known = [path for path in commit if path in owners]
         if len(known) > 1:

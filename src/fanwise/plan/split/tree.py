@@ -31,15 +31,15 @@ DEEP = 3
 
 @dataclass(frozen=True)
 class SplitPart:
-    """Files that stay together, or parts that they were split into."""
+    """Files that stay together, or the parts that they were split into."""
 
     files: tuple[str, ...] = ()
     parts: tuple[SplitPart, ...] = ()
     why: str = ""
-    """Of files: why they cannot be fewer."""
+    """Why a leaf is beyond the limits, if it is."""
 
     def leaves(self) -> Iterator[SplitPart]:
-        """Those that were not split, in order."""
+        """The leaves, in order."""
         if not self.parts:
             yield self
         for part in self.parts:
@@ -52,7 +52,7 @@ def leaf(files: Iterable[str], *, why: str = "") -> SplitPart:
 
 
 def whole(parts: Iterable[SplitPart]) -> SplitPart:
-    """Parts as one; a single one is that one: nothing was split."""
+    """One part of several; a single one stays as it is."""
     several = tuple(parts)
     return several[0] if len(several) == 1 else SplitPart(parts=several)
 
@@ -73,7 +73,7 @@ def _nested(groups: Sequence[Sequence[str]], levels: int) -> SplitPart:
 
 
 def explained(part: SplitPart, tokens: Sizes, rules: Rules, *, alone: bool = True) -> SplitPart:
-    """The part, with a reason at each leaf that is not within the limits."""
+    """Add the reason to each leaf that is beyond the limits."""
     if part.parts:
         below = (explained(each, tokens, rules, alone=False) for each in part.parts)
         return changed(part, parts=tuple(below))
@@ -95,7 +95,7 @@ def _why(files: tuple[str, ...], tokens: Sizes, rules: Rules, *, alone: bool) ->
 
 
 def id_of(goal: str, files: Iterable[str], digests: Mapping[str, str], rules: Rules) -> str:
-    """Name a sub-plan. Paths may hold any bytes: they are written as git has them."""
+    """The id of a sub-plan. Paths may contain any bytes, as in git."""
     told = hashlib.sha256()
     _tell(told, msgspec.json.encode(rules, order="sorted"))
     _tell(told, goal.encode("utf-8", "surrogateescape"))
@@ -106,7 +106,7 @@ def id_of(goal: str, files: Iterable[str], digests: Mapping[str, str], rules: Ru
 
 
 def _tell(told: hashlib._Hash, data: bytes) -> None:
-    """With its length first: `a`, `bc` is not `ab`, `c`."""
+    """Length first, so that `a`, `bc` differs from `ab`, `c`."""
     told.update(len(data).to_bytes(8, "big"))
     told.update(data)
 
@@ -131,7 +131,7 @@ def title_of(files: Sequence[str], folders: Mapping[str, int] | None = None) -> 
 
 
 def folder_counts(files: Iterable[str]) -> Counter[str]:
-    """How many files are in each folder and below it; the top is the empty name."""
+    """How many files each folder contains, at any depth; the top is the empty name."""
     counts: Counter[str] = Counter()
     for path in files:
         while path:
@@ -159,7 +159,7 @@ def _few(names: Counter[str], count: int = MOST_NAMES) -> str:
 
 
 class Grower:
-    """Makes nodes of parts. A child is linked by the id of the very part that it was made from."""
+    """Makes nodes of parts."""
 
     def __init__(self, goal: str, tokens: Sizes, digests: Mapping[str, str], rules: Rules) -> None:
         self._goal = goal
