@@ -52,6 +52,7 @@
     ├── BenchFailed                    the original of a program cannot be timed
     ├── CandidateUnfit                 a candidate cannot be put into a workspace; `.reason`
     ├── NotComparable                  the target's behaviour cannot be compared; `.problem`
+    ├── NotJudged                      a candidate was not compared in full; `.why`
     ├── UntestedOriginal               the tests fail on the original
     ├── BadSubPlans                    a sub-plan returned invalid sub-plans
     ├── NotApplied                     a result was not written to the tree or a branch
@@ -141,6 +142,7 @@ from fanwise.errors.optimize import (
     CandidateUnfit,
     NoCandidates,
     NotComparable,
+    NotJudged,
     UntestedOriginal,
 )
 from fanwise.errors.plan import BadSubPlans, SubPlanFailed, WorkFailed
@@ -198,6 +200,7 @@ __all__ = [
     "NoWorkspaces",
     "NotApplied",
     "NotComparable",
+    "NotJudged",
     "NotOk",
     "NotRecorded",
     "NotStorable",

@@ -66,3 +66,11 @@ class NotComparable(FanwiseError):
         self.target = target
         self.problem = problem
         super().__init__(f"{target} {problem}")
+
+
+class NotJudged(FanwiseError):
+    """A candidate was not compared with the original in full. `why` says what was left out."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"not judged: {why}")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fanwise.errors import BenchFailed, UsageError
 from fanwise.kernel.confined.settings import Settings
@@ -314,12 +316,11 @@ def test_a_profile_names_the_line_that_takes_the_time(
 def test_without_line_profiler_the_error_names_the_extra(
     folder: Path, original: Site, recorded: RecordedCalls
 ) -> None:
-    (folder / "original" / "line_profiler.py").write_text("raise ImportError('not here')\n")
-    try:
-        with pytest.raises(UsageError, match=r"pip install 'fanwise\[profile\]'"):
-            asyncio.run(profile(original, recorded, TARGET, recorded.recording, SETTINGS))
-    finally:
-        (folder / "original" / "line_profiler.py").unlink()
+    bare = folder / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    recording = replace(recorded.recording, python=str(bare / "bin" / "python"))
+    with pytest.raises(UsageError, match=r"pip install 'fanwise\[profile\]'"):
+        asyncio.run(profile(original, recorded, TARGET, recording, SETTINGS))
 
 
 def test_a_command_has_no_profile(original: Site, recorded: RecordedCalls) -> None:

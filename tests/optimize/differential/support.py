@@ -14,8 +14,9 @@ from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.baseline import HASH_SEEDS, Baseline, study
 from fanwise.optimize.differential.child_program import Site
-from fanwise.optimize.differential.compare import Differs, compare
+from fanwise.optimize.differential.compare import Differs, compare, missing
 from fanwise.optimize.differential.observe import observe
+from fanwise.optimize.differential.weigh import weigh
 from fanwise.processes import Limits
 
 T = TypeVar("T")
@@ -65,8 +66,8 @@ class Original:
             study(self.site, self.target, LINE, settings, folder / "recorded")
         )
 
-    def differs(self, module: str, *, allowed_s: float = 30.0) -> list[Differs]:
-        """Where another version of the module differs."""
+    def differs(self, module: str, *, allowed_s: float = 30.0, far: bool = False) -> list[Differs]:
+        """Where another version of the module differs; `far`: also where nobody calls it."""
         site = checkout(self.folder / "candidate", module, self.test, files=self.files)
         base = self.baseline
         for number, hash_seed in enumerate(HASH_SEEDS):
@@ -80,6 +81,9 @@ class Original:
             found = compare(
                 base.entries(), base.passes[number], seen, unordered=frozenset(base.unordered)
             )
+            found = found if far else weigh(found, strict=False, allow=()).rejecting
             if found:
                 return found
+            assert not missing(base.entries(), seen)
+            assert not seen.cut
         return []

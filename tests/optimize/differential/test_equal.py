@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanwise.optimize.differential.compare import compare
+from fanwise.optimize.differential.compare import compare, missing
 from fanwise.optimize.differential.equal import FormMatcher, Tolerance, close
 from fanwise.optimize.differential.injected.fanwise_child.forms import Former
 from fanwise.optimize.differential.observe import Observations, ObservedCall
@@ -180,12 +180,12 @@ FIVE, SIX = step(VALUE, 5), step(VALUE, 6)
     [
         ("strict", FIVE, SIX, "value"),
         ("foreign", FIVE, SIX, "value"),
-        ("number", FIVE, SIX, "value"),
+        ("far", FIVE, SIX, "value"),
         ("strict", FIVE, FAILED, "exception"),
         ("foreign", FIVE, FAILED, "exception"),
         ("opaque", FIVE, FAILED, "exception"),
-        ("number", FIVE, FAILED, ""),
-        ("number", FIVE, step(raised("ValueError")), "exception"),
+        ("far", FIVE, FAILED, "exception"),
+        ("far", FIVE, step(raised("ValueError")), "exception"),
         ("strict", FAILED, FIVE, "exception"),
         ("strict", FAILED, step(raised("TypeError", "another text")), ""),
         ("strict", FAILED, step(raised("IndexError")), "exception"),
@@ -193,7 +193,7 @@ FIVE, SIX = step(VALUE, 5), step(VALUE, 6)
         ("foreign", FAILED, step(raised("IndexError")), ""),
         ("foreign", ON_PURPOSE, FIVE, "exception"),
         ("foreign", ON_PURPOSE, step(raised("ValueError", "no")), "exception"),
-        ("number", ON_PURPOSE, step(raised("KeyError", "no 3")), "exception"),
+        ("far", ON_PURPOSE, step(raised("KeyError", "no 3")), "exception"),
         ("strict", ON_PURPOSE, step(raised("ValueError", "no 3")), ""),
         ("strict", step(raised("RecursionError")), FIVE, ""),
         ("strict", FIVE, step(raised("RecursionError")), "exception"),
@@ -205,7 +205,10 @@ def test_the_rule(level: Level, ours: dict[str, Any], theirs: dict[str, Any], ki
     assert differs(level, ours, theirs) == kind
 
 
-def test_an_entry_without_an_answer_differs() -> None:
+def test_an_entry_without_an_answer_is_missing_and_no_difference() -> None:
     entry = PlannedCall(1, 1, "", "strict", "once")
     ours = Observations(seen={1: ObservedCall(msgspec.Raw(msgspec.json.encode([FIVE])))})
-    assert [each.kind for each in compare([entry], ours, Observations(seen={}))] == ["ended"]
+    theirs = Observations(seen={})
+    assert compare([entry], ours, theirs) == []
+    assert missing([entry], theirs) == 1
+    assert missing([entry], ours) == 0

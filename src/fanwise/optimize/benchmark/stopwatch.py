@@ -175,7 +175,8 @@ def how_to(bench: Bench, where: Where) -> dict[str, Any]:
     if isinstance(bench, RecordedCalls):
         return bench.recording.how(site.root, bench.target.file, bench.target.name)
     assert isinstance(bench, BenchCall)
-    return {"path": [site.path], "module": bench.module, "name": bench.name}
+    found = {"path": [site.path], "module": bench.module, "name": bench.name}
+    return {**found, "file": str(Path(site.path, *bench.module.split(".")).with_suffix(".py"))}
 
 
 def answer_of(result: CommandResult, word: str, settings: Settings) -> dict[str, Any] | NoFigure:

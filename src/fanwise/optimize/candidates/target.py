@@ -2,9 +2,9 @@
 
 It is found in the text and not by importing: what is looked at may be hostile. A target has to be
 something that can be called from outside and that is defined once: functions, methods, class and
-static methods, async and generators too. What cannot be one: a class, a property (it is read, not
-called), a function inside a function (nobody else can call it), a name that is only assigned or
-imported, and one with several definitions, of which nobody knows which is meant.
+static methods, properties without a setter, async and generators too. What cannot be one: a class,
+a cached property, a function inside a function (nobody else can call it), a name that is only
+assigned or imported, and one with several definitions, of which nobody knows which is meant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from fanwise.optimize.candidates.source_text import SourceText, first_line, line
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _FORM = "Write it as src/package/file.py::function or …::Class.method"
-_READ = ("property", "cached_property")
 
 
 class LineSpan(NamedTuple):
@@ -107,9 +106,9 @@ class Target(msgspec.Struct, frozen=True):
                 f"line {last.node.lineno} assigns or imports it, it is not defined there",
                 "Name a function that is defined with `def`, where that is",
             )
-        if any(_is_property(each.node) for each in found):
+        if any(_is_kept(each.node) for each in found):
             raise self._bad(
-                "it is a property, which is read and not called",
+                "it is a cached property: it is computed once for each object",
                 "Name a function that it calls, or leave the target out",
             )
         if len(found) > 1:
@@ -199,10 +198,10 @@ def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _callable(tree: ast.Module) -> list[str]:
-    """The names of functions and methods, each once, properties left out."""
+    """The names of functions and methods, each once, cached properties left out."""
     found = [each for each in definitions(tree) if isinstance(each.node, Function)]
-    read = {each.name for each in found if _is_property(each.node)}
-    return [name for name in dict.fromkeys(each.name for each in found) if name not in read]
+    kept = {each.name for each in found if _is_kept(each.node)}
+    return [name for name in dict.fromkeys(each.name for each in found) if name not in kept]
 
 
 def _decorators(node: ast.stmt) -> Iterator[str]:
@@ -215,5 +214,5 @@ def _decorators(node: ast.stmt) -> Iterator[str]:
             yield called.attr
 
 
-def _is_property(node: ast.stmt) -> bool:
-    return any(name in _READ for name in _decorators(node))
+def _is_kept(node: ast.stmt) -> bool:
+    return "cached_property" in _decorators(node)

@@ -34,6 +34,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     """What a person, or whoever repairs it, needs to see; bounded."""
     seconds: float = 0.0
+    differs: tuple[str, ...] = ()
+    """Differences in calls that nobody makes: told, and not held against it."""
+    allowed: tuple[str, ...] = ()
+    """Differences that a waiver allows."""
 
 
 def check_applies(

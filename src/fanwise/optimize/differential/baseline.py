@@ -19,11 +19,13 @@ from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where
 from fanwise.optimize.differential.compare import compare, exhausted
 from fanwise.optimize.differential.equal import Tolerance
-from fanwise.optimize.differential.observe import Observations, observe
+from fanwise.optimize.differential.observe import Observations, ObservedCall, observe
 from fanwise.optimize.differential.plan import MOST, CallPlan, PlannedCall, make_plan
 from fanwise.optimize.differential.recording import CallRecording, record
 
 HASH_SEEDS = (0, 4711)
+LEAST = 10
+"""Calls that must be comparable, if that many were planned: fewer say nothing of a candidate."""
 _RECORDED_S = 30.0
 
 
@@ -113,7 +115,7 @@ def judge(
 ) -> Baseline:
     """Decide what can be relied on. PURE."""
     first, *others = passes
-    broken = next((each.broken for each in passes if each.broken), "")
+    broken = next((each.broken or each.cut for each in passes if each.broken or each.cut), "")
     kept = set(made)
     ready = [
         entry
@@ -139,7 +141,7 @@ def judge(
         steady=steady,
         unordered=steady if unsteady - lost else (),
         notes=tuple(_notes(recording, plan, spent, ready, unsteady, lost)),
-        problem=_problem(broken, ready, steady),
+        problem=_problem(broken, ready, steady, len(plan.entries)),
     )
 
 
@@ -150,10 +152,14 @@ def worth_making(plan: CallPlan, seen: Observations) -> tuple[int, ...]:
     anything there may also hang there, and nothing else could be asked of that process.
     """
     outside = {each.label for each in plan.entries if _merely_fails(each, seen)}
+    asked = {each.id: each.label for each in plan.entries if each.level == "probe"}
+    refused = {label for number, label in asked.items() if not _returned(number, seen)}
     return tuple(
         entry.id
         for entry in plan.entries
-        if _answered(entry, seen) and (entry.level == "strict" or entry.label not in outside)
+        if _answered(entry, seen)
+        and (entry.level == "strict" or entry.label not in outside)
+        and (entry.probe is None or asked[entry.probe] not in refused)
     )
 
 
@@ -163,11 +169,14 @@ def count_spent(plan: CallPlan, seen: Observations) -> int:
 
 
 def _answered(entry: PlannedCall, seen: Observations) -> bool:
-    if entry.level == "probe" or not _ran(entry.id, seen) or exhausted(seen.seen[entry.id]):
+    if (
+        entry.level == "probe"
+        or _is_empty(entry.id, seen)
+        or not _ran(entry.id, seen)
+        or exhausted(seen.seen[entry.id])
+    ):
         return False
-    if entry.like is not None and not _alike(entry.id, entry.like, seen):
-        return False
-    return entry.probe is None or _returned(entry.probe, seen)
+    return entry.like is None or _alike(entry.id, entry.like, seen)
 
 
 def _alike(number: int, other: int, seen: Observations) -> bool:
@@ -181,8 +190,12 @@ def _merely_fails(entry: PlannedCall, seen: Observations) -> bool:
     """Whether something inside the original fails on what was never given to it."""
     if entry.level == "strict" or not _ran(entry.id, seen):
         return False
-    out = seen.seen[entry.id].read()[0]["out"]
-    return bool(out[0] == "raise" and not out[3])
+    return _fails(seen.seen[entry.id], deliberately=False)
+
+
+def _is_empty(number: int, seen: Observations) -> bool:
+    """Whether there was nothing to do with what came back: then nothing is compared."""
+    return _ran(number, seen) and not seen.seen[number].read()
 
 
 def _ran(number: int, seen: Observations) -> bool:
@@ -191,7 +204,19 @@ def _ran(number: int, seen: Observations) -> bool:
 
 def _returned(number: int, seen: Observations) -> bool:
     """Whether the original took what it knows nothing of, and so does not care for the type."""
-    return _ran(number, seen) and seen.seen[number].read()[0]["out"][0] != "raise"
+    if not _ran(number, seen):
+        return False
+    found = seen.seen[number]
+    return not _fails(found, deliberately=False) and not _fails(found, deliberately=True)
+
+
+def _fails(found: ObservedCall, *, deliberately: bool) -> bool:
+    """Whether its last step raises, at once or while what came back is read."""
+    for step in found.read()[-1:]:
+        out = step["out"]
+        end = out[3] if out[0] == "lazy" else out
+        return bool(end[0] == "raise" and end[3] == deliberately)
+    return False
 
 
 def _notes(
@@ -215,7 +240,7 @@ def _notes(
     return told
 
 
-def _problem(broken: str, ready: list[PlannedCall], steady: tuple[int, ...]) -> str:
+def _problem(broken: str, ready: list[PlannedCall], steady: tuple[int, ...], planned: int) -> str:
     if broken:
         return f"could not be checked: {broken}"
     if not ready:
@@ -224,6 +249,11 @@ def _problem(broken: str, ready: list[PlannedCall], steady: tuple[int, ...]) -> 
         return (
             "could not be checked: the original behaves differently each time. Pass randomness "
             "and the clock to the target as arguments, or leave the target out"
+        )
+    if len(steady) < min(LEAST, planned // 2):
+        return (
+            f"could not be checked: only {len(steady)} of {planned} calls can be compared. Let the "
+            "tests call the target with smaller values, or leave the target out"
         )
     return ""
 

@@ -71,10 +71,16 @@ def _compiled() -> None:
     compileall.compile_dir(str(INJECTED), quiet=2)
 
 
-def injected(site: Site) -> dict[str, str]:
-    """The environment in which `fanwise_child` can be imported, before anything else."""
+def _for_tests(site: Site) -> dict[str, str]:
+    """The environment in which `sitecustomize` of ours is imported before anything else."""
     path = os.pathsep.join(filter(None, [str(INJECTED), site.env.get("PYTHONPATH", "")]))
     return {**site.env, "PYTHONPATH": path}
+
+
+def _isolated(site: Site) -> dict[str, str]:
+    """The environment of our own programs: no folder of the project is on their import path."""
+    kept = {name: value for name, value in site.env.items() if name != "PYTHONPATH"}
+    return {**kept, "FANWISE_PYTHONPATH": site.env.get("PYTHONPATH", "")}
 
 
 async def run_program(
@@ -88,13 +94,16 @@ async def run_program(
     readable: Sequence[str] = (),
     timeout: float | None = None,
 ) -> CommandResult:
-    """Run a module of `fanwise_child` in the user's interpreter; `how` is told on stdin."""
+    """Run a module of `fanwise_child` in the user's interpreter; `how` is told on stdin.
+
+    Of the project nothing is imported but what the program asks for: see `injected/start.py`.
+    """
     site = site_of(where)
     around = [str(Path(python).parent.parent)] if python else []
-    words = (python or sys.executable, "-P", "-m", f"fanwise_child.{program}")
+    words = (python or sys.executable, "-P", str(INJECTED / "start.py"), program)
     async with _scratch(site) as scratch:
         command = _command(
-            words, site, settings, scratch, {"PYTHONHASHSEED": str(hash_seed)},
+            words, site, settings, scratch, _isolated(site), {"PYTHONHASHSEED": str(hash_seed)},
             readable=(*readable, *around), stdin=msgspec.json.encode(how),
         )  # fmt: skip
         return await run_command(command, timeout=timeout or settings.timeout_s)
@@ -106,7 +115,9 @@ async def run_line(
     """Run the user's own test command, with more in its environment."""
     site = site_of(where)
     async with _scratch(site) as scratch:
-        command = _command(line, site, settings, scratch, env, writable=(writable,))
+        command = _command(
+            line, site, settings, scratch, _for_tests(site), env, writable=(writable,)
+        )
         return await run_command(command, timeout=settings.timeout_s)
 
 
@@ -115,6 +126,7 @@ def _command(
     site: Site,
     settings: Settings,
     scratch: Path,
+    around: Mapping[str, str],
     env: Mapping[str, str],
     *,
     readable: Sequence[str] = (),
@@ -123,7 +135,7 @@ def _command(
 ) -> Command:
     return confined(
         words, settings,
-        scratch=scratch, cwd=site.path, around=injected(site), env=env, stdin=stdin, keep=_KEEP,
+        scratch=scratch, cwd=site.path, around=around, env=env, stdin=stdin, keep=_KEEP,
         writable=(site.root, *writable), readable=(*site.readable, str(INJECTED), *readable),
     )  # fmt: skip
 

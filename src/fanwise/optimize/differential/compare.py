@@ -15,8 +15,9 @@ from those that the tests have given:
   can do nothing but be equal. One that adds or orders its elements was never meant for these.
 - **a stream** in the place of a list: as foreign, and only if the original makes the same of it
   as of the list. One that reads its argument twice was never meant for streams.
-- **number** (something else where only numbers were given, a float for an int above all): as
-  foreign, and a candidate may refuse it with a TypeError, as bit operations do.
+- **far** (None where something was given, a float for an int, an int of more than 63 bits): calls
+  that nobody makes. As foreign, and a difference is told and not held against the candidate, unless
+  the hints admit the value, the original raises on purpose there, or the user asks for it.
 
 Where the original runs out of stack or memory, a candidate may be better. How much of a stream
 is read counts where streams were recorded. An iterator is an iterator, whether it is a generator,
@@ -84,11 +85,16 @@ def compare(
     found = []
     for entry in entries:
         ours, theirs = baseline.seen.get(entry.id), candidate.seen.get(entry.id)
-        if ours is None or ours.ended:
-            continue
+        if ours is None or ours.ended or theirs is None:
+            continue  # whether all were observed is asked elsewhere: see `missing`
         differs = judge.entry(entry, ours, theirs, loose=entry.id in unordered)
         found += [] if differs is None else [differs]
     return found
+
+
+def missing(entries: Iterable[PlannedCall], candidate: Observations) -> int:
+    """How many of the entries a candidate was not observed in."""
+    return sum(entry.id not in candidate.seen for entry in entries)
 
 
 class _Judge:
@@ -97,11 +103,10 @@ class _Judge:
         self._names = names
 
     def entry(
-        self, entry: PlannedCall, ours: ObservedCall, theirs: ObservedCall | None, *, loose: bool
+        self, entry: PlannedCall, ours: ObservedCall, theirs: ObservedCall, *, loose: bool
     ) -> Differs | None:
-        if theirs is None or theirs.ended:
-            ended = theirs.ended if theirs else "gave no answer"
-            return Differs(entry, 0, "ended", ours.first(), None, ended)
+        if theirs.ended:
+            return Differs(entry, 0, "ended", ours.first(), None, theirs.ended)
         expected = ours.read()
         try:
             return self._steps(entry, expected, theirs.read(), loose=loose)
@@ -130,7 +135,7 @@ class _Judge:
         if a["out"][0] == "raise":
             return self._raised(level, a, b)
         if b["out"][0] == "raise":
-            return "enough" if level == "number" and b["out"][1] == "TypeError" else "exception"
+            return "exception"
         if a["out"][0] != b["out"][0]:
             return "generator"
         if a["out"][0] == "lazy" and not self._lazy(level, a["out"], b["out"], loose=loose):

@@ -51,7 +51,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     """Global names whose values are compared."""
     broken: str = ""
     """Why nothing could be observed."""
-    complete: bool = True
+    cut: str = ""
+    """Why the answers ended before the last one: then what is missing was not observed."""
     hash_seed: int = 0
 
 
@@ -86,7 +87,7 @@ async def observe(
     """Make the calls, and tell what was seen. `seconds` says what an entry may take.
 
     After `ends` entries in which the process did not survive, and after `budget_s`, the rest is
-    left out; then the observations are not `complete`.
+    left out. If the program did not come to its end, `cut` says why.
     """
     word = secrets.token_hex(16)
     how = recording.how(site_of(where).root, target.file, target.name)
@@ -117,11 +118,8 @@ def read_observations(
         names = names or line.names
         if line.id in known and line.id not in seen and not line.broken:
             seen[line.id] = ObservedCall(line.steps, line.ended, _seconds(line.steps))
-    if not over and not broken and not seen:
-        broken = f"nothing was seen: {_ending(result)}"
-    return Observations(
-        seen=seen, names=names, broken=broken, complete=over and not broken, hash_seed=hash_seed
-    )
+    cut = "" if over or broken else f"the check ended early: {_ending(result)}"
+    return Observations(seen=seen, names=names, broken=broken, cut=cut, hash_seed=hash_seed)
 
 
 def _line(data: bytes) -> _Line | None:
@@ -133,7 +131,7 @@ def _line(data: bytes) -> _Line | None:
 
 def _seconds(steps: msgspec.Raw) -> float:
     try:
-        return sum(each.seconds for each in msgspec.json.decode(steps, type=list[_Timed]))
+        return 0.0 + sum(each.seconds for each in msgspec.json.decode(steps, type=list[_Timed]))
     except msgspec.DecodeError:
         return 0.0
 

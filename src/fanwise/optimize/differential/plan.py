@@ -18,7 +18,7 @@ from fanwise.optimize.differential.recording import CallRecording, digest_of
 MOST = 320
 """How many calls to add to the recorded ones."""
 
-Level = Literal["strict", "foreign", "opaque", "number", "probe"]
+Level = Literal["strict", "foreign", "opaque", "far", "probe"]
 
 
 class PlannedCall(msgspec.Struct, frozen=True):
@@ -36,6 +36,10 @@ class PlannedCall(msgspec.Struct, frozen=True):
     """The entry that tells whether the original knows anything of the type of what was changed."""
     like: int | None = None
     """Of a stream in the place of a list: the entry with that list."""
+    changed: str = ""
+    """Of a variation: the parameter that was changed, such as `n` or `rows[0]`."""
+    rebuilt: bool = True
+    """Of a method: its object is made by the constructor, and not out of its attributes."""
     size: int = 0
     """How much there is to read, for all of its group."""
 

@@ -105,6 +105,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> CallRecording:
 def _read(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
     head: dict[str, Any] = {}
     rows: list[dict[str, Any]] = []
+    follow: dict[str, list[str]] = {}
     told: dict[str, Any] = {"counts": {}, "unstorable": {}}
     for line in file.read_bytes().splitlines():
         try:
@@ -115,8 +116,12 @@ def _read(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, A
             head = row
         elif "counts" in row:
             told = row
+        elif "of" in row:
+            follow.setdefault(row["of"], []).append(row["follow"])
         else:
             rows.append(row)
+    for row in rows:
+        row |= {"follow": follow[row["name"]]} if row.get("name") in follow else {}
     return head, rows, told
 
 

@@ -21,6 +21,7 @@ from fanwise.optimize.checking.run_tests import check_tests
 from fanwise.optimize.checking.static_checks import Finding, check_compiles
 from fanwise.optimize.differential.check import check_differential
 from fanwise.optimize.differential.compare import Difference
+from fanwise.optimize.differential.smallest import KnownFailures
 from fanwise.optimize.run.original import Original
 from fanwise.optimize.run.workbench import Workbench
 from fanwise.optimize.state.item import CheckResult, PreparedCandidate
@@ -38,6 +39,7 @@ class Trial:
     def __init__(self, workbench: Workbench, original: Original) -> None:
         self._workbench = workbench
         self._original = original
+        self._known = KnownFailures()
 
     async def prepare(self, candidate: Candidate) -> PreparedCandidate:
         """Apply and compile it; none of its code runs."""
@@ -87,6 +89,9 @@ class Trial:
             behaviour,
             workbench.settings,
             tolerance=workbench.tolerance,
+            strict=workbench.case.spec.strict,
+            allow=workbench.case.spec.allow,
+            known=self._known,
         )
         return DifferentialResult(finding=finding, difference=difference)
 

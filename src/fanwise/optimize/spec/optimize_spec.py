@@ -137,6 +137,10 @@ class OptimizeSpec(LimitsSpec):
     rounds: RoundsSpec = RoundsSpec()
     accept: AcceptSpec = AcceptSpec()
     tolerance: ToleranceSpec = ToleranceSpec()
+    strict: bool = False
+    """Differences in calls that nobody makes (None, a float for an int) reject too."""
+    allow: Many[str] = ()
+    """Differences that are allowed, each by its name: `TypeError for float n`."""
     dirty: bool = False
     copy_: Patterns = Field(default=(), alias="copy")
     sparse: Patterns = ()

@@ -50,7 +50,7 @@ def verdict_of(
         found,
         status=BY_SPEED[speed.decision],
         stage="benchmark",
-        reason=speed.reason,
+        reason="; ".join([speed.reason, *_told(findings)]),
         speed=speed,
         seconds={**found.seconds, "benchmark": speed.spent_s},
     )
@@ -72,6 +72,14 @@ def shared_verdict(
         findings=_own(prepared.findings, other.findings),
         seconds=seconds_of(prepared.findings),
     )
+
+
+def _told(findings: tuple[Finding, ...]) -> list[str]:
+    """What a person should know of one that passed all checks."""
+    differs = [name for each in findings for name in each.differs]
+    allowed = [name for each in findings for name in each.allowed]
+    told = [f"differs on {', '.join(differs)}"] if differs else []
+    return told + ([f"allowed: {', '.join(allowed)}"] if allowed else [])
 
 
 def _own(mine: tuple[Finding, ...], others: tuple[Finding, ...]) -> tuple[Finding, ...]:

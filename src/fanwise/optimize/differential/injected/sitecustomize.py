@@ -17,9 +17,23 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 def _record() -> None:
     how = os.environ.get("FANWISE_RECORD")
     if how:
-        from fanwise_child.recorder import install  # type: ignore[import-not-found]
-
+        path, known = sys.path, set(sys.modules)
+        given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path = [_HERE, *(each for each in path if each not in given)]
+        try:
+            from fanwise_child.recorder import install  # type: ignore[import-not-found]
+        finally:
+            sys.path = path
+        _forget_shadowed(set(sys.modules) - known, given)
         install(how)
+
+
+def _forget_shadowed(ours: set[str], given: list[str]) -> None:
+    """Let the tests import their own modules of these names, as they would without us."""
+    for name in ours:
+        top = name.partition(".")[0]
+        if top != "fanwise_child" and PathFinder.find_spec(top, given) is not None:
+            del sys.modules[name]
 
 
 def _hand_on() -> None:

@@ -75,6 +75,22 @@ class StreamArgument:
         self.taken = -1 - len(self.items)  # and that somebody asked for more
 
 
+class DeepArgument:
+    """Stands for lists in lists, deeper than Python recurses: deeper than can be stored."""
+
+    DEPTH = 1500
+
+    def __init__(self, innermost: list[Any]) -> None:
+        self.innermost = innermost
+
+    def open(self) -> list[Any]:
+        value = self.innermost
+        for _ in range(self.DEPTH):
+            value = [value]
+        return value
+
+
 def opened(args: list[Any]) -> list[Any]:
     """The arguments, with a generator in the place of each stream."""
-    return [each.open() if isinstance(each, StreamArgument) else each for each in args]
+    standing = StreamArgument | DeepArgument
+    return [each.open() if isinstance(each, standing) else each for each in args]

@@ -13,7 +13,7 @@ from typing import Any
 
 from .argument_kinds import StreamArgument, opened
 from .outcome import Observer, Step
-from .pickling import load_call
+from .pickling import load_call, load_follow
 
 SPOILT = "fanwise-was-here"
 Row = dict[str, Any]
@@ -24,9 +24,11 @@ def once(observer: Observer, row: Row) -> list[Step]:
 
 
 def again(observer: Observer, row: Row) -> list[Step]:
-    """Call it twice with the same objects."""
+    """Call it twice with the same objects, then look at the first result again."""
     args, kwargs = load_call(row)
-    return [observer.call(args, kwargs)[0], observer.call(args, kwargs)[0]]
+    first, value = observer.call(args, kwargs)
+    second, other = observer.call(args, kwargs)
+    return [first, second, observer.look(value, other)]
 
 
 def spoilt(observer: Observer, row: Row) -> list[Step]:
@@ -69,6 +71,12 @@ def inside(observer: Observer, row: Row) -> list[Step]:
     return [step, *inner]
 
 
+def used(observer: Observer, row: Row) -> list[Step]:
+    """Use what comes back, as far as it goes and as it goes wrong."""
+    steps = observer.use(*load_call(row), load_follow(row), trouble=False)
+    return steps + observer.use(*load_call(row), [], trouble=True)
+
+
 SCRIPTS: dict[str, Callable[[Observer, Row], list[Step]]] = {
     "once": once,
     "again": again,
@@ -76,6 +84,7 @@ SCRIPTS: dict[str, Callable[[Observer, Row], list[Step]]] = {
     "edited": edited,
     "thread": thread,
     "inside": inside,
+    "used": used,
 }
 
 
@@ -129,6 +138,6 @@ def edit(value: Any) -> None:
         first = next(iter(value))
         value.pop(first) if isinstance(value, dict) else value.discard(first)
     elif hasattr(value, "__dict__") and not isinstance(value, type):
-        for each in list(vars(value).values()):
-            if isinstance(each, list) and each:
-                each.append(each[0])
+        for name, each in list(vars(value).items()):
+            if isinstance(each, list) and each and not name.startswith("_"):
+                each.insert(0, each[0])

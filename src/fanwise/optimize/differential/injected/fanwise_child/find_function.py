@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +28,12 @@ class TargetFunction:
     @property
     def own(self) -> Callable[..., Any]:
         """As it was recorded: the class or the object is the first argument of a method."""
+        if isinstance(self.raw, property):
+            return self._read
         return self._of_class if isinstance(self.raw, classmethod) else self._plain
+
+    def _read(self, thing: Any, /) -> Any:
+        return getattr(thing, self.name)
 
     def _of_class(self, cls: Any, /, *args: Any, **kwargs: Any) -> Any:
         return getattr(cls, self.name)(*args, **kwargs)
@@ -36,11 +42,23 @@ class TargetFunction:
         return getattr(self.owner, self.name)(*args, **kwargs)
 
 
-def find(how: dict[str, Any]) -> TargetFunction:
-    """Import the module as the tests did, and look the function up in it."""
-    for each in reversed(how["path"]):
+def enter_project(how: dict[str, Any]) -> None:
+    """Put the folders of the project on the path. What we need later is imported before that.
+
+    With asyncio only where it is needed: it takes as long to import as all the rest.
+    """
+    file = Path(how["file"])
+    if not file.is_file() or b"async" in file.read_bytes():
+        importlib.import_module("asyncio")
+    given = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+    for each in reversed([*how["path"], *given]):
         if each not in sys.path:
             sys.path.insert(0, each)
+
+
+def find(how: dict[str, Any]) -> TargetFunction:
+    """Import the module as the tests did, and look the function up in it."""
+    enter_project(how)
     module = importlib.import_module(how["module"])
     here = os.path.realpath(module.__file__ or "")
     if here != os.path.realpath(how["file"]):

@@ -15,8 +15,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from enum import Enum
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import ModuleType
 from typing import Any
+
+from .returned import FUNCTIONS
 
 MOST = 20_000
 """Parts of one value that are told one by one; of the rest there is a digest."""
@@ -102,7 +104,7 @@ class Former:
             return [kind.__name__, number, self._contents(value, kind)]
         if isinstance(value, type | ModuleType):
             return ["named", _name(value)]
-        if isinstance(value, FunctionType | BuiltinFunctionType | MethodType):
+        if isinstance(value, FUNCTIONS):
             return self._function(value) if self._function else ["function"]
         if isinstance(value, Enum):
             return ["enum", _name(kind), value.name]
@@ -184,7 +186,7 @@ def _float(value: float) -> str:
 
 def _is_immutable(value: Any, kind: type) -> bool:
     """Whether it is what it is by value: then nobody can tell two of them apart."""
-    if isinstance(value, type | ModuleType | FunctionType | BuiltinFunctionType | Enum):
+    if isinstance(value, (type, ModuleType, *FUNCTIONS, Enum)):
         return True
     if issubclass(kind, int | float | str | bytes | tuple | frozenset | complex):
         return not getattr(value, "__dict__", None)

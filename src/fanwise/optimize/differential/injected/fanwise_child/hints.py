@@ -15,7 +15,7 @@ import types
 import typing
 from typing import Any
 
-from .argument_kinds import StreamArgument
+from .argument_kinds import DeepArgument, StreamArgument
 
 _ANY = (Any, object, inspect.Parameter.empty)
 
@@ -24,7 +24,8 @@ class Hints:
     """The hints of one function, by the names of its parameters."""
 
     def __init__(self, function: Any) -> None:
-        plain = inspect.unwrap(getattr(function, "__func__", function))
+        plain = getattr(function, "fget", None) or getattr(function, "__func__", function)
+        plain = inspect.unwrap(plain)
         self.signature = _signature(plain)
         try:
             self.types = typing.get_type_hints(plain)
@@ -43,6 +44,15 @@ class Hints:
         return all(
             admits(self.types[name], value) for name, value in bound.items() if name in self.types
         )
+
+    def parameter(self, place: int) -> str:
+        """The name of a positional parameter."""
+        names = list(self.signature.parameters) if self.signature is not None else []
+        return names[place] if place < len(names) else f"[{place}]"
+
+    def covers(self, name: str) -> bool:
+        """Whether a parameter has a hint that says something."""
+        return self.types.get(name, Any) not in _ANY
 
     def generate(self, count: int, seed: int) -> list[tuple[list[Any], dict[str, Any]]]:
         """Calls made from the hints alone; none if a required parameter has no hint."""
@@ -103,6 +113,8 @@ def admits(hint: Any, value: Any) -> bool:
 
 
 def _is_of(kind: type, value: Any) -> bool:
+    if isinstance(value, DeepArgument):
+        return _is_of(kind, value.innermost)
     if isinstance(value, StreamArgument):
         return kind in (
             collections.abc.Iterable,

@@ -200,7 +200,11 @@ def _work(how: dict[str, Any], rows: list[Row], pipe: int, word: bytes) -> None:
     _bound_memory(how["memory"])
     _tell(pipe, word, {"id": 0, "names": observer.names()})
     for row in rows:
-        steps = SCRIPTS[row["script"]](observer, row)
+        observer.probes = "follow" not in row
+        try:
+            steps = SCRIPTS[row["script"]](observer, row)
+        except Exception as error:  # its object could not be made, by its own constructor
+            steps = [observer.failed(error)]
         if capture.size > _PRINTED:
             os._exit(_TOO_MUCH)
         _tell(pipe, word, {"id": row["id"], "steps": steps})

@@ -16,13 +16,14 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from .argument_kinds import StreamArgument, opened
 from .capture import OutputCapture
 from .find_function import TargetFunction
 from .forms import Form, Former, digest
+from .returned import _run, uses
 
 MOST_ITEMS = 200
 """Items that are taken from a generator: it may have no end."""
@@ -39,6 +40,8 @@ class Observer:
         self._root = os.path.realpath(root) + os.sep
         self._capture = capture
         self._globals = self._look_at_globals()
+        self.probes = True
+        """Whether functions are called with a few arguments, for none are known."""
 
     def names(self) -> list[str]:
         """The global names that are watched."""
@@ -79,6 +82,42 @@ class Observer:
             return self._raised(error), None, former
         return ["value", None], value, former
 
+    def failed(self, error: Exception) -> Step:
+        """A call that could not be begun."""
+        return {"out": self._raised(error), "args": [[], {}, None]}
+
+    def look(self, *values: Any) -> Step:
+        """Results of calls that were made before, as they are now: one may be the other."""
+        former = Former(self._probe)
+        return {"out": ["value", None], "args": [[], {}, [former.form(each) for each in values]]}
+
+    def use(
+        self,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        follow: list[tuple[list[Any], dict[str, Any]]],
+        *,
+        trouble: bool,
+    ) -> list[Step]:
+        """Call it, and do with what comes back what its callers do; `trouble`: and fail there."""
+        given = opened(args)
+        try:
+            value = self.found.own(*given, **kwargs)
+        except Exception as error:
+            return [self.failed(error)]
+        steps = []
+        for more, act in uses(value, follow, trouble=trouble):
+            former = Former(self._probe)
+            result, out = None, ["value", None]
+            try:
+                result = act()
+            except BaseException as error:
+                out = self._raised(error)
+            steps.append(
+                {"out": out, "args": self._arguments([*given, *more], kwargs, former, result)}
+            )
+        return steps
+
     def _arguments(
         self, args: list[Any], kwargs: dict[str, Any], former: Former, value: Any
     ) -> Form:
@@ -103,7 +142,7 @@ class Observer:
             "taken": [each.taken for each in streams],
             "stdout": out,
             "stderr": _LINE.sub("line", err),
-            "warnings": [each for each in told if each[0] != "RuntimeWarning"],
+            "warnings": [each for each in told if _counts(*each)],
             "globals": {name: now.get(name, ["absent"]) for name in changed},
         }
 
@@ -164,13 +203,16 @@ class Observer:
 
     def _probe(self, function: Any) -> Form:
         """A function that was returned is what it does with a few arguments."""
-        if not isinstance(function, FunctionType) or inspect.iscoroutinefunction(function):
+        if not self.probes or inspect.iscoroutinefunction(function):
             return ["function"]
-        count = function.__code__.co_argcount - len(function.__defaults__ or ())
-        needed = function.__code__.co_kwonlyargcount - len(function.__kwdefaults__ or {})
-        if count > 2 or needed:
+        try:
+            given = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
             return ["function"]
-        return ["function", [_answer(function, [probe] * count) for probe in _PROBES]]
+        needed = [each for each in given if each.default is each.empty and _is_one(each)]
+        if len(needed) > 2 or any(each.kind is each.KEYWORD_ONLY for each in needed):
+            return ["function"]
+        return ["function", [_answer(function, [probe] * len(needed)) for probe in _PROBES]]
 
     def _look_at_globals(self) -> dict[str, Form]:
         return {
@@ -180,10 +222,13 @@ class Observer:
         }
 
 
-def _run(work: Any) -> Any:
-    import asyncio  # most have no use for it, and it takes as long as all the rest
+def _counts(kind: str, text: str) -> bool:
+    """Whether a warning is meant: those of the interpreter say how something was computed."""
+    return kind != "RuntimeWarning" or "was never awaited" in text
 
-    return asyncio.run(work)
+
+def _is_one(parameter: inspect.Parameter) -> bool:
+    return parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
 
 
 def _answer(function: Any, args: list[Any]) -> Form:

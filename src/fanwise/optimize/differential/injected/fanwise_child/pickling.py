@@ -80,7 +80,22 @@ def load_call(row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Fresh copies of a stored call's positional and keyword arguments."""
     streams = [[base64.b64decode(item) for item in items] for items in row.get("streams", ())]
     args, kwargs = loads(base64.b64decode(row["call"]), streams)
+    if "init" in row:
+        given, named = load_init(row)
+        args[0] = type(args[0])(*given, **named)  # by the constructor of the side that is called
     return list(args), dict(kwargs)
+
+
+def load_init(row: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that the object of a method was made with."""
+    args, kwargs = loads(base64.b64decode(row["init"]))
+    return list(args), dict(kwargs)
+
+
+def load_follow(row: dict[str, Any]) -> list[tuple[list[Any], dict[str, Any]]]:
+    """The calls that are made of what the call returned."""
+    found = [loads(base64.b64decode(each)) for each in row.get("follow", ())]
+    return [(list(args), dict(kwargs)) for args, kwargs in found]
 
 
 def _importable(function: FunctionType) -> bool:

@@ -7,6 +7,8 @@ so that a cache filled by one meets the other.
 
 from __future__ import annotations
 
+import dis
+import importlib.util
 import inspect
 import json
 import random
@@ -15,17 +17,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .argument_kinds import StreamArgument
+from .argument_kinds import Opaque, StreamArgument
 from .find_function import TargetFunction, find
 from .hints import Hints
-from .pickling import dumps, load_call, to_text
+from .pickling import dumps, load_call, load_follow, load_init, to_text
 from .random_arguments import AtomPool, regrow
-from .variations import STREAM, ArgumentPlace, changes, places, probe, put
+from .variations import DEEP, HUGE, STREAM, ArgumentPlace, changes, places, probe, put
 
 _FAMILIES = 8
 """Recorded calls that are varied: as different from one another as there are."""
-_SCRIPTS = ("again", "spoilt", "edited")
+_SCRIPTS = ("again", "spoilt", "edited", "used")
+_FOLLOWS = 3
+"""Calls of a returned function that are varied, for each call of the target."""
 _MOST_BYTES = 1 << 20
+_KEPT = ("call", "streams", "init", "follow", "after", "probe", "changed")
 Row = dict[str, Any]
 Call = tuple[list[Any], dict[str, Any]]
 
@@ -34,6 +39,8 @@ def main() -> None:
     how = json.loads(sys.stdin.read())
     rows = [json.loads(line) for line in Path(how["calls"]).read_text().splitlines()]
     out, sys.stdout = sys.stdout, sys.stderr  # what an import prints is no plan
+    if importlib.util.find_spec("hypothesis") is not None:
+        importlib.import_module("hypothesis")  # before anything of the project is on the path
     for row in Planner(find(how), rows, how).rows():
         out.write(json.dumps(row) + "\n")
 
@@ -46,6 +53,8 @@ class Variation(NamedTuple):
     script: str
     call: Call
     place: ArgumentPlace | None = None
+    name: str = ""
+    """What was changed, as people would say it: `n`, `rows[0]`."""
 
 
 class Planner:
@@ -55,6 +64,7 @@ class Planner:
         self._seed = how["seed"]
         self._hints = Hints(found.raw)
         self._skip = in_front(found)
+        self._considers_none = _considers_none(found.raw)
         self._count = 0
 
     def rows(self) -> Iterator[Row]:
@@ -75,12 +85,17 @@ class Planner:
         rng = random.Random(f"{self._seed} {group}")
         grown = list(self._regrown(row, rng, max(share // 2, 20)))
         made = [*self._varied(row, rng), *self._shared(row)]
-        kept = sorted(rng.sample(range(len(made)), min(len(made), share)))
+        kept = sorted(
+            {*rng.sample(range(len(made)), min(len(made), share))}
+            | {number for number, each in enumerate(made) if each.label.endswith(DEEP)}
+        )
         asked: dict[str, int] = {}
         for variation in [made[number] for number in kept] + grown:
             for each in self._variation(variation, row, group, asked):
                 streamed = variation.label.endswith(STREAM) and each["level"] != "probe"
                 yield {**each, "like": plain} if streamed else each
+        yield from self._followed(row, rng, group)
+        yield from self._constructed(row, rng, group)
 
     def _variation(
         self, variation: Variation, row: Row, group: int, asked: dict[str, int]
@@ -102,7 +117,9 @@ class Planner:
                 )
                 asked[place.text] = self._count
             packed = {**packed, "probe": asked[place.text]}
-        yield self._row(variation.label, variation.level, variation.script, packed, group)
+        packed = {**packed, "changed": variation.name, **_around(row)}
+        script = "used" if "follow" in row else variation.script
+        yield self._row(variation.label, variation.level, script, packed, group)
 
     def _varied(self, row: Row, rng: random.Random) -> Iterator[Variation]:
         args, kwargs = load_call(row)
@@ -111,10 +128,83 @@ class Planner:
                 fresh = load_call(row)
                 put(*fresh, place.way, new)
                 if self._hints.admit(*fresh):
-                    text = f"{place.text} {label}"
-                    yield Variation(text, level, "once", fresh, place)
+                    text, name = f"{place.text} {label}", self._name(place)
+                    weight = self._weight(level, label, name)
+                    yield Variation(text, weight, "once", fresh, place, name)
                     if label == STREAM:
-                        yield Variation(text, level, "inside", fresh, place)
+                        yield Variation(text, weight, "inside", fresh, place, name)
+
+    def _name(self, place: ArgumentPlace) -> str:
+        """The place by the name of its parameter."""
+        (root, key), *rest = place.way
+        name = key if root == "kwargs" else self._hints.parameter(key)
+        return "".join([name, *(f"[{step[1]!r}]" for step in rest)])
+
+    def _weight(self, level: str, label: str, name: str) -> str:
+        """How far a value is from what is given: one that is meant is not far."""
+        if level != "far" or label == HUGE:
+            return level
+        meant = self._hints.covers(name) or (
+            label == "None" and self._considers_none and "[" not in name
+        )
+        return "foreign" if meant else level
+
+    def _followed(self, row: Row, rng: random.Random, group: int) -> Iterator[Row]:
+        """Vary the calls of what the target returned, after those that were recorded."""
+        for number, (args, kwargs) in enumerate(load_follow(row)[:_FOLLOWS]):
+            for place in places(args, kwargs, 0):
+                if len(place.way) > 1:
+                    continue
+                made = [
+                    *changes(place.value, rng, top=True),
+                    ("in a list", "opaque", [place.value]),
+                ]
+                asked = self._follow_row(row, number, place, "opaque", "probe", Opaque(0), group)
+                if asked is None:
+                    continue
+                yield asked
+                for label, level, new in made:
+                    found = self._follow_row(row, number, place, label, level, new, group)
+                    if found is not None:
+                        yield {**found, "probe": asked["id"]} if level == "opaque" else found
+
+    def _constructed(self, row: Row, rng: random.Random, group: int) -> Iterator[Row]:
+        """The same call of objects that are made of other things."""
+        if "init" not in row:
+            return
+        for place in places(*load_init(row), 0):
+            for label, level, new in changes(place.value, rng, top=len(place.way) == 1):
+                args, kwargs = load_init(row)
+                put(args, kwargs, place.way, new)
+                packed = self._packed((args, kwargs))
+                if packed is not None and level in ("strict", "far"):
+                    name = {"init": packed["call"], "changed": f"its object's {place.text}"}
+                    yield self._row(
+                        f"{place.text} {label} made of", level, "once", {**row, **name}, group
+                    )
+
+    def _follow_row(
+        self,
+        row: Row,
+        number: int,
+        place: ArgumentPlace,
+        label: str,
+        level: str,
+        new: Any,
+        group: int,
+    ) -> Row | None:
+        args, kwargs = load_follow(row)[number]
+        put(args, kwargs, place.way, new)
+        packed = self._packed((args, kwargs))
+        if packed is None:
+            return None
+        text = f"{place.text} {label}, of what it returned"
+        calls = {
+            **row,
+            "follow": [*row["follow"], packed["call"]],
+            "changed": f"()({place.text[1:-1]})",
+        }
+        return self._row(text, level, "used", calls, group)
 
     def _shared(self, row: Row) -> Iterator[Variation]:
         """One object in two places."""
@@ -171,10 +261,24 @@ class Planner:
     def _row(self, label: str, level: str, script: str, row: Row, group: int) -> Row:
         self._count += 1
         found = {"id": self._count, "group": group, "label": label, "level": level}
-        kept: Row = {
-            name: row[name] for name in ("call", "streams", "after", "probe") if name in row
-        }
-        return {**found, "script": script, **kept}
+        kept: Row = {name: row[name] for name in _KEPT if name in row}
+        return {**found, "script": script, "rebuilt": not self._skip or "init" in row, **kept}
+
+
+def _around(row: Row) -> Row:
+    """What stays of a recorded call when its arguments are changed."""
+    return {name: row[name] for name in ("init", "follow") if name in row}
+
+
+def _considers_none(function: Any) -> bool:
+    """Whether its code asks if something is None: then None was thought of."""
+    plain = getattr(function, "fget", None) or getattr(function, "__func__", function)
+    code = getattr(inspect.unwrap(plain), "__code__", None)
+    asks = ("IS_OP", "POP_JUMP_IF_NONE", "POP_JUMP_IF_NOT_NONE")
+    return code is not None and any(
+        each.opname.endswith(asks) or each.opname.replace("FORWARD_", "") in asks
+        for each in dis.get_instructions(code)
+    )
 
 
 def in_front(found: TargetFunction) -> int:

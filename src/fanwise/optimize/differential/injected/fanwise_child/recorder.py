@@ -22,6 +22,7 @@ import os
 import random
 import sys
 import time
+import weakref
 from contextvars import ContextVar
 from importlib.machinery import SourceFileLoader
 from types import FunctionType, GeneratorType, ModuleType
@@ -29,9 +30,12 @@ from typing import Any
 
 from .forms import Former, digest
 from .pickling import Tap, dumps, to_text
+from .returned import FUNCTIONS
 
 _INNER = 24
 """Calls from inside a call that are kept: of a recursive function all but one are such."""
+_FOLLOWED = 12
+"""Calls of a returned function that are kept."""
 _ALL = 2000
 """Calls that are all looked at; from then on ever fewer."""
 _depth: ContextVar[int] = ContextVar("fanwise_depth", default=0)
@@ -59,10 +63,26 @@ def _wrap_in(module: ModuleType, asked: dict[str, Any]) -> None:
     if raw is None:
         return
     store = CallStore(asked, module)
+    if inspect.isclass(owner) and name != "__init__" and "__init__" in vars(owner):
+        _watch_constructor(owner, store)
     wrapped = _wrapped(raw, store)
     setattr(owner, name, wrapped)
     if owner is module:
         _replace_elsewhere(raw, wrapped)
+
+
+def _watch_constructor(owner: type, store: CallStore) -> None:
+    """Remember what objects were made from: a candidate's constructor may do more with it."""
+    raw = owner.__init__  # type: ignore[misc]
+
+    @functools.wraps(raw)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> None:
+        data = store.packed(args, kwargs) if type(self) is owner else None
+        raw(self, *args, **kwargs)
+        if data is not None:
+            store.made(self, data)
+
+    owner.__init__ = wrapper  # type: ignore[misc]
 
 
 def _replace_elsewhere(raw: Any, wrapped: Any) -> None:
@@ -78,6 +98,8 @@ def _replace_elsewhere(raw: Any, wrapped: Any) -> None:
 def _wrapped(raw: Any, store: CallStore) -> Any:
     if isinstance(raw, staticmethod | classmethod):
         return type(raw)(_wrapped(raw.__func__, store))
+    if isinstance(raw, property):
+        return property(_wrapped(raw.fget, store), raw.fset, raw.fdel, raw.__doc__)
     if inspect.iscoroutinefunction(raw):
         return _coroutine(raw, store)
     if inspect.isasyncgenfunction(raw):
@@ -92,7 +114,7 @@ def _plain(raw: Any, store: CallStore) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         with store.call(args, kwargs) as call:
             call.value = raw(*call.args, **call.kwargs)
-            return call.value
+        return store.followed(call)
 
     return wrapper
 
@@ -136,7 +158,7 @@ class _Proxy:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._store.call(args, kwargs) as call:
             call.value = self.__wrapped__(*call.args, **call.kwargs)
-            return call.value
+        return self._store.followed(call)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -186,6 +208,7 @@ class CallStore:
         self._spent = 0.0
         self.counts: dict[str, int] = {"seen": 0, "distinct": 0, "inner": 0}
         self.unstorable: dict[str, int] = {}
+        self._made: dict[int, tuple[Any, bytes, bytes]] = {}
         atexit.register(self.tell)
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, lazy: bool = False) -> Call:
@@ -201,6 +224,41 @@ class CallStore:
                 self._cannot(error)
             self._spent += time.perf_counter() - begun
         return call
+
+    def packed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes | None:
+        """The arguments of a constructor as bytes; None if they cannot be stored."""
+        try:
+            return dumps((list(args), kwargs))
+        except Exception:
+            return None
+
+    def made(self, thing: Any, data: bytes) -> None:
+        """Remember the arguments that an object was made with, and what it was then."""
+        with contextlib.suppress(Exception):  # one that nothing can refer to, or be stored
+            self._made[id(thing)] = weakref.ref(thing), data, dumps(thing)
+
+    def _init_of(self, args: tuple[Any, ...]) -> dict[str, str]:
+        """How to make the object of a method, as long as it is as it was made."""
+        ref, data, state = self._made.get(id(args[0]) if args else 0, (None, b"", b""))
+        if ref is None or ref() is not args[0] or dumps(args[0]) != state:
+            return {}
+        return {"init": to_text(data)}
+
+    def followed(self, call: Call) -> Any:
+        """What the call gave; of a function, one that writes down how it is called."""
+        if call.line is None or not isinstance(call.value, FUNCTIONS):
+            return call.value
+        of, value = call.line["name"], call.value
+        seen: set[bytes] = set()
+
+        def follow(*args: Any, **kwargs: Any) -> Any:
+            data = self.packed(args, kwargs) if len(seen) < _FOLLOWED else None
+            if data is not None and data not in seen:
+                seen.add(data)
+                self._write({"of": of, "follow": to_text(data)})
+            return value(*args, **kwargs)
+
+        return functools.update_wrapper(follow, value)
 
     def ended(self, call: Call, error: BaseException | None, took: float) -> None:
         """Write a call that has ended."""
@@ -249,6 +307,7 @@ class CallStore:
             place = number - 1 if number <= self._asked["most"] else -1
             self._size += len(data)
             call.line = {"call": to_text(data), "place": place, "depth": _depth.get()}
+            call.line |= {"name": name.hex(), **self._init_of(call.args)}
 
     def _cannot(self, error: Exception) -> None:
         self._count(f"{type(error).__name__}: {str(error)[:120]}")

@@ -32,7 +32,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from .argument_kinds import opened
-from .find_function import find
+from .find_function import enter_project, find
 from .forms import Former
 from .pickling import load_call
 
@@ -148,8 +148,7 @@ def _load(row: Any) -> Call:
 
 def _named(how: dict[str, Any]) -> tuple[TimedCalls, str]:
     """A benchmark of the repository; the digest of its file, for both sides must have the same."""
-    for each in reversed(how["path"]):
-        sys.path.insert(0, each)
+    enter_project(how)
     module = importlib.import_module(how["module"])
     function: Any = module
     for name in how["name"].split("."):

@@ -13,6 +13,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from .argument_kinds import (
+    DeepArgument,
     DictLike,
     IntLike,
     ListLike,
@@ -64,6 +65,8 @@ class SourceWriter:
             return self._container(value, kind)
         if kind in (range, bytearray):
             return repr(value)
+        if kind is DeepArgument:
+            return f"[[…{value.DEPTH} deep… {self.text(value.innermost)}]]"
         if kind is StreamArgument:
             return f"(each for each in {self.text(value.items)})"
         if kind in _LIKE or kind is MissingDict:

@@ -1,8 +1,8 @@
 """Other calls, made from a recorded one: the same with something changed.
 
 Each variation says how far it goes. `strict`: of the types that were recorded. `foreign`: of
-another type than was ever given there. `number`: something else where there was a number, a float
-for an int above all. `opaque`: of another type, where only the original can tell whether the type
+another type than was ever given there. `far`: what nobody gives: None, a float for an int, an int
+of more than 63 bits. `opaque`: of another type, where only the original can tell whether the type
 matters; it is asked by `probe`, with objects that can do nothing but be equal. What is held
 against a candidate in each case is in `compare.py` of the other side. A type hint that does not
 admit a value takes the variation out: nobody promised anything for it.
@@ -17,10 +17,12 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .argument_kinds import LIKE, MissingDict, Opaque, StreamArgument
+from .argument_kinds import LIKE, DeepArgument, MissingDict, Opaque, StreamArgument
 
 LARGE = 1500
 """Elements of a large argument: more than Python recurses."""
+HUGE = "huge"
+DEEP = "nested deeply"
 STREAM = "a stream"
 """The label of a generator in the place of a list."""
 _DEEP = 3
@@ -119,9 +121,7 @@ def changes(value: Any, rng: random.Random, *, top: bool) -> Iterator[Change]:
 
 
 def _none_level(value: Any, *, top: bool) -> str:
-    if isinstance(value, int | float):
-        return "number"
-    return "foreign" if top else "opaque"
+    return "far" if top or isinstance(value, int | float) else "opaque"
 
 
 def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
@@ -136,6 +136,10 @@ def _of_list(value: list[Any], rng: random.Random) -> Iterator[Change]:
         yield "all the same", "strict", [value[0]] * len(value)
         yield "large", "strict", value * (LARGE // len(value) + 1)
         yield from _singles(value[0], rng)
+        if type(value[0]) is float:
+            yield "cancelling", "far", [1e16, *value, -1e16]
+        if any(type(each) is list for each in value):
+            yield DEEP, "strict", DeepArgument(value)
     yield "a tuple", "foreign", tuple(value)
     yield STREAM, "foreign", StreamArgument(list(value))
     if value and _is_hashable(value[0]):
@@ -192,6 +196,7 @@ def _of_str(value: str, rng: random.Random) -> Iterator[Change]:
     yield "reversed", "strict", value[::-1]
     yield "not ASCII", "strict", f"ß{value}İé\U0001d4b3\u0301"
     yield "digits", "strict", "0123"
+    yield "other digits", "strict", f"{value}\u00b2\u0663"
     yield "large", "strict", (value or "x") * (LARGE // (len(value) or 1) + 1)
     yield "bytes", "foreign", value.encode("utf-8", "surrogatepass")
 
@@ -211,9 +216,10 @@ def _of_int(value: int, rng: random.Random) -> Iterator[Change]:
         yield label, "strict", new
     yield "True", "strict", True
     yield "large", "strict", LARGE + value % 7
-    yield "huge", "strict", (1 << 63) + 1
-    yield "a float", "number", float(value) if abs(value) < 1 << 1000 else 1e300
-    yield "a broken float", "number", value % 1000 + 0.5
+    yield "big", "strict", (1 << 62) - 1
+    yield HUGE, "far", (1 << 63) + 1
+    yield "a float", "far", float(value) if abs(value) < 1 << 1000 else 1e300
+    yield "a broken float", "far", value % 1000 + 0.5
 
 
 def _of_bool(value: bool, rng: random.Random) -> Iterator[Change]:

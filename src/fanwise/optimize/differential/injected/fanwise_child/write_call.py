@@ -17,6 +17,7 @@ _AFTER = {
     "spoilt": "after its first result and arguments were changed",
     "edited": "again, after its arguments were changed",
     "thread": "in two threads",
+    "used": "and what comes back is used",
     "inside": "again, while it reads its first stream",
 }
 
@@ -50,6 +51,8 @@ def _text(found: TargetFunction, args: list[Any], kwargs: dict[str, Any]) -> str
         if not isinstance(found.raw, staticmethod) and parts:
             owner = parts.pop(0)
         name = f"{owner}.{name}"
+    if isinstance(found.raw, property):
+        return name
     return f"{name}({', '.join([*parts, *keys])})"
 
 
