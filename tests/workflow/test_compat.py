@@ -17,7 +17,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "workflow-files.md"
 
 
 def test_the_suite_is_as_large_as_it_says() -> None:
-    assert len(ALL) >= 60
+    assert len(ALL) >= 200
     assert sum(case.command_line for case in ALL) >= 5
 
 
