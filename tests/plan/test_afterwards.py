@@ -109,18 +109,18 @@ def test_each_sub_plan_has_a_branch_with_what_it_builds_on_and_nothing_else(
     assert run_cli("resume", "plan", "--branches", "--json") == 0
     names = json.loads(capfd.readouterr().out)["result"]["branches"]
     assert [name.rpartition("/")[2] for name in names] == [
-        "01-one",
-        "02-two",
+        "01-two",  # first, because another one needs it
+        "02-one",
         "03-three",
         "04-four",
     ]
-    one, two, three, four = names
+    two, one, three, four = names
 
     def log(branch: str) -> list[str]:
         return git(repo, "log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
 
-    assert log(one) == ["First: one"]
-    assert log(two) == ["Second: two"], "not on top of the first: they share nothing"
+    assert log(one) == ["First: one"], "not on top of the second: they share nothing"
+    assert log(two) == ["Second: two"]
     assert log(three) == ["First: one", "Third: three"], "both changed a.txt"
     assert log(four) == ["Second: two", "Fourth: four!"], "it needs the second"
     assert show(repo, three, "a.txt") == "0\none\n2\n3\n4\n5\n6\n7\nthree"
