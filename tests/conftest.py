@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +14,7 @@ from tests.marks import slow
 from tests.postgres import Server, running_server
 
 profiles.register()
+os.environ.setdefault("VIRTUAL_ENV", sys.prefix)  # projects of tests are tested with our packages
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -44,18 +44,20 @@ class CandidateUnfit(FanwiseError):
 class UntestedOriginal(FanwiseError):
     """The tests fail on the original, so they cannot judge candidates.
 
-    `output` is the end of what they printed.
+    `error` is the first error that they show, `python` the interpreter that they ran with.
     """
 
-    def __init__(self, command: str, why: str, output: str = "") -> None:
+    def __init__(self, command: str, why: str, error: str = "", python: str = "") -> None:
         self.command = command
         self.why = why
-        self.output = output
-        last = output.strip().rpartition("\n")[2][:200]
+        self.error = error
+        self.python = python
         super().__init__(
             f"`{command}` cannot judge candidates: on the original {why}"
-            + (f" ({last})" if last else ""),
-            "Run it in a clean checkout; list ignored files in `copy` and variables in `env`",
+            + (f" ({error})" if error else "")
+            + (f", with {python}" if python else ""),
+            "Run it in a clean checkout. Name another interpreter with `python`, ignored files in "
+            "`copy`, variables in `env`, and what lies outside of the repository in `readable`",
         )
 
 

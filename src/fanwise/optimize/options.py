@@ -30,6 +30,11 @@ OPTIONS = (
         "optimize", "--timeout SECONDS", "Time-out of a command. Default: based on the original."
     ),
     declare(
+        "optimize",
+        "--python PATH",
+        "The tests' interpreter or environment. Default: the active one, or .venv.",
+    ),
+    declare(
         "optimize", "--readable PATH …", "What the sandbox shows as well, by name. Repeatable."
     ),
     declare("optimize", "--no-sandbox", "Run candidates with your permissions and network."),

@@ -17,10 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
+import msgspec
+
 from fanwise.kernel.confined.settings import MB, Settings
 from fanwise.kernel.in_thread import thread_context
 from fanwise.processes import Command, CommandResult, Sandbox, run_command
-from fanwise.workspaces import Workspace, environment
+from fanwise.processes.visible import interpreter
+from fanwise.workspaces import Interpreter, Workspace, environment, interpreter_of
 from fanwise.workspaces.folders import make_writable, remove_tree
 
 KEEP = 1 * MB
@@ -97,9 +100,11 @@ def command_in_workspace(
     stdin: bytes | None = None,
 ) -> Command:
     """The command of `run_in_workspace`. `values`: the parameters of a line of shell."""
+    python = settings.python or interpreter_of(workspace.users)
     return confined(
-        command, settings,
-        scratch=scratch, cwd=str(workspace.path), around=environment(workspace), env=env or {},
+        command, msgspec.structs.replace(settings, python=python),
+        scratch=scratch, cwd=str(workspace.path), around=environment(workspace, python),
+        env=env or {},
         writable=(str(workspace.root),), readable=(*workspace.readable, *readable),
         values=values, stdin=stdin,
     )  # fmt: skip
@@ -124,10 +129,8 @@ def confined(
     `around`: the environment of the workspace, to which `env` is added. `writable` and `readable`:
     for the sandbox; `scratch` is both. `values`: the parameters of a line of shell.
     """
-    users = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
-    box = Sandbox(
-        writable=(*writable, str(scratch)), readable=(*readable, *users, *settings.readable)
-    )
+    seen = (*readable, *_of_python(settings.python), *settings.readable)
+    box = Sandbox(writable=(*writable, str(scratch)), readable=seen)
     words = [command, *values] if isinstance(command, str) else command
     return Command(
         *words,
@@ -143,6 +146,14 @@ def confined(
     )
 
 
+def _of_python(python: Interpreter | None) -> list[str]:
+    """What has to be seen of an interpreter, and of the packages in the user's home."""
+    found = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    if python is None:
+        return found
+    return [*found, *interpreter(python.program, str(python.prefix), python.base), *python.linked]
+
+
 def own_environment(scratch: Path, settings: Settings) -> dict[str, str]:
     """The environment of one run: its home, its temporary folder, and that of the settings."""
     own = {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp")}
@@ -150,4 +161,5 @@ def own_environment(scratch: Path, settings: Settings) -> dict[str, str]:
         own["TMPDIR"] = "/tmp"  # its own, bounded, and short enough for the names of sockets
     if site.ENABLE_USER_SITE:
         own["PYTHONUSERBASE"] = site.getuserbase()  # packages that are in the real home
-    return {**own, **settings.env}
+    python = {} if settings.python is None else settings.python.variables()
+    return {**own, **python, **settings.env}

@@ -66,7 +66,7 @@ async def end_of(
     }
     bad = delivery.winner is None or bool(delivery.problem or state.unjudged or state.unproposed)
     output = [*table_lines(state.verdicts), *_winner_lines(delivery, options)]
-    notes = _notes(state, delivery)
+    notes = [f"tests ran with {case.python}", *_notes(state, delivery)]
     failed = [f"{name}: {why}" for name, why in {**state.unjudged, **state.unproposed}.items()]
     return End(document, output, notes, 1 if bad else 0, state.counts, failures=failed)
 

@@ -7,6 +7,7 @@ file that has vanished is made anew.
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ class Original:
         async with workbench.workspace() as workspace:
             found = await baseline_report(workspace, line, workbench.settings)
         if why := unusable(found):
-            raise UntestedOriginal(line, why, found.output)
+            said = first_error(found)
+            raise UntestedOriginal(line, why, said, str(workbench.case.python))
         return found
 
     async def _study(self) -> Studied:
@@ -152,6 +154,20 @@ class Original:
     def _read(self, value: Any) -> Baseline | None:
         digest, found = self._stored or ("", None)
         return found if digest == msgspec.convert(value, Studied).digest else None
+
+
+def first_error(report: TestReport) -> str:
+    """Where the first error of a test run is, and what it says; else the end of its output."""
+    for text in (*report.details.values(), report.output):
+        by_pytest = re.findall(r"^E +(\S.*)", text, re.M)
+        errors = by_pytest or re.findall(r"^((?:\w+\.)*\w+(?:Error|Exception): .*)", text, re.M)
+        places = re.findall(r"^(\S+?\.py:\d+): ", text, re.M)
+        places = places or [
+            ":".join(each) for each in re.findall(r'File "(.+?)", line (\d+)', text)
+        ]
+        if errors:
+            return f"{places[-1]}: {errors[0]}" if places else str(errors[0])
+    return report.output.strip().rpartition("\n")[2]
 
 
 def _digest(data: bytes) -> str:

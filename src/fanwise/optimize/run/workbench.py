@@ -72,6 +72,7 @@ class Workbench:
             ),
             sandbox=spec.sandbox,
             readable=self.case.readable,
+            python=self.case.python,
             inherit=(*PLAIN, *spec.env),
         )
 

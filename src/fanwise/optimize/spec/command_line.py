@@ -7,7 +7,18 @@ from typing import Any
 
 from fanwise.errors import UsageError
 
-AS_THEY_ARE = ("test", "slots", "repo", "dirty", "copy", "readable", "timeout", "profile", "seed")
+AS_THEY_ARE = (
+    "test",
+    "slots",
+    "repo",
+    "dirty",
+    "copy",
+    "readable",
+    "python",
+    "timeout",
+    "profile",
+    "seed",
+)
 """Options that have the name of their field."""
 
 

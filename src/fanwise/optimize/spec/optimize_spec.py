@@ -149,6 +149,8 @@ class OptimizeSpec(LimitsSpec):
     """Files and folders that the sandbox shows, beside the system, the interpreter and the code."""
     env: Many[str] = ()
     """Further variables of the environment that tests and benchmarks get."""
+    python: str | None = None
+    """The interpreter or environment of the tests; default: that of the project."""
     timeout: Duration | None = None
     """For each command of a candidate; default: ten times what the original takes."""
     takes: TakesSpec = TakesSpec()

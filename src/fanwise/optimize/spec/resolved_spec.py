@@ -21,7 +21,9 @@ from fanwise.optimize.propose.by_model import ModelProposer
 from fanwise.optimize.propose.port import Proposer
 from fanwise.optimize.spec.optimize_spec import OptimizeSpec, ProposeSpec
 from fanwise.specs import Where
+from fanwise.workspaces import Interpreter, interpreter_of
 from fanwise.workspaces.copies import matching
+from fanwise.workspaces.interpreter import UV_RUN
 from fanwise.workspaces.source import Place, find
 
 WORKSPACES, CPU, PROPOSE = "workspaces", "cpu", "propose"
@@ -38,6 +40,7 @@ class ResolvedSpec(msgspec.Struct, frozen=True):
     place: Place
     target: Target | None
     given: Sequence[Candidate]
+    python: Interpreter
     proposer: Proposer | None = None
 
     @property
@@ -75,13 +78,23 @@ def resolve_spec(
 ) -> ResolvedSpec:
     """Look at the repository. `given`: the candidates, if they are known. `BadSpec`."""
     spec.check_together(where)
+    spec = _without_uv(spec)
     repo = where.document.folder / spec.repo
     place = where.at("repo").making(lambda: find(repo))
     target = where.at("target").making(lambda: _target(spec, place))
     if given is None:
         given = _collect(spec, where.at("candidates"), place, target)
         where.at("copy").making(lambda: matching(place.top, spec.copy_, ()))
-    return ResolvedSpec(spec, repo, place, target, given, _proposer(spec, where, repo))
+    python = where.at("python").making(lambda: interpreter_of(place.top, spec.python))
+    return ResolvedSpec(spec, repo, place, target, given, python, _proposer(spec, where, repo))
+
+
+def _without_uv(spec: OptimizeSpec) -> OptimizeSpec:
+    """The lines without `uv run`: the interpreter of the project is used anyway."""
+    bench = spec.bench
+    if bench is not None and bench.command is not None:
+        bench = bench.model_copy(update={"command": UV_RUN.sub("", bench.command)})
+    return spec.model_copy(update={"test": UV_RUN.sub("", spec.test), "bench": bench})
 
 
 def _proposer(spec: OptimizeSpec, where: Where, repo: Path) -> Proposer | None:

@@ -29,6 +29,7 @@ def preview(
         "candidates": [each.name for each in case.given],
         "unfit": unfit,
         "proposals": most_proposals(case),
+        "python": case.python.program,
         "sandbox": case.spec.sandbox and not unusable(),
     }
     lines = [*_candidates(case, unfit), *_judged(case), *_run_in(case)]
@@ -111,6 +112,7 @@ def _candidates(case: ResolvedSpec, unfit: dict[str, str]) -> Iterator[str]:
 def _judged(case: ResolvedSpec) -> Iterator[str]:
     spec, bench = case.spec, case.spec.benched
     yield f"tested by: {spec.test}"
+    yield f"with {case.python}"
     if case.recorded:
         yield "compared with the original in calls that the tests make, and in varied ones"
     timed = bench.command or bench.call or "the recorded calls"

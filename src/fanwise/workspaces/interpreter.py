@@ -1,0 +1,117 @@
+"""Which Python a project's own commands run with: the one that its user would get in a shell.
+
+Not the Python that fanwise itself is installed in, unless nothing else is found. In this order:
+what was named (`--python`), an active virtual environment, `.venv` or `venv` in the project, the
+environment of fanwise if that is inside of the project, and `python3` on the PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from fanwise.errors import UsageError
+
+_FOLDERS = (".venv", "venv")
+UV_RUN = re.compile(r"^\s*uv\s+run\s+(?:--(?:no-sync|frozen|locked|offline|active|quiet)\s+)*(?!-)")
+"""In a workspace `uv run` would make an environment anew, from the network."""
+
+
+class Interpreter(NamedTuple):
+    """A Python, and how it was found."""
+
+    program: str
+    found: str
+
+    @property
+    def prefix(self) -> Path:
+        """The environment that it belongs to."""
+        return Path(self.program).parent.parent
+
+    @property
+    def base(self) -> str:
+        """The installation that a virtual environment was made from; empty: it is none."""
+        try:
+            lines = (self.prefix / "pyvenv.cfg").read_text().splitlines()
+        except OSError:
+            return ""
+        homes = [line.partition("=")[2].strip() for line in lines if line.startswith("home")]
+        return str(Path(homes[0]).parent) if homes else ""
+
+    @property
+    def linked(self) -> list[str]:
+        """Folders elsewhere that its packages are imported from, as of `pip install -e`."""
+        found: dict[str, None] = {}
+        for file in sorted(self.prefix.glob("lib/python3*/site-packages/*.pth")):
+            for line in file.read_text(errors="replace").splitlines():
+                if line.startswith("/") and Path(line).is_dir():
+                    found[line] = None
+        return list(found)
+
+    def variables(self) -> dict[str, str]:
+        """What makes it the `python` of a shell."""
+        path = [str(Path(self.program).parent), os.environ.get("PATH", os.defpath)]
+        found = {"PATH": os.pathsep.join(path)}
+        return {**found, "VIRTUAL_ENV": str(self.prefix)} if self.base else found
+
+    def __str__(self) -> str:
+        return f"{self.program} ({self.found})"
+
+
+def interpreter_of(project: Path, named: str | None = None) -> Interpreter:
+    """The Python of a project, which is the top of the user's tree. `UsageError`."""
+    env = os.environ
+    active, uv = env.get("VIRTUAL_ENV"), env.get("UV_PROJECT_ENVIRONMENT")
+    return _find(project, named, active, uv, env.get("PATH", os.defpath))
+
+
+@lru_cache(8)
+def _find(
+    project: Path, named: str | None, active: str | None, uv: str | None, path: str
+) -> Interpreter:
+    if named is not None:
+        return _named(project, named)
+    if active and (program := _in(Path(active))):
+        return Interpreter(program, "the active virtual environment")
+    for name in (*filter(None, [uv]), *_FOLDERS):
+        if program := _in(project / name):
+            return Interpreter(program, f"{name} of the project")
+    if sys.prefix != sys.base_prefix and Path(sys.prefix).is_relative_to(project):
+        return Interpreter(sys.executable, "the environment that fanwise is installed in")
+    for name in ("python3", "python"):
+        if (there := shutil.which(name, path=path)) and (actual := _actual(there)):
+            return Interpreter(actual, f"{name} on the PATH")
+    return Interpreter(sys.executable, "the Python that runs fanwise")
+
+
+def _named(project: Path, named: str) -> Interpreter:
+    given = project / Path(named).expanduser()
+    program = _in(given) or shutil.which(str(given) if "/" in named else named)
+    if program is None:
+        raise UsageError(f"there is no Python at {named!r}", "Give a program or an environment")
+    return Interpreter(_actual(program) or program, "as it was given")
+
+
+def _in(folder: Path) -> str:
+    program = folder / "bin" / "python"
+    return str(program) if program.exists() and os.access(program, os.X_OK) else ""
+
+
+def _actual(program: str) -> str:
+    """The program itself; of a script that chooses one, such as pyenv's, its choice."""
+    if _first_bytes(program) != b"#!":
+        return program
+    argv = [program, "-I", "-c", "import sys; print(sys.executable)"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _first_bytes(program: str) -> bytes:
+    with Path(program).open("rb") as file:
+        return file.read(2)
