@@ -300,5 +300,7 @@ def test_a_package_that_is_installed_from_the_users_tree_comes_from_the_workspac
         "    argv = ['python', '-c', code]\n"
         "    print(subprocess.check_output(argv, cwd=ws.path, env=env, text=True))"
     )
-    out = subprocess.check_output([str(venv / "bin/python"), "-c", code], cwd=repo, text=True)
+    env = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    argv = [str(venv / "bin/python"), "-c", code]
+    out = subprocess.check_output(argv, cwd=repo, text=True, env=env)
     assert out.split() == ["candidate", str(venv)]

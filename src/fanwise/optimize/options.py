@@ -29,6 +29,8 @@ OPTIONS = (
     declare(
         "optimize", "--timeout SECONDS", "Time-out of a command. Default: based on the original."
     ),
+    declare("optimize", "--hot N", "Find the N most costly functions, and make each faster."),
+    declare("optimize", "--hot-run LINE", "With --hot: profile this command instead of the tests."),
     declare(
         "optimize",
         "--python PATH",

@@ -18,10 +18,13 @@ from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.options import OPTIONS
 from fanwise.optimize.run.delivery import DeliveryOptions, end_of
 from fanwise.optimize.run.execution import execute
+from fanwise.optimize.run.hot import execute_hot
 from fanwise.optimize.spec.command_line import fields_of
 from fanwise.optimize.spec.optimize_spec import OptimizeSpec
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec, resolve_spec
+from fanwise.optimize.state.hot_state import read_hot
 from fanwise.optimize.state.run_state import read_run
+from fanwise.optimize.views.hot import hot_lines, hot_table
 from fanwise.optimize.views.preview import preview
 from fanwise.optimize.views.results import Results
 from fanwise.optimize.views.text import describe_run
@@ -87,6 +90,8 @@ class RunnableOptimize:
 
     async def execute(self, run: Run) -> End:
         """Judge all candidates; the winner's patch is written, and applied if that was asked."""
+        if self.case.spec.hot is not None:
+            return await execute_hot(self.case, self._delivery.branch, run)
         state, base = await execute(self.case, run)
         return await end_of(self.case, state, base, self._delivery, run)
 
@@ -118,19 +123,28 @@ class OptimizeSystem:
 
     def describe_run(self, journal: Journal, run: RunRecord, *, fully: bool) -> Sequence[str]:
         """Every candidate with its verdict; fully: all that is known of each."""
+        hot = read_hot(journal, run.id)
+        if hot is not None:
+            return hot_lines(hot)
         return describe_run(read_run(journal, run), fully=fully)
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
-        return read_run(journal, run).counts
+        hot = read_hot(journal, run.id)
+        return read_run(journal, run).counts if hot is None else hot.counts
 
     def report(self, journal: Journal, run: RunRecord) -> Report:
+        from fanwise.optimize.views.hot import hot_report
         from fanwise.optimize.views.page import report  # only who reads one needs all of it
 
-        return report(Results(run, read_run(journal, run)))
+        hot = read_hot(journal, run.id)
+        return report(Results(run, read_run(journal, run))) if hot is None else hot_report(run, hot)
 
     def table(self, journal: Journal, run: RunRecord) -> Table:
         from fanwise.optimize.views.rows import candidate_table
 
+        hot = read_hot(journal, run.id)
+        if hot is not None:
+            return hot_table(hot)
         return candidate_table(Results(run, read_run(journal, run)))
 
 

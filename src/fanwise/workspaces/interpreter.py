@@ -14,7 +14,7 @@ import subprocess
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fanwise.errors import UsageError
 
@@ -28,31 +28,15 @@ class Interpreter(NamedTuple):
 
     program: str
     found: str
+    base: str = ""
+    """The installation that a virtual environment was made from; empty: it is none."""
+    linked: tuple[str, ...] = ()
+    """Folders elsewhere that its packages are imported from, as of `pip install -e`."""
 
     @property
     def prefix(self) -> Path:
         """The environment that it belongs to."""
         return Path(self.program).parent.parent
-
-    @property
-    def base(self) -> str:
-        """The installation that a virtual environment was made from; empty: it is none."""
-        try:
-            lines = (self.prefix / "pyvenv.cfg").read_text().splitlines()
-        except OSError:
-            return ""
-        homes = [line.partition("=")[2].strip() for line in lines if line.startswith("home")]
-        return str(Path(homes[0]).parent) if homes else ""
-
-    @property
-    def linked(self) -> list[str]:
-        """Folders elsewhere that its packages are imported from, as of `pip install -e`."""
-        found: dict[str, None] = {}
-        for file in sorted(self.prefix.glob("lib/python3*/site-packages/*.pth")):
-            for line in file.read_text(errors="replace").splitlines():
-                if line.startswith("/") and Path(line).is_dir():
-                    found[line] = None
-        return list(found)
 
     def variables(self) -> dict[str, str]:
         """What makes it the `python` of a shell."""
@@ -68,10 +52,35 @@ def interpreter_of(project: Path, named: str | None = None) -> Interpreter:
     """The Python of a project, which is the top of the user's tree. `UsageError`."""
     env = os.environ
     active, uv = env.get("VIRTUAL_ENV"), env.get("UV_PROJECT_ENVIRONMENT")
-    return _find(project, named, active, uv, env.get("PATH", os.defpath))
+    return _known(project, named, active, uv, env.get("PATH", os.defpath))
 
 
 @lru_cache(8)
+def _known(*where: Any) -> Interpreter:
+    """Everything about it, so that nobody has to look at files again."""
+    found = _find(*where)
+    prefix = found.prefix
+    return found._replace(base=_base(prefix), linked=tuple(_linked(prefix)))
+
+
+def _base(prefix: Path) -> str:
+    try:
+        lines = (prefix / "pyvenv.cfg").read_text().splitlines()
+    except OSError:
+        return ""
+    homes = [line.partition("=")[2].strip() for line in lines if line.startswith("home")]
+    return str(Path(homes[0]).parent) if homes else ""
+
+
+def _linked(prefix: Path) -> list[str]:
+    found: dict[str, None] = {}
+    for file in sorted(prefix.glob("lib/python3*/site-packages/*.pth")):
+        for line in file.read_text(errors="replace").splitlines():
+            if line.startswith("/") and Path(line).is_dir():
+                found[line] = None
+    return list(found)
+
+
 def _find(
     project: Path, named: str | None, active: str | None, uv: str | None, path: str
 ) -> Interpreter:

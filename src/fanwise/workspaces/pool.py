@@ -27,6 +27,7 @@ from fanwise.errors import (
 )
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.folders import PoolFolder, alone, home_of, prune
+from fanwise.workspaces.interpreter import interpreter_of
 from fanwise.workspaces.repository import read_origin
 from fanwise.workspaces.slot import Slot
 from fanwise.workspaces.source import Place, Source, commit_of, find, there, tree_of
@@ -121,6 +122,7 @@ class WorkspacePool:
     def open(self) -> None:
         """Make the slots, after removing what dead pools have left."""
         place = self._place = find(self._repo)
+        interpreter_of(place.top)  # and not later, on an event loop: it looks at files
         home = home_of(place.top, place.common or place.top)
         with alone(place.common or place.top):
             prune(home)

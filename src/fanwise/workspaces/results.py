@@ -100,19 +100,27 @@ def check_branch(repo: Path, name: str, *, new: bool = True) -> None:
 
 
 def commit_on_branch(repo: Path, patch: Patch, base: str, name: str, message: str) -> str:
-    """Make a branch with one commit on `base`, and return the commit.
+    """Make a branch with one commit on `base`, and return the commit."""
+    return commits_on_branch(repo, [(patch, message)], base, name)[0]
+
+
+def commits_on_branch(
+    repo: Path, changes: Sequence[tuple[Patch, str]], base: str, name: str
+) -> list[str]:
+    """Make a branch on `base` with a commit for each patch and message; all, or `NotApplied`.
 
     The work tree, the index and HEAD stay as they are. A branch that is there is an error.
     """
     check_branch(repo, name)
-    place = find(repo)
-    with index_of(place, base) as (git, env):
-        _must_apply(git, patch, "--cached", env=env)
-        tree = git("write-tree", env=env)
-        command = ("commit-tree", "-p", base, "-F", "-", tree)
-        commit = git(*command, stdin=message.encode(), env=_author(git))
-        make_branch(git, name, commit)
-    return commit
+    commits = [base]
+    with index_of(find(repo), base) as (git, env):
+        for patch, message in changes:
+            _must_apply(git, patch, "--cached", env=env)
+            tree = git("write-tree", env=env)
+            command = ("commit-tree", "-p", commits[-1], "-F", "-", tree)
+            commits.append(git(*command, stdin=message.encode(), env=_author(git)))
+        make_branch(git, name, commits[-1])
+    return commits[1:]
 
 
 def make_branch(git: Git, name: str, commit: str) -> None:

@@ -60,21 +60,7 @@ class Workbench:
     @property
     def settings(self) -> Settings:
         """How code is run, of candidates and of the original alike."""
-        spec, takes = self.case.spec, self.case.spec.takes
-        return Settings(
-            timeout_s=spec.timeout or LONGEST_S,
-            limits=Limits(
-                memory=takes.memory,
-                processes=takes.processes,
-                cpu_s=None if takes.cpu is None else max(1, round(takes.cpu)),
-                file_size=takes.file_size,
-                output=LIMITS.output,
-            ),
-            sandbox=spec.sandbox,
-            readable=self.case.readable,
-            python=self.case.python,
-            inherit=(*PLAIN, *spec.env),
-        )
+        return settings_of(self.case)
 
     async def renew(self) -> Workspace:
         """That workspace, as new. Nobody else may be in one, or in this one."""
@@ -116,3 +102,22 @@ class Workbench:
         held, self._original = self._original, None
         if held is not None:
             self._pool.give_back(held)
+
+
+def settings_of(case: ResolvedSpec) -> Settings:
+    """How code is run, of candidates and of the original alike."""
+    spec, takes = case.spec, case.spec.takes
+    return Settings(
+        timeout_s=spec.timeout or LONGEST_S,
+        limits=Limits(
+            memory=takes.memory,
+            processes=takes.processes,
+            cpu_s=None if takes.cpu is None else max(1, round(takes.cpu)),
+            file_size=takes.file_size,
+            output=LIMITS.output,
+        ),
+        sandbox=spec.sandbox,
+        readable=case.readable,
+        python=case.python,
+        inherit=(*PLAIN, *spec.env),
+    )

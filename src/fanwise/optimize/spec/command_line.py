@@ -8,17 +8,9 @@ from typing import Any
 from fanwise.errors import UsageError
 
 AS_THEY_ARE = (
-    "test",
-    "slots",
-    "repo",
-    "dirty",
-    "copy",
-    "readable",
-    "python",
-    "timeout",
-    "profile",
-    "seed",
-)
+    "test", "slots", "repo", "dirty", "copy", "readable", "python", "hot", "hot_run", "timeout",
+    "profile", "seed",
+)  # fmt: skip
 """Options that have the name of their field."""
 
 
@@ -60,7 +52,7 @@ def _bench(target: str | None, given: Mapping[str, Any]) -> dict[str, Any]:
     bench = _renamed(given, bench="command", bench_call="call", bench_budget="budget")
     if "bench" in given or "bench_call" in given:
         return bench
-    if target is None:
+    if target is None and "hot" not in given:
         raise UsageError(
             "without TARGET there are no calls to time", "Give --bench LINE or --bench-call"
         )

@@ -130,6 +130,10 @@ class OptimizeSpec(LimitsSpec):
     name: str | None = Field(default=None, min_length=1)
     repo: str = "."
     target: str | None = None
+    hot: int | None = Field(default=None, ge=1, le=100)
+    """Instead of a target: so many functions of the project, those that cost the most time."""
+    hot_run: Line | None = None
+    """What is profiled for `hot`; default: the tests."""
     candidates: CandidatesSpec
     test: Line
     bench: BenchSpec | None = None
@@ -165,7 +169,11 @@ class OptimizeSpec(LimitsSpec):
 
     def check_together(self, where: Where) -> None:
         """Check the fields that depend on each other. `BadSpec`."""
-        if self.target is None and self.benched.calls is not None:
+        if self.hot is not None:
+            self._check_hot(where)
+        elif self.hot_run is not None:
+            raise where.at("hot_run").bad("is what `hot` profiles: give `hot` as well")
+        elif self.target is None and self.benched.calls is not None:
             raise where.at(*(("bench",) if self.bench else ())).bad(
                 "without a `target` no calls are recorded: give `bench` a `command` or a `call`"
             )
@@ -173,6 +181,17 @@ class OptimizeSpec(LimitsSpec):
             raise where.at("rounds").bad("mean nothing without `candidates.propose`")
         if self.profile and (self.target is None or self.benched.command is not None):
             raise where.at("profile").bad("needs a `target`, and a `bench` that is no command")
+        self._check_caps(where)
+
+    def _check_hot(self, where: Where) -> None:
+        if self.target is not None or (self.bench is not None and self.bench.calls is None):
+            raise where.at("hot").bad("finds the targets and times their calls: give no others")
+        if self.candidates.propose is None or self.candidates.files or self.candidates.branches:
+            raise where.at("candidates").bad("of `hot` are proposed: give `propose`, and no others")
+        if self.dirty or self.profile:
+            raise where.at("hot").bad("works without `dirty` and `profile`")
+
+    def _check_caps(self, where: Where) -> None:
         for name in RESERVED:
             for field in ("caps", "rates"):
                 if name in getattr(self, field):
