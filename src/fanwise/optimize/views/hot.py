@@ -45,8 +45,7 @@ def hot_lines(state: HotState) -> list[str]:
     ]
     widths = [max((len(row[at]) for row in cells), default=0) for at in range(3)]
     lines = ["time that a faster version could save, by function:"] if cells else []
-    for row in cells:
-        lines.append("  ".join([*map(str.rjust, row[:3], widths), row[3]]))
+    lines += ["  ".join([*map(str.rjust, row[:3], widths), row[3]]) for row in cells]
     if len(state.ranked) > SHOWN:
         lines.append(f"and {len(state.ranked) - SHOWN} more")
     lines += [f"{target}: {result_of(state, target)}" for target in state.results]
@@ -69,14 +68,11 @@ def hot_document(state: HotState) -> dict[str, object]:
 def hot_report(run: RunRecord, state: HotState) -> Report:
     """The table of functions, and the changes."""
     templates = Templates("fanwise.optimize.views", state=state, result_of=result_of)
+    where = f"on the branch {state.branch}" if state.commits else ""
     tiles = [
         Tile("functions ranked", f"{len(state.ranked):,}"),
         Tile("optimised", f"{len(state.results):,}"),
-        Tile(
-            "faster",
-            f"{len(state.made):,}",
-            f"on the branch {state.branch}" if state.commits else "",
-        ),
+        Tile("faster", f"{len(state.made):,}", where),
     ]
     if state.failures or state.problem:
         count = len(state.failures) + bool(state.problem)
