@@ -60,9 +60,7 @@ def test_built_in_code_counts_for_its_caller_and_own_functions_for_themselves(
 ) -> None:
     """The profile itself, without a model: the run ends at the first proposal that fails."""
     write(tmp_path / "project" / "app.py", APP)
-    write(
-        tmp_path / "project" / "main.py", "import app\nfor _ in range(9): app.Thing().work(9999)\n"
-    )
+    write(tmp_path / "project" / "main.py", "import app\nfor _ in 'nine': app.Thing().work(9999)\n")
     top = _commit(tmp_path / "project")
     done = _fanwise(
         top, "optimize", "--hot", "1", "--hot-run", "python main.py", "--test", "true",
@@ -70,22 +68,19 @@ def test_built_in_code_counts_for_its_caller_and_own_functions_for_themselves(
     )  # fmt: skip
     found = json.loads(done.stdout)["result"]
     assert [each["target"] for each in found["hot"]] == ["app.py::costly", "app.py::Thing.work"]
-    assert found["hot"][0]["share"] > 0.9
-    assert found["hot"][0]["calls"] >= 27
+    assert found["hot"][0]["share"] > 0.5
+    assert found["hot"][0]["calls"] >= 12
     assert done.returncode == 1
     assert found["commits"] == []
 
 
 # -- a real package --------------------------------------------------------------------------------
 
-HUMANIZE = """def humanize(word: str) -> str:
-    word = re.sub(r"_id$", "", word)
-    word = word.replace('_', ' ')
-    if word.isascii():
-        word = word.lower()
-        return word[:1].upper() + word[1:]
-    word = re.sub(r"(?i)([a-z\\d]*)", lambda m: m.group(1).lower(), word)
-    return re.sub(r"^\\w", lambda m: m.group(0).upper(), word)
+TRANSLITERATE = """def transliterate(string: str) -> str:
+    if string.isascii():
+        return string
+    normalized = unicodedata.normalize('NFKD', string)
+    return normalized.encode('ascii', 'ignore').decode('ascii')
 """
 
 
@@ -93,8 +88,8 @@ def _script(body: dict[str, Any]) -> str:
     """A faster version of one function, and a wrong one of every other."""
     text = body["messages"][-1]["content"]
     for line in text.splitlines():
-        if line.startswith("def humanize("):
-            return f"```python\n{HUMANIZE}```"
+        if line.startswith("def transliterate("):
+            return f"```python\n{TRANSLITERATE}```"
         if line.startswith("def "):
             return f"```python\n{line}\n    return None\n```"
     return "I do not know."
@@ -133,14 +128,14 @@ def test_a_real_package_gets_a_branch_with_a_commit_for_each_faster_function(sdi
     _, out, errors = asyncio.run(main())
     found = json.loads(out)["result"]
     ranked = [each["target"] for each in found["hot"]]
-    assert "inflection/__init__.py::humanize" in ranked[:4], (ranked, errors)
+    assert "inflection/__init__.py::transliterate" in ranked[:4], (ranked, errors)
     for target, result in found["functions"].items():
-        faster = target.endswith("::humanize")
+        faster = target.endswith("::transliterate")
         assert bool(result["patch"]) == faster, (target, result)
         assert result["rejected"] == (0 if faster else 1), (target, result)
     assert (len(found["commits"]), found["problem"]) == (1, "")
     message = git(sdist, "log", "-1", "--format=%B", "faster")
-    assert message.startswith("Make inflection/__init__.py::humanize ")
+    assert message.startswith("Make inflection/__init__.py::transliterate ")
     assert "Measured: " in message
     assert git(sdist, "diff", "--name-only", "HEAD", "faster") == "inflection/__init__.py"
     assert git(sdist, "status", "--porcelain", "--untracked-files=no") == ""
