@@ -17,6 +17,7 @@ CASES = {
     "simulate": "a matrix predicted and then run, and how long a prediction takes",
     "memory": "100,000 trivial items in memory",
     "durable": "50,000 trivial items on disk, and a million",
+    "postgres": "20,000 trivial items on a PostgreSQL server, and eight drivers at once",
     "reading": "a million items shown and exported",
     "nested": "fan-outs inside a fan-out, over one cap",
     "threads": "sync work",

@@ -95,6 +95,7 @@ items = Table(
     Column("ran_s", Float, nullable=False, server_default=text("0.0")),
     Column("backoff_s", Float, nullable=False, server_default=text("0.0")),
     sqlite_with_rowid=False,
+    postgresql_with={"fillfactor": 50},  # room for the outcome beside the start, in the same page
 )
 
 attempts = Table(
