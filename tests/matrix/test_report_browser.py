@@ -179,3 +179,26 @@ CONTRAST = """() => {
   }
   return worst;
 }"""
+
+
+def test_answers_stand_side_by_side_with_what_was_expected(browser: Any, file: Path) -> None:
+    opened = Opened(browser, file)
+    page = opened.page
+    table = page.locator("table.answers")
+    assert not table.is_visible()
+    page.get_by_role("button", name="answers side by side").click()
+    groups = {
+        (row["model"], row["strategy"])
+        for row in page.evaluate(
+            """() => { const data = JSON.parse(document.getElementById("cells-data").textContent);
+        return data.rows.map((row) => ({model: row[1], strategy: row[2], input: row[3]})); }"""
+        )
+    }
+    assert table.locator("thead th").count() == 1 + len(groups) > 3
+    first = table.locator("tbody tr").first
+    assert first.locator("td").count() == len(groups)
+    assert first.locator("td .chip").count() >= 2 and "expected: " in first.inner_text()
+    answers = first.locator("td pre").all_inner_texts()
+    assert len(set(answers)) > 1, "those of several models and strategies"
+    page.get_by_role("button", name="answers side by side").click()
+    assert not table.is_visible() and opened.said == []

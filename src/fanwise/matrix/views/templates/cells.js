@@ -201,6 +201,55 @@
     return parts.join(" · ");
   }
 
+  // -- answers side by side: inputs down, models and strategies across ------------------------
+
+  function sideBySide(place) {
+    const columns = [...new Map(cells.map((cell) =>
+      [`${cell.model} ${cell.strategy}`, [cell.model, cell.strategy]])).values()];
+    const inputs = [...new Set(cells.map((cell) => cell.input))];
+    const answers = new Map();
+    for (const cell of cells) {
+      const key = `${cell.input} ${cell.model} ${cell.strategy}`;
+      answers.set(key, [...(answers.get(key) || []), cell]);
+    }
+    const body = make("tbody");
+    const table = make("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Answers side by side" },
+      make("table", { class: "answers" }, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "input"),
+        ...columns.map(([model, strategy]) => make("th", { scope: "col" },
+          make("i", { class: `swatch ${data.colours[model] || ""}` }), ` ${modelText(model)} · ${text(strategy)}`)))), body));
+    const said = (cell) => make("div", { class: "answer-of" },
+      ...data.scorers.map((name, number) => (cell.scores && cell.scores[number]
+        ? chip(name, cell.scores[number]) : null)),
+      make("pre", { class: cell.status === "done" ? "" : "bad" },
+        cell.status === "done" ? answerOf(cell) : text(cell.error) || cell.status));
+    const line = (input) => {
+      const some = cells.find((cell) => cell.input === input);
+      const wanted = [...new Set((some.expected || []).filter((each) => each !== null))];
+      return make("tr", {}, make("th", { scope: "row" }, text(input), make("pre", {}, text(data.inputs[String(input)])),
+        ...wanted.map((each) => make("pre", { class: "expected" }, `expected: ${text(each)}`))),
+      ...columns.map(([model, strategy]) => make("td", {},
+        ...(answers.get(`${input} ${model} ${strategy}`) || []).map(said))));
+    };
+    const more = make("button", { type: "button" }, "more inputs");
+    const open = make("button", { type: "button", "aria-expanded": "false" }, "answers side by side");
+    const grow = () => {
+      const done = body.childElementCount;
+      body.append(...inputs.slice(done, done + PAGE).map(line));
+      more.hidden = body.childElementCount >= inputs.length;
+    };
+    more.addEventListener("click", grow);
+    table.hidden = more.hidden = true;
+    open.addEventListener("click", () => {
+      table.hidden = !table.hidden;
+      open.setAttribute("aria-expanded", String(!table.hidden));
+      if (body.childElementCount === 0) grow();
+      more.hidden = table.hidden || body.childElementCount >= inputs.length;
+    });
+    place.append(open, table, more);
+  }
+  const beside = document.getElementById("side-by-side");
+  if (beside !== null) sideBySide(beside);
+
   // -- from the heat maps to the cells -------------------------------------------------------
 
   function choose(wanted) {
