@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.spec.expect import ExpectationSpec
 from fanwise.matrix.state.expectations import Judge, Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
@@ -94,6 +95,29 @@ def test_an_edit_that_makes_it_worse_is_refuted_and_one_that_does_not_is_proven(
     earlier = json.loads(place.run("report", "gate@2", "--json").stdout)
     assert [each["verdict"] for each in earlier["expectations"]] == ["refuted"]
     assert "refuted" in (place.path / "gate@2.html").read_text()
+
+
+def row(model: str, number: int, score: float) -> dict[str, Any]:
+    return {"cell": f"{model}{number}", "model": model, "strategy": "s", "input": f"i{number}",
+            "repeat": 1, "status": "done", "score_exact": score}  # fmt: skip
+
+
+def test_controls_do_not_hide_a_difference_and_a_run_may_be_judged_in_part() -> None:
+    """A control answers as ever, so it would make every difference smaller."""
+
+    def side(name: str, score: float) -> Side:
+        controls = [row(NO_MODEL, number, 1.0) for number in range(180)]
+        rows = [row("m", number, score) for number in range(20)]
+        return Side(name, [*controls, *rows, *(row("n", number, 1.0) for number in range(90))])
+
+    judge = Judge(Cells([]), side("now", 0.0), lambda _: side("then", 1.0))
+    spec = {"run": "then", "by": 0.3}
+    wanted = {"m": "refuted", "n": "proven"}
+    for model, verdict in wanted.items():
+        asked = ExpectationSpec.model_validate({**spec, "model": model})
+        assert [each.verdict for each in judge.judge({"no_worse_than": asked})] == [verdict]
+    (both,) = judge.judge({"no_worse_than": ExpectationSpec.model_validate(spec)})
+    assert both.measured.startswith("-0.111"), "20 of 90 inputs lose a half; no control is in it"
 
 
 def test_an_exported_file_is_a_baseline_too(place: Place) -> None:

@@ -132,7 +132,7 @@ class Judge:
             if side is None:
                 yield Judgement(wanted, "all", "-", "proven", "this version is that one")
                 return
-            found = compare_sides(side, self._own, self._options(spec))
+            found = compare_sides(_asked(side, spec), _asked(self._own, spec), self._options(spec))
         except FanwiseError as error:
             yield Judgement(wanted, "all", "-", "not judged", one_line(error))
             return
@@ -148,6 +148,14 @@ class Judge:
         )
         for contrast in found.contrasts:
             yield _compared(wanted, contrast, lost, spec.by)
+
+
+def _asked(side: Side, spec: ExpectationSpec) -> Side:
+    """Its rows without controls, which would hide a difference, and of what is asked about."""
+    rows = [row for row in side.rows if fnmatchcase(row["model"], spec.model)
+            and fnmatchcase(row["strategy"], spec.strategy)]  # fmt: skip
+    with_model = [row for row in rows if row["model"] != NO_MODEL]
+    return msgspec.structs.replace(side, rows=with_model or rows)
 
 
 def _counted(
