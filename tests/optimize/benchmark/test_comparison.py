@@ -31,6 +31,7 @@ def side(
         forms={"0": form, "1": "true"},
         told_s=more.get("told", 0.2),
         wall_s=more.get("wall", 0.3),
+        cpu_s=more.get("cpu", 0.25),
     )
 
 
@@ -145,12 +146,42 @@ def test_who_changes_the_benchmark_is_rejected() -> None:
 
 def test_who_says_less_than_our_clock_is_rejected() -> None:
     """Its own clock was turned back: it says 0.02 s, and its process took a second."""
-    liar = [Pair(side(1.0), side(0.02, told=0.02, wall=1.0)) for _ in range(20)]
+    liar = [Pair(side(1.0), side(0.02, told=0.02, wall=1.0, cpu=0.9)) for _ in range(20)]
     assert hides_time(liar)
     speed = compared(liar)
     assert (speed.decision, "longer than it reports" in speed.reason) == ("reject", True)
     slow_start = [Pair(side(1.0, wall=2.0), side(0.5, wall=2.01)) for _ in range(20)]
     assert not hides_time(slow_start), "both need long to start"
+
+
+def test_a_busy_machine_is_no_lie_and_neither_are_threads() -> None:
+    busy = [Pair(side(1.0), side(0.5, told=0.1, wall=5.0, cpu=0.12)) for _ in range(20)]
+    assert not hides_time(busy), "others had the processor while it started and ended"
+    waiting = [
+        Pair(side(1.0, told=4.0, wall=4.1), side(0.5, told=0.1, wall=5.0)) for _ in range(20)
+    ]
+    assert not hides_time(waiting)
+    threads = [Pair(side(1.0), side(0.5, told=0.2, wall=0.3, cpu=2.0)) for _ in range(20)]
+    assert not hides_time(threads)
+
+
+def test_an_overwhelming_gain_is_accepted_after_three_pairs_and_a_loss_rejected() -> None:
+    gain = compared(Pair(side(2398.0), side(1.0)) for _ in range(60))
+    assert (gain.decision, gain.rounds) == ("accept", 3)
+    assert gain.low > 2000
+    loss = compared(Pair(side(1.0), side(4.0)) for _ in range(60))
+    assert (loss.decision, loss.rounds) == ("reject", 3)
+    uneven = [Pair(side(9.0), side(1.0)), Pair(side(9.0), side(1.0)), Pair(side(1.0), side(1.0))]
+    assert compared(uneven).decision == "undecided", "noise may do that twice, not always"
+
+
+def test_what_new_calls_do_not_show_by_themselves_is_not_accepted() -> None:
+    """The figures of new calls are too noisy to prove a cache, and to prove a gain."""
+    noise = (0.2, 4.0, 0.5, 3.0, 0.3, 2.0, 0.25, 5.0)
+    pairs = [Pair(side(1.5, new=20.0), side(1.0, new=20.0 * each)) for each in noise * 3]
+    speed = compared(pairs)
+    assert speed.decision == "undecided"
+    assert "new ones do not show that" in speed.reason
 
 
 # -- noise ---------------------------------------------------------------------------------------

@@ -96,6 +96,7 @@ class Comparison:
         self._looks = Looks(accept)
         self._values = TimedValues(tolerance)
         self._remembers = False
+        self._only_repeated = False
 
     def add(self, pair: Pair | NoFigure) -> None:
         """One more pair, or why there is none."""
@@ -116,6 +117,8 @@ class Comparison:
         if self.decision is None:
             few = f"; {FIRST} pairs are needed: give it more time" if n < FIRST else ""
             new = f" by new calls, and {_ONLY_KNOWN}" if self._remembers else ""
+            if self._only_repeated and not new:
+                new = ": it is faster at repeated calls, and new ones do not show that"
             self._decide("undecided", f"{n} pairs in {budget_s:g} s do not decide it{new}{few}")
 
     def speed(self, spent_s: float) -> Speed:
@@ -140,9 +143,15 @@ class Comparison:
         self._remembers = self._remembers or remembers(self.pairs)
         return [pair.new_ratio if self._remembers else pair.ratio for pair in self.pairs]
 
+    def _new(self) -> list[float]:
+        """The ratios of calls that neither side had seen before."""
+        return [pair.new_ratio for pair in self.pairs]
+
     def _judge(self, decision: Decision) -> None:
         if wrong := self._values.wrong:
             self._decide("reject", f"while it is timed, call {wrong[0]} returns something else")
+        elif decision == "accept" and not self._looks.passes(self._new()):
+            self._only_repeated = True  # until new calls show the gain by themselves
         elif decision == "accept" and hides_time(self.pairs):
             self._decide("reject", "its process takes longer than it reports")
         elif decision != "undecided":

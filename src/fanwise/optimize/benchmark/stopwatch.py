@@ -7,6 +7,7 @@ starts with a secret; what the candidate prints is discarded.
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import shlex
 import time
@@ -122,7 +123,7 @@ class Stopwatch:
         return BenchFailed(self.what, problem.reason)
 
     async def measure(self, where: Where, seed: int) -> Measurement | NoFigure:
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), _children_s()
         if isinstance(self._bench, BenchCommand):
             env = {"PYTHONHASHSEED": str(seed)}
             settings = self._bounded()
@@ -137,7 +138,7 @@ class Stopwatch:
         answer = await self._ask(where, seed, {**plan, "lazy": self._found.lazy})
         if isinstance(answer, NoFigure):
             return answer
-        return _measured(answer, time.perf_counter() - begun)
+        return _measured(answer, time.perf_counter() - begun, _children_s() - used)
 
     async def _ask(
         self, where: Where, seed: int, more: Mapping[str, object]
@@ -188,7 +189,13 @@ def answer_of(result: CommandResult, word: str, settings: Settings) -> dict[str,
     return NoFigure(_ending(result, settings))
 
 
-def _measured(answer: Mapping[str, Any], wall_s: float) -> Measurement | NoFigure:
+def _children_s() -> float:
+    """The processor time of all processes that we started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _measured(answer: Mapping[str, Any], wall_s: float, cpu_s: float) -> Measurement | NoFigure:
     try:
         return Measurement(
             seconds=_positive(_typical(answer["samples"])),
@@ -197,6 +204,7 @@ def _measured(answer: Mapping[str, Any], wall_s: float) -> Measurement | NoFigur
             forms=answer["forms"],
             told_s=answer["total_ns"] / 1e9,
             wall_s=wall_s,
+            cpu_s=cpu_s,
             source=answer["source"],
             pinned=answer["pinned"],
         )
