@@ -133,3 +133,15 @@ def test_several_values_of_an_axis_on_one_side_are_listed_and_not_guessed() -> N
     assert len(found.pairs) == 1
     assert found.unmatched["strategies only in a"] == ["x"]
     assert found.unmatched["strategies only in b"] == ["y", "z"]
+
+
+def test_what_got_worse_most_comes_first_whatever_the_order_of_the_cells() -> None:
+    def side(name: str, scores: list[float]) -> Side:
+        return Side(name, [
+            {"cell": f"c{n}", "model": "m", "strategy": "s", "input": f"i{n}", "repeat": 1,
+             "status": "done", "score_graded": score}
+            for n, score in enumerate(scores)
+        ])  # fmt: skip
+
+    found = compare_sides(side("a", [0.5, 0.9, 0.4, 0.8]), side("b", [0.9, 0.7, 0.4, 0.1]))
+    assert [pair.after["input"] for pair in found.flipped("graded")] == ["i3", "i1", "i0"]
