@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from fanwise.errors import UntestedOriginal
+from fanwise.errors import SandboxUnavailable, UntestedOriginal
 from fanwise.processes.sandbox import unusable
 from tests.marks import slow
 from tests.optimize.sleepy import judge, make_sleepy, variant
 from tests.optimize.support import code, unchanged
-from tests.processes.support import eventually_now, state
+from tests.processes.support import box, eventually_now, no_box, state
 from tests.workspaces.support import git, write
+
+__all__ = ["box", "no_box"]
 
 needs_sandbox = pytest.mark.skipif(bool(unusable()), reason=unusable() or "there is one")
 
@@ -93,3 +96,46 @@ def test_a_time_out_leaves_no_grandchild(tmp_path: Path) -> None:
     assert "did not end within" in verdict.reason
     (pid,) = map(int, pids.read_text().split())
     eventually_now(lambda: state(pid) in ("", "Z"))
+
+
+SECRET = "sk-that-no-candidate-may-read"
+STEALS = """
+import pathlib
+for path in {places!r}:
+    try:
+        raise ValueError(pathlib.Path(path).read_text())
+    except OSError:
+        pass
+"""
+
+
+@slow
+@pytest.mark.usefixtures("box")
+def test_a_secret_of_the_user_is_in_no_file_that_the_run_wrote(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A candidate reads keys and raises an error with them: they would be in journal and prompt."""
+    repo = make_sleepy(tmp_path / "project")
+    with tempfile.TemporaryDirectory(dir=Path.home(), prefix=".fanwise-") as home:
+        places = [f"{home}/id_rsa", f"{repo}/.env", f"{tmp_path}/elsewhere"]
+        for place in places:
+            write(Path(place), SECRET)
+        steals = variant("steals") + "\n" + STEALS.format(places=places)
+        write(tmp_path / "candidates" / "a.py", steals)
+        write(tmp_path / "candidates" / "b.py", variant("good"))
+        monkeypatch.chdir(tmp_path)
+        result = judge(tmp_path, fields={"sandbox": True, "timeout": 120}, run="steal")
+        assert len(result.verdicts) == 2
+        wrote = [each for each in tmp_path.rglob("*") if each.is_file() and str(each) not in places]
+        wrote += [each for each in cache.rglob("*") if each.is_file()]
+        assert len(wrote) > 5
+        assert [str(each) for each in wrote if SECRET.encode() in each.read_bytes()] == []
+
+
+def test_without_a_sandbox_nothing_of_a_candidate_runs(tmp_path: Path, no_box: None) -> None:
+    make_sleepy(tmp_path / "project")
+    harm = f"open({str(tmp_path / 'ran')!r}, 'w')"
+    write(tmp_path / "candidates" / "one.py", f"{variant('one')}\n{harm}\n")
+    with pytest.raises(SandboxUnavailable, match="there is no sandbox on this machine"):
+        judge(tmp_path, fields={"sandbox": True})
+    assert not (tmp_path / "ran").exists()

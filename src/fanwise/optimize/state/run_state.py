@@ -6,6 +6,7 @@ records of a journal afterwards. So `run`, `show`, `export` and the report canno
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from fanwise.optimize.propose.port import Proposals, Unusable
 from fanwise.optimize.state.item import FAN_OUT, CheckResult, PreparedCandidate
 from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict
 
+PASSED = re.compile(r"the same in (\d+) calls")
 PROPOSALS = ("propose", "repair", "refine")
 JUDGING = ("prepare", "check", "benchmark", "verdict")
 """The stages without which a candidate cannot be judged."""
@@ -163,6 +165,17 @@ class OptimizeState:
         halted = f"the budget is used up: {many(self.unaffordable, 'stage')} not run"
         go_on = "raise the budget, and start a new run"
         return Counts("candidate", done, failed, total, halted, go_on)
+
+    @property
+    def calls_compared(self) -> int | None:
+        """In how many calls candidates were compared with the original; None: in none so far."""
+        passed = (
+            PASSED.match(finding.reason)
+            for each in self.verdicts
+            for finding in each.findings
+            if finding.stage == "differential" and finding.ok
+        )
+        return max((int(found[1]) for found in passed if found), default=None)
 
     @property
     def notes(self) -> list[str]:

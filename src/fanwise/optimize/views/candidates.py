@@ -11,13 +11,12 @@ from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.verdict import CandidateVerdict
 from fanwise.optimize.views.results import STAGES, LineageRow, Results, ratio_text, reason
-from fanwise.view.formats import DASH, cut, duration_text
+from fanwise.view.formats import DASH, duration_text
 from fanwise.view.geometry import colour
 from fanwise.view.scales import Log, Scale, spanning, spanning_log
 
 LOG_FROM = 4.0
 """From this span on, equal ratios are equally far apart."""
-MOST_REASON = 160
 COLOURS = {stage: colour(place) for place, stage in enumerate(STAGES)}
 
 
@@ -118,7 +117,7 @@ def _reason(results: Results, candidate: Candidate, verdict: CandidateVerdict | 
         return results.state.error(results.state.entries[candidate.key]) or reason(None)
     if verdict.status == "same":
         return f"the same as {results.name(verdict.same_as)}"
-    return cut(reason(verdict), MOST_REASON)
+    return reason(verdict)
 
 
 def _origin(results: Results, candidate: Candidate, stages: str) -> str:

@@ -12,7 +12,6 @@ from fanwise.optimize.views.results import LineageRow, Results, ratio_text, reas
 from fanwise.view.formats import cut, duration_text
 
 HEAD = ("candidate", "verdict", "times as fast", "time", "lines", "reason")
-MOST = 120
 MOST_NAME = 60
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#&!$])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
@@ -65,7 +64,7 @@ def _row(results: Results, placed: LineageRow) -> tuple[str, ...]:
         ratio_text(verdict),
         ", ".join(f"{escaped(stage)} {duration_text(spent)}" for stage, spent in taken.items()),
         "" if verdict is None or not verdict.patch else str(verdict.diff_lines),
-        escaped(cut(told, MOST)),
+        escaped(told),
     )
 
 

@@ -43,6 +43,8 @@ def _tiles(results: Results) -> Iterator[Tile]:
     yield Tile("candidates", f"{len(results.rows):,}", about)
     others = [f"{counts[status]:,} {status}" for status in OTHERS if counts[status]]
     yield Tile("accepted", f"{counts['accepted']:,}", ", ".join(others))
+    if (calls := results.state.calls_compared) is not None:
+        yield Tile("calls compared", f"{calls:,}", "in each candidate that passed" if calls else "")
     if results.noise is not None:
         yield _noise(results.noise.get("spread"), results.noise.get("pairs"))
     if results.state.unusable:

@@ -8,7 +8,6 @@ from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict, winner
 
 MOST_NAME = 40
-MOST_REASON = 100
 MOST_NAMED = 5
 
 
@@ -72,7 +71,7 @@ def failure_lines(failures: Mapping[str, str], what: str) -> list[str]:
 
 def one_line(text: str) -> str:
     """A text on one line, cut."""
-    return _cut(" ".join(text.split()), MOST_REASON)
+    return " ".join(text.split())
 
 
 def _why(verdict: CandidateVerdict, names: Mapping[str, str]) -> str:
