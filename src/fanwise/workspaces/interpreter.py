@@ -23,7 +23,7 @@ UV_RUN = re.compile(r"^\s*uv\s+run\s+(?:--(?:no-sync|frozen|locked|offline|activ
 """In a workspace `uv run` would make an environment anew, from the network."""
 
 
-class Interpreter(NamedTuple):
+class ProjectPython(NamedTuple):
     """A Python, and how it was found."""
 
     program: str
@@ -48,7 +48,7 @@ class Interpreter(NamedTuple):
         return f"{self.program} ({self.found})"
 
 
-def interpreter_of(project: Path, named: str | None = None) -> Interpreter:
+def interpreter_of(project: Path, named: str | None = None) -> ProjectPython:
     """The Python of a project, which is the top of the user's tree. `UsageError`."""
     env = os.environ
     active, uv = env.get("VIRTUAL_ENV"), env.get("UV_PROJECT_ENVIRONMENT")
@@ -56,7 +56,7 @@ def interpreter_of(project: Path, named: str | None = None) -> Interpreter:
 
 
 @lru_cache(8)
-def _known(*where: Any) -> Interpreter:
+def _known(*where: Any) -> ProjectPython:
     """Everything about it, so that nobody has to look at files again."""
     found = _find(*where)
     prefix = found.prefix
@@ -83,28 +83,28 @@ def _linked(prefix: Path) -> list[str]:
 
 def _find(
     project: Path, named: str | None, active: str | None, uv: str | None, path: str
-) -> Interpreter:
+) -> ProjectPython:
     if named is not None:
         return _named(project, named)
     if active and (program := _in(Path(active))):
-        return Interpreter(program, "the active virtual environment")
+        return ProjectPython(program, "the active virtual environment")
     for name in (*filter(None, [uv]), *_FOLDERS):
         if program := _in(project / name):
-            return Interpreter(program, f"{name} of the project")
+            return ProjectPython(program, f"{name} of the project")
     if sys.prefix != sys.base_prefix and Path(sys.prefix).is_relative_to(project):
-        return Interpreter(sys.executable, "the environment that fanwise is installed in")
+        return ProjectPython(sys.executable, "the environment that fanwise is installed in")
     for name in ("python3", "python"):
         if (there := shutil.which(name, path=path)) and (actual := _actual(there)):
-            return Interpreter(actual, f"{name} on the PATH")
-    return Interpreter(sys.executable, "the Python that runs fanwise")
+            return ProjectPython(actual, f"{name} on the PATH")
+    return ProjectPython(sys.executable, "the Python that runs fanwise")
 
 
-def _named(project: Path, named: str) -> Interpreter:
+def _named(project: Path, named: str) -> ProjectPython:
     given = project / Path(named).expanduser()
     program = _in(given) or shutil.which(str(given) if "/" in named else named)
     if program is None:
         raise UsageError(f"there is no Python at {named!r}", "Give a program or an environment")
-    return Interpreter(_actual(program) or program, "as it was given")
+    return ProjectPython(_actual(program) or program, "as it was given")
 
 
 def _in(folder: Path) -> str:

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from fanwise.workspaces.interpreter import Interpreter, interpreter_of
+from fanwise.workspaces.interpreter import ProjectPython, interpreter_of
 from fanwise.workspaces.port import Checkout
 
 
-def environment(workspace: Checkout, python: Interpreter | None = None) -> dict[str, str]:
+def environment(workspace: Checkout, python: ProjectPython | None = None) -> dict[str, str]:
     """What to add to the environment of a program that runs in this workspace, in this use of it.
 
     The folders of the user's tree that Python imports from, here or by PYTHONPATH, become those
@@ -30,7 +30,7 @@ def environment(workspace: Checkout, python: Interpreter | None = None) -> dict[
     }
 
 
-def _import_folders(workspace: Checkout, python: Interpreter) -> Iterator[Path]:
+def _import_folders(workspace: Checkout, python: ProjectPython) -> Iterator[Path]:
     given = [Path(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     ours = sys.path if python.program == sys.executable else []
     for folder in (*given, *(Path(each) for each in (*ours, *python.linked) if each)):
@@ -42,7 +42,7 @@ def _import_folders(workspace: Checkout, python: Interpreter) -> Iterator[Path]:
     yield from (each.absolute() for each in given if _here(workspace, python, each) is None)
 
 
-def _here(workspace: Checkout, python: Interpreter, folder: Path) -> Path | None:
+def _here(workspace: Checkout, python: ProjectPython, folder: Path) -> Path | None:
     """Where a folder of the user's tree is in the workspace; None if it is not there."""
     actual = folder.resolve()
     packages = python.prefix.resolve()  # a virtual environment is used where it is

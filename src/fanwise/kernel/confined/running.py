@@ -23,7 +23,7 @@ from fanwise.kernel.confined.settings import MB, Settings
 from fanwise.kernel.in_thread import thread_context
 from fanwise.processes import Command, CommandResult, Sandbox, run_command
 from fanwise.processes.visible import interpreter
-from fanwise.workspaces import Interpreter, Workspace, environment, interpreter_of
+from fanwise.workspaces import ProjectPython, Workspace, environment, interpreter_of
 from fanwise.workspaces.folders import make_writable, remove_tree
 
 KEEP = 1 * MB
@@ -146,7 +146,7 @@ def confined(
     )
 
 
-def _of_python(python: Interpreter | None) -> list[str]:
+def _of_python(python: ProjectPython | None) -> list[str]:
     """What has to be seen of an interpreter, and of the packages in the user's home."""
     found = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     if python is None:

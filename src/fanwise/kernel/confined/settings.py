@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from fanwise.processes import PLAIN, Limits
-from fanwise.workspaces import Interpreter
+from fanwise.workspaces import ProjectPython
 
 MB = 1 << 20
 LIMITS = Limits(memory=4096 * MB, processes=256, file_size=256 * MB, output=64 * MB)
@@ -23,7 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """No network, and nothing is seen but the system, the interpreter and the workspace."""
     readable: tuple[str, ...] = ()
     """More files and folders that can be seen."""
-    python: Interpreter | None = None
+    python: ProjectPython | None = None
     """The Python of the commands, and of the shell that they run in; None: that of the project."""
     inherit: tuple[str, ...] = PLAIN
     """Environment variables that are passed on. All others are not, as they may hold keys."""

@@ -21,7 +21,7 @@ from fanwise.optimize.propose.by_model import ModelProposer
 from fanwise.optimize.propose.port import Proposer
 from fanwise.optimize.spec.optimize_spec import OptimizeSpec, ProposeSpec
 from fanwise.specs import Where
-from fanwise.workspaces import Interpreter, interpreter_of
+from fanwise.workspaces import ProjectPython, interpreter_of
 from fanwise.workspaces.copies import matching
 from fanwise.workspaces.interpreter import UV_RUN
 from fanwise.workspaces.source import Place, find
@@ -40,7 +40,7 @@ class ResolvedSpec(msgspec.Struct, frozen=True):
     place: Place
     target: Target | None
     given: Sequence[Candidate]
-    python: Interpreter
+    python: ProjectPython
     proposer: Proposer | None = None
 
     @property
