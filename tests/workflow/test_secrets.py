@@ -2,80 +2,141 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import urllib.parse
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from fanwise.errors import UsageError
 from fanwise.workflow import run_workflow_sync
 from fanwise.workflow.spec.secrets import Masker, read_secrets
-from tests.cli.support import Place
+from tests.cli.support import Place, on_a_terminal
 from tests.workflow.support import problems
 
-SECRET = "hunter2-Zürich"
+SECRET = """hunter2-Zürich'"&<b>"""
+FORMS = {
+    text.encode()
+    for text in (
+        SECRET,
+        html.escape(SECRET),
+        json.dumps(SECRET)[1:-1],
+        json.dumps(SECRET, ensure_ascii=False)[1:-1],
+        str(escape(SECRET)),
+        urllib.parse.quote(SECRET),
+    )
+}
+"""How its bytes may stand in a file or on a screen."""
 FILE = """\
-workflow: {id: w, name: W}
+workflow: {id: w, name: W, integration: mine}
 inputs:
   token: {secret: true, required: true}
   n: {type: number, default: 1}
 steps:
-  - {id: says, type: shell, run: "echo {{ inputs.token }} | tee /dev/stderr; echo >> ran"}
+  - {id: says, type: shell, run: "echo {{ inputs.token }} | tee /dev/stderr secret; echo >> ran"}
   - {id: same, type: shell, run: "test {{ inputs.token }} = \\"$WANTED\\""}
+  - {id: own, type: shell, run: "env > own-env; test -z \\"$FANWISE_SECRET_TOKEN\\""}
+  - {id: env, type: shell,
+     run: 'python3 -c "import json, os; print(json.dumps(os.getenv(chr(84))))"',
+     env: {T: "{{ inputs.token }}"}, output_format: json}
   - {id: gives, type: workflow, workflow: child.yaml, input: {key: "{{ inputs.token }}"}}
   - {id: which, type: switch, expression: "{{ inputs.token }}", cases: {a: []}}
   - id: each
     type: fan-out
-    items: ["{{ inputs.token }}"]
-    step: {id: t, type: shell, run: "echo {{ item }}"}
+    items: ["{{ inputs.token }}", "other"]
+    continue_on_error: true
+    step:
+      id: t
+      type: if
+      condition: "{{ item == inputs.token }}"
+      then: [{id: bad, type: shell, run: "echo {{ item }}; exit 4", retry: 1}]
+  - {id: all, type: map, items: ["{{ inputs.token }}"], command: [echo, "{}"]}
+  - {id: py, type: call, call: "calls:echo", input: {x: "{{ inputs.token }}"}}
+  - {id: raises, type: call, call: "calls:fail", input: {x: "{{ inputs.token }}"},
+     continue_on_error: true, on_failure: [{id: cry, type: shell, run: "echo {{ inputs.token }}"}]}
+  - {id: agent, type: prompt, prompt: "Use {{ inputs.token }}"}
   - {id: fails, type: shell, run: "echo no {{ inputs.token }} >&2; exit 3", continue_on_error: true}
-  - {id: ask, type: gate, message: "Use {{ inputs.token }}?"}
+  - {id: ask, type: gate, message: "Use {{ inputs.token }}?", show_file: secret}
+  - {id: last, type: shell, run: "echo {{ inputs.token }} >&2; exit 5"}
+on_end:
+  - {id: bye, type: shell, run: "echo {{ context.error }} {{ inputs.token }}; exit 6"}
 """
 CHILD = """\
 workflow: {id: c, name: C}
 inputs: {key: {}}
 steps: [{id: inner, type: shell, run: "echo {{ inputs.key }}"}]
 """
+CALLS = """\
+def echo(x):
+    return {"got": [x, {x: x}]}
+
+def fail(x):
+    raise ValueError(f"{x} is wrong")
+"""
+AGENTS = "integrations: {mine: {argv: [echo, '{prompt}']}}\n"
 
 
-def files_with(text: str, folder: Path) -> list[str]:
-    wanted = text.encode()
+def files_with_it(folder: Path) -> list[str]:
     found = (each for each in folder.rglob("*") if each.is_file())
-    return [str(each) for each in found if wanted in each.read_bytes()]
+    return [str(each) for each in found if _has_it(each.read_bytes())]
+
+
+def _has_it(content: bytes) -> list[bytes]:
+    return [form for form in FORMS if form in content]
 
 
 def test_it_is_in_no_file_and_on_no_screen_and_asked_again(tmp_path: Path) -> None:
+    """Every command that reads or runs it, and all the bytes that they write."""
     place = Place(tmp_path)
     (tmp_path / "w.yaml").write_text(FILE)
     (tmp_path / "child.yaml").write_text(CHILD)
-    screens = [
-        place.process(
-            "run", "w.yaml", "--run", "k", "--json", FANWISE_SECRET_TOKEN=SECRET, WANTED=SECRET
-        ),
-        place.process("resume", "k", "--answer", "ask=approve"),  # without the secret
-        place.process(
-            "resume",
-            "k",
-            "--answer",
-            "ask=approve",
-            "--json",
-            FANWISE_SECRET_TOKEN=SECRET,
-            WANTED=SECRET,
-        ),
-        place.process("show", "k", "--items"),
-        place.process("export", "k"),
-    ]
-    assert [each.returncode for each in screens] == [3, 2, 0, 0, 0], screens
-    assert b"the secret 'token' is missing" in screens[1].stderr
-    shown = b"".join(each.stdout + each.stderr for each in screens)
-    assert SECRET.encode() not in shown
-    assert json.dumps(SECRET).strip('"').encode() not in shown
-    assert files_with(SECRET, tmp_path) == []
-    steps = json.loads(screens[2].stdout)["result"]["steps"]
+    (tmp_path / "calls.py").write_text(CALLS)
+    (tmp_path / ".fanwise").mkdir()
+    (tmp_path / ".fanwise" / "integrations.yaml").write_text(AGENTS)
+    given = {"FANWISE_SECRET_TOKEN": SECRET, "WANTED": SECRET}
+    screens = {
+        0: place.run("run", "w.yaml", "--dry-run", **given),
+        3: place.run("run", "w.yaml", "--run", "k", "--json", **given),
+        2: place.run("resume", "k", "--answer", "ask=approve"),  # without the secret
+        1: place.run("resume", "k", "--answer", "ask=approve", "--json", **given),
+    }
+    assert {code: each.returncode for code, each in screens.items()} == {
+        code: code for code in screens
+    }, screens
+    assert b"the secret 'token' is missing" in screens[2].stderr
+    shown = [
+        place.run(*words.split(), **given)
+        for words in (
+            "show k", "show k --items", "show k --json", "runs", "report k", "report k --json",
+            "export k", "graph w.yaml", "graph --run k", "graph --run k --format mermaid",
+            "graph --run k --format dot", "graph --run k --json", "simulate w.yaml --learn k",
+            "simulate w.yaml --json", "check w.yaml",
+        )
+    ]  # fmt: skip
+    for each in shown:
+        assert each.returncode == 0, (each.args, each.stderr)
+    on_terminal = on_a_terminal(
+        place, "run", "w.yaml", "--run", "t", given=None, answer=b"approve\n", **given
+    )
+    assert b"Use ***?" in on_terminal and b"[1] approve" in on_terminal
+    printed = [each.stdout + each.stderr for each in (*screens.values(), *shown)]
+    assert [_has_it(each) for each in (*printed, on_terminal)] == [[]] * (len(printed) + 1)
+    assert (tmp_path / ".fanwise" / "journal.db").stat().st_size > 10_000
+    written = {str(tmp_path / "secret")}  # by a step, in the project
+    assert set(files_with_it(tmp_path)) == written | {str(tmp_path / "own-env")}
+    assert f"WANTED={SECRET}".encode() in (tmp_path / "own-env").read_bytes()
+    assert b"FANWISE_SECRET" not in (tmp_path / "own-env").read_bytes()
+    steps = json.loads(screens[1].stdout)["result"]["steps"]
     assert steps["says"]["output"]["stdout"] == "***\n"
+    assert steps["env"]["output"]["data"] == "***"
+    assert steps["py"]["output"] == {"got": ["***", {"***": "***"}]}
+    assert "*** is wrong" in steps["raises"]["error"]
     assert steps["same"]["status"] == "completed", "the step itself got the real one"
-    assert (tmp_path / "ran").read_text() == "\n", "what is done stays done"
+    assert steps["bye"]["output"]["stdout"].endswith("*** ***\n")
+    assert (tmp_path / "ran").read_text() == "\n\n", "what is done stays done; two runs"
 
 
 def test_it_is_read_from_a_file_descriptor_and_never_typed(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,8 @@ class Recorder:
             RecordedOutcomes(journal, run_id, fan_out, codec, again=again) if known else None
         )
         """What earlier executions recorded; None: nothing."""
+        self.hide: Callable[[str], str] = str
+        """Removes secrets from the errors that it records."""
         self.halts = halts
         """The keys of recorded outcomes at which a predicate halted."""
 
@@ -102,7 +104,7 @@ class Recorder:
                 outcome = _without_value(outcome, problem)
         if outcome.kept_attempts is not None and len(outcome.kept_attempts) > 1:
             self._attempts(key, outcome.kept_attempts)
-        error = None if outcome.error is None else encode_error(outcome.error)
+        error = None if outcome.error is None else self.hide(encode_error(outcome.error))
         at = self._epoch + monotonic()
         row = (
             self._fan_out, key, outcome.index, outcome.status, at,
@@ -119,7 +121,7 @@ class Recorder:
 
     def attempted(self, key: str, attempt: Attempt) -> None:
         """Record an attempt: of an item with several, or of a call inside it."""
-        error = None if attempt.error is None else encode_error(attempt.error)
+        error = None if attempt.error is None else self.hide(encode_error(attempt.error))
         # The fields have the names of the columns.
         spent = {} if attempt.usage is None else msgspec.structs.asdict(attempt.usage)
         write = port.AttemptWrite(

@@ -128,6 +128,8 @@ class Run:
         """Whether items that had failed run again."""
         self.halting: Literal["halted", "cancelled"] | None = None
         """Nothing more starts (halted), and what was in flight was ended (cancelled)."""
+        self.hide: Callable[[str], str] = str
+        """Removes secrets from the errors that are recorded."""
         self.fan_out_paths = FanOutPaths()
         self._request = request
         self._given_journal = journal
@@ -257,7 +259,9 @@ class Run:
         if self._durable is None:
             return None
         again = again or self.retries_failed
-        return self._durable.recorder(path, cap, halt, codec, again=again)
+        found = self._durable.recorder(path, cap, halt, codec, again=again)
+        found.hide = self.hide
+        return found
 
     def halted(self, path: str, outcome: Outcome[Any] | None, reason: str) -> None:
         """A fan-out starts nothing more: because of this outcome, or because it was told to."""
@@ -334,7 +338,7 @@ class Run:
     def _close(self, status: port.RunStatus, error: BaseException | None) -> None:
         if self._durable is not None:
             reason = self.ending[1] if error is None else f"{type(error).__name__}: {error}"
-            self._durable.close(status, reason)
+            self._durable.close(status, None if reason is None else self.hide(reason))
             self._durable = None
 
     def _emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:

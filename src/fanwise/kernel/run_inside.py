@@ -46,7 +46,10 @@ class RunInside(Run):
     ) -> Recorder | None:
         if self._around is None:
             return None
-        return self._around.recorder(path, cap, halt, codec, again=again)
+        found = self._around.recorder(path, cap, halt, codec, again=again)
+        if found is not None:
+            found.hide = self.hide
+        return found
 
     def spent_in(self, path: str) -> Iterable[Usage]:
         """Nothing was spent there before, because its paths are new."""

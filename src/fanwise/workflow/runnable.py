@@ -205,8 +205,8 @@ class RunnableWorkflow:
         workflow = self.workflow
         known = {**(self._before or self.inputs), **history.inputs, **self._secrets}
         inputs = bind_inputs(workflow, known)
-        mask = Masker(self._secrets.values())
-        leaf_kinds = kinds(self._project, history, self._ask)
+        mask = run.hide = Masker(self._secrets.values())
+        leaf_kinds = kinds(self._project, history, self._ask, mask)
         leaves = Leaves(run, leaf_kinds, self._asked.retry, history.twice, mask)
         engine = Interpreter(
             run, workflow, self._project, history, leaves,

@@ -6,6 +6,8 @@ a resume asks for it again. It is no part of a digest either, so a new token rep
 
 from __future__ import annotations
 
+import glob
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
@@ -26,6 +28,8 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         parts = {part for secret in secrets for part in (secret, *secret.splitlines())}
+        # Programs print JSON.
+        parts |= {json.dumps(part, ensure_ascii=a)[1:-1] for part in parts for a in (True, False)}
         # The longest first: one secret may be a part of another.
         self._secrets = sorted((part for part in parts if part.strip()), key=len, reverse=True)
 
@@ -83,6 +87,12 @@ def _named(name: str, given: str) -> str | None:
             raise UsageError(f"the secret {name!r} cannot be read from {given}: {error}") from error
     # What was typed is in the history of the shell by now; it is not repeated here.
     raise UsageError(f"the input {name!r} is a secret, and is not typed", _ways(name))
+
+
+def inherited() -> list[str] | None:
+    """The variables that programs of steps inherit: no secrets. None: all."""
+    names = [name for name in os.environ if not name.startswith(VARIABLE)]
+    return None if len(names) == len(os.environ) else [glob.escape(name) for name in names]
 
 
 def _ways(name: str) -> str:

@@ -16,6 +16,7 @@ from fanwise.kernel.virtual_time import outside
 from fanwise.processes import Command, CommandResult, run_command
 from fanwise.processes.result import Capture
 from fanwise.workflow.expressions.values import shown
+from fanwise.workflow.spec.secrets import inherited
 from fanwise.workflow.spec.steps import ProcessStep
 from fanwise.workflow.steps.port import StepPlace
 
@@ -51,6 +52,7 @@ async def run_child(
         shell=shell,
         cwd=str(place.project / around.get("cwd", "")),
         env={"SPECKIT_WORKFLOW_DIR": place.real_folder, **around.get("env", {})},
+        inherit=inherited(),
         keep=KEEP,
         check=False,
     )

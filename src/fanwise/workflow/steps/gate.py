@@ -16,6 +16,7 @@ from fanwise.errors import StepFailed
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.user_call import perform
 from fanwise.view.progress import TERMINAL
+from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import GateStep, is_rejection
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.history import GateAnswer
@@ -35,10 +36,17 @@ class GateLeaf:
 
     bounds_itself = False
 
-    def __init__(self, answers: Mapping[str, GateAnswer], taken: set[str], ask: Ask | None) -> None:
+    def __init__(
+        self,
+        answers: Mapping[str, GateAnswer],
+        taken: set[str],
+        ask: Ask | None,
+        mask: Masker,
+    ) -> None:
         self._answers = answers
         self._taken = taken
         self._ask = ask
+        self._mask = mask
         self.needs: Mapping[str, int] = {} if ask is None else {TERMINAL: 1}
 
     def resolve(self, step: GateStep, frame: Frame) -> Resolved:
@@ -59,7 +67,7 @@ class GateLeaf:
         """Use an answer that was given, ask for one, or pause."""
         given, how = self._given(step, resolved, place)
         if given is None and self._ask is not None:
-            shown = _text_of(resolved["show_file"], place.project)
+            shown = self._mask(_text_of(resolved["show_file"], place.project))
             given = await perform(self._ask, resolved["message"], shown, resolved["options"])
             how = "asked"
         output = {name: resolved[name] for name in ("message", "options", "on_reject", "show_file")}

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import (
     CallStep,
     CommandStep,
@@ -42,14 +43,16 @@ class Project(msgspec.Struct, frozen=True):
     """The project's own types of steps."""
 
 
-def kinds(project: Project, history: RunHistory, ask: Ask | None) -> Mapping[type[Step], Leaf[Any]]:
+def kinds(
+    project: Project, history: RunHistory, ask: Ask | None, mask: Masker
+) -> Mapping[type[Step], Leaf[Any]]:
     """What performs each kind of leaf. `ask`: asks the user; None: nobody is at the terminal."""
     agents = Agents(project.folder)
     return {
         ShellStep: ShellLeaf(compat=project.compat),
         CommandStep: CommandLeaf(agents),
         PromptStep: PromptLeaf(agents),
-        GateStep: GateLeaf(history.answers, history.taken, ask),
+        GateStep: GateLeaf(history.answers, history.taken, ask, mask),
         InitStep: InitLeaf(),
         SystemStep: SystemLeaf(),
         EachStep: MapLeaf(),
