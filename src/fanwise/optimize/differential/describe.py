@@ -21,7 +21,7 @@ def describe_step(step: Mapping[str, Any] | None, kind: str) -> str:
 def _told(step: Mapping[str, Any], kind: str) -> str:
     out = step["out"]
     if out[0] == "raise":
-        return f"raises {out[1]}: {out[2]}"[:_MOST]
+        return f"raises {out[1]}: {out[2]}{_fields(out[4])}"[:_MOST]
     if kind == "stdout":
         return f"prints {step['stdout']!r}{_more(step)}"[:_MOST]
     if kind == "globals":
@@ -37,6 +37,11 @@ def _told(step: Mapping[str, Any], kind: str) -> str:
 def _more(step: Mapping[str, Any]) -> str:
     texts = [f", {name} {step[name]!r}" for name in ("stderr", "warnings") if step[name]]
     return "".join(texts)
+
+
+def _fields(form: Any) -> str:
+    """The attributes of an exception; the key of a KeyError is its text."""
+    return f", with {python(form)}" if form and form[0] == "dict" else ""
 
 
 def _lazy(out: list[Any]) -> str:

@@ -62,9 +62,12 @@ class FormMatcher:
             return a[1] == b[1] and self._all(a[2], b[2])
         if tag == "array":
             return self._one(a[1], b[1]) and a[2:5] == b[2:5] and self.same(a[5], b[5])
-        if tag == "function" and len(a) == len(b) == 2:
-            return self._all(a[1], b[1])
+        if tag == "function" and len(a) == len(b) == 3:
+            return a[2] in (None, b[2]) and self._answers(a[1], b[1])
         return bool(a == b)
+
+    def _answers(self, a: Form, b: Form) -> bool:
+        return self._all(a, b) if isinstance(a, list) and isinstance(b, list) else a == b
 
     def _contents(self, tag: str, a: Form, b: Form) -> bool:
         if tag == "dict":

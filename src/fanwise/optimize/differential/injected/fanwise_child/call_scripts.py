@@ -77,6 +77,19 @@ def used(observer: Observer, row: Row) -> list[Step]:
     return steps + observer.use(*load_call(row), [], trouble=True)
 
 
+def fed(observer: Observer, row: Row) -> list[Step]:
+    """Give it the text that it made: what is escaped or cut already may not be again."""
+    args, kwargs = load_call(row)
+    first, value = observer.call(args, kwargs)
+    steps = [first]
+    for number, each in enumerate(args):
+        if type(value) in (str, bytes) and type(each) is type(value):
+            fresh, named = load_call(row)
+            fresh[number] = value
+            steps.append(observer.call(fresh, named)[0])
+    return steps
+
+
 SCRIPTS: dict[str, Callable[[Observer, Row], list[Step]]] = {
     "once": once,
     "again": again,
@@ -85,6 +98,7 @@ SCRIPTS: dict[str, Callable[[Observer, Row], list[Step]]] = {
     "thread": thread,
     "inside": inside,
     "used": used,
+    "fed": fed,
 }
 
 

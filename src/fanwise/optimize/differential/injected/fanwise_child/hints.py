@@ -136,6 +136,8 @@ def _admits_members(kind: type, inner: tuple[Any, ...], value: Any) -> bool:
         return True
     if isinstance(value, StreamArgument):
         value = value.items
+    if isinstance(value, DeepArgument):  # as deep as the hint, and deeper
+        return admits(inner[0], value)
     if isinstance(value, tuple) and kind is tuple:
         if len(inner) == 2 and inner[1] is Ellipsis:
             return all(admits(inner[0], each) for each in value[:20])

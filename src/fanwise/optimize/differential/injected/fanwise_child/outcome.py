@@ -23,7 +23,7 @@ from .argument_kinds import StreamArgument, opened
 from .capture import OutputCapture
 from .find_function import TargetFunction
 from .forms import Form, Former, digest
-from .returned import _run, uses
+from .returned import _run, cancelled, uses
 
 MOST_ITEMS = 200
 """Items that are taken from a generator: it may have no end."""
@@ -105,6 +105,11 @@ class Observer:
             value = self.found.own(*given, **kwargs)
         except Exception as error:
             return [self.failed(error)]
+        if inspect.iscoroutine(value):
+            if trouble:
+                return [self.look(_run(cancelled(value)))]
+            value.close()
+            return []
         steps = []
         for more, act in uses(value, follow, trouble=trouble):
             former = Former(self._probe)
@@ -203,16 +208,20 @@ class Observer:
 
     def _probe(self, function: Any) -> Form:
         """A function that was returned is what it does with a few arguments."""
+        name = function.__name__ if hasattr(function, "__wrapped__") else None
+        return ["function", self._answers(function), name]
+
+    def _answers(self, function: Any) -> Form:
         if not self.probes or inspect.iscoroutinefunction(function):
-            return ["function"]
+            return None
         try:
             given = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
-            return ["function"]
+            return None
         needed = [each for each in given if each.default is each.empty and _is_one(each)]
         if len(needed) > 2 or any(each.kind is each.KEYWORD_ONLY for each in needed):
-            return ["function"]
-        return ["function", [_answer(function, [probe] * len(needed)) for probe in _PROBES]]
+            return None
+        return [_answer(function, [probe] * len(needed)) for probe in _PROBES]
 
     def _look_at_globals(self) -> dict[str, Form]:
         return {
@@ -245,8 +254,11 @@ def _is_data(value: Any) -> bool:
 
 
 def _key(error: BaseException) -> Form:
-    """The key of a KeyError is data, and not a sentence that the interpreter made."""
-    return Former().form(error.args) if isinstance(error, KeyError) else None
+    """The data of an exception: the key of a KeyError, and the attributes that others have."""
+    if isinstance(error, KeyError):
+        return Former().form(error.args)
+    fields = {name: each for name, each in vars(error).items() if name[:1] != "_"}
+    return Former().form(fields) if fields else None
 
 
 def _seed() -> None:

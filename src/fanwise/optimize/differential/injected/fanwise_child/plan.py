@@ -14,6 +14,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,13 +23,28 @@ from .find_function import TargetFunction, find
 from .hints import Hints
 from .pickling import dumps, load_call, load_follow, load_init, to_text
 from .random_arguments import AtomPool, regrow
-from .variations import DEEP, HUGE, STREAM, ArgumentPlace, changes, places, probe, put
+from .variations import (
+    DEEP,
+    HUGE,
+    RELATED,
+    SPELLED,
+    STREAM,
+    ArgumentPlace,
+    changes,
+    places,
+    probe,
+    put,
+    relatives,
+    spellings,
+)
 
 _FAMILIES = 8
 """Recorded calls that are varied: as different from one another as there are."""
-_SCRIPTS = ("again", "spoilt", "edited", "used")
+_SCRIPTS = ("again", "spoilt", "edited", "used", "fed")
 _FOLLOWS = 3
 """Calls of a returned function that are varied, for each call of the target."""
+_SPELLED = 4
+"""Pairs of texts in a call that become two spellings of one."""
 _MOST_BYTES = 1 << 20
 _KEPT = ("call", "streams", "init", "follow", "after", "probe", "changed")
 Row = dict[str, Any]
@@ -84,10 +100,14 @@ class Planner:
             yield self._row("as recorded", "strict", script, row, group)
         rng = random.Random(f"{self._seed} {group}")
         grown = list(self._regrown(row, rng, max(share // 2, 20)))
-        made = [*self._varied(row, rng), *self._shared(row)]
+        made = [*self._varied(row, rng), *self._shared(row), *self._spelled(row)]
         kept = sorted(
             {*rng.sample(range(len(made)), min(len(made), share))}
-            | {number for number, each in enumerate(made) if each.label.endswith(DEEP)}
+            | {
+                number
+                for number, each in enumerate(made)
+                if each.label.endswith(DEEP) or SPELLED in each.label or RELATED in each.label
+            }
         )
         asked: dict[str, int] = {}
         for variation in [made[number] for number in kept] + grown:
@@ -211,16 +231,36 @@ class Planner:
         args, _ = load_call(row)
         for first in range(self._skip, len(args)):
             for second in range(first + 1, len(args)):
-                if type(args[first]) is type(args[second]) and not _is_atom(args[first]):
+                alike = type(args[first]) is type(args[second])
+                if alike and not _is_atom(args[first]):
                     fresh, named = load_call(row)
                     fresh[second] = fresh[first]
                     yield Variation(f"[{second}] is [{first}]", "strict", "once", (fresh, named))
+                for label, new in relatives(args[first]) if alike else ():
+                    fresh, named = load_call(row)
+                    fresh[second] = new
+                    if self._hints.admit(fresh, named):
+                        text = f"[{second}] {RELATED} [{first}], {label}"
+                        yield Variation(text, "strict", "once", (fresh, named))
         for first, value in enumerate(args[self._skip :], start=self._skip):
             if type(value) is list and value and not _is_atom(value[0]):
                 fresh, named = load_call(row)
                 fresh[first] = [fresh[first][0]] * 3
                 label = f"[{first}] has one thing thrice"
                 yield Variation(label, "strict", "once", (fresh, named))
+
+    def _spelled(self, row: Row) -> Iterator[Variation]:
+        """Two texts of a call become spellings of one: it may look for one by the other."""
+        args, kwargs = load_call(row)
+        texts = [each for each in places(args, kwargs, self._skip) if type(each.value) is str]
+        for one, two in islice(combinations(texts, 2), _SPELLED):
+            for label, first, second in spellings(one.value):
+                fresh = load_call(row)
+                put(*fresh, one.way, first)
+                put(*fresh, two.way, second)
+                if self._hints.admit(*fresh):
+                    text = f"{one.text} and {two.text} {label}"
+                    yield Variation(text, "strict", "once", fresh)
 
     def _regrown(self, row: Row, rng: random.Random, count: int) -> Iterator[Variation]:
         pool = AtomPool(rng)

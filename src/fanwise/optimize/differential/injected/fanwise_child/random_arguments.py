@@ -75,5 +75,7 @@ def _dict(value: dict[Any, Any], pool: AtomPool) -> dict[Any, Any]:
     grown = {key: regrow(each, pool) for key, each in kept}
     if value and pool.rng.random() < 0.3:
         key, each = pool.rng.choice(list(value.items()))
-        grown[pool.atom(key) if type(key) in _ATOMS else key] = regrow(each, pool)
+        new = pool.atom(key) if type(key) in _ATOMS else key
+        if type(value.get(new, each)) is type(each):  # no key gets what only others have
+            grown[new] = regrow(each, pool)
     return grown

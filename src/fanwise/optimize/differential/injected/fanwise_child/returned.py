@@ -19,9 +19,7 @@ def uses(
 ) -> Iterator[Use]:
     """What can be done with it, in order; with `trouble` only what goes wrong halfway."""
     kind = type(value)
-    if inspect.iscoroutine(value):
-        value.close()
-    elif hasattr(kind, "__enter__") and hasattr(kind, "__exit__"):
+    if hasattr(kind, "__enter__") and hasattr(kind, "__exit__"):
         yield [], lambda: kind.__enter__(value)
         error = ValueError("trouble") if trouble else None
         yield [], lambda: kind.__exit__(value, type(error) if error else None, error, None)
@@ -55,6 +53,17 @@ async def _left_early(value: Any) -> Any:
     first = await anext(value, "the end")
     await value.aclose()
     return first
+
+
+async def cancelled(work: Any) -> bool:
+    """Cancel it at its first wait; whether it goes on all the same."""
+    import asyncio
+
+    task = asyncio.ensure_future(work)
+    await asyncio.sleep(0)
+    begun = task.cancel()
+    await asyncio.wait([task])
+    return not task.cancelled() and task.exception() is None and begun
 
 
 def _run(work: Any) -> Any:

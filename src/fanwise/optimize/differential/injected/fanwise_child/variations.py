@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,8 @@ HUGE = "huge"
 DEEP = "nested deeply"
 STREAM = "a stream"
 """The label of a generator in the place of a list."""
+SPELLED = "two spellings"
+RELATED = "made from"
 _DEEP = 3
 _WIDE = 3
 Change = tuple[str, str, Any]
@@ -155,6 +158,26 @@ def _singles(value: Any, rng: random.Random) -> Iterator[Change]:
         if level == "strict" and label != "large":
             yield f"one element, {label}", "strict", [new]
             yield f"two elements, {label}", "strict", [new, value]
+    for label, one, other in spellings(value) if type(value) is str else ():
+        yield label, "strict", [one, other]
+        yield f"{label}, reversed", "strict", [other, one]
+
+
+def spellings(text: str) -> Iterator[tuple[str, str, str]]:
+    """Two texts that one program takes for the same, and another does not."""
+    yield f"{SPELLED} with ß", f"{text}ß", f"{text}ß".upper()
+    yield f"{SPELLED} with an accent", f"{text}\u00e9", f"{text}e\u0301"
+    numbered = text if re.search("[0-9]", text) else f"{text}1"
+    yield f"{SPELLED} with zeros", numbered, re.sub("([0-9]+)", r"0\1", numbered)
+
+
+def relatives(value: Any) -> Iterator[tuple[str, Any]]:
+    """What could stand beside a text or a list: one that is almost the same."""
+    if type(value) in (str, bytes, list) and value:
+        yield "an equal one", value[:]
+        yield "with its last twice", value + value[-1:]
+        yield "without its last", value[:-1]
+        yield "without its first", value[1:]
 
 
 def _of_tuple(value: tuple[Any, ...], rng: random.Random) -> Iterator[Change]:
@@ -175,8 +198,9 @@ def _of_dict(value: dict[Any, Any], rng: random.Random) -> Iterator[Change]:
     if items:
         values = [each for _, each in items]
         rng.shuffle(values)
-        yield "values shuffled", "strict", dict(zip(value, values, strict=True))
-        yield "all values the same", "strict", dict.fromkeys(value, values[0])
+        level = "strict" if len({type(each) for each in values}) == 1 else "foreign"
+        yield "values shuffled", level, dict(zip(value, values, strict=True))
+        yield "all values the same", level, dict.fromkeys(value, values[0])
     yield "one that makes up keys", "foreign", MissingDict(value)
 
 
@@ -191,6 +215,10 @@ def _of_str(value: str, rng: random.Random) -> Iterator[Change]:
     yield "empty", "strict", ""
     yield "twice", "strict", value * 2
     yield "with spaces", "strict", f" {value}\t\n"
+    yield "with a line end", "strict", f"{value}\n"
+    if " " in value or "\n" in value:
+        yield "with other blanks", "strict", value.replace(" ", "\t\u00a0").replace("\n", "\r\n")
+        yield "with tabs", "strict", value.replace(" ", "\t")
     yield "upper case", "strict", value.upper()
     yield "lower case", "strict", value.lower()
     yield "reversed", "strict", value[::-1]
@@ -205,6 +233,8 @@ def _of_bytes(value: bytes, rng: random.Random) -> Iterator[Change]:
     yield "empty", "strict", b""
     yield "twice", "strict", value * 2
     yield "not ASCII", "strict", b"\xff\x00" + value
+    yield "large", "strict", (value or b"x") * (LARGE // (len(value) or 1) + 1)
+    yield "large, of large ones", "strict", b"\xff" * LARGE
     yield "text", "foreign", value.decode("latin-1")
     yield "a bytearray", "foreign", bytearray(value)
 

@@ -18,6 +18,7 @@ _AFTER = {
     "edited": "again, after its arguments were changed",
     "thread": "in two threads",
     "used": "and what comes back is used",
+    "fed": "and then of what it returned",
     "inside": "again, while it reads its first stream",
 }
 
