@@ -153,7 +153,10 @@ def check_every_story(server: Server, stories: Path, seed: int, at: tuple[str, i
     if code == -signal.SIGKILL:
         there = server(killed, "show", "plan", "--json")[0] == 0
         if there:
-            told_by_all(server, killed)
+            told = told_by_all(server, killed)
+            counts = told["counts"].keys()
+            assert counts.isdisjoint({"running", "verifying", "merging"}), "nothing runs any more"
+            assert told["halted"] or "queued" not in counts or not told["complete"]
         code, text = server(killed, *(("resume", "plan", "--json") if there else run))
     found = plain(json.loads(text)["result"], killed)
     assert found == plain(told_by_all(server, killed), killed)

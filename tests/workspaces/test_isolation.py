@@ -79,16 +79,18 @@ def test_the_users_repository_is_as_it_was_whatever_git_is_told_in_a_workspace(r
                 run(one.root, command)
                 assert (everything(repo), everything(two.root)) == before, command
             assert one.changed_files() != []
-        with pool.workspace() as again, pool.workspace():
-            assert again.changed_files() == []
-            assert git(again.root, "stash", "list") == ""
-            assert "v9" not in git(again.root, "tag")
+        with pool.workspace() as first, pool.workspace() as second:
+            for again in (first, second):  # one of them is the slot of `one`
+                assert again.changed_files() == []
+                assert git(again.root, "stash", "list") == ""
+                assert "v9" not in git(again.root, "tag")
 
 
 def test_a_stash_in_one_workspace_is_seen_in_no_other(repo: Path) -> None:
     with WorkspacePool(repo, slots=2) as pool, pool.workspace() as one, pool.workspace() as two:
         for name, ws in (("one", one), ("two", two)):
             assert git(ws.root, "stash", "list") == "", "the user has one, and it stays theirs"
+            assert git(ws.root, "for-each-ref", "refs/stash") == ""
             ws.write("a.txt", f"{name}\n")
             git(ws.root, "stash")
         git(one.root, "stash", "pop")

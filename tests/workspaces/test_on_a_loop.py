@@ -14,8 +14,6 @@ from fanwise.errors import NoFreeWorkspace
 from fanwise.kernel.workspaces import open_workspaces, workspace
 from fanwise.processes import Sandbox, run_command
 from fanwise.workspaces import Workspace, environment
-from fanwise.workspaces.git import Git
-from tests.workspaces.support import make_repo
 
 
 def test_twelve_items_share_two_workspaces_each_with_its_own_code(repo: Path) -> None:
@@ -143,18 +141,3 @@ def test_a_command_in_a_sandbox_writes_to_its_workspace_and_not_to_the_users_tre
         asyncio.run(main())
     except RuntimeWarning:
         pytest.skip("there is no sandbox here")
-
-
-def test_what_changes_in_the_users_repository_meanwhile_is_warned_of(tmp_path: Path) -> None:
-    repo = make_repo(tmp_path / "own", {"a.txt": "a"})
-
-    async def main(*, tag: bool) -> None:
-        async with open_workspaces(repo, slots=1, watch=True) as pool, workspace(pool) as here:
-            here.write("new.txt", "only here")
-            if tag:
-                Git(repo)("tag", "of-a-worker")
-                (repo / "left.txt").write_text("x")
-
-    asyncio.run(main(tag=False))
-    with pytest.warns(RuntimeWarning, match=r"file left.txt is new, refs/tags/of-a-worker is new"):
-        asyncio.run(main(tag=True))

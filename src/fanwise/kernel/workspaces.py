@@ -18,7 +18,6 @@ from fanwise.kernel.in_thread import threads_here
 from fanwise.kernel.threads import EndedAnyway
 from fanwise.workspaces import Workspace, WorkspacePool
 from fanwise.workspaces.port import Pool, W
-from fanwise.workspaces.repository_state import users_state, warn_of_changes
 
 
 @asynccontextmanager
@@ -31,24 +30,17 @@ async def open_workspaces(
     sparse: Sequence[str] = (),
     base: str | None = None,
     whole: bool = False,
-    watch: bool = False,
 ) -> AsyncIterator[WorkspacePool]:
-    """Open a `WorkspacePool` for a block, and remove every trace of it afterwards.
-
-    With `watch`, a `RuntimeWarning` says what has changed in the user's repository meanwhile.
-    """
+    """Open a `WorkspacePool` for a block, and remove every trace of it afterwards."""
     pool = WorkspacePool(
         repo, slots=slots, dirty=dirty, copy=copy, sparse=sparse, base=base, whole=whole
     )
     async with threads_here() as threads:
         try:
             await threads.run(pool.open)
-            before = await threads.run(users_state, repo) if watch else None
             yield pool
         finally:
             await threads.run(pool.close)  # a cancellation waits for this too
-        if before is not None:
-            await threads.run(warn_of_changes, repo, before)
 
 
 @overload

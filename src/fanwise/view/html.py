@@ -104,6 +104,12 @@ class Templates:
         return str(page)  # plain text: nothing is left to escape
 
 
+def changed_outside(templates: Templates, changed: Sequence[str]) -> Section:
+    """What changed in the user's repository during the run."""
+    name = "fanwise/outside.html"
+    return templates.section("outside", "Changed outside", template=name, changed=changed)
+
+
 @cache
 def environment(package: str) -> Environment:
     """The templates of a package, with those of this one as `fanwise/…`."""

@@ -1,37 +1,22 @@
-"""What a run must leave alone in the user's repository, to compare before and after.
-
-Workspaces are repositories of their own, but what runs in one may still reach the user's by its
-path. Nothing prevents that without a sandbox, so it has to be seen.
-"""
+"""What a run must leave alone in the user's repository, to compare before and after."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from fanwise.workspaces.git import Git
 from fanwise.workspaces.source import Place, find
 
-_MOST = 10
 _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
 
 
-def users_state(repo: str | os.PathLike[str]) -> Mapping[str, str] | None:
+def users_state(repo: Path) -> Mapping[str, str] | None:
     """Return the state of the repository around a folder; None if there is none."""
-    place = find(Path(repo))
+    place = find(repo)
     return None if place.git_dir is None else state_of(place)
-
-
-def warn_of_changes(repo: str | os.PathLike[str], before: Mapping[str, str]) -> None:
-    """Warn of what has changed since `before`."""
-    found = differences(before, users_state(repo) or {})
-    if found:
-        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
-        text = f"changed in your repository, not by fanwise: {', '.join(found[:_MOST])}{more}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def state_of(place: Place) -> Mapping[str, str]:

@@ -63,6 +63,7 @@ async def end_of(
         "failures": state.unjudged,
         "unproposed": state.unproposed,
         "unusable": msgspec.to_builtins(state.unusable),
+        "outside": list(state.outside),
     }
     bad = delivery.winner is None or bool(delivery.problem or state.unjudged or state.unproposed)
     output = [*table_lines(state.verdicts), *_winner_lines(delivery, options)]

@@ -8,6 +8,7 @@ from fanwise.core.caps import Caps
 from fanwise.errors import WorkspaceError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.repository_watch import RepositoryWatch
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import files_of
 from fanwise.kernel.scope import ledger_here, path_here
@@ -30,6 +31,7 @@ async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:
     """Judge all candidates, and what is proposed. Also returns the commit that all start from."""
     start = await _start(case, run)
     spec = case.spec
+    watch = RepositoryWatch(case.repo, run, path_here(FAN_OUT, run))
     async with (
         files_of(run) as folder,
         open_workspaces(
@@ -38,10 +40,10 @@ async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:
             copy=spec.copy_,
             sparse=spec.sparse,
             base=None if start.plain else start.commit,
-            watch=True,
         ) as pool,
     ):
         await in_thread(_check_start, pool, start)
+        await watch.begin()
         slots = len(pool) - FOR_THE_ORIGINAL
         board = Board(case.given, board_options(case), _claims(case, run))
         async with Workbench(case, pool, folder) as workbench:
@@ -50,6 +52,7 @@ async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:
             declared = ledger_here(None, run).resources
             caps = Caps.over(ledger_here(case.caps(slots, declared), run))
             await drive(board, work.perform, caps, run, learn=work.learn, kept=work.kept)
+    board.state.outside = await watch.end()
     if board.fatal is not None:
         raise board.fatal
     return board.state, start.commit

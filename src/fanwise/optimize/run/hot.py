@@ -16,7 +16,9 @@ import msgspec
 from fanwise.errors import FanwiseError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.repository_watch import RepositoryWatch
 from fanwise.kernel.run import Run
+from fanwise.kernel.scope import path_here
 from fanwise.kernel.workspaces import open_workspaces, workspace
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.run_tests import baseline_report, check_tests
@@ -37,6 +39,8 @@ from fanwise.workspaces.results import commits_on_branch
 async def execute_hot(case: ResolvedSpec, branch: str | None, run: Run) -> End:
     """Exit code 1: no function became faster, or something could not be judged."""
     state = HotState()
+    watch = RepositoryWatch(case.repo, run, path_here(FUNCTIONS, run))
+    await watch.begin()
 
     async def profile(_: str) -> Any:
         line = case.spec.hot_run or case.spec.test
@@ -60,6 +64,7 @@ async def execute_hot(case: ResolvedSpec, branch: str | None, run: Run) -> End:
         name = branch or f"faster/{run.id}"
         made = await fan_out(deliver, [name], cap=1, key=str, run=run, name=TOGETHER)
         state.apply(TOGETHER, name, made[0])
+    state.outside = await watch.end([f"refs/heads/{state.branch}"])
     return _end(case, state)
 
 

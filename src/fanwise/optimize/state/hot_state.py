@@ -12,6 +12,7 @@ from fanwise.core.outcome import Outcome
 from fanwise.errors import one_line
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import Journal
+from fanwise.kernel.repository_watch import recorded_changes
 from fanwise.optimize.hot.ranking import HotFunction
 
 PROFILE, FUNCTIONS, TOGETHER = "hot-profile", "hot", "hot-branch"
@@ -50,6 +51,8 @@ class HotState(msgspec.Struct, kw_only=True):
     commits: Sequence[str] = ()
     problem: str = ""
     """Why the branch was not made, or what is wrong with it."""
+    outside: tuple[str, ...] = ()
+    """What changed in the user's repository during the run, not by fanwise."""
 
     def apply(self, fan_out: str, key: str, outcome: Outcome[Any]) -> None:
         """Take in the outcome of an item."""
@@ -86,7 +89,7 @@ def read_hot(journal: Journal, run_id: str) -> HotState | None:
     fan_outs = [each for each in journal.fan_outs(run_id) if each.path in _PATHS]
     if not fan_outs:
         return None
-    state = HotState()
+    state = HotState(outside=recorded_changes(journal, run_id, FUNCTIONS))
     for fan_out in fan_outs:
         for key, outcome in _outcomes(journal, fan_out.id):
             state.apply(fan_out.path, key, outcome)

@@ -18,6 +18,7 @@ from fanwise.core.outcome import Outcome
 from fanwise.errors import one_line, refused_by_budget
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import Journal, RunRecord
+from fanwise.kernel.repository_watch import outside_lines, recorded_changes
 from fanwise.optimize.benchmark.noise import Noise
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.report import TestReport
@@ -60,6 +61,8 @@ class OptimizeState:
         """What could not be done, by the key of the item, and why."""
         self.unaffordable = 0
         """Of the failures, those for which the budget had no room."""
+        self.outside: tuple[str, ...] = ()
+        """What changed in the user's repository during the run, not by fanwise."""
         self._checked: dict[str, CandidateState] = {}
         """Of candidates with the same digest, the one that is checked for all."""
         for each in given:
@@ -179,7 +182,7 @@ class OptimizeState:
 
     @property
     def notes(self) -> list[str]:
-        """What limits how far the verdicts can be trusted."""
+        """What limits how far the verdicts can be trusted, and what else a user must know."""
         found = list(self.baseline.get("recording", {}).get("notes", ()))
         if "tests" in self.baseline:
             found += _test_notes(msgspec.convert(self.baseline["tests"], TestReport))
@@ -187,7 +190,7 @@ class OptimizeState:
             noise = msgspec.convert(self.baseline["noise"], Noise)
             found.append(f"noise: the original differs from itself by {noise.spread:.1%}")
             found += noise.warnings
-        return found
+        return found + outside_lines(self.outside)
 
 
 def _test_notes(report: TestReport) -> list[str]:
@@ -210,6 +213,7 @@ def read_state(
 ) -> OptimizeState:
     """The state that the records of a fan-out come to."""
     state = OptimizeState(given)
+    state.outside = recorded_changes(journal, run_id, path)
     for fan_out in journal.fan_outs(run_id):
         for record in journal.items(fan_out.id) if fan_out.path == path else ():
             if record.status in ("done", "failed"):

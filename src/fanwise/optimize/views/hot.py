@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import msgspec
 
 from fanwise.journal.port import RunRecord
+from fanwise.kernel.repository_watch import outside_lines
 from fanwise.optimize.state.hot_state import HotState
 from fanwise.specs.system import Report
-from fanwise.view.html import Section, Templates, Tile
+from fanwise.view.html import Section, Templates, Tile, changed_outside
 from fanwise.view.table import Kind, Row, Table
 
 SHOWN = 15
@@ -51,7 +52,7 @@ def hot_lines(state: HotState) -> list[str]:
     lines += [f"{target}: {result_of(state, target)}" for target in state.results]
     if state.commits:
         lines.append(f"{len(state.commits)} commits on the branch {state.branch}")
-    return lines
+    return lines + outside_lines(state.outside)
 
 
 def hot_document(state: HotState) -> dict[str, object]:
@@ -62,6 +63,7 @@ def hot_document(state: HotState) -> dict[str, object]:
         "branch": state.branch or None,
         "commits": list(state.commits),
         "problem": state.problem,
+        "outside": list(state.outside),
     }
 
 
@@ -78,4 +80,6 @@ def hot_report(run: RunRecord, state: HotState) -> Report:
         count = len(state.failures) + bool(state.problem)
         tiles.append(Tile("problems", f"{count:,}", bad=True))
     sections: list[Section] = [templates.section("hot", "Functions", rows=list(rows(state)))]
+    if state.outside:
+        sections.append(changed_outside(templates, state.outside))
     return Report(templates.report(run, tiles, sections), hot_lines(state), hot_document(state))

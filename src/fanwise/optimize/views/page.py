@@ -12,7 +12,7 @@ from fanwise.optimize.views.results import WAITING, Results, reason
 from fanwise.optimize.views.rows import document_of
 from fanwise.specs.system import Report
 from fanwise.view.formats import duration_text
-from fanwise.view.html import Section, Templates, Tile
+from fanwise.view.html import Section, Templates, Tile, changed_outside
 
 OTHERS = ("rejected", "undecided", "same", WAITING)
 
@@ -78,6 +78,8 @@ def _sections(templates: Templates, results: Results) -> Iterator[Section]:
         yield section("unusable", "Unusable answers")
     if found.failures:
         yield section("failures", "Failures")
+    if found.outside:
+        yield changed_outside(templates, found.outside)
     yield section("run", "Run", spec=results.spec, target=results.target, noise=results.noise)
 
 

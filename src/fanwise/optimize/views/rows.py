@@ -44,6 +44,7 @@ def document_of(results: Results) -> dict[str, Any]:
         "waiting": msgspec.to_builtins(results.state.waiting),
         "unusable": msgspec.to_builtins(results.state.unusable),
         "failures": results.state.failures,
+        "outside": list(results.state.outside),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from fanwise.kernel.repository_watch import outside_lines
 from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict, winner
 
@@ -21,7 +22,8 @@ def describe_run(state: OptimizeState, *, fully: bool) -> list[str]:
     best = winner(state.verdicts)
     if best is not None:
         lines.append(f"the best so far: {best.candidate.name}, {speed_text(best)}")
-    return lines + failure_lines(state.failures, "stages failed")
+    lines += failure_lines(state.failures, "stages failed")
+    return lines + outside_lines(state.outside)
 
 
 def table_lines(verdicts: Sequence[CandidateVerdict]) -> list[str]:

@@ -8,11 +8,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from msgspec.structs import replace
 
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.repository_watch import RepositoryWatch
 from fanwise.kernel.run import Run
 from fanwise.kernel.run_files import files_of, kept_files
 from fanwise.kernel.scope import current, path_here
 from fanwise.kernel.workspaces import open_workspaces
-from fanwise.plan.model.merge_result import PublishedResult
 from fanwise.plan.run.drive import Took, drive
 from fanwise.plan.run.earlier_items import leaf_named, read_earlier_items
 from fanwise.plan.run.item_work import PlanItemWork
@@ -24,11 +24,9 @@ from fanwise.plan.state.plan_item import FAN_OUT
 from fanwise.plan.state.plan_state import PlanState, note_cut_off, plan_state
 from fanwise.plan.state.policy import grower
 from fanwise.plan.state.replay import (
-    OUTSIDE,
     TOLD,
     bisected,
     cut_off_keys,
-    earlier_outside,
     earlier_work_tree,
     merged_tasks,
     replay,
@@ -38,7 +36,6 @@ from fanwise.plan.state.replay import (
 )
 from fanwise.plan.work.sparse_folders import NOTHING, is_sparse
 from fanwise.workspaces import WorkspacePool
-from fanwise.workspaces.repository_state import differences, state_of
 
 
 async def execute(
@@ -68,12 +65,12 @@ async def execute(
             run.note(TOLD, {"path": path, "leaf": leaf.id, "text": options.tell})
     counts = reusable_success if _retries(run) else reusable
     board = board_of(spec, base, resolved.work, bisect=bisect, failed=before.failed, merged=merged)
-    users: Mapping[str, str] | None = None
+    watch = RepositoryWatch(resolved.repo, run, path)
     async with AsyncExitStack() as stack:
         folder = await stack.enter_async_context(files_of(run))
         pool = None
         if replay(known, before.records, counts).left:
-            users = await in_thread(state_of, resolved.place)
+            await watch.begin()
             pool = await stack.enter_async_context(_workspaces(resolved))
         work = await in_thread(
             PlanItemWork, resolved, pool, folder, tree=lambda: board.tree,
@@ -84,27 +81,16 @@ async def execute(
         kept: Mapping[str, str] = {}
         if board.over and kept_files(run) is not None:
             kept = await in_thread(keep_changes, resolved.git, base.commit, board.entries, folder)
+    found = plan_state(board, kept, complete=board.over)
+    made = () if found.result is None else (f"refs/heads/{found.result.branch}",)
+    found = replace(found, outside=await watch.end(made))
     if board.fatal is not None:
         raise board.fatal
-    found = plan_state(board, kept, complete=board.over)
-    outside: tuple[str, ...] = ()
     if run.journal is not None:
         where = (run.journal, run.id, path)
         found = replace(found, work_tree=await in_thread(earlier_work_tree, *where))
-        outside = await in_thread(earlier_outside, *where)
         found = note_cut_off(found, await in_thread(cut_off_keys, *where))
-    if users is not None:
-        outside += await in_thread(_look_outside, resolved, users, found.result)
-        run.note(OUTSIDE, {"path": path, "changed": outside})
-    return replace(found, outside=tuple(dict.fromkeys(outside)))
-
-
-def _look_outside(
-    resolved: ResolvedPlan, before: Mapping[str, str], result: PublishedResult | None
-) -> tuple[str, ...]:
-    """What has changed in the user's repository since `before`, apart from our branch."""
-    made = () if result is None else (f"refs/heads/{result.branch}",)
-    return tuple(differences(before, state_of(resolved.place), without=made))
+    return found
 
 
 def _retries(run: Run) -> bool:

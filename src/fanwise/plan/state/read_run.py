@@ -20,6 +20,7 @@ from fanwise.errors import fields_of, one_line
 from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import AttemptRecord, CallTotals, ItemRecord, Journal, RunRecord
+from fanwise.kernel.repository_watch import recorded_changes
 from fanwise.kernel.run_files import kept_beside
 from fanwise.plan.model.node import Split
 from fanwise.plan.model.paths import patch_name
@@ -33,7 +34,6 @@ from fanwise.plan.state.plan_state import CUT_OFF, LeafState, PlanState, WorkSpa
 from fanwise.plan.state.replay import (
     Replay,
     bisected,
-    earlier_outside,
     earlier_work_tree,
     items_of,
     merged_tasks,
@@ -124,7 +124,7 @@ def read_run(journal: Journal, run: RunRecord) -> RecordedPlan:
         state=replace(
             state,
             leaves=tuple(map(reader.leaf, state.leaves)),
-            outside=earlier_outside(journal, run.id),
+            outside=recorded_changes(journal, run.id, FAN_OUT),
             work_tree=earlier_work_tree(journal, run.id),
         ),
         steps=tuple(reader.steps()),

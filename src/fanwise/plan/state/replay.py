@@ -14,8 +14,6 @@ from fanwise.plan.model.merge_result import WorkTree
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import FAN_OUT, SUB_PLANS, PlanItem
 
-OUTSIDE = "outside"
-"""The kind of event that says what changed in the user's repository meanwhile."""
 TOLD = "told"
 """The kind of event that keeps a word of the user's for a sub-plan."""
 WORK_TREE = "work_tree"
@@ -90,13 +88,6 @@ def merged_tasks(records: Iterable[ItemRecord]) -> list[str]:
 def bisected(keys: Iterable[str]) -> bool:
     """Whether there was a second check: somebody has asked for a bisection, then or on a resume."""
     return "check:1" in keys
-
-
-def earlier_outside(journal: Journal, run_id: str, path: str = FAN_OUT) -> tuple[str, ...]:
-    """What earlier executions noticed that had changed in the user's repository."""
-    notes = (JSON.decode(event.data) for event in journal.events(run_id, OUTSIDE))
-    found = [each for note in notes if note["path"] == path for each in note["changed"]]
-    return tuple(dict.fromkeys(found))
 
 
 def told_by_user(journal: Journal, run_id: str, path: str = FAN_OUT) -> dict[str, str]:

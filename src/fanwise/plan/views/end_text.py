@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fanwise.kernel.repository_watch import OUTSIDE_TITLE
 from fanwise.plan.merge.publish import PlanDelivery, Undone
 from fanwise.plan.model.states import State
 from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.state.plan_state import LeafState, PlanState
 from fanwise.plan.views.next_commands import Commands
 from fanwise.plan.views.text import (
-    OUTSIDE,
     broken_line,
     conflict_line,
     counts_line,
@@ -77,7 +77,7 @@ def note_lines(state: PlanState, delivery: PlanDelivery, commands: Commands) -> 
         _failed_check(state, commands),
         _nothing(state),
         _twice(state),
-        _few(OUTSIDE, state.outside),
+        _few(OUTSIDE_TITLE, state.outside),
         [f"the result was not applied: {delivery.problem}"] if delivery.problem else [],
     )
     return [_one_line(line) for part in parts for line in part]

@@ -27,7 +27,7 @@ from fanwise.plan.views.tree import count_leaves, leaf_about, tree_rows
 from fanwise.specs.system import Report
 from fanwise.view.calls import dollars
 from fanwise.view.formats import duration_text
-from fanwise.view.html import Section, Templates, Tile
+from fanwise.view.html import Section, Templates, Tile, changed_outside
 
 MOST_FILES = 200
 MOST_NOTES = 500
@@ -113,7 +113,7 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
     if wanted:
         yield section("requests", "Requests", requests=wanted)
     if state.outside:
-        yield section("outside", "Changed outside")
+        yield changed_outside(templates, state.outside)
     if found.calls.attempts:
         yield section("cost", "Cost", leaves=_costly(found))
     # The tree as it is now, with what leaves returned.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fanwise.kernel.repository_watch import OUTSIDE_TITLE
 from fanwise.plan.model.change import EditRequest
 from fanwise.plan.model.leaf_result import Try
 from fanwise.plan.model.merge_result import (
@@ -24,7 +25,6 @@ from fanwise.view.run_summary import duration
 MOST_NAMED = 10
 MOST_LINE = 160
 MOST_FILES = 5
-OUTSIDE = "changed in your repository while the sub-plans ran, not by fanwise"
 FOR_ALL = "all of them: fanwise show RUN --items"
 
 
@@ -52,7 +52,7 @@ def summary_lines(found: RecordedPlan, most: int | None = MOST_NAMED) -> list[st
         *(f"{step.kind} failed: {one_line(step.error)}" for step in found.failures),
         *check_lines(state.checks, state),
         *result_lines(found),
-        *_titled(OUTSIDE, state.outside, most),
+        *_titled(OUTSIDE_TITLE, state.outside, most),
     ]
 
 
