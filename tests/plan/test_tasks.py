@@ -110,6 +110,30 @@ def test_tasks_are_merged_as_they_finish_while_others_still_run(repo: Path) -> N
     assert subjects[0] == "x: slow", "the last to finish is the last commit"
 
 
+@pytest.mark.parametrize("second", ["write", "edit and write"])
+def test_one_that_makes_a_file_anew_that_a_merged_task_deleted_is_done(
+    repo: Path, second: str
+) -> None:
+    """First a conflict with the deletion; then its file is a new one on top of what is merged."""
+
+    def work(work: Work) -> None:
+        if work.title == "one":
+            (work.root / "b.txt").unlink()
+        elif work.tries:
+            assert not (work.root / "b.txt").exists()
+            write(work.root / "b.txt", "made anew\n")
+            if second == "edit and write":
+                edit(work.root / "a.txt", "line 5\n", "five\n")
+        else:
+            edit(work.root / "b.txt", "b\n", "edited\n")
+
+    found = run(repo, work, [task("one", "x"), task("two", "y")], cap=1)
+    assert [(leaf.state, leaf.reason) for leaf in found.leaves] == [("done", ""), ("done", "")]
+    assert found.commit is not None
+    assert show(repo, found.commit, "b.txt") == "made anew"
+    assert len(found.state.conflicts) == 1
+
+
 def test_one_that_needs_a_task_in_conflict_begins_with_its_second_version(repo: Path) -> None:
     def work(work: Work) -> None:
         path = work.root / "a.txt"

@@ -134,8 +134,8 @@ class LeafMerger:
             more += [p for leaf in self._so_far.who(differing) for p in self._so_far.added_by(leaf)]
         may_be = [path for path in more if path not in decided and not _nested(path, differing)]
         paths = tuple(dict.fromkeys((*differing, *may_be)))
-        base = {path: self._so_far.base[path] for path in paths if path in self._so_far.base}
-        base |= {path: change.start[path] for path in paths if path in change.start}
+        before = {path: change.start.get(path, self._so_far.base.get(path)) for path in paths}
+        base = {path: blob for path, blob in before.items() if blob is not None}
         ours = {path: now[path] for path in paths if path in now}
         return Sides(base, ours, _over(base, change.files, paths), paths)
 

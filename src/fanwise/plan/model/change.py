@@ -23,8 +23,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """Each path that it changed, and what stands there now; None: it was deleted."""
     goal: str = ""
     """Its own, if it has one."""
-    start: Mapping[str, Blob] = {}
-    """Of a task: what stood there when it began, which is the base of a merge."""
+    start: Mapping[str, Blob | None] = {}
+    """Of a task: what stood there when it began, which is the base of a merge; None: no file."""
 
 
 class EditRequest(msgspec.Struct, frozen=True, kw_only=True):

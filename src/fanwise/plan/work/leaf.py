@@ -262,8 +262,10 @@ class _Doing:
 def _change(here: Workspace, leaf: Node, kept: Sequence[str]) -> Change:
     try:
         found = change_of(here, leaf.id, leaf.title, kept)
-        before = here.files_at_base() if leaf.is_task else {}
-        start = {path: Blob(*before[path]) for path in found.files if path in before}
+        if not leaf.is_task:
+            return replace(found, goal=leaf.goal)
+        before = here.files_at_base()
+        start = {path: Blob(*before[path]) if path in before else None for path in found.files}
         return replace(found, goal=leaf.goal, start=start)
     except (OSError, FanwiseError) as error:
         reason = f"what it changed cannot be read: {str(error)[:300]}"
