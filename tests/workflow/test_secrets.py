@@ -7,6 +7,7 @@ import json
 import os
 import urllib.parse
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markupsafe import escape
@@ -96,7 +97,7 @@ def test_it_is_in_no_file_and_on_no_screen_and_asked_again(tmp_path: Path) -> No
     (tmp_path / "calls.py").write_text(CALLS)
     (tmp_path / ".fanwise").mkdir()
     (tmp_path / ".fanwise" / "integrations.yaml").write_text(AGENTS)
-    given = {"FANWISE_SECRET_TOKEN": SECRET, "WANTED": SECRET}
+    given: dict[str, Any] = {"FANWISE_SECRET_TOKEN": SECRET, "WANTED": SECRET}
     screens = {
         0: place.run("run", "w.yaml", "--dry-run", **given),
         3: place.run("run", "w.yaml", "--run", "k", "--json", **given),
