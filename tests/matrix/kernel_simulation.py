@@ -26,9 +26,9 @@ from fanwise.matrix.simulation.event_run import Chances, SimulationPlan
 from fanwise.matrix.simulation.profiles import ModelProfile
 from fanwise.matrix.spec.compile import Compiled
 from fanwise.models.ask import ask
-from fanwise.models.port import Model, Reply, Request, Tokens
+from fanwise.models.port import Message, Model, Reply, Request, Tokens
 
-NOTHING_SAID = Request(())
+NOTHING_SAID = Request((Message("user", ""),))
 
 
 class KernelWorld(msgspec.Struct):

@@ -32,6 +32,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 USER = Message("user", "hello")
+MUST_CALL = r'"(tool_choice|mode)":\s*("(required|any)"|\{"type":\s*"any")'
 
 
 def with_files(*files: File) -> Request:
@@ -48,6 +49,10 @@ FEATURES: dict[str, tuple[Request, Callable[[str], bool]]] = {
     "tools": (
         Request((USER,), tools=(Tool("add", "Add.", SCHEMA),)),
         lambda body: '"add"' in body,
+    ),
+    "tool_choice": (
+        Request((USER,), Options(tool_choice="required"), tools=(Tool("add", "Add.", SCHEMA),)),
+        lambda body: re.search(MUST_CALL, body, re.IGNORECASE) is not None,
     ),
     "images": (with_files(File.of(b"png", "image/png")), lambda body: "cG5n" in body),
     "documents": (with_files(File.of(b"pdf", "application/pdf")), lambda body: "cGRm" in body),

@@ -26,12 +26,14 @@ from fanwise.errors import (
     ModelRefused,
     ModelRejected,
     ModelUnreachable,
+    ReplyTooLong,
     UsageError,
 )
 from fanwise.journal.codec import encode_error
 from fanwise.models import Message, Model, Options, Request, Tokens, Tool, ToolCall, connect
 from fanwise.models.clients import SILENCE_S, build, endpoint_of
 from fanwise.models.names import Spec
+from fanwise.models.wires import wire as wires
 from fanwise.testing import Answer, ScriptedServer
 from fanwise.testing.http import Connection, HttpRequest
 
@@ -561,5 +563,65 @@ def test_a_setting_that_the_provider_does_not_know_is_sent_or_refused(wire: Wire
                 with pytest.raises(UsageError, match="no_such_field"):
                     await model_at(wire, server).reply(request)
                 assert server.requests == []
+
+    run(main())
+
+
+@each_wire
+def test_a_reply_without_an_end_is_cut_at_the_limit(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wires, "MOST_REPLY", 6)  # "fine thank you" is longer
+
+    async def main() -> None:
+        async with Wired(wire).open() as server:
+            with pytest.raises(ReplyTooLong, match="more than 6 characters"):
+                await model_at(wire, server).reply(prompt())
+
+    run(main())
+
+
+CHOICES: dict[str, dict[str, Any]] = {
+    "anthropic": {
+        "": {"type": "auto"},
+        "required": {"type": "any"},
+        "none": {"type": "none"},
+        "add": {"type": "tool", "name": "add"},
+    },
+    "google": {
+        "": {"mode": "VALIDATED"},
+        "required": {"mode": "ANY"},
+        "none": {"mode": "NONE"},
+        "add": {"mode": "ANY", "allowedFunctionNames": ["add"]},
+    },
+    "mistral": {
+        "": "auto",
+        "required": "any",
+        "none": None,
+        "add": {"type": "function", "function": {"name": "add"}},
+    },
+}
+
+
+@pytest.mark.parametrize("choice", ["required", "none", "add", None])
+@each_wire
+def test_the_choice_of_a_tool_goes_out_in_the_words_of_each_provider(
+    wire: Wire, choice: str | None
+) -> None:
+    one, other = (Tool(name, "", {"type": "object", "properties": {}}) for name in ("add", "sub"))
+
+    async def main() -> None:
+        async with Wired(wire).open() as server:
+            options = Options(max_tokens=50, tool_choice=choice)
+            request = Request((Message("user", "1 + 1?"),), options, tools=(one, other))
+            await model_at(wire, server).reply(request)
+            body = server.requests[0].json()
+            scheme = wire.name.partition(":")[0]
+            sent = body.get("tool_choice")
+            if scheme == "google":
+                sent = body.get("toolConfig", {}).get("functionCallingConfig")
+            assert sent == CHOICES[scheme][choice or ""]
+            offered = ["add", "sub"] if (scheme, choice) != ("mistral", "none") else []
+            assert [name for name in ("add", "sub") if f"'{name}'" in str(body)] == offered
 
     run(main())

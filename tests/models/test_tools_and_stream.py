@@ -148,6 +148,20 @@ def test_pieces_come_before_the_end_and_the_reply_is_all_of_them() -> None:
     run(main())
 
 
+def test_streams_share_the_cap_of_their_provider() -> None:
+    async def main() -> None:
+        async with ScriptedServer(lambda _: Answer(text="one two")) as server:
+
+            async def item(_: int) -> list[str]:
+                return [piece async for piece in stream(model_of(server), prompt())]
+
+            outcomes = await fan_out(item, range(5), cap=5, caps=Caps(openai=2))
+            assert outcomes.values() == [["one", " two"]] * 5
+            assert outcomes.stats.peak["openai"] == server.most_in_flight == 2
+
+    run(main())
+
+
 def test_leaving_a_stream_closes_its_connection() -> None:
     async def main() -> None:
         async with ScriptedServer(["one two three"]) as server:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fanwise.core.outcome import Outcome, Status
 from fanwise.errors import ModelRefused, UsageError
 from fanwise.models.port import Message, Reply, Request
-from fanwise.sampling import Escalate, Strategy, Turn, Verdict
+from fanwise.sampling import Escalate, Majority, Strategy, Turn, Verdict
 from fanwise.sampling.state.sampling_state import SampleItem, SamplingState
 from fanwise.testing import ScriptedModel
 
@@ -64,6 +64,18 @@ def test_the_chosen_sample_is_the_same_in_whatever_order_items_end(
 ) -> None:
     chosen = {play(state(4, 4), valid, Random(order)).chosen().text for order in orders}
     assert chosen == {str(min(valid, key=lambda place: (place[1], place[0])))}
+
+
+@pytest.mark.parametrize("winner", ["fastest", "first"])
+def test_a_vote_is_over_when_the_rest_cannot_change_it(winner: str) -> None:
+    voting = state(5, 2, Majority(), winner=winner)
+    items, over = voting.begin(), []
+    for text, item in zip(["yes", "no", "yes", "yes"], items, strict=False):
+        (checking,) = voting.take(item, draft(text))
+        voting.take(checking, check(True))
+        over.append(voting.over)
+    assert over == [False, False, False, winner == "fastest"]
+    assert voting.chosen().text == "yes"
 
 
 def test_a_draft_whose_check_fails_keeps_the_verdicts_that_it_had() -> None:

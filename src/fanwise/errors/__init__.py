@@ -38,6 +38,7 @@
     │   ├── ModelRejected              a bad request, wrong key or unknown model
     │   │   └── SchemaModeRefused      it takes no schema in this form; the next form is tried
     │   ├── ModelRefused               a content filter, or the model refused
+    │   ├── ReplyTooLong               the reply is longer than `.limit` characters
     │   ├── ModelNotStarted            a local model's server did not start; `.log` says why
     │   └── BadOutput                  the reply does not parse or does not match the schema
     ├── PullFailed                     weights could not be pulled
@@ -131,6 +132,7 @@ from fanwise.errors.models import (
     ModelUnreachable,
     NotRecorded,
     PullFailed,
+    ReplyTooLong,
     SchemaModeRefused,
     UnknownCost,
     UnknownModel,
@@ -210,6 +212,7 @@ __all__ = [
     "PullFailed",
     "RateLimited",
     "RecordedError",
+    "ReplyTooLong",
     "RunExists",
     "RunIsLive",
     "RunNotFound",

@@ -131,6 +131,14 @@ class ModelRefused(ModelError):
     """A content filter stopped the answer, or the model refused."""
 
 
+class ReplyTooLong(ModelError):
+    """The reply is longer than fanwise reads; the connection was closed. `limit`: characters."""
+
+    def __init__(self, message: str, *, limit: int, **fields: Any) -> None:
+        self.limit = limit
+        super().__init__(message, **fields)
+
+
 class ModelNotStarted(ModelError):
     """The server of a local model did not start. `log` is the end of its output."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from fanwise.errors import ReplyTooLong
 from fanwise.kernel import meter
 from fanwise.models import schema_modes
 from fanwise.models.clients import client_for
@@ -12,7 +13,7 @@ from fanwise.models.failures import error_of
 from fanwise.models.finish import calls_of, finish
 from fanwise.models.port import Model, Reply, Request, Tokens
 from fanwise.models.prices import counted
-from fanwise.models.wires.wire import Endpoint, Reading
+from fanwise.models.wires.wire import Endpoint, Reading, TooLong
 
 Dollars = Callable[[Tokens], float | None]
 
@@ -24,6 +25,15 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
     reading = Reading()
     try:
         await wire.read(request, reading, mode)
+    except TooLong as error:
+        (limit,) = error.args
+        raise ReplyTooLong(
+            f"{model.name} wrote more than {limit:,} characters, which is the limit",
+            limit=limit,
+            provider=model.provider,
+            model=model.name,
+            next_step="Give max_tokens, and check that the server obeys it",
+        ) from None
     except Exception as error:
         problem = wire.problem(error)
         if problem is None:
@@ -39,7 +49,7 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
     if reading.tokens.output == 0 and (reading.text or reading.calls):
         reading.tokens = Tokens()  # it wrote something, so the server's count is wrong
     reply = Reply(
-        reading.text,
+        _sendable(reading.text),
         reading.model or endpoint.model,
         None,
         reading.tokens,
@@ -47,7 +57,21 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
         reading.first_token_s,
         reading.ran_s,
         reading.finish_reason,
-        reading.reasoning,
+        _sendable(reading.reasoning),
         logprobs=tuple(reading.logprobs),
     )
-    return finish(model, request, calls_of(model, reply, reading.calls.values()))
+    calls = [[*map(_sendable, each)] for each in reading.calls.values()]
+    return finish(model, request, calls_of(model, reply, calls))
+
+
+def _sendable(text: str) -> str:
+    """The text with halves of characters joined, and those that are alone replaced.
+
+    Servers that cut a reply by tokens may send a character in two halves, which JSON can express
+    and which neither a file nor the next request can have.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -27,6 +27,22 @@ _ROLES = frozenset(get_args(Role))
 TOOL_CHOICES = ("auto", "required", "none")
 
 
+def _check_text(what: str, text: Any) -> None:
+    """Refuse lone surrogates, such as Python makes of bytes that are not UTF-8: no JSON has them.
+
+    `text`: a text, or anything that is made of texts.
+    """
+    try:
+        if isinstance(text, str):
+            text.encode()
+        elif text:
+            msgspec.json.encode(text, enc_hook=str)
+    except UnicodeEncodeError as error:
+        found = f"the character {error.object[error.start]!r} at {error.start}"
+        step = "Replace it, for instance by text.encode('utf-8', 'replace').decode()"
+        raise UsageError(f"{what} has {found}, which cannot be sent", step) from None
+
+
 class File(msgspec.Struct, frozen=True, omit_defaults=True):
     """An image or a document in a message: its bytes, or the URL where the provider fetches it."""
 
@@ -84,6 +100,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
             raise UsageError(
                 "a message of the role tool answers a call, and only that", "Give both, or neither"
             )
+        _check_text("the content of a message", self.content)
+        _check_text("the calls of a message", self.calls)
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -128,6 +146,8 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.reasoning is not None and self.reasoning not in get_args(Effort):
             known = ", ".join(get_args(Effort))
             raise UsageError(f"reasoning is {self.reasoning!r}", f"Known: {known}")
+        _check_text("stop", self.stop)
+        _check_text("extra", self.extra)
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -141,6 +161,12 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """Sent where the provider takes one."""
     tools: tuple[Tool, ...] = ()
     """What the model may call. With tools a reply may have `calls` in place of text."""
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise UsageError("a request has no messages", "Give a text, or at least one message")
+        _check_text("the schema", self.schema)
+        _check_text("a tool", self.tools)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, for a journal or a file."""

@@ -86,7 +86,8 @@ async def _answer(wanted: ToolCall, functions: Functions) -> str:
     try:
         value = await call(work, needs=caps, name=f"tool {wanted.name}")
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    except Exception as error:
+        text.encode()
+    except (Exception, SystemExit) as error:  # `sys.exit` is no way for a tool to end the program
         text = f"Error: {one_line(error)}"[:MOST_ERROR]
     if len(text) > MOST_ANSWER:
         return f"Error: {wanted.name} returned {len(text):,} characters: too many"

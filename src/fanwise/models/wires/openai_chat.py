@@ -297,6 +297,7 @@ def _take(chunk: Mapping[str, Any], reading: Reading, tags: ThinkTags) -> None:
             _take_call(call, reading)
         for told in (choice.get("logprobs") or {}).get("content") or ():
             reading.logprobs.append(_probability(told))
+            reading.count(1)
         reason = choice.get("finish_reason")
         if reason:
             reading.finish_reason = "tool_call" if reason == "tool_calls" else str(reason)
@@ -312,6 +313,7 @@ def _take_call(call: Mapping[str, Any], reading: Reading) -> None:
     made[0] = call.get("id") or made[0]
     made[1] = function.get("name") or made[1]
     made[2] += function.get("arguments") or ""
+    reading.count(1 + len(function.get("arguments") or ""))
 
 
 def _probability(told: Mapping[str, Any]) -> TokenProbability:

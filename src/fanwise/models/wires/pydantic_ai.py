@@ -97,6 +97,10 @@ class PydanticAI:
                             delta=theirs.ThinkingPartDelta(content_delta=str(text))
                         ):
                             reading.think(text)
+                        case theirs.PartDeltaEvent(
+                            delta=theirs.ToolCallPartDelta(args_delta=arguments)
+                        ):
+                            reading.count(1 + len(arguments or ""))
                 ended = True
             finally:
                 _take(stream.get(), reading, ended=ended)

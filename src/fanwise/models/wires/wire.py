@@ -30,6 +30,8 @@ from fanwise.models.port import Request, TokenProbability, Tokens
 
 MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 MOST_TOKENS = 10**12
+MOST_REPLY = 10_000_000
+"""Characters of a reply, its thoughts and its calls: several times what any model can write."""
 OUTPUT_TOOL = "reply"
 """The tool whose arguments are the reply, where a schema is asked for as a tool call."""
 IN_WORDS = "Answer only with JSON that matches this schema, and with nothing around it:\n\n{schema}"
@@ -61,6 +63,10 @@ class ErrorFacts(NamedTuple):
     """An error in place of an answer, or nothing was sent: it cost nothing."""
 
 
+class TooLong(Exception):
+    """The reply has more than this many characters."""
+
+
 class Reading:
     """What has come so far; it stays here when the stream breaks."""
 
@@ -79,6 +85,7 @@ class Reading:
         self.model: str | None = None
         self._clock = asyncio.get_running_loop().time
         self._began = self._clock()
+        self._size = 0
 
     def begun(self) -> None:
         """The first token is here, of text, thought or call."""
@@ -88,13 +95,21 @@ class Reading:
 
     def add(self, text: str) -> None:
         """A piece of the answer."""
+        self.count(len(text))
         self.text += text
         pieces.emit(text)
 
     def think(self, text: str) -> None:
         """A piece of what the model thinks."""
+        self.count(len(text))
         self.reasoning += text
         pieces.emit(text, thought=True)
+
+    def count(self, characters: int) -> None:
+        """So many more have come. `TooLong`: a server without an end must not fill the memory."""
+        self._size += characters
+        if self._size > MOST_REPLY:
+            raise TooLong(MOST_REPLY)
 
     def take_output_call(self) -> None:
         """The reply was asked for as a call of `OUTPUT_TOOL`: its arguments are the text."""
