@@ -31,7 +31,7 @@ from typing import Any
 
 import pytest
 
-from fanwise.models.local.servers import stop_all
+from fanwise.models.local.server import stop_all
 from tests.marks import slow_unless
 
 ROOT = Path(__file__).parents[2]

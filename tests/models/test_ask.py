@@ -131,7 +131,7 @@ async def test_an_attempt_has_the_tokens_and_the_first_token_that_the_reply_tell
 async def test_a_schema_that_is_none_is_said_before_anything_is_sent() -> None:
     model = ScriptedModel(["{}"])
     with pytest.raises(UsageError, match="not a JSON schema"):
-        await ask(model, Request((), schema={"type": "no such type"}))
+        await ask(model, Request((Message("user", "x"),), schema={"type": "no such type"}))
     assert model.requests == []
 
 

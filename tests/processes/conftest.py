@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fanwise.models.local.servers import stop_all
+from fanwise.models.local.server import stop_all
 from fanwise.processes import Command, run_command
 from tests.processes.support import children, open_files
 

@@ -106,7 +106,7 @@ def _list(*, as_json: bool) -> None:
 
 
 def _plain(weights: Weights) -> dict[str, Any]:
-    from fanwise.models.local.cache import weights_path
+    from fanwise.models.local.weights import weights_path
 
     path = weights_path(weights)
     return {

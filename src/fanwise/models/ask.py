@@ -28,9 +28,9 @@ from fanwise.kernel import meter
 from fanwise.kernel.call import call
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.scope import declared_caps
+from fanwise.kernel.user_call import FREE
 from fanwise.models import pieces
-from fanwise.models.connect import ModelLike, connected
-from fanwise.models.group import ModelGroup
+from fanwise.models.connect import ModelGroup, ModelLike, connected
 from fanwise.models.output import check_schema
 from fanwise.models.port import Message, Model, Prompt, Reply, Request, Tokens, Tool, as_request
 from fanwise.models.prices import counted
@@ -97,7 +97,6 @@ async def ask(
 async def _reply_of(
     model: Model, request: Request, retry: Retry, timeout: float | None, name: str | None
 ) -> Reply:
-    """Of the model, of one of a group, or of the cache."""
     if isinstance(model, ModelGroup):
         return await _ask_group(model, request, retry, timeout, name)
     if not isinstance(model, CachedModel) or not model.keeps(request):
@@ -105,7 +104,7 @@ async def _reply_of(
     kept = await in_thread(model.find, request)
     if kept is not None:
         pieces.emit(kept.text)
-        return await call(_kept, kept, usage=_nothing, name=f"{HIT}{name or model.name}")
+        return await call(_kept, kept, name=f"{HIT}{name or model.name}", **FREE)
     reply = await _ask(model, request, retry, timeout, name)
     await in_thread(model.keep, request, reply)
     return reply
@@ -115,14 +114,10 @@ async def _kept(reply: Reply) -> Reply:
     return reply
 
 
-def _nothing(_: object) -> Usage:
-    return Usage(0, 0, 0.0)
-
-
 async def _ask_group(
     group: ModelGroup, request: Request, retry: Retry, timeout: float | None, name: str | None
 ) -> Reply:
-    """Only the last is retried after what lets the group go on."""
+    """Ask one member after the other. Only the last one is retried after a failure in `on`."""
     *others, last = group.order()
     once = replace(retry, on=lambda error: not group.goes_on(error) and retry.wants(error, 1))
     for model in others:
@@ -158,7 +153,7 @@ async def _ask(
 
 
 async def _reply(model: Model, request: Request) -> Reply:
-    """One attempt. A model that does not tell of its first token by itself has it in the reply."""
+    """One attempt. A model that does not meter its first token has it in the reply."""
     reply = await model.reply(request)
     if reply.first_token_s is not None:
         meter.first_token(reply.first_token_s)
@@ -166,7 +161,7 @@ async def _reply(model: Model, request: Request) -> Reply:
 
 
 def _settled(name: str, reserved: Usage, result: Any) -> Usage | None:
-    """What was spent, also if it is more than what was reserved: then that is said."""
+    """What was spent, with a warning if it is more than was reserved."""
     usage = spent(result)
     if usage is not None and usage.tokens > reserved.tokens:
         _log.warning(
@@ -178,7 +173,7 @@ def _settled(name: str, reserved: Usage, result: Any) -> Usage | None:
 
 
 def caps_of(model: Model) -> list[str]:
-    """The caps that a call needs: of all that could bound it, those declared around."""
+    """The caps that a call needs: those of them that are declared around it."""
     key = [] if model.key is None else [f"key:{model.key}"]
     declared = declared_caps()
     wanted = dict.fromkeys([ALL, model.provider, *key, model.name])

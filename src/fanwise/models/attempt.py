@@ -1,25 +1,69 @@
-"""One attempt at an endpoint: streamed, without retries of the SDK, its errors as ours."""
+"""Models of providers: one attempt at an endpoint, streamed, without the SDK's retries.
+
+What an SDK raises becomes one of our errors. The original is not chained: it holds requests,
+headers and bodies, and the journal keeps the fields of a cause. The key is cut out of its text:
+some servers repeat the key that they reject.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
-from fanwise.errors import ReplyTooLong
+from fanwise.core.outcome import Usage
+from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited, ReplyTooLong
 from fanwise.kernel import meter
 from fanwise.models import schema_modes
-from fanwise.models.clients import client_for
-from fanwise.models.failures import error_of
+from fanwise.models.clients import (
+    client_for,
+    close_client,
+    endpoint_of,
+    key_of,
+    key_variable,
+    preload,
+)
 from fanwise.models.finish import calls_of, finish
+from fanwise.models.names import Spec, split
 from fanwise.models.port import Model, Reply, Request, Tokens
-from fanwise.models.prices import counted
-from fanwise.models.wires.wire import Endpoint, Reading, TooLong
+from fanwise.models.prices import counted, dollars, most
+from fanwise.models.wires.wire import Endpoint, ErrorFacts, Reading, TooLong
 
+HIDDEN = "[key]"
+MOST_TEXT = 500
+NOTHING = Tokens(0, 0)
 Dollars = Callable[[Tokens], float | None]
 
 
+class ProviderModel:
+    """A model of a provider, or of any server that speaks as OpenAI does."""
+
+    def __init__(self, spec: Spec) -> None:
+        preload(spec)
+        self.name = spec.name
+        self.provider, self._model = split(spec.name)
+        self.key: str | None = key_variable(spec) if key_of(spec) is not None else None
+        self._spec = spec
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name}>"
+
+    def estimate(self, request: Request) -> Usage:
+        return most(self.provider, self._model, request, self._spec.price)
+
+    async def reply(self, request: Request) -> Reply:
+        return await attempt(self, endpoint_of(self._spec), request, self._dollars)
+
+    async def close(self) -> None:
+        """Close the connections of this loop now instead of with the loop."""
+        await close_client(endpoint_of(self._spec))
+
+    def _dollars(self, tokens: Tokens) -> float | None:
+        return dollars(self.provider, self._model, tokens, self._spec.price)
+
+
 async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dollars) -> Reply:
-    """Send the request of this model there, and read the reply; `usd`: what tokens cost."""
+    """Send a request and read the reply. `usd`: the price of tokens."""
     wire = await client_for(endpoint)
     mode = schema_modes.mode_for(endpoint, wire.first_mode())
     reading = Reading()
@@ -75,3 +119,31 @@ def _sendable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def error_of(
+    problem: ErrorFacts, model: Model, endpoint: Endpoint, tokens: Tokens, usd: float | None
+) -> ModelError:
+    """Our error for an SDK's. `tokens` and `usd`: what was spent once the stream had begun."""
+    if problem.unbilled:
+        tokens, usd = NOTHING, 0.0
+    fields: dict[str, Any] = {
+        "provider": model.provider,
+        "model": model.name,
+        "status": problem.status,
+        "input_tokens": tokens.input,
+        "output_tokens": tokens.output,
+        "cached_tokens": tokens.cached,
+        "usd": usd,
+    }
+    if issubclass(problem.kind, ModelRateLimited | ModelOverloaded):
+        fields["retry_after"] = problem.retry_after
+    if "max_completion_tokens" in problem.text and endpoint.max_tokens_field is None:
+        fields["next_step"] = "Set max_tokens_field: max_completion_tokens for this model"
+    return problem.kind(f"{model.name}: {_hidden(problem.text, endpoint.key)}", **fields)
+
+
+def _hidden(text: str, key: str | None) -> str:
+    if key:
+        text = text.replace(key, HIDDEN)
+    return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + " …"

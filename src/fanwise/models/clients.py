@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from fanwise.errors import ModelNotReady, UsageError
 from fanwise.models.names import PROVIDERS, Spec, split
-from fanwise.models.wires.answers import note
+from fanwise.models.wires.pydantic_ai import note
 from fanwise.models.wires.wire import Endpoint, Wire
 
 SILENCE_S = 600.0
@@ -30,8 +30,6 @@ REGION = "us-east-1"
 
 
 class Shared(NamedTuple):
-    """A client, and the generator that closes it."""
-
     wire: Wire
     life: AsyncGenerator[None, None]
 
@@ -41,7 +39,7 @@ _shared = WeakKeyDictionary()
 
 
 async def client_for(endpoint: Endpoint) -> Wire:
-    """Its client in this loop: made once, so that connections are kept."""
+    """The client of this loop, made once so that its connections are reused."""
     here = _shared.setdefault(asyncio.get_running_loop(), {})
     if endpoint not in here:
         wire = build(endpoint)
@@ -52,7 +50,7 @@ async def client_for(endpoint: Endpoint) -> Wire:
 
 
 async def close_client(endpoint: Endpoint) -> None:
-    """Close its connections of this loop now, and not at the loop's end."""
+    """Close the connections of this loop now instead of with the loop."""
     here = _shared.get(asyncio.get_running_loop(), {})
     found = here.get(endpoint)
     if found is not None:
@@ -70,7 +68,6 @@ async def _life(
 
 
 def endpoint_of(spec: Spec) -> Endpoint:
-    """A provider's, as the spec and the environment have it now."""
     scheme, model = split(spec.name)
     return Endpoint(
         scheme, model, base_url_of(spec), key_of(spec), spec.max_tokens_field, spec.schema_mode
@@ -78,7 +75,6 @@ def endpoint_of(spec: Spec) -> Endpoint:
 
 
 def key_variable(spec: Spec) -> str:
-    """The environment variable that holds the key."""
     return spec.api_key_env or PROVIDERS[split(spec.name)[0]].key
 
 
@@ -96,7 +92,7 @@ def base_url_of(spec: Spec) -> str | None:
 
 
 def check_ready(spec: Spec) -> None:
-    """`ModelNotReady` if the key is missing; servers of one's own may need none."""
+    """`ModelNotReady` if the key is missing; your own server may need none."""
     scheme, _ = split(spec.name)
     provider = PROVIDERS[scheme]
     own = scheme == "openai" and base_url_of(spec) is not None and spec.api_key_env is None
@@ -119,7 +115,7 @@ def preload(spec: Spec) -> None:
 
 
 def import_sdk(name: str, scheme: str, variable: str | None, extra: str) -> None:
-    """Import what `build` needs; `ModelNotReady` with the extra's name if it is not there."""
+    """Import what `build` needs; `ModelNotReady` names the extra that is missing."""
     try:
         for module in _MODULES.get(scheme, ("openai",)):
             import_module(module)
@@ -129,7 +125,6 @@ def import_sdk(name: str, scheme: str, variable: str | None, extra: str) -> None
 
 
 def build(endpoint: Endpoint) -> Wire:
-    """The client of this endpoint."""
     if endpoint.scheme in _BUILDERS:
         return _BUILDERS[endpoint.scheme](endpoint)
     from fanwise.models.wires.openai_chat import OpenAIChat

@@ -1,20 +1,24 @@
-"""A model of its name. The only place that knows all kinds of them."""
+"""Makes a model of a name, or one of several models."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from fanwise.errors import UsageError
+from fanwise.core.outcome import Usage
+from fanwise.errors import BadOutput, ModelError, ModelQuota, ModelRateLimited, UsageError
 from fanwise.kernel.in_thread import in_thread
-from fanwise.models.group import ModelGroup
-from fanwise.models.names import BUILT_IN, Spec, as_spec, split
-from fanwise.models.port import Model
+from fanwise.kernel.scope import cap_limit
+from fanwise.models.names import BUILT_IN, On, Spec, as_spec, split
+from fanwise.models.port import Model, Reply, Request
+from fanwise.models.prices import largest
 from fanwise.models.reply_cache import with_cache
 
 ModelLike = str | Mapping[str, Any] | Spec | Model
@@ -58,15 +62,72 @@ def _single(found: Spec) -> Model:
     if scheme in BUILT_IN:
         model: Model = import_module(BUILT_IN[scheme]).open_model(found)
         return model
-    from fanwise.models.providers import ProviderModel
+    from fanwise.models.attempt import ProviderModel
 
     return ProviderModel(found)
 
 
 def _group(found: Spec) -> Model:
-    """Its cache is that of all members which have none of their own."""
+    """Members without a cache of their own use the cache of the group."""
     members = [
         connect(each if each.cache is not None else replace(each, cache=found.cache))
         for each in found.models
     ]
     return ModelGroup(found.title, members, found.on, spread=found.spread)
+
+
+class ModelGroup:
+    """Several models as one: the next where one fails; with `spread` the least busy one first.
+
+    It makes no call itself. `ask` calls its members, each within its own caps, so the journal has
+    who was asked and who answered.
+    """
+
+    def __init__(
+        self, name: str, models: Sequence[Model], on: Sequence[On], *, spread: bool
+    ) -> None:
+        self.name = name
+        self.models = tuple(models)
+        self.provider = models[0].provider
+        self.key = models[0].key
+        self._on = frozenset(on)
+        self._spread = spread
+        self._busy: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"<Models {self.name}>"
+
+    def estimate(self, request: Request) -> Usage:
+        return largest(model.estimate(request) for model in self.models)
+
+    async def reply(self, request: Request) -> Reply:
+        """One attempt at the first model; `ask` goes on to the next."""
+        return await self.order()[0].reply(request)
+
+    def order(self) -> list[Model]:
+        if not self._spread:
+            return list(self.models)
+        return sorted(self.models, key=self._load)
+
+    def _load(self, model: Model) -> float:
+        """How busy it is with our calls, relative to its caps."""
+        limits = [cap_limit(cap) for cap in (model.name, f"key:{model.key}", model.provider)]
+        limit = min((each for each in limits if each is not None), default=1)
+        return self._busy[model.name] / limit
+
+    @contextmanager
+    def asking(self, model: Model) -> Iterator[None]:
+        self._busy[model.name] += 1
+        try:
+            yield
+        finally:
+            self._busy[model.name] -= 1
+
+    def goes_on(self, error: BaseException) -> bool:
+        """Whether the next model is asked after this error."""
+        if isinstance(error, ModelRateLimited | ModelQuota):
+            return "rate_limit" in self._on
+        if isinstance(error, TimeoutError):
+            return "timeout" in self._on
+        bad = isinstance(error, BadOutput)  # wants a repair, which is another request
+        return isinstance(error, ModelError) and not bad and "error" in self._on

@@ -20,17 +20,10 @@ FILTERED = "content_filter"
 
 
 def finish(model: Model, request: Request, reply: Reply) -> Reply:
-    """The reply with its value; `ModelRefused` or `BadOutput` if it is none."""
+    """The reply with its value; otherwise `ModelRefused` or `BadOutput`."""
     if reply.finish_reason == FILTERED:
-        raise ModelRefused(
-            f"{model.name} refused: {reply.text or 'a content filter cut in'}",
-            provider=model.provider,
-            model=model.name,
-            input_tokens=reply.usage.input,
-            output_tokens=reply.usage.output,
-            cached_tokens=reply.usage.cached,
-            usd=reply.usd,
-        )
+        why = reply.text or "a content filter stopped it"
+        raise ModelRefused(f"{model.name} refused: {why}", **_paid(model, reply))
     if request.schema is None or reply.calls:
         return reply
     try:
@@ -40,7 +33,7 @@ def finish(model: Model, request: Request, reply: Reply) -> Reply:
 
 
 def calls_of(model: Model, reply: Reply, calls: Iterable[Sequence[str]]) -> Reply:
-    """The reply with its calls, given as id, name and arguments; `BadOutput` if one is no JSON."""
+    """The reply with its calls (id, name, arguments). `BadOutput` if the arguments are not JSON."""
     found = []
     for number, (id_, name, arguments) in enumerate(calls, 1):
         try:
@@ -60,10 +53,12 @@ def _bad(model: Model, reply: Reply, problem: str, text: str) -> BadOutput:
         first_token_s=reply.first_token_s,
         ran_s=reply.ran_s,
         finish_reason=reply.finish_reason,
-        provider=model.provider,
-        model=model.name,
-        input_tokens=reply.usage.input,
-        output_tokens=reply.usage.output,
-        cached_tokens=reply.usage.cached,
-        usd=reply.usd,
+        **_paid(model, reply),
     )
+
+
+def _paid(model: Model, reply: Reply) -> dict[str, Any]:
+    tokens = {
+        f"{name}_tokens": getattr(reply.usage, name) for name in ("input", "output", "cached")
+    }
+    return {"provider": model.provider, "model": model.name, "usd": reply.usd, **tokens}

@@ -16,7 +16,7 @@ from fanwise.errors import UnknownModel, UsageError
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Dollars for a million tokens, where the public lists do not know the model."""
+    """Dollars per million tokens, for a model that the price list lacks."""
 
     input: float
     output: float
@@ -32,7 +32,7 @@ EVERY_FAILURE: tuple[On, ...] = ("rate_limit", "error", "timeout")
 
 
 class CacheSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where replies are kept, and how many seconds they count; see `reply_cache.py`."""
+    """Where replies are cached, and for how many seconds. See `reply_cache.py`."""
 
     path: str | None = None
     ttl: float | None = None
@@ -45,7 +45,7 @@ class CacheSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A model as a file may say it: `{name, base_url, api_key_env, price, …}`."""
+    """A model in a file: `{name, base_url, api_key_env, price, …}`."""
 
     name: str = ""
     base_url: str | None = None
@@ -70,13 +70,10 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def title(self) -> str:
-        """Its name, or the names of all."""
         return self.name or " or ".join(each.title for each in self.models)
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """What one must know to reach a provider."""
-
     extra: str
     key: str
     url_variable: str | None = None
@@ -94,7 +91,7 @@ BEDROCK = "https://bedrock-mantle.{AWS_REGION}.api.aws/v1"
 
 
 def _own(key: str, url_variable: str, base_url: str) -> Provider:
-    """A server of one's own, that speaks as OpenAI does."""
+    """Your own server, with an OpenAI-compatible API."""
     return Provider("openai", key, url_variable, base_url, key_optional=True)
 
 
@@ -149,7 +146,6 @@ _MAKERS = {
 
 
 def as_spec(given: object) -> Spec:
-    """A name, or a mapping as files have it, checked."""
     if isinstance(given, Spec):
         return given
     if isinstance(given, str):
@@ -169,7 +165,7 @@ def as_spec(given: object) -> Spec:
 
 
 def split(name: str) -> tuple[str, str]:
-    """`openai:gpt-5-mini` as its two parts; `UnknownModel` with the nearest that is known."""
+    """Split `openai:gpt-5-mini` in two. `UnknownModel` suggests the nearest known name."""
     scheme, colon, rest = name.partition(":")
     if not colon:
         raise UnknownModel(name, "has no provider", _provider_step(name))
@@ -197,6 +193,6 @@ def _known() -> str:
 
 
 def shown(spec: Spec) -> dict[str, Any]:
-    """A spec as plain data: what a run keeps of it. It has the key's variable, never the key."""
+    """A spec as plain data, for a run. It has the key's variable, never the key."""
     plain: dict[str, Any] = msgspec.to_builtins(spec)
     return {name: value for name, value in plain.items() if value is not None}

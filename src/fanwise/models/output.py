@@ -59,7 +59,7 @@ def _decoded(text: str) -> Any:
 
 
 def check_schema(schema: Schema | None) -> None:
-    """A schema that is none is the caller's error, said before anything is paid for."""
+    """Refuse an invalid schema before anything is paid for."""
     if schema is not None:
         _validator(msgspec.json.encode(schema))
 
@@ -73,7 +73,7 @@ def _first_problem(value: Any, schema: Schema) -> str | None:
 
 @functools.lru_cache(maxsize=256)
 def _validator(encoded: bytes) -> Any:
-    """Checked and compiled once for each schema: that costs more than a call does."""
+    """Checked and compiled once per schema, because that costs more CPU than a call."""
     from jsonschema import Draft202012Validator, SchemaError
 
     schema = msgspec.json.decode(encoded)

@@ -20,7 +20,6 @@ class Piece(str):
     """It is part of the model's thinking, not of its answer."""
 
     def __new__(cls, text: str, *, thought: bool = False) -> Piece:
-        """The text, and which of the two it is."""
         self = super().__new__(cls, text)
         self.thought = thought
         return self

@@ -113,7 +113,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How the model shall answer. What is None is left to the provider."""
+    """How the model should answer. None leaves a setting to the provider."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -132,7 +132,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether to call a tool: "auto", "required", "none", or the name of the one to call."""
 
     def __post_init__(self) -> None:
-        """A bound that is none would reserve too little, or nothing: it is refused here."""
+        """A bound that does not bound would reserve too little, so it is refused."""
         for name, least in (("max_tokens", 1), ("logprobs", 0)):
             count = getattr(self, name)
             if count is not None and (type(count) is not int or count < least):
@@ -151,7 +151,7 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that a reply depends on."""
+    """Everything that a reply depends on."""
 
     messages: tuple[Message, ...]
     options: Options = Options()
@@ -186,7 +186,6 @@ class Tokens(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def total(self) -> int | None:
-        """Both, if both are known."""
         if self.input is None or self.output is None:
             return None
         return self.input + self.output
@@ -202,7 +201,7 @@ class TokenProbability(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What a model gave. `to_json` and `from_json` take it through a journal and back."""
+    """A model's reply. `to_json` and `from_json` take it through a journal."""
 
     text: str
     model: str
@@ -236,7 +235,6 @@ class Reply(msgspec.Struct, frozen=True):
 
     @staticmethod
     def from_json(plain: Mapping[str, Any]) -> Reply:
-        """What `to_json` gave."""
         return msgspec.convert(plain, Reply)
 
 
@@ -272,7 +270,7 @@ def as_request(
     schema: Schema | None = None,
     seed: int | None = None,
 ) -> Request:
-    """A request of a text (said by the user), of messages, or as it is."""
+    """A request from a text (of the user), from messages, or as it is."""
     if isinstance(prompt, Request):
         return prompt
     if isinstance(prompt, str):

@@ -69,7 +69,7 @@ def counted(tokens: Tokens, usd: float | None) -> Usage | None:
 
 
 def largest(usages: Iterable[Usage]) -> Usage:
-    """The most that any of them may be; dollars are unknown if those of one are."""
+    """The largest of several estimates; the dollars are unknown if one of them is."""
     each = list(usages)
     known = [usage.usd for usage in each if usage.usd is not None]
     usd = max(known) if len(known) == len(each) else None
@@ -77,7 +77,6 @@ def largest(usages: Iterable[Usage]) -> Usage:
 
 
 def most(provider: str, model: str, request: Request, price: Price | None = None) -> Usage:
-    """An upper bound for one attempt."""
     tokens = Tokens(most_input(request), most_output(provider, model, request))
     assert tokens.total is not None
     return Usage(1, tokens.total, dollars(provider, model, tokens, price))
@@ -90,7 +89,7 @@ def most_input(request: Request, bytes_a_token: int = BYTES_A_TOKEN) -> int:
         texts.append(msgspec.json.encode(request.schema).decode())
     texts += [msgspec.json.encode(tool).decode() for tool in request.tools]
     texts += [msgspec.json.encode(m.calls).decode() for m in request.messages if m.calls]
-    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    size = sum(len(text.encode()) for text in texts)
     files = sum(_most_of(file) for message in request.messages for file in message.files)
     return -(-size // bytes_a_token) + TOKENS_A_MESSAGE * len(texts) + files
 
@@ -112,7 +111,6 @@ def most_output(provider: str, model: str, request: Request) -> int:
 
 @functools.cache
 def _listed(provider: str, model: str) -> Any | None:
-    """The model in the price list, if it is there."""
     try:
         from genai_prices.data_snapshot import get_snapshot
 

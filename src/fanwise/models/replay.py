@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
@@ -22,12 +23,14 @@ from fanwise.core.outcome import Usage
 from fanwise.errors import NotRecorded, UsageError
 from fanwise.models import tape
 from fanwise.models.names import Spec
-from fanwise.models.nearest import difference
 from fanwise.models.port import Model, Reply, Request
+
+MOST_SHOWN = 60
+_NONE = object()
 
 
 class RecordingModel:
-    """A model that writes down all that it is asked and all that it says. Close it."""
+    """A model that records every request and reply. Close it."""
 
     def __init__(self, model: Model, path: Path) -> None:
         self.name = model.name
@@ -40,16 +43,11 @@ class RecordingModel:
     def __enter__(self) -> RecordingModel:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """All that was recorded is on disk after this."""
+        """Write the rest to disk and close the file."""
         if not self._file.closed:
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -72,16 +70,9 @@ class RecordingModel:
             raise
         finally:
             line = tape.TapedCall(
-                number,
-                self.name,
-                self.provider,
-                self.key,
-                request,
-                self.estimate(request),
-                clock() - began,
-                reply,
-                failed,
-            )
+                number, self.name, self.provider, self.key, request, self.estimate(request),
+                clock() - began, reply, failed,
+            )  # fmt: skip
             self._file.write(tape.encode(line))
             self._file.flush()
 
@@ -95,7 +86,7 @@ def record(model: Model, path: str | os.PathLike[str]) -> RecordingModel:
 
 
 class ReplayModel:
-    """A recording as a model. It has the recorded model's name, so that results are the same."""
+    """A recording as a model, under the recorded model's name so that results are equal."""
 
     def __init__(self, path: Path, speed: float | None) -> None:
         lines = tape.read(path)
@@ -120,14 +111,12 @@ class ReplayModel:
         return f"<Replay of {self.name} from {self._path}>"
 
     def estimate(self, request: Request) -> Usage:
-        """As it was when it was recorded."""
         found = self._estimates.get(_identity(request))
         if found is None:
             raise self._not_recorded(request)
         return found
 
     async def reply(self, request: Request) -> Reply:
-        """The next recorded answer to this request."""
         left = self._left.get(_identity(request))
         if not left:
             raise self._not_recorded(request)
@@ -162,3 +151,49 @@ def open_model(spec: Spec) -> ReplayModel:
             f"{spec.name!r} cannot be read", "Write replay:PATH or replay:PATH?speed=1"
         )
     return ReplayModel(Path(path), speed)
+
+
+def difference(asked: Request, recorded: Sequence[Request]) -> str:
+    """How a request differs from the nearest recorded one."""
+    times = sum(request == asked for request in recorded)
+    if times:
+        return f"it was recorded {times} times, and all of them have been played"
+    wanted = dict(_flat(asked.to_json()))
+    number, differing = min(
+        ((n, _differing(wanted, request)) for n, request in enumerate(recorded)),
+        key=lambda found: len(found[1]),
+    )
+    place = differing[0]
+    there = dict(_flat(recorded[number].to_json()))
+    more = f", and {len(differing) - 1} more differences" if len(differing) > 1 else ""
+    return (
+        f"the nearest is call {number + 1}, where {place} is {_shown(there.get(place, _NONE))} "
+        f"and not {_shown(wanted.get(place, _NONE))}{more}"
+    )
+
+
+def _differing(wanted: dict[str, Any], request: Request) -> list[str]:
+    there = dict(_flat(request.to_json()))
+    return [
+        place
+        for place in dict.fromkeys([*wanted, *there])
+        if wanted.get(place, _NONE) != there.get(place, _NONE)
+    ]
+
+
+def _flat(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from _flat(member, f"{place}.{name}" if place else name)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            yield from _flat(member, f"{place}[{index}]")
+    else:
+        yield place, value
+
+
+def _shown(value: Any) -> str:
+    if value is _NONE:
+        return "missing"
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"

@@ -42,7 +42,7 @@ def is_hit(call: str | None, tokens: float | None) -> bool:
 
 
 class ReplyCache:
-    """One file. `ttl`: seconds after which a reply does not count any more."""
+    """One file. `ttl`: seconds after which a reply expires."""
 
     def __init__(
         self, path: Path, ttl: float | None = None, clock: Callable[[], float] = time.time
@@ -52,7 +52,6 @@ class ReplyCache:
         self._clock = clock
 
     def find(self, key: bytes) -> Reply | None:
-        """The reply that was kept, if it is not too old."""
         row = self._execute("SELECT at, reply FROM replies WHERE key = ?", key)
         if row is None or (self._ttl is not None and self._clock() - row[0] > self._ttl):
             return None
@@ -76,7 +75,7 @@ class ReplyCache:
 
 
 class CachedModel:
-    """A model whose replies are kept. `ask` looks before it calls it."""
+    """A model with a cache. `ask` looks there before it calls the model."""
 
     def __init__(self, model: Model, spec: Spec, cache: ReplyCache, *, always: bool) -> None:
         self.model = model
@@ -94,7 +93,6 @@ class CachedModel:
         return self.model.estimate(request)
 
     async def reply(self, request: Request) -> Reply:
-        """One attempt at the model itself."""
         return await self.model.reply(request)
 
     def keeps(self, request: Request) -> bool:
@@ -102,7 +100,7 @@ class CachedModel:
         return self._always or request.options.temperature == 0 or request.seed is not None
 
     def find(self, request: Request) -> Reply | None:
-        """The reply that was kept. It costs nothing and takes no time; `usage` is what it was."""
+        """The cached reply. It costs nothing and takes no time; `usage` is the original one."""
         reply = self._cache.find(self._key(request))
         if reply is None:
             return None
@@ -116,7 +114,6 @@ class CachedModel:
 
 
 def with_cache(model: Model, spec: Spec) -> Model:
-    """The model, with the cache that its spec asks for."""
     given = spec.cache
     if given is None or given is False:
         return model

@@ -26,7 +26,7 @@ _REFUSAL = {
 
 
 def mode_for(endpoint: Endpoint, first: SchemaMode) -> SchemaMode:
-    """The one that the spec names, else the one that was learnt, else the first."""
+    """The mode that the spec names, otherwise the one that was learnt, otherwise `first`."""
     return endpoint.schema_mode or _learnt.get(endpoint, first)
 
 

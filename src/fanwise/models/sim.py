@@ -23,7 +23,6 @@ from fanwise.core.outcome import Usage
 from fanwise.errors import ModelError, ModelOverloaded, ModelRateLimited, UsageError
 from fanwise.kernel import meter
 from fanwise.models.finish import finish
-from fanwise.models.made_up import made_up
 from fanwise.models.names import Price, Spec
 from fanwise.models.port import Reply, Request, Tokens
 from fanwise.models.prices import at_price, most_input
@@ -50,8 +49,6 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SimModel:
-    """A simulated model."""
-
     provider = "sim"
     key: str | None = None
 
@@ -66,10 +63,13 @@ class SimModel:
 
     def estimate(self, request: Request) -> Usage:
         tokens = Tokens(most_input(request), request.options.max_tokens or self.profile.tokens)
-        return Usage(1, tokens.total or 0, at_price(tokens, self._price))
+        return Usage(1, tokens.total or 0, self.dollars(tokens))
+
+    def dollars(self, tokens: Tokens) -> float | None:
+        """What they would cost at the price of its spec."""
+        return at_price(tokens, self._price)
 
     async def reply(self, request: Request) -> Reply:
-        """One simulated attempt."""
         profile, chance = self.profile, self._chance(request)
         kind, latency = chance.random(), self._latency(chance)
         if kind < profile.rate_limited:
@@ -104,7 +104,7 @@ class SimModel:
             text = msgspec.json.encode(made_up(request.schema, chance)).decode()
         tokens = Tokens(most_input(request) // 2, written)
         return Reply(
-            text, self.name, None, tokens, at_price(tokens, self._price),
+            text, self.name, None, tokens, self.dollars(tokens),
             latency * self.profile.first_token, latency, SIMULATED,
         )  # fmt: skip
 
@@ -129,3 +129,34 @@ def open_model(spec: Spec) -> SimModel:
     if not profile.median_s > 0 or profile.tokens < 1 or profile.sigma < 0:
         raise UsageError(f"{spec.name!r} has no possible latency or length", "Give numbers above 0")
     return SimModel(spec.name, profile, spec.price)
+
+
+def made_up(schema: Any, chance: Random) -> Any:
+    """A value that the schema allows; an unusual schema may not be met, as by a real model."""
+    if not isinstance(schema, dict):
+        return {}
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return chance.choice(schema["enum"])
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return made_up(chance.choice(schema[several]), chance)
+    kind = schema.get("type", "object")
+    return _of_kind(kind[0] if isinstance(kind, list) else kind, schema, chance)
+
+
+def _of_kind(kind: str, schema: dict[str, Any], chance: Random) -> Any:
+    if kind == "object":
+        members = schema.get("properties", {})
+        return {name: made_up(member, chance) for name, member in members.items()}
+    if kind == "array":
+        count = max(1, schema.get("minItems", 1))
+        return [made_up(schema.get("items", {}), chance) for _ in range(count)]
+    if kind in ("integer", "number"):
+        least = schema.get("minimum", 0)
+        number = chance.randint(int(least), max(int(least), int(schema.get("maximum", least + 10))))
+        return number if kind == "integer" else float(number)
+    if kind == "boolean":
+        return chance.random() < 0.5
+    return None if kind == "null" else "simulated".ljust(schema.get("minLength", 0), ".")

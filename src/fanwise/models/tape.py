@@ -19,16 +19,12 @@ from fanwise.models.port import Reply, Request
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """An error as data."""
-
     type: str
     text: str
     fields: dict[str, Any] = {}
 
 
 class TapedCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One call."""
-
     number: int
     model: str
     provider: str
@@ -45,12 +41,10 @@ _decoder = msgspec.json.Decoder(TapedCall)
 
 
 def encode(line: TapedCall) -> bytes:
-    """With the end of the line."""
     return msgspec.json.encode(line) + b"\n"
 
 
 def read(path: Path) -> list[TapedCall]:
-    """All lines, in the order in which their calls began."""
     try:
         *whole, _ = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -66,7 +60,6 @@ def read(path: Path) -> list[TapedCall]:
 
 
 def failed(error: Exception) -> Failed:
-    """An error as data."""
     if not isinstance(error, ModelError):
         return Failed(full_name(type(error)), str(error))
     fields = {name: value for name, value in vars(error).items() if not name.startswith("_")}
@@ -74,7 +67,7 @@ def failed(error: Exception) -> Failed:
 
 
 def revived(recorded: Failed) -> FanwiseError:
-    """The error again: of its own kind if it is one of a model's."""
+    """The error again, as its own class if it is a `ModelError`."""
     kind = vars(errors).get(recorded.type)
     if not (isinstance(kind, type) and issubclass(kind, ModelError)):
         return RecordedError(recorded.type, recorded.text)

@@ -41,7 +41,6 @@ def bound(given: Iterable[Tool | Callable[..., Any]]) -> tuple[tuple[Tool, ...],
 
 
 def check_choice(request: Request) -> None:
-    """A tool that must be called has to be there."""
     choice, known = request.options.tool_choice, [tool.name for tool in request.tools]
     if choice in (None, "auto", "none") or (choice == "required" and known):
         return
@@ -70,7 +69,6 @@ def tool_of(function: Callable[..., Any]) -> Tool:
 
 
 async def answers(reply: Reply, functions: Functions) -> list[Message]:
-    """What the tools say to the calls of this reply, in their order."""
     return [
         Message("tool", await _answer(each, functions), call_id=each.id) for each in reply.calls
     ]
@@ -95,7 +93,7 @@ async def _answer(wanted: ToolCall, functions: Functions) -> str:
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """With arguments as its annotations say: a model may give others."""
+    """Check the arguments by their annotations: a model may give others."""
     from pydantic import validate_call
 
     return validate_call(function)

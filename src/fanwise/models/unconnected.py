@@ -21,8 +21,9 @@ from fanwise.models.local.model import LocalModel
 from fanwise.models.local.settings import LocalFile, settings_of
 from fanwise.models.names import BUILT_IN, PROVIDERS, Price, Spec, split
 from fanwise.models.port import Request, Tokens
-from fanwise.models.prices import at_price, dollars, largest, most
+from fanwise.models.prices import dollars, largest, most
 from fanwise.models.sim import SimModel
+from fanwise.models.sim import open_model as simulated
 
 
 class Unconnected:
@@ -31,11 +32,20 @@ class Unconnected:
     others: Sequence[Unconnected] = ()
     """The rest of its group: any of them may be asked in its place, so the dearest one counts."""
 
-    def __init__(self, name: str, key: str | None, price: Price | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        key: str | None,
+        price: Price | None = None,
+        known: LocalModel | SimModel | None = None,
+    ) -> None:
         self.name = name
         self.provider, self._model = split(name)
         self.key = key
+        self.profile = known.profile if isinstance(known, SimModel) else None
+        """How a simulated model behaves."""
         self._price = price
+        self._known = known
 
     def __repr__(self) -> str:
         return f"<Unconnected {self.name}>"
@@ -54,42 +64,14 @@ class Unconnected:
         raise UsageError(f"{self.name} is not connected", "Use `connect`")
 
     def _most(self, request: Request) -> Usage:
+        if self._known is not None:
+            return self._known.estimate(request)
         return most(self.provider, self._model, request, self._price)
 
     def _dollars(self, tokens: Tokens) -> float | None:
+        if self._known is not None:
+            return self._known.dollars(tokens)
         return dollars(self.provider, self._model, tokens, self._price)
-
-
-class UnconnectedLocal(Unconnected):
-    """One on this machine: it costs nothing, and its context bounds what it can take."""
-
-    def __init__(self, spec: Spec) -> None:
-        super().__init__(spec.name, None, spec.price)
-        place = LocalFile(Path(self._model.partition("?")[0]), settings_of(spec))
-        self._local = LocalModel(spec.name, place, spec.price)
-
-    def _most(self, request: Request) -> Usage:
-        return self._local.estimate(request)
-
-    def _dollars(self, tokens: Tokens) -> float | None:
-        return 0.0 if self._price is None else at_price(tokens, self._price)
-
-
-class UnconnectedSim(Unconnected):
-    """A simulated one: it costs what the file says, so that a budget can count it."""
-
-    def __init__(self, spec: Spec) -> None:
-        super().__init__(spec.name, None, spec.price)
-        model = connect(spec)
-        assert isinstance(model, SimModel)
-        self.profile = model.profile
-        self._sim = model
-
-    def _most(self, request: Request) -> Usage:
-        return self._sim.estimate(request)
-
-    def _dollars(self, tokens: Tokens) -> float | None:
-        return at_price(tokens, self._price)
 
 
 def unconnected(spec: Spec) -> Unconnected:
@@ -99,11 +81,12 @@ def unconnected(spec: Spec) -> Unconnected:
         first.others = [*first.others, *(each for one in others for each in (one, *one.others))]
         return first
     spec = replace(spec, cache=None)  # an estimate takes nothing from it
-    scheme, _ = split(spec.name)
+    scheme, rest = split(spec.name)
     if scheme == "local":
-        return UnconnectedLocal(spec)
+        place = LocalFile(Path(rest.partition("?")[0]), settings_of(spec))
+        return Unconnected(spec.name, None, spec.price, LocalModel(spec.name, place, spec.price))
     if scheme == "sim":
-        return UnconnectedSim(spec)
+        return Unconnected(spec.name, None, spec.price, simulated(spec))
     if scheme in BUILT_IN:
         return _replayed(spec)
     return Unconnected(spec.name, _key(spec), spec.price)

@@ -40,7 +40,6 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What the model said."""
         return self.reply.text
 
     @property
@@ -50,7 +49,6 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def valid(self) -> bool:
-        """Whether it meets all requirements."""
         return self.checked and all(verdict.passed for verdict in self.verdicts)
 
     @property

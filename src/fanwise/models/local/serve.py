@@ -21,7 +21,6 @@ ERRORS = 1
 
 
 def parameters(how: dict[str, Any]) -> Any:
-    """What llama.cpp is told."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -46,7 +45,6 @@ def parameters(how: dict[str, Any]) -> Any:
 
 
 def wait_until_healthy(address: str) -> None:
-    """Return when the server says that it can serve."""
     while True:
         try:
             with urllib.request.urlopen(f"{address}/health") as answer:
@@ -57,7 +55,6 @@ def wait_until_healthy(address: str) -> None:
 
 
 def main() -> None:
-    """Serve until the parent is gone."""
     import xllamacpp
 
     how = json.loads(sys.stdin.buffer.readline())

@@ -16,6 +16,7 @@ killed, and it ends by itself when our end of the socket closes.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import json
 import os
@@ -27,6 +28,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 from fanwise.errors import ModelNotStarted
@@ -44,8 +46,6 @@ _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
 class Server:
-    """One child process that serves one file."""
-
     def __init__(self, name: str, place: LocalFile) -> None:
         self.name = name
         self.takes_tools: bool | None = None
@@ -77,7 +77,6 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The child's process number."""
         return self._process.pid
 
     @property
@@ -109,12 +108,10 @@ class Server:
         return Endpoint("local", self._place.alias, f"{address}/v1", self._key)
 
     def how_it_ended(self) -> str:
-        """For a server that is gone: its exit code or signal."""
         code = self._process.wait()
         return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
     def log_tail(self) -> str:
-        """The last that llama.cpp said."""
         if self._log.closed:
             return ""
         log = self._log.fileno()
@@ -134,7 +131,7 @@ class Server:
         self._log.close()
 
     def forget(self) -> None:
-        """Leave it to the process that we were forked from."""
+        """Leave it to the process that this one was forked from."""
         self._ours.close()
         self._log.close()
         self._process.returncode = 0  # it is not our child: Popen shall not wait for it
@@ -186,3 +183,52 @@ async def _readable(side: socket.socket) -> None:
     finally:
         loop.remove_reader(copy)
         os.close(copy)
+
+
+_servers: dict[LocalFile, Server] = {}
+"""The servers of this process: one for each file and settings, shared by all that ask."""
+_lock = threading.Lock()  # event loops of several threads may come at once
+_owner = os.getpid()
+
+
+def server_for(name: str, place: LocalFile) -> Server:
+    """The running server, or a new one if there is none or it has died."""
+    with _lock:
+        _after_a_fork()
+        server = _servers.get(place)
+        if server is None or server.is_gone():
+            if server is not None:
+                server.stop()
+            server = _servers[place] = Server(name, place)
+            atexit.unregister(stop_all)
+            atexit.register(stop_all)  # after the guard has, so that it runs before it
+        return server
+
+
+def running(place: LocalFile) -> Server | None:
+    with _lock:
+        _after_a_fork()
+        server = _servers.get(place)
+        return None if server is None or server.is_gone() else server
+
+
+def stop(place: LocalFile) -> None:
+    with _lock:
+        _after_a_fork()
+        server = _servers.pop(place, None)
+        if server is not None:
+            server.stop()
+
+
+def stop_all() -> None:
+    for place in list(_servers):
+        stop(place)
+
+
+def _after_a_fork() -> None:
+    """A forked process starts its own servers; those of its parent end with the parent."""
+    global _owner
+    if _owner != os.getpid():
+        _owner = os.getpid()
+        while _servers:
+            _servers.popitem()[1].forget()

@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from fanwise.errors import ModelNotReady, UsageError
-from fanwise.models.local.cache import weights_path
-from fanwise.models.local.weights import KNOWN, weights_named
+from fanwise.models.local.weights import KNOWN, weights_named, weights_path
 from fanwise.models.names import Spec
 
 MAGIC = b"GGUF"
@@ -44,19 +43,17 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LocalFile(msgspec.Struct, frozen=True):
-    """A local model as its name says it."""
-
     file: Path
     settings: ServerSettings
 
     @property
     def alias(self) -> str:
-        """What the server calls the model, and replies say: the file's name."""
+        """The model's name at the server and in replies: the name of the file."""
         return self.file.stem
 
 
 def place_of(spec: Spec) -> LocalFile:
-    """The file, which is there, and the settings; an error that says what to do if it is not."""
+    """The file, which exists, and the settings. An error says what to do if it is missing."""
     for field in ("base_url", "api_key_env", "max_tokens_field"):
         if getattr(spec, field) is not None:
             raise UsageError(f"{spec.name!r} has a {field}", "A local model needs none")
@@ -69,7 +66,7 @@ def place_of(spec: Spec) -> LocalFile:
 
 
 def settings_of(spec: Spec) -> ServerSettings:
-    """What its name says of the server, whether its file is there or not."""
+    """The settings in a model's name, whether or not its file exists."""
     return _settings(spec.name, spec.name.partition("?")[2])
 
 

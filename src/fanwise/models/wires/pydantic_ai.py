@@ -5,7 +5,9 @@ Their wires differ too much to keep up with here: pydantic-ai does that, and its
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from itertools import zip_longest
 from typing import Any
 
@@ -30,7 +32,6 @@ from fanwise.models.port import (
     TokenProbability,
     Tool,
 )
-from fanwise.models.wires.answers import answers_closed
 from fanwise.models.wires.wire import (
     OUTPUT_TOOL,
     ErrorFacts,
@@ -51,6 +52,8 @@ _LOGPROBS: Mapping[str, tuple[str, str]] = {
     "openai-responses": ("openai_logprobs", "openai_top_logprobs"),
 }
 """The settings that ask for them; other families here have none."""
+
+_opened: ContextVar[list[Any] | None] = ContextVar("fanwise_answers", default=None)
 
 
 class PydanticAI:
@@ -322,3 +325,27 @@ def _definition(tool: Tool, kind: Any = "function") -> Any:
         description=tool.description,
         kind=kind,
     )
+
+
+@asynccontextmanager
+async def answers_closed() -> AsyncGenerator[None, None]:
+    """Close every HTTP response that this attempt opened.
+
+    The SDKs of Google and Mistral do more between the head of a response and its stream. A cancel
+    at that moment would leave the connection open, and the server generating and charging.
+    """
+    opened: list[Any] = []
+    token = _opened.set(opened)
+    try:
+        yield
+    finally:
+        _opened.reset(token)
+        for answer in opened:
+            await answer.aclose()
+
+
+async def note(answer: Any) -> None:
+    """An event hook for httpx: a response has begun."""
+    opened = _opened.get()
+    if opened is not None:
+        opened.append(answer)

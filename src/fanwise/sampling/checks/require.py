@@ -1,13 +1,15 @@
-"""The functions that make requirements, and what else is accepted as one."""
+"""The functions that make requirements, judges, and what else is accepted as a requirement."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, get_origin
+from typing import Any, ClassVar, get_origin
+
+import msgspec
 
 from fanwise.errors import UsageError
-from fanwise.models.connect import connect
-from fanwise.models.names import Spec
+from fanwise.models.connect import ModelLike, connect
+from fanwise.models.judging import judged
 from fanwise.models.port import Model
 from fanwise.sampling.checks.code_checks import (
     Check,
@@ -18,9 +20,55 @@ from fanwise.sampling.checks.code_checks import (
     SchemaCheck,
     Score,
 )
-from fanwise.sampling.checks.judge import JudgeCheck
-from fanwise.sampling.checks.requirement import Requirement
+from fanwise.sampling.checks.requirement import (
+    Draft,
+    Requirement,
+    Setting,
+    Tier,
+    Verdict,
+    at_least_tokens,
+)
 from fanwise.sampling.checks.typed import schema_of
+
+LEAST_TOKENS = 500
+"""At least this many for a judge's reason and verdict, even where answers are kept short."""
+
+
+class JudgeCheck(msgspec.Struct, frozen=True):
+    """What the answer must be like, in words.
+
+    `at_least`: ask for a score from 0 to 1, and require this much. `model`: the judge; default: the
+    model that is sampled.
+    """
+
+    tier: ClassVar[Tier] = Tier.MODEL
+
+    description: str
+    at_least: float | None = None
+    model: Model | None = None
+    check_only: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.description
+
+    async def check(self, draft: Draft, setting: Setting) -> Verdict:
+        # Given a context, the judge sees that instead of what the model was asked.
+        prompt = () if draft.context else draft.messages
+        found = await judged(
+            self.model or setting.model,
+            self.description,
+            str(draft),
+            task="\n\n".join(message.content for message in prompt),
+            context=draft.context,
+            at_least=self.at_least,
+            max_tokens=at_least_tokens(LEAST_TOKENS, setting.options),
+            seed=setting.request.seed,
+            retry=setting.retry,
+            timeout=setting.timeout,
+        )
+        return Verdict(found.passed, None if found.passed else found.reason, found.score, self.name)
+
 
 KINDS = (FunctionCheck, RewardCheck, PatternCheck, SchemaCheck, CommandCheck, JudgeCheck)
 
@@ -81,7 +129,7 @@ def command(
 def judge(
     description: str,
     *,
-    model: str | Mapping[str, Any] | Spec | Model | None = None,
+    model: ModelLike | None = None,
     at_least: float | None = None,
     check_only: bool = False,
 ) -> JudgeCheck:

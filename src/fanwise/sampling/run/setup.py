@@ -24,8 +24,6 @@ from fanwise.sampling.strategies.strategy import Strategy, Turn, add_to_prompt, 
 
 
 class SampleSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """All that sampling depends on, checked."""
-
     turn: Turn
     """What every chain asks first."""
     requirements: tuple[Requirement, ...]
@@ -48,7 +46,7 @@ class SampleSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def type_(self) -> Any:
-        """The type that the value shall have; None: as JSON has it."""
+        """The type of the value; None: plain JSON."""
         schemas = [each for each in self.requirements if isinstance(each, SchemaCheck)]
         return next((each.type_ for each in schemas if each.type_ is not None), None)
 
@@ -74,7 +72,7 @@ def setup_of(
     concurrency_budget: int | None,
     **given: Any,
 ) -> SampleSetup:
-    """The requirements of the call, the request and the strategy, told to the model at once."""
+    """Merge the requirements of the call, the request and the strategy into one request."""
     request = as_request(prompt)
     if not request.messages:
         raise UsageError("the prompt has no messages", "Give a text or messages")

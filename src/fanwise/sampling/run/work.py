@@ -60,7 +60,6 @@ class SampleWork:
         }
 
     async def _repair(self, slot: SampleSlot) -> Turn:
-        """What the strategy makes of the chain's failures so far."""
         history = self._state.history(slot)
         turn = await next_turn(self._setup.strategy, self._state.first, history)
         await self._hook(self._setup.hooks.repair, Repairing(history[-1], turn))

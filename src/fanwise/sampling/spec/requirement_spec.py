@@ -45,7 +45,6 @@ class RequirementSpec(SpecModel):
         return self.schema_ if kind == "schema" else getattr(self, kind)
 
     def requirement(self, where: Where) -> Requirement:
-        """The requirement. `BadSpec`."""
         return where.making(lambda: self._made(where))
 
     def _made(self, where: Where) -> Requirement:

@@ -38,7 +38,6 @@ class LoopSpec(SpecModel):
     deadline: Duration | None = None
 
     def width(self, *, required: bool) -> int:
-        """How many chains there are."""
         return self.concurrency_budget or self.strategy.default_width(required=required)
 
     def loop(self, where: Where) -> dict[str, Any]:
@@ -58,8 +57,6 @@ class LoopSpec(SpecModel):
 
 
 class SampleSpec(LoopSpec, LimitsSpec):
-    """What stands under `sample:`."""
-
     name: str = "sample"
     model: ModelSpec
     prompt: str | None = None

@@ -124,7 +124,7 @@ class StrategySpec(SpecModel):
 
     @property
     def passes(self) -> int:
-        """The most calls that make one sample."""
+        """The most calls for one sample."""
         nested = (getattr(self, name) for name in type(self).model_fields)
         inner = [each.repair for each in nested if isinstance(each, VoteSpec) and each.repair]
         return (
@@ -132,7 +132,6 @@ class StrategySpec(SpecModel):
         )
 
     def strategy(self, where: Where) -> Strategy:
-        """The strategy. `BadSpec`."""
         return where.making(lambda: self._made(where))
 
     def _made(self, where: Where) -> Strategy:

@@ -31,12 +31,11 @@ class SampleSlot(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[int, int]:
-        """By depth, then by chain."""
         return self.iteration, self.chain
 
 
 class Loop:
-    """Tell it what became of each sample, and it says which ones to make next."""
+    """Takes the result of each sample and says which samples to make next."""
 
     def __init__(
         self,
@@ -61,18 +60,17 @@ class Loop:
         self._best: SampleSlot | None = None
 
     def begin(self) -> list[SampleSlot]:
-        """The first sample of each chain."""
         return [self._start(chain, 0, self._id(chain, 0)) for chain in range(self._width)]
 
     def valid(self, slot: SampleSlot) -> list[SampleSlot]:
-        """This sample is valid: its chain has done its work."""
+        """The sample is valid, so its chain has finished."""
         del self._active[slot.chain]
         if not self._gathers and (self._best is None or slot.order < self._best.order):
             self._best = slot
         return self._hand_out()
 
     def invalid(self, slot: SampleSlot) -> list[SampleSlot]:
-        """This sample is not valid: its chain goes on, if there is a slot for it."""
+        """The sample is not valid; its chain goes on if there is a slot for it."""
         del self._active[slot.chain]
         following = slot.iteration + 1
         if following < self._depth:
@@ -89,7 +87,7 @@ class Loop:
 
     @property
     def winner(self) -> SampleSlot | None:
-        """The sample that has won: no other can come before it any more."""
+        """The sample that has won; no other can come before it."""
         if self._best is None:
             return None
         if self._ordered and any(each.order < self._best.order for each in self._active.values()):
@@ -103,7 +101,6 @@ class Loop:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the result must not depend on speed."""
         return self._ordered
 
     @property

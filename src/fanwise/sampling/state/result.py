@@ -68,7 +68,6 @@ class SampleResult(msgspec.Struct, Generic[V_co], frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What the model said."""
         return self.sample.text
 
     @property
@@ -150,7 +149,6 @@ def _sample_from_json(plain: Mapping[str, Any]) -> Sample:
 def total(
     attempts: Sequence[Attempt], samples: int, elapsed_s: float, sequential_s: float
 ) -> Totals:
-    """Over all attempts of all calls."""
     calls = [attempt for attempt in attempts if attempt.call is not None]
     spent = [attempt.usage for attempt in calls if attempt.usage is not None]
     priced = [usage.usd for usage in spent]

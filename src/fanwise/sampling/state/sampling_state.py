@@ -73,11 +73,9 @@ class SamplingState:
 
     @property
     def errors(self) -> tuple[BaseException, ...]:
-        """What chains died of, by chain."""
         return tuple(error for _, error in sorted(self._errors, key=lambda each: each[0]))
 
     def begin(self) -> list[SampleItem]:
-        """The first draft of each chain."""
         return _drafts(self._loop.begin())
 
     def take(self, item: SampleItem, outcome: Outcome[Any]) -> list[SampleItem]:
@@ -94,7 +92,7 @@ class SamplingState:
         )
 
     def take_late(self, item: SampleItem, outcome: Outcome[Any]) -> None:
-        """It ended beside the winner, or was cancelled: what was paid for is kept."""
+        """It ended after the winner, or was cancelled. What was paid for is kept."""
         self.attempts += outcome.attempts
         if outcome.error is not None:  # also what it raised while it was cancelled
             self._failed(item, outcome, outcome.error)
@@ -104,7 +102,7 @@ class SamplingState:
             self._checked(item.slot, outcome)
 
     def fail(self, error: BaseException) -> None:
-        """Something ended all chains at once, unless one of them has won."""
+        """Record an error that ended all chains, unless one of them has won."""
         if self._loop.winner is None:
             self._errors.append((len(self._histories), error))
 
@@ -119,7 +117,6 @@ class SamplingState:
         return tuple(self._histories[slot.chain])
 
     def twin(self, sample: Sample) -> Sample | None:
-        """One with the same text that was checked."""
         return self._by_text.get(sample.text)
 
     def chosen(self) -> Sample:
@@ -140,7 +137,7 @@ class SamplingState:
     # -- inside ---------------------------------------------------------------------------------
 
     def _is_decided(self) -> bool:
-        """A vote that speed must not decide is taken to its end."""
+        """A vote whose result must not depend on speed is always completed."""
         if not self._strategy.gathers or self._loop.is_ordered:
             return False
         valid = [self.samples[id_] for id_ in sorted(self.samples) if self.samples[id_].valid]

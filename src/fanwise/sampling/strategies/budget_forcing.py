@@ -61,7 +61,6 @@ class BudgetForcing(Wrapping):
         )
 
     async def reply(self, turn: Turn, ask: Ask) -> Reply:
-        """The thinking in one or more passes, then the answer."""
         if turn.request.messages[-1].role == "assistant":
             step = "Leave out the assistant's message at the end"
             raise UsageError("budget forcing needs the last message for itself", step)

@@ -25,7 +25,6 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
 
 
 def as_strategy(given: Strategy | str) -> Strategy:
-    """A strategy, or the one with this name."""
     if isinstance(given, Strategy):
         return given
     if isinstance(given, str) and given in STRATEGIES:

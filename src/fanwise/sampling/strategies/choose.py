@@ -19,7 +19,7 @@ from fanwise.sampling.checks.code_checks import (
     SchemaCheck,
     Score,
 )
-from fanwise.sampling.checks.judge import JudgeCheck
+from fanwise.sampling.checks.require import JudgeCheck
 from fanwise.sampling.checks.requirement import Requirement
 from fanwise.sampling.samples import Sample, best
 from fanwise.sampling.strategies.agreement import said, words_in_common
@@ -67,7 +67,6 @@ class BestOf(Wrapping):
         )
 
     def select(self, samples: Sequence[Sample]) -> Sample:
-        """The one with the highest reward; among equals the first."""
         if not samples[0].valid:
             return best(samples)
         if all(verdict.score is None for sample in samples for verdict in sample.verdicts):
@@ -126,7 +125,6 @@ class MinimumBayesRisk(Wrapping):
         self._similarity = similarity or words_in_common
 
     def select(self, samples: Sequence[Sample]) -> Sample:
-        """The one with the highest sum; among equals the first."""
         if not samples[0].valid:
             return best(samples)
         return min(samples, key=lambda one: (-self._agreement(one, samples), one.id))

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from msgspec.structs import replace
 
 from fanwise.core.caps import whole
 from fanwise.errors import UsageError
-from fanwise.models.connect import connect
-from fanwise.models.names import Spec
-from fanwise.models.port import Model
+from fanwise.models.connect import ModelLike, connect
 from fanwise.sampling.samples import Sample, best
 from fanwise.sampling.strategies.repair import Repair
 from fanwise.sampling.strategies.strategy import Strategy, Turn, Wrapping, next_turn
 
 HandOver = Literal["last", "best", "nothing"]
-Named = str | Mapping[str, Any] | Spec | Model
 
 
 class Escalate(Wrapping):
@@ -39,7 +36,7 @@ class Escalate(Wrapping):
 
     def __init__(
         self,
-        to: Named | Sequence[Named],
+        to: ModelLike | Sequence[ModelLike],
         *,
         after: int = 2,
         repair: Strategy | None = None,
@@ -56,7 +53,7 @@ class Escalate(Wrapping):
         self.hand_over = hand_over
 
     def within(self, loop_budget: int) -> tuple[Strategy, int]:
-        """So that each stronger model is asked at least once."""
+        """Make room for each stronger model at least once."""
         depth = max(loop_budget, len(self.to) + 1)
         bound = copy(self)
         bound.after = min(self.after, (depth - 1) // len(self.to))
@@ -76,7 +73,6 @@ class Escalate(Wrapping):
         return replace(following, model=self.to[tier - 1]) if tier else following
 
     def rescue(self, turn: Turn, error: Exception, asked: str) -> Turn | None:
-        """The next model, if there is one."""
         tier = self._tier(asked)
         return replace(turn, model=self.to[tier]) if tier < len(self.to) else None
 

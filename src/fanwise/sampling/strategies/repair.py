@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from fanwise.errors import UsageError
 from fanwise.models.ask import ask
-from fanwise.models.connect import connect
-from fanwise.models.names import Spec
-from fanwise.models.port import Message, Model, Options, Request
+from fanwise.models.connect import ModelLike, connect
+from fanwise.models.port import Message, Options, Request
 from fanwise.sampling.checks.requirement import at_least_tokens
 from fanwise.sampling.samples import Sample
 from fanwise.sampling.strategies.strategy import Strategy, Turn, add_to_prompt, bullets
@@ -66,7 +64,6 @@ class Repair(Strategy):
         self.template = template
 
     def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
-        """The first request, and what was wrong with the last answer."""
         text = _filled(self.template, history[-1])
         return replace(turn, request=add_to_prompt(turn.request, text))
 
@@ -79,7 +76,6 @@ class MultiTurn(Strategy):
         self.template = template
 
     def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
-        """The whole conversation so far."""
         messages = list(turn.request.messages)
         for sample in history:
             messages.append(Message("assistant", sample.text))
@@ -93,11 +89,10 @@ class Advice(Strategy):
     `model`: the adviser; default: the model that is sampled.
     """
 
-    def __init__(self, model: str | Mapping[str, Any] | Spec | Model | None = None) -> None:
+    def __init__(self, model: ModelLike | None = None) -> None:
         self.model = None if model is None else connect(model)
 
     async def repair(self, turn: Turn, history: Sequence[Sample]) -> Turn:
-        """The first request, with the hint."""
         adviser = self.model or turn.model
         task = "\n\n".join(message.content for message in turn.request.messages)
         question = ADVICE.format(

@@ -121,7 +121,7 @@ def _notes(
 
 
 def _some(lines: Iterable[str]) -> list[str]:
-    """The first ones, each in a line, and how many more there are."""
+    """The first lines, and how many more there are."""
     found = list(lines)
     named = [f"  {_cut(' '.join(line.split()), MOST_NOTE)}" for line in found[:MOST_NAMED]]
     more = len(found) - len(named)
