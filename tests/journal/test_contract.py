@@ -182,7 +182,7 @@ def test_items_statuses_and_attempts_can_be_asked_for_by_key(journal: Journal) -
 def test_all_that_is_known_of_an_attempt_is_read_back(journal: Journal) -> None:
     known = an_attempt(
         "a", call="m", error="{}", requests=1.0, tokens=30.0, usd=0.5, input_tokens=20,
-        output_tokens=10, cached_tokens=5, first_token_s=0.25,
+        output_tokens=10, cached_tokens=5, first_token_s=0.25, lag_s=0.05, in_flight=8,
     )  # fmt: skip
     write(journal, ItemStartWrite(F, "a", 0, 1.0), known, an_attempt("a"))
     told, untold = (msgspec.structs.asdict(attempt) for attempt in journal.attempts(F))
@@ -199,17 +199,20 @@ def test_calls_are_summed_over_a_run_and_what_is_unknown_is_counted(journal: Jou
     split: dict[str, object] = {"input_tokens": 20, "output_tokens": 10, "cached_tokens": 5}
     write(
         journal,
-        an_attempt("a", **known, **split, first_token_s=0.3),
-        an_attempt("a", **known, fan_out=other, first_token_s=0.1),
+        an_attempt("a", **known, **split, first_token_s=0.3, lag_s=0.05, in_flight=8),
+        an_attempt("a", **known, fan_out=other, first_token_s=0.1, lag_s=0.15, in_flight=3),
         an_attempt("a", call="m", error="{}", fan_out=other, first_token_s=0.2),
-        an_attempt("a", **(known | {"usd": None})),
+        # Late by less than matters, so it is not one of those that were slowed.
+        an_attempt("a", **(known | {"usd": None}), lag_s=0.004, in_flight=99),
         an_attempt("a", tokens=1000.0, first_token_s=9.0),
-        an_attempt("a", **known, **split, fan_out=alien, first_token_s=9.0),
+        an_attempt(
+            "a", **known, **split, fan_out=alien, first_token_s=9.0, lag_s=0.1, in_flight=99
+        ),
     )
     assert journal.call_totals("r") == CallTotals(
         attempts=4, failed=1, tokens=Sum(90, 1), input_tokens=Sum(20, 3),
         output_tokens=Sum(10, 3), cached_tokens=Sum(5, 3), usd=Sum(1.0, 2),
-        first_token_p50=0.2, first_token_p95=0.3,
+        first_token_p50=0.2, first_token_p95=0.3, slowed=2, lag_s=0.1, in_flight=8,
     )  # fmt: skip
     assert (Sum(1.0, 2).total, Sum(1.0, 0).total) == (None, 1.0)
 

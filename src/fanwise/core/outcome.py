@@ -71,6 +71,10 @@ class Attempt(msgspec.Struct, frozen=True):
     first_token_s: float | None = None
     caps: tuple[str, ...] = ()
     """The caps that a call held while it ran."""
+    lag_s: float = 0.0
+    """How late this process was when a call began and ended: so much of `ran_s` may be its own."""
+    in_flight: int = 0
+    """Of a call with a lag: how many calls this process had in flight."""
 
 
 class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import ceil
 
+from fanwise.core.lag import is_notable
 from fanwise.journal.port import AttemptRecord, CallTotals, Sum
 
 SUMS = ("tokens", "input_tokens", "output_tokens", "cached_tokens", "usd")
@@ -22,9 +23,13 @@ def total(attempts: Iterable[AttemptRecord]) -> CallTotals:
     median, high = (first[place(part, len(first))] if first else None for part in PERCENTILES)
     sums = {name: _sum([getattr(each, name) for each in calls]) for name in SUMS}
     failed = sum(each.error is not None for each in calls)
+    late = [each for each in calls if is_notable(each.lag_s or 0.0, each.ran_s)]
+    lag_s = sum(each.lag_s or 0.0 for each in late) / len(late) if late else 0.0
+    in_flight = max((each.in_flight or 0 for each in late), default=0)
     return CallTotals(
-        attempts=len(calls), failed=failed, first_token_p50=median, first_token_p95=high, **sums
-    )
+        attempts=len(calls), failed=failed, first_token_p50=median, first_token_p95=high,
+        slowed=len(late), lag_s=lag_s, in_flight=in_flight, **sums,
+    )  # fmt: skip
 
 
 def _sum(values: list[float | None]) -> Sum:

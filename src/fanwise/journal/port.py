@@ -121,6 +121,10 @@ class AttemptWrite(msgspec.Struct, frozen=True, gc=False):
     """When its work began, in seconds since 1970; None in older journals."""
     caps: str | None = None
     """The caps that it held, separated by commas."""
+    lag_s: float | None = None
+    """How late the process was when it began and ended; None: it was not, or in older journals."""
+    in_flight: int | None = None
+    """Calls in flight in this process; None: there was no lag, or in older journals."""
 
 
 class AttemptRecord(AttemptWrite, frozen=True):
@@ -158,6 +162,12 @@ class CallTotals(msgspec.Struct, frozen=True):
     first_token_p50: float | None = None
     """Over the attempts that had a first token; None if there are none."""
     first_token_p95: float | None = None
+    slowed: int = 0
+    """Calls whose time is notably too long, because this process was late."""
+    lag_s: float = 0.0
+    """By how much, on average over these calls."""
+    in_flight: int = 0
+    """The most that were in flight when one of them was late."""
 
 
 class EventRecord(msgspec.Struct, frozen=True):

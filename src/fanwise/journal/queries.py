@@ -11,6 +11,7 @@ accepts too, with `?` for each parameter.
 
 from __future__ import annotations
 
+from fanwise.core import lag
 from fanwise.journal.call_totals import SUMS
 from fanwise.journal.port import (
     AttemptRecord,
@@ -74,8 +75,12 @@ def _key_in(column: str, keys: int | None) -> str:
 
 _OF_CALLS = """FROM fan_outs f JOIN attempts a ON a.fan_out = f.id
     WHERE f.run_id = ? AND a.call IS NOT NULL"""
+_LATE = f"a.lag_s > {lag.NOTABLE_S} AND a.lag_s > {lag.NOTABLE_SHARE} * a.ran_s"
 CALL_TOTALS = f"""SELECT count(*), count(a.error), count(a.first_token_s),
     {", ".join(f"count(a.{name})" for name in SUMS)},
-    {", ".join(f"coalesce(sum(a.{name}), 0)" for name in SUMS)} {_OF_CALLS}"""
+    {", ".join(f"coalesce(sum(a.{name}), 0)" for name in SUMS)},
+    count(CASE WHEN {_LATE} THEN 1 END), coalesce(avg(CASE WHEN {_LATE} THEN a.lag_s END), 0.0),
+    coalesce(max(CASE WHEN {_LATE} THEN a.in_flight END), 0)
+    {_OF_CALLS}"""
 FIRST_TOKEN = f"""SELECT a.first_token_s {_OF_CALLS} AND a.first_token_s IS NOT NULL
     ORDER BY a.first_token_s LIMIT 1 OFFSET ?"""

@@ -118,6 +118,8 @@ attempts = Table(
     Column("first_token_s", Float),
     Column("started_at", Float),
     Column("caps", Text),
+    Column("lag_s", Float),
+    Column("in_flight", Integer),
     sqlite_with_rowid=False,
 )
 

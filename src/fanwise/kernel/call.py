@@ -21,6 +21,7 @@ from fanwise.core.tickets import ResolvedNeeds, Ticket
 from fanwise.errors import BadPredicate, RateLimited, UsageError
 from fanwise.kernel import events, meter
 from fanwise.kernel.dispatch import PermitWaiter, dispatcher_of
+from fanwise.kernel.loop_lag import loop_lag
 from fanwise.kernel.open_item import OpenItem
 from fanwise.kernel.recorder import new_reservation_id
 from fanwise.kernel.scope import current
@@ -143,6 +144,7 @@ class _Leaf:
         self._usage = usage
         self._name = name
         self._loop = asyncio.get_running_loop()
+        self._lag = loop_lag(self._loop)
         self._budgets = item.fan_out.budgets if item is not None else Budgets()
         self._ledger = item.fan_out.ledger if item is not None else Ledger()
         self._dispatcher = dispatcher_of(self._ledger)
@@ -178,6 +180,7 @@ class _Leaf:
         problem: BadPredicate | None = None
         attempted = False
         reading = meter.Meter(self._loop.time)
+        lag_s, in_flight = self._lag.began(), self._lag.in_flight
         try:
             if reservation is not None:
                 await self._record_reservation(reservation_id, reservation.amount)
@@ -188,12 +191,14 @@ class _Leaf:
         except BaseException as caught:  # before the attempt, so nothing was spent
             value, error = None, caught
         ran_s = reading.since()
+        in_flight = max(in_flight, self._lag.in_flight)
+        lag_s = min(ran_s, lag_s + self._lag.ended())
         self._give_back(ticket, error, ran_s, spent)
         self._made += 1
         self._record(
             Attempt(
                 reading.began - asked, ran_s, backoff_s, error, self._name, spent,
-                reading.first_token_s, self._caps,
+                reading.first_token_s, self._caps, lag_s, in_flight if lag_s else 0,
             )
         )  # fmt: skip
         if reservation is not None:

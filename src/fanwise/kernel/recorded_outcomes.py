@@ -138,6 +138,8 @@ def attempt_of(row: port.AttemptRecord) -> Attempt:
         usage_of(row),
         row.first_token_s,
         tuple(row.caps.split(",")) if row.caps else (),
+        row.lag_s or 0.0,
+        row.in_flight or 0,
     )
 
 

@@ -137,6 +137,8 @@ class Recorder:
             # Calls are recorded as they end, but an item's own attempts only with its outcome.
             started_at=None if attempt.call is None else self._epoch + monotonic() - attempt.ran_s,
             caps=",".join(attempt.caps) or None,
+            lag_s=attempt.lag_s or None,
+            in_flight=attempt.in_flight or None,
         )
         self._outbox.add(write)
 

@@ -49,6 +49,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         selector = _JumpingSelector()
         selector.loop = self
         self.now = 0.0
+        self._blocked = (0.0, 0.0)
         self.outside = 0
         """Amount of work outside the loop. Time stands still while there is any."""
         super().__init__(selector)
@@ -57,6 +58,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Virtual seconds since the loop was made."""
         return self.now
+
+    def block(self, seconds: float) -> None:
+        """Let time pass as if the loop had computed that long, for tests of a busy process."""
+        self.jump(seconds)
+        self._blocked = (self.now, seconds)
+
+    @property
+    def lag(self) -> float:
+        """Seconds by which the loop is late: how long it was blocked until this moment."""
+        until, seconds = self._blocked
+        return seconds if until == self.now else 0.0
 
     def jump(self, timeout: float) -> None:
         """Move the clock ahead.

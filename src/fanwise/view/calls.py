@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fanwise.core.lag import describe_lag
 from fanwise.journal.port import CallTotals, Sum
 from fanwise.view.table import Kind
 
@@ -26,6 +27,8 @@ def call_detail(totals: CallTotals) -> dict[str, Any]:
         part: Sum = getattr(totals, name)
         detail[name] = {"total": part.total, "known": part.known, "unknown": part.unknown}
     detail["first_token_s"] = {"p50": totals.first_token_p50, "p95": totals.first_token_p95}
+    slowed = {"attempts": totals.slowed, "lag_s": totals.lag_s, "in_flight": totals.in_flight}
+    detail["slowed"] = slowed
     return detail
 
 
@@ -56,6 +59,10 @@ def call_lines(calls: dict[str, Any]) -> Iterator[str]:
     first = calls["first_token_s"]
     if first["p50"] is not None:
         yield f"answers   first token {first['p50']:.3f} s (median), {first['p95']:.3f} s (p95)"
+    slowed = calls["slowed"]
+    if slowed["attempts"]:
+        share = f"{slowed['attempts']:,} of {_attempts(calls['attempts'])}"
+        yield f"late      {share}: {describe_lag(slowed['lag_s'], slowed['in_flight'])}"
 
 
 def item_calls(row: dict[str, Any]) -> str:

@@ -104,6 +104,10 @@ class CellResult(msgspec.Struct, frozen=True):
     """Of the attempts of which it is known."""
     scoring_usd: float | None = 0.0
     """What judges cost."""
+    lag_s: float = 0.0
+    """How late this process was: so much of `ran_s` may be its own, and not the model's."""
+    in_flight: int = 0
+    """The most calls that this process had in flight when it was late."""
 
     @staticmethod
     def made(
@@ -138,6 +142,8 @@ class CellResult(msgspec.Struct, frozen=True):
             spent.usd,
             spent.usd_known,
             spending.on_scores(definition.cell).usd,
+            spent.lag_s,
+            spent.in_flight,
         )
 
     @property
@@ -159,6 +165,8 @@ class CellResult(msgspec.Struct, frozen=True):
             self.error,
             self.fault,
             self.cached > 0,
+            self.lag_s,
+            self.in_flight,
         )
 
     def to_json(self) -> dict[str, Any]:

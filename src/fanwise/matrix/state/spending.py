@@ -36,6 +36,9 @@ class Spent(msgspec.Struct, gc=False):
     queued_ns: int = 0
     ran_ns: int = 0
     backoff_ns: int = 0
+    lag_ns: int = 0
+    in_flight: int = 0
+    """The most calls in flight when this process was late."""
     pico_usd: int = 0
     unpriced: int = 0
     """Attempts whose dollars nobody knows."""
@@ -56,6 +59,11 @@ class Spent(msgspec.Struct, gc=False):
         return self.backoff_ns / NANO
 
     @property
+    def lag_s(self) -> float:
+        """Seconds of these by which this process itself was late."""
+        return self.lag_ns / NANO
+
+    @property
     def usd(self) -> float | None:
         """Dollars; None: of at least one attempt they are unknown."""
         return None if self.unpriced else self.usd_known
@@ -74,6 +82,8 @@ class Spent(msgspec.Struct, gc=False):
         self.queued_ns += round(attempt.queued_s * NANO)
         self.ran_ns += round(attempt.ran_s * NANO)
         self.backoff_ns += round(attempt.backoff_s * NANO)
+        self.lag_ns += round(attempt.lag_s * NANO)
+        self.in_flight = max(self.in_flight, attempt.in_flight)
         first, known = attempt.first_token_s, self.first_token_s
         if first is not None:
             self.first_token_s = first if known is None else min(first, known)

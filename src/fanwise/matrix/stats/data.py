@@ -61,6 +61,10 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
     """Of a cell that failed: its strategy's, or that of the provider or this machine."""
     cached: bool = False
     """Answered by the cache of replies, at least in part: its seconds are no latency."""
+    lag_s: float = 0.0
+    """How much of `ran_s` may be this process's own."""
+    in_flight: int = 0
+    """Calls in flight in this process when there was a lag."""
 
 
 def spot(axes: Mapping[str, str], without: Iterable[str] = ()) -> Spot:

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.lag import is_notable
 from fanwise.errors import UsageError
 from fanwise.matrix.stats.data import (
     Samples,
@@ -86,6 +87,10 @@ class GroupSummary(msgspec.Struct, frozen=True):
     cached: int
     """Cells that the cache of replies answered, at least in part: they are in no latency."""
     ran_s: Percentiles
+    lag_s: Percentiles
+    """How much of `ran_s` may be this process's own: it was late."""
+    in_flight: int
+    """The most calls in flight when this process was late."""
     first_token_s: Percentiles
     failed_ran_s: Percentiles
     queued_s: float
@@ -95,6 +100,12 @@ class GroupSummary(msgspec.Struct, frozen=True):
     output_tokens: Total
     usd: Total
     usd_per_done: float | None
+
+    @property
+    def notable_lag_s(self) -> float | None:
+        """Seconds of the median latency that may be this process's own, if they matter."""
+        ran, lag = self.ran_s.p50, self.lag_s.p50
+        return lag if ran and lag and is_notable(lag, ran) else None
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -204,6 +215,8 @@ def _group(
         scores={name: _scores(planned, name, usd, options) for name in scorers},
         cached=sum(cell.cached for cell in cells),
         ran_s=percentiles([cell.ran_s for cell in done if not cell.cached]),
+        lag_s=percentiles([cell.lag_s for cell in done if not cell.cached]),
+        in_flight=max((cell.in_flight for cell in done), default=0),
         first_token_s=percentiles(
             [
                 cell.first_token_s

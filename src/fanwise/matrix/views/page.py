@@ -23,7 +23,7 @@ from fanwise.matrix.views.history import PastVersion, history, score_histories
 from fanwise.matrix.views.palette import Palette
 from fanwise.matrix.views.plots import Lanes, caps_of, cost, latency, read_lanes, timeline
 from fanwise.matrix.views.rows import families, forests, pass_tables, verdict_rows
-from fanwise.matrix.views.tables import usd_text
+from fanwise.matrix.views.tables import late_lines, usd_text
 from fanwise.specs.system import Report
 from fanwise.view.formats import money
 from fanwise.view.geometry import pauses_text, time_axis
@@ -103,7 +103,8 @@ def _results(templates: Templates, analysis: Analysis, palette: Palette) -> Iter
     if analysis.scorers:
         yield section("inputs", "Inputs", inputs=input_map(analysis))
     groups = analysis.by("model")
-    yield section("latency", "Latency", plot=latency(analysis, palette), groups=groups)
+    plot, late = latency(analysis, palette), late_lines(groups)
+    yield section("latency", "Latency", plot=plot, groups=groups, late=late)
     if analysis.scorers:
         yield section("cost", "Cost", plots=cost(analysis, palette))
     if analysis.summary.whole.errors:

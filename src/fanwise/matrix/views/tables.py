@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fanwise.core.lag import describe_lag
 from fanwise.matrix.stats.data import Scored, scorer_names
 from fanwise.matrix.stats.intervals import Estimate
 from fanwise.matrix.stats.options import AnalysisOptions
@@ -14,16 +15,29 @@ GROUP = ("model", "strategy")
 
 def summary_lines(cells: Sequence[Scored], options: AnalysisOptions) -> list[str]:
     """One line for each model and strategy."""
+    return group_lines(groups_of(cells, options), scorer_names(cells))
+
+
+def groups_of(cells: Sequence[Scored], options: AnalysisOptions) -> list[GroupSummary]:
+    """One group for each model and strategy; none if all cells wait."""
     if all(each.status == "waiting" for each in cells):
         return []
-    groups = summarize(cells, by=[GROUP], options=options).groups
-    return group_lines(groups, scorer_names(cells))
+    return summarize(cells, by=[GROUP], options=options).groups
 
 
 def group_lines(groups: Sequence[GroupSummary], names: Sequence[str]) -> list[str]:
     """The same of groups that are known."""
+    if not groups:
+        return []
     head = ["MODEL", "STRATEGY", "CELLS", "FAILED", *(name.upper() for name in names), "P50", "USD"]
     return aligned([head, *(_row(group, names) for group in groups)])
+
+
+def late_lines(groups: Sequence[GroupSummary]) -> list[str]:
+    """That this process is the bottleneck, if it is: of the group where it is worst."""
+    late = [(group.notable_lag_s or 0.0, group.in_flight) for group in groups]
+    lag_s, in_flight = max(late, default=(0.0, 0))
+    return [f"latencies are too long: {describe_lag(lag_s, in_flight)}"] if lag_s else []
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -50,6 +64,8 @@ def _row(group: GroupSummary, names: Sequence[str]) -> list[str]:
 def _median(group: GroupSummary) -> str:
     """The median latency, without the cells that the cache of replies answered."""
     text = "-" if group.ran_s.p50 is None else f"{group.ran_s.p50:.2f} s"
+    if group.notable_lag_s is not None:
+        text += f" ({1000 * group.notable_lag_s:,.0f} ms lag)"
     return f"{text}, {group.cached:,} cached" if group.cached else text
 
 

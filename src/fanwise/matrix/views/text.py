@@ -11,10 +11,11 @@ from fanwise.core.counts import many
 from fanwise.matrix.state.expectations import Judgement
 from fanwise.matrix.state.matrix_state import MatrixState
 from fanwise.matrix.state.results import CellResult, Score, digest
+from fanwise.matrix.stats.data import scorer_names
 from fanwise.matrix.stats.sequential import ContrastVerdict
 from fanwise.matrix.views.analysis import not_run_lines, verdict_lines, verdict_text
 from fanwise.matrix.views.expectations import expectation_lines
-from fanwise.matrix.views.tables import summary_lines
+from fanwise.matrix.views.tables import group_lines, groups_of, late_lines, summary_lines
 from fanwise.specs.system import End
 
 MOST_NAMED = 5
@@ -34,7 +35,9 @@ def end_of(done: MatrixState, judgements: Sequence[Judgement] = ()) -> End:
         "expectations": msgspec.to_builtins(judgements),
     }
     failures = [f"{name_of(each)}: {each.error}" for each in done.failed]
-    lines, notes = summary_lines(done.scored, done.options), _notes(done)
+    scored = done.scored
+    groups = groups_of(scored, done.options)
+    lines, notes = group_lines(groups, scorer_names(scored)), _notes(done) + late_lines(groups)
     lines += ["", *expectation_lines(judgements)] if judgements else []
     code = exit_code(done, judgements)
     return End(document, lines, notes, code, done.counts, failures=failures)
