@@ -109,15 +109,17 @@ def test_a_map_whose_last_line_fails_has_done_all_that_it_was_asked(place: Place
 
 
 def test_lines_that_ended_before_the_halt_but_come_after_it_are_told_apart(place: Place) -> None:
-    """Lines 3 to 5 end while line 2 waits for them; a loop would not have run them."""
-    script = "if [ $0 = 2 ]; then until [ -e 5 ]; do sleep 0.01; done; exit 1; fi; echo; touch $0"
+    """Lines 3 to 5 end before line 6 begins, and line 2 waits for that; a loop would run none."""
+    script = """case $0 in 2) until [ -e 6 ]; do sleep 0.01; done; exit 1;; esac
+        echo; touch $0; case $0 in 6) sleep 100;; esac"""
     args = ("map", "--run", "r", "--halt", "failure", "--cap", "2", "--", "sh", "-c", script)
-    first = place.run(*args, given=numbers(5))
-    why = b"halted at line 2: 3 lines finished too, but not printed"
+    first = place.run(*args, given=numbers(6))
+    why = b"3 lines finished too, but not printed"
     for done in (first, place.run("resume", "r")):
         assert (done.returncode, why in done.stderr) == (130, True), done.stderr
+        assert b"halted at line 2: " in done.stderr
         shown = place.run("show", "r").stdout
-        assert b"lines     1 done, 1 failed, of 5\n" in shown and why in shown
+        assert b"lines     1 done, 1 failed, of 6\n" in shown and why in shown
 
 
 @pytest.mark.parametrize(

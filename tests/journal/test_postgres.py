@@ -164,7 +164,7 @@ def test_an_idle_owner_hears_that_its_run_was_taken_over(
     with pytest.raises(RunTakenOver):
         write(idle, RunEndWrite("r", "done", 2.0))
     assert journal.run("r").status == "running"
-    idle._close.detach()
+    idle.close()
 
 
 def test_a_cancel_reaches_another_process_by_a_notification(
@@ -265,8 +265,10 @@ def test_writes_wait_for_a_server_that_restarts(postgres_server: Server) -> None
     items = list(journal.items(F))
     assert [item.key for item in items] == ["before 0", "during 0", "before 1", "during 1", "after"]
     assert {item.starts for item in items} == {1}
+    other = PostgresJournal(postgres_server.address)
     with pytest.raises(RunIsLive):
-        PostgresJournal(postgres_server.address).claim_run("r", current_owner())
+        other.claim_run("r", current_owner())
+    other.close()
     journal.close()
 
 
@@ -301,8 +303,10 @@ def test_a_user_who_may_only_read_can_show_runs_and_nothing_else(postgres: Serve
     with pytest.raises(JournalNotWritable, match="reading only"):
         reading.create_run(a_run("s"))
     reading.close()
+    refused = open_journal(address)
     with pytest.raises(JournalNotWritable, match="Ask for the right"):
-        open_journal(address).create_run(a_run("s"))
+        refused.create_run(a_run("s"))
+    refused.close()
     writing.close()
 
 

@@ -85,7 +85,7 @@ class LocalModel:
             return as_calls(request, reply)
         except ModelUnreachable as error:
             # A process that dies closes its connections one by one: the one that tells us is last.
-            if not await in_thread(server.is_gone, 1000):
+            if not await in_thread(server.is_gone, 5000):
                 raise
             raise self._died(server, error) from None
 

@@ -90,7 +90,7 @@ class Server:
         if self._ours.fileno() < 0:
             return True
         poll = select.poll()
-        poll.register(self._ours, select.POLLIN)
+        poll.register(self._ours, 0)  # its end alone: what it said stays there to be read
         return any(event & _GONE for _, event in poll.poll(wait_ms))
 
     async def ready(self) -> Endpoint:
