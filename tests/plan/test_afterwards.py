@@ -87,16 +87,19 @@ def test_each_sub_plan_has_a_branch_with_what_it_builds_on_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    repo = make_repo(tmp_path / "repo", {"a.txt": "".join(f"{n}\n" for n in range(9)), "b.txt": ""})
+    lines_of = "".join(f"{n}\n" for n in range(9))
+    repo = make_repo(tmp_path / "repo", {"a.txt": lines_of, "b.txt": "", "c.txt": lines_of})
     tasks = [
         {"id": "one", "goal": "First"},
         {"id": "two", "goal": "Second"},
         {"id": "three", "goal": "Third"},
         {"id": "four!", "goal": "Fourth", "needs": ["two"]},
+        {"id": "five", "goal": "Fifth"},
     ]
     lines = {
         "one": "sed -i s/^1/one/ a.txt", "two": "echo b > b.txt",
-        "three": "sed -i s/^8/three/ a.txt", "four!": "echo new > new.txt",
+        "three": "sed -i s/^8/three/ a.txt; sed -i s/^1/three/ c.txt",
+        "four!": "echo new > new.txt", "five": "sed -i s/^8/five/ c.txt",
     }  # fmt: skip
     cases = " ".join(f"'{name}') {line};;" for name, line in lines.items())
     command = f"case $FANWISE_PLAN_TITLE in {cases} esac"
@@ -112,9 +115,10 @@ def test_each_sub_plan_has_a_branch_with_what_it_builds_on_and_nothing_else(
         "01-two",  # first, because another one needs it
         "02-one",
         "03-three",
-        "04-four",
+        "04-five",
+        "05-four",
     ]
-    two, one, three, four = names
+    two, one, three, five, four = names
 
     def log(branch: str) -> list[str]:
         return git(repo, "log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
@@ -123,9 +127,10 @@ def test_each_sub_plan_has_a_branch_with_what_it_builds_on_and_nothing_else(
     assert log(two) == ["Second: two"]
     assert log(three) == ["First: one", "Third: three"], "both changed a.txt"
     assert log(four) == ["Second: two", "Fourth: four!"], "it needs the second"
+    assert log(five) == ["First: one", "Third: three", "Fifth: five"], "and what those build on"
     assert show(repo, three, "a.txt") == "0\none\n2\n3\n4\n5\n6\n7\nthree"
     assert run_cli("resume", "plan", "--branches") == 0, "a second time they are there"
-    assert len(git(repo, "branch", "--list", "*-parts/*").splitlines()) == 4
+    assert len(git(repo, "branch", "--list", "*-parts/*").splitlines()) == 5
     assert run_cli("resume", "plan", "--rollback") == 0
     assert git(repo, "branch", "--format=%(refname:short)") == "main"
 
@@ -172,3 +177,6 @@ def test_a_word_from_the_user_is_kept_for_later_tries(
     found = json.loads(capfd.readouterr().out)["result"]["result"]
     assert show(repo, found["commit"], "p01/m0.py") == "VALUE = 10\n1"
     assert show(repo, found["commit"], "p00/m0.py") == "VALUE = 00\n0"
+    assert run_cli("resume", "plan", "--retry", "p00/m0.py", "--json") == 0
+    found = json.loads(capfd.readouterr().out)["result"]["result"]
+    assert show(repo, found["commit"], "p00/m0.py") == "VALUE = 00\n0", "it was told to another"

@@ -1,20 +1,21 @@
-"""The lines of the live tree: what is shown of it, and how many of the others are in which state.
+"""The live tree in a terminal: the leaves that matter now, and how many others are in which state.
 
-Never more lines than there are rows.
+There are never more lines than rows. Leaves at work come first, then the latest that went wrong,
+then the latest that ended. Drawing takes no longer when the tree is larger.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from fanwise.kernel import events
 from fanwise.plan.model.node import Node, Tree
-from fanwise.plan.model.states import ACTIVE, MARKS, ORDER, State
+from fanwise.plan.model.states import ACTIVE, MARKS, ORDER, WRONG, State
 from fanwise.plan.state.activity import Activity, CurrentStage
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import PlanItem
-from fanwise.plan.views.live_choice import ShownNode, choose
 
 Line = list[tuple[str, str]]
 """Pieces of text with their styles."""
@@ -25,8 +26,14 @@ STYLES: Mapping[State, str] = {
     "conflict": "yellow", "merging": "cyan", "given up": "red", "left out": "yellow",
 }  # fmt: skip
 FOR_STATES = 30
-"""Columns that are kept for what a leaf does, if there are as many for its name."""
+"""Columns reserved for what a leaf does, if its name has as many."""
 WIDEST = 64
+
+
+class ShownNode(NamedTuple):
+    node: Node
+    twig: str
+    """The lines of the tree before its name."""
 
 
 class LiveTree:
@@ -47,7 +54,7 @@ class LiveTree:
         root = self._now.tree.root
         steps = [_step_line(doing, now) for doing in self._now.steps.values()][-1:]
         top: Line = [(root.title or "plan", "bold"), *self._states_of(root, now)[1:]]
-        room = rows - 2 - len(steps)  # one for the top, one for those that are not shown
+        room = rows - 2 - len(steps)  # one for the top, one for the leaves that are not shown
         lines = [top, *(self._tree_lines(room, now, width) if room > 0 else ()), *steps]
         return lines[:rows] if rows > 0 else []
 
@@ -102,6 +109,65 @@ def _seconds(seconds: float) -> str:
 
 
 def _name(shown: ShownNode, most: int) -> str:
-    """With its twig; of a long title the end is kept, for that tells it from others."""
+    """With its twig. A long title keeps its end, where titles differ."""
     title, room = shown.node.title, max(8, most - len(shown.twig))
     return shown.twig + (title if len(title) <= room else f"…{title[1 - room :]}")
+
+
+# -- which nodes are shown ------------------------------------------------------------------------
+
+
+def choose(now: Activity, room: int) -> tuple[list[ShownNode], bool]:
+    """At most `room` nodes below the root, in tree order, and whether others are hidden."""
+    by_id = now.tree.by_id
+    found = (by_id[leaf] for leaf in dict.fromkeys(_wanted(now)) if leaf in by_id)
+    leaves = [leaf for leaf in found if not leaf.children and leaf.parent is not None]
+    chosen = _fitting(now, leaves, room)
+    if any(leaf in by_id and leaf not in chosen for leaf in now.active):
+        # Leaves at work matter more than the nodes above them.
+        chosen = {leaf.id for leaf in leaves[:room]}
+    leaves_shown = sum(not by_id[node].children for node in chosen)
+    hides = leaves_shown < len(now.tree.leaves) - (now.tree.root.children == ())
+    return _twigs(now, chosen, more=hides), hides
+
+
+def _wanted(now: Activity) -> Iterator[str]:
+    yield from now.active
+    last = list(reversed(now.recent))
+    yield from (leaf for leaf in last if now.state(leaf) in WRONG)
+    yield from last
+
+
+def _fitting(now: Activity, leaves: Sequence[Node], room: int) -> set[str]:
+    """As many leaves as fit together with the nodes above them."""
+    chosen: set[str] = set()
+    for leaf in leaves:
+        above = {node.id for node in now.tree.above(leaf) if node.parent is not None}
+        fresh = (above | {leaf.id}) - chosen
+        if len(chosen) + len(fresh) <= room:
+            chosen |= fresh
+    return chosen
+
+
+def _twigs(now: Activity, chosen: set[str], *, more: bool) -> list[ShownNode]:
+    """In tree order, each below its nearest shown ancestor."""
+    tree = now.tree
+    below: dict[str, list[str]] = {}
+    for name in sorted(chosen, key=now.place):
+        above = (node.id for node in tree.above(tree.by_id[name]))
+        below.setdefault(next((a for a in above if a in chosen), tree.root.id), []).append(name)
+    shown: list[ShownNode] = []
+    waiting = _under(below, tree.root.id, "", more=more)
+    while waiting:
+        name, indent, last = waiting.pop()
+        shown.append(ShownNode(tree.by_id[name], indent + ("└─ " if last else "├─ ")))
+        waiting += _under(below, name, indent + ("   " if last else "│  "), more=False)
+    return shown
+
+
+def _under(
+    below: dict[str, list[str]], name: str, indent: str, *, more: bool
+) -> list[tuple[str, str, bool]]:
+    """The children of a node, the first one last; `more`: another line follows them."""
+    names = reversed(below.get(name, []))
+    return [(each, indent, number == 0 and not more) for number, each in enumerate(names)]

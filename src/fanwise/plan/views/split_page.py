@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fanwise.plan.model.node import FileNote, Scorecard, Split
-from fanwise.plan.views.scorecard_text import figures
 from fanwise.plan.views.split_pictures import tree_picture
+from fanwise.plan.views.split_text import figures
 from fanwise.view.html import Section, Templates, Tile
 
 

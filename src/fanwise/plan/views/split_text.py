@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from fanwise.plan.model.node import FileNote, Split
+from fanwise.plan.model.node import FileNote, Scorecard, Split
 from fanwise.plan.split import Listing, Rules
-from fanwise.plan.views.scorecard_text import scorecard_lines
 from fanwise.plan.views.tree_text import first_tree_lines
+from fanwise.view.formats import DASH
 
 ROWS = 60
 """Lines of the tree, unless all are asked for."""
@@ -40,6 +41,33 @@ def split_lines(found: Split, listing: Listing, *, width: int, everything: bool)
     lines += _some("left out", _pairs(found.left_out), everything)
     lines += _some("match no file", [(each, "") for each in listing.unmatched], True)
     return lines
+
+
+def figures(card: Scorecard) -> Iterator[tuple[str, str, str]]:
+    """Each figure: its name, its value, what it means."""
+    yield "files", f"{card.files:,}", f"about {card.tokens:,} tokens"
+    yield "leaves", f"{card.leaves:,}", f"at most {card.depth} deep"
+    yield "balance", f"{card.balance:.1f}", "the largest leaf / the mean one, by tokens"
+    yield "cut", share(card.cut), f"of {card.edges:,} imports go from one leaf to another"
+    yield "cut without hubs", share(card.cut_without_hubs), "of those that no hub is part of"
+    yield "cyclic", share(card.cyclic), "of the files are in leaves that import in a circle"
+    if card.against:
+        yield "against the order", f"{card.against:,}", "imports that would close a circle"
+    yield "speed-up", f"{card.speedup:.1f}", f"predicted, with {card.max_parallel} at once"
+    if card.commits_inside is not None:
+        about = f"of {card.commits:,} past commits stay inside one leaf"
+        yield "commits inside", share(card.commits_inside), about
+
+
+def share(value: float | None) -> str:
+    """A share in per cent."""
+    return DASH if value is None else f"{value:.0%}" if value in (0, 1) else f"{value:.1%}"
+
+
+def scorecard_lines(split: Split) -> list[str]:
+    rows = list(figures(split.scorecard))
+    wide, wider = (max(len(row[n]) for row in rows) for n in (0, 1))
+    return [f"{name:<{wide}}  {value:>{wider}}  {about}" for name, value, about in rows]
 
 
 def _pairs(notes: tuple[FileNote, ...]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from fanwise.plan.work.declarations import Declarations
+from fanwise.plan.work.signatures import Declarations
 
 
 class LeafSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,8 +1,8 @@
-"""What a file declares, in a few lines. Pure: the text of any file goes in, and nothing is run.
+"""What a file declares, in a few lines. Files are only read: nothing in them runs.
 
-Python is parsed: functions and classes with the first line of what they say of themselves. Of
-JavaScript, TypeScript and Go, the lines that export something. Of other files, nothing. Which
-values are told, and which are not: `values`.
+Python files are parsed, and their functions and classes listed with the first line of the
+docstring. Of JavaScript, TypeScript and Go files the exporting lines are listed; of others nothing.
+`values.py` decides which values are shown.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from fanwise.kernel.parse_python import parse
 from fanwise.plan.work.values import annotation_of, arguments_of, line_of, value_of
+from fanwise.workspaces import Workspace
 
 MOST_LINE = 200
 _SCRIPT = re.compile(r"^export\s+(?!\{|\*)[^\n]+", re.MULTILINE)
@@ -30,13 +31,13 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def language_of(path: str) -> str:
-    """The language of a file whose declarations can be told; empty: they cannot."""
+    """The language of a file; empty if its declarations cannot be read."""
     dot = path.rfind(".")
     return _ENDS.get(path[dot:].lower(), "") if dot >= 0 else ""
 
 
 def signatures(path: str, text: str) -> list[str]:
-    """What the file declares, line by line; nothing if it does not parse."""
+    """The declarations of a file, one a line; none if it does not parse."""
     language = language_of(path)
     if language == "python":
         return [_cut(line) for line in _python(text)]
@@ -44,6 +45,26 @@ def signatures(path: str, text: str) -> list[str]:
         lines = (_SCRIPT if language == "typescript" else _GO).findall(text)
         return [_cut(_without_body(line_of(line).rstrip())) for line in lines]
     return []
+
+
+class Declarations:
+    """What files declare, read once for all sub-plans: many import the same ones."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Sequence[str]] = {}
+
+    def reader(self, workspace: Workspace) -> Callable[[str], Sequence[str]]:
+        """Return a function that gives what a file declares at the workspace's base."""
+        before = workspace.files_at_base()
+
+        def read(path: str) -> Sequence[str]:
+            key = before.get(path, ("", ""))[1], path
+            if key not in self._known:
+                text = workspace.read_at_base([path]).get(path, b"").decode("utf-8", "replace")
+                self._known[key] = signatures(path, text)
+            return self._known[key]
+
+        return read
 
 
 def _without_body(line: str) -> str:
