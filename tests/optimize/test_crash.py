@@ -44,7 +44,7 @@ optimize:
 IN_THE_CALLS = """
 import sys
 
-if any("fanwise_child" in word for word in sys.orig_argv):
+if any(word.endswith("injected/start.py") for word in sys.orig_argv):
 """
 STAGES = {
     "test": ("run.py", "original"),
