@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 import numpy
 import pytest
+from msgspec.structs import replace
 
 from fanwise.optimize.benchmark.compare import Comparison
 from fanwise.optimize.benchmark.noise import noise_of, smallest_gain
 from fanwise.optimize.benchmark.pair import Measurement, Pair, TimedValues, hides_time, remembers
 from fanwise.optimize.benchmark.sequential import FIRST, Accept, Speed
+from fanwise.optimize.benchmark.size_class import CallClass
 from fanwise.optimize.benchmark.stopwatch import NoFigure
 from fanwise.optimize.differential.equal import Tolerance
 
@@ -182,6 +184,79 @@ def test_what_new_calls_do_not_show_by_themselves_is_not_accepted() -> None:
     speed = compared(pairs)
     assert speed.decision == "undecided"
     assert "new ones do not show that" in speed.reason
+
+
+# -- size classes --------------------------------------------------------------------------------
+
+
+def by_size(small: float, large: float, noise: float = 0.02) -> Pair:
+    """An original that takes 1 for each class, and a candidate that is so many times as fast."""
+
+    def one(*classes: float) -> Measurement:
+        noisy = tuple(each * float(RNG.normal(1, noise)) for each in classes)
+        return Measurement(seconds=sum(noisy), classes=noisy)
+
+    return Pair(one(0.01, 1.0), one(0.01 / small, 1.0 / large))
+
+
+def sized(pairs: Iterable[Pair], accept: Accept = Accept()) -> Speed:  # noqa: B008
+    comparison = Comparison(accept, Tolerance(), ("size 1 to 3", "size 300 to 400"))
+    for pair in pairs:
+        comparison.add(pair)
+        if comparison.decision is not None:
+            break
+    if comparison.decision is None:
+        comparison.give_up(60.0)
+    return comparison.speed(1.0)
+
+
+@pytest.mark.parametrize(("small", "large"), [(0.22, 1.5), (0.07, 9.0), (0.8, 1.5)])
+def test_who_is_slower_for_small_calls_is_not_accepted_unless_that_is_allowed(
+    small: float, large: float
+) -> None:
+    speed = sized(by_size(small, large) for _ in range(60))
+    assert speed.decision == "reject"
+    assert "slower for calls of some sizes" in speed.reason
+    assert "at size 1 to 3" in speed.reason
+    assert speed.ratio > 1.3, "in total it is faster"
+    assert [each.name for each in speed.classes] == ["size 1 to 3", "size 300 to 400"]
+    assert [each.ratio for each in speed.classes] == pytest.approx([small, large], rel=0.1)
+    allowed = sized((by_size(small, large) for _ in range(60)), Accept(allow_slower=True))
+    assert allowed.decision == "accept"
+    assert "at size 1 to 3" in allowed.reason, "it is told all the same"
+
+
+def test_who_is_as_fast_for_small_calls_is_accepted_however_noisy_they_are() -> None:
+    for noise in (0.02, 0.4):
+        pairs = (by_size(1.0, 1.0, noise) for _ in range(60))
+        small = [Pair(replace(each.baseline, seconds=2.0), replace(each.candidate, seconds=1.0))
+                 for each in pairs]  # fmt: skip
+        assert sized(small).decision == "accept"
+
+
+def test_a_loss_for_small_calls_is_told_whatever_new_calls_show() -> None:
+    pairs = [by_size(0.1, 9.0) for _ in range(60)]
+    noise = (0.2, 4.0, 0.5, 3.0, 0.3)
+    cold = [
+        Pair(replace(each.baseline, new_s=1.0), replace(each.candidate, new_s=noise[n % 5]))
+        for n, each in enumerate(pairs)
+    ]
+    speed = sized(cold)
+    assert (speed.decision, "at size 1 to 3" in speed.reason) == ("reject", True)
+
+
+def test_an_early_look_waits_for_classes_that_may_be_slower() -> None:
+    speed = sized(by_size(0.8, 40.0) for _ in range(60))
+    assert (speed.decision, speed.rounds) == ("reject", FIRST)
+
+
+def test_a_size_is_written_shortly() -> None:
+    def named(least: int, most: int) -> str:
+        return CallClass(calls=(0,), least=least, most=most, loops=1).name
+
+    assert [named(1, 3), named(7, 7), named(5, 10**400)] == [
+        "size 1 to 3", "size 7", "size 5 to 1.0e+300",
+    ]  # fmt: skip
 
 
 # -- noise ---------------------------------------------------------------------------------------

@@ -366,6 +366,54 @@ KINDS = {
 }  # fmt: skip
 
 
+MAKES = """
+def total(numbers):
+    {made}
+    def use(n):
+        {used}
+        return n in numbers
+    return use
+"""
+USES = """
+from mod import total
+for k in (30, 400, 5000):
+    use = total(list(range(k)))
+    assert use(3)
+    assert not use(-1)
+"""
+
+
+def test_of_a_returned_function_the_calls_are_timed_and_sizes_are_told_apart(
+    tmp_path: Path,
+) -> None:
+    """Two versions with the same work: one does it when it is made, one when it is used."""
+    work = "for _ in range(3000): pass"
+    early, late = (
+        checkout(tmp_path / name, MAKES.format(made=made, used=used), USES)
+        for name, made, used in (("early", work, "pass"), ("late", "pass", work))
+    )
+    line = f"{sys.executable} check.py"
+    found = asyncio.run(record(early, TARGET, line, SETTINGS, tmp_path / "recorded"))
+    bench = RecordedCalls(recording=found, target=TARGET)
+
+    async def main() -> tuple[Stopwatch, list[Measurement | NoFigure]]:
+        meter = Stopwatch(bench, SETTINGS)
+        await meter.calibrate(early)
+        return meter, [await meter.measure(site, 17) for site in (early, late)]
+
+    meter, [first, second] = asyncio.run(main())
+    assert isinstance(first, Measurement), first
+    assert isinstance(second, Measurement), second
+    assert meter.classes == ("size 30", "size 400", "size 5000", "making and using it")
+    assert len(first.classes) == len(second.classes) == 4
+    assert second.classes[0] > 3 * first.classes[0], "using it is what counts"
+    assert second.seconds > first.seconds
+    assert first.classes[3] > 3 * first.classes[0], "making it is counted there"
+    values = TimedValues(Tolerance())
+    values.add(Pair(first, second))
+    assert values.wrong == []
+
+
 @pytest.mark.parametrize("kind", slow_after(2, KINDS))
 def test_every_kind_of_function_can_be_timed(tmp_path: Path, kind: str) -> None:
     module, test, name = KINDS[kind]

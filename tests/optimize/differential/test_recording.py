@@ -35,9 +35,9 @@ def arguments(recording: CallRecording, folder: Path) -> list[Any]:
     code = (
         "import json, sys; from fanwise_child.timing import _subject\n"
         "subject, _ = _subject(json.loads(sys.argv[1]))\n"
-        "calls = subject.fresh(list(range(subject.size)))\n"
+        "calls = subject.direct(list(range(subject.size)))\n"
         "def plain(x): return list(x) if hasattr(x, '__next__') else getattr(x, '__dict__', x)\n"
-        "print(json.dumps([[[plain(a) for a in args], kw] for args, kw in calls], default=repr))"
+        "print(json.dumps([[[plain(a) for a in args], kw] for _, args, kw in calls], default=repr))"
     )
     how = recording.how(str(folder / "top"), "mod.py", "f")
     how["name"] = recording_name(folder)

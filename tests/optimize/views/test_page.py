@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from fanwise.optimize.benchmark.noise import Noise
+from fanwise.optimize.benchmark.size_class import SizeClass
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.compare import Difference
 from fanwise.optimize.propose.port import Unusable
@@ -32,12 +33,19 @@ NOISE = Noise(
 )  # fmt: skip
 
 
+SIZES = (SizeClass(name="size 1 to 3", ratio=1.23, low=1.11, high=1.37),)
+
+
 def a_run() -> Results:
     """All kinds of verdicts, with a lineage of three."""
     return recorded(
         [
             verdict(
-                "fast", 2.31, speed=speed(2.31, 2.42, 2.55), patch="+fast\n-slow\n", diff_lines=2
+                "fast",
+                2.31,
+                speed=speed(2.31, 2.42, 2.55, classes=SIZES),
+                patch="+fast\n-slow\n",
+                diff_lines=2,
             ),
             verdict("first", candidate=candidate("first", how="proposed"), seconds={"test": 1.0}),
             verdict(
@@ -80,7 +88,7 @@ def test_every_candidate_is_there_with_its_verdict_interval_and_reason() -> None
         "f(1)", "7 calls differ", "round 2", "± 2.0%", "in 12 pairs",
         "line 2: 99 %", "line 7: 50 %", "about 1.04 times", "the clock speed changes",
         "no code block", "I would rather not", "the model was overloaded", "not judged yet",
-        "pytest -q", "1.05 times as fast", "-slow",
+        "size 1 to 3", "1.23", "1.11 and 1.37", "pytest -q", "1.05 times as fast", "-slow",
     ):  # fmt: skip
         assert part in seen.words, part
     assert "not the winner's" not in seen.words
@@ -222,6 +230,7 @@ def test_rows_have_what_the_columns_say_and_numbers_as_numbers() -> None:
     assert [row["name"] for row in rows][:4] == ["fast", "first", "second", "third"]
     assert all(set(row) <= set(COLUMNS) for row in rows)
     fast = rows[0]
+    assert fast["sizes"] == "size 1 to 3: 1.23x [1.11, 1.37]"
     assert (fast["winner"], fast["status"], fast["low"]) == (1, "accepted", 2.31)
     wrong = next(row for row in rows if row["name"] == "wrong")
     assert (wrong["differing_call"], wrong["got"], wrong["differential_s"]) == ("f(1)", "2", 2.0)

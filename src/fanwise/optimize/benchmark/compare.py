@@ -14,8 +14,23 @@ from collections.abc import Sequence
 from statistics import median
 
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.pair import Measurement, Pair, TimedValues, hides_time, remembers
-from fanwise.optimize.benchmark.sequential import FIRST, Accept, Decision, Looks, Speed
+from fanwise.optimize.benchmark.pair import (
+    Measurement,
+    Pair,
+    TimedValues,
+    class_ratios,
+    hides_time,
+    remembers,
+)
+from fanwise.optimize.benchmark.sequential import (
+    FIRST,
+    OVERWHELMING,
+    Accept,
+    Decision,
+    Looks,
+    Speed,
+)
+from fanwise.optimize.benchmark.size_class import SLOWER, SizeClass
 from fanwise.optimize.benchmark.stopwatch import Bench, NoFigure, Stopwatch
 from fanwise.optimize.differential.child_program import Where
 from fanwise.optimize.differential.equal import Tolerance
@@ -44,7 +59,7 @@ async def compare_speed(
     begun = time.monotonic()
     meter = Stopwatch(bench, settings, pin=pin)
     await meter.calibrate(baseline)
-    comparison = Comparison(accept, tolerance)
+    comparison = Comparison(accept, tolerance, meter.classes)
     order = random.Random(seed)
     while comparison.decision is None:
         for baseline_first in _block(order):
@@ -88,7 +103,7 @@ def _over(begun: float, budget_s: float, pairs: int) -> bool:
 class Comparison:
     """The pairs so far, and what they come to. Decides, and measures nothing."""
 
-    def __init__(self, accept: Accept, tolerance: Tolerance) -> None:
+    def __init__(self, accept: Accept, tolerance: Tolerance, classes: Sequence[str] = ()) -> None:
         self.pairs: list[Pair] = []
         self.decision: Decision | None = None
         self._reason = ""
@@ -97,6 +112,7 @@ class Comparison:
         self._values = TimedValues(tolerance)
         self._remembers = False
         self._only_repeated = False
+        self._names = classes
 
     def add(self, pair: Pair | NoFigure) -> None:
         """One more pair, or why there is none."""
@@ -136,6 +152,7 @@ class Comparison:
             baseline_s=_median([pair.baseline.seconds for pair in self.pairs]),
             candidate_s=_median([pair.candidate.seconds for pair in self.pairs]),
             spent_s=spent_s,
+            classes=self._classes(),
         )
 
     def _series(self) -> list[float]:
@@ -150,19 +167,45 @@ class Comparison:
     def _judge(self, decision: Decision) -> None:
         if wrong := self._values.wrong:
             self._decide("reject", f"while it is timed, call {wrong[0]} returns something else")
+        elif decision == "accept" and (slower := self._slower()):
+            told = ", ".join(f"{each.text()} (at most {each.high:.2f})" for each in slower)
+            self._decide(
+                "reject", f"slower for calls of some sizes: {told}; {self._told(decision)}"
+            )
         elif decision == "accept" and not self._looks.passes(self._new()):
             self._only_repeated = True  # until new calls show the gain by themselves
         elif decision == "accept" and hides_time(self.pairs):
             self._decide("reject", "its process takes longer than it reports")
-        elif decision != "undecided":
+        elif decision != "undecided" and not (decision == "accept" and self._may_be_slower()):
             self._decide(decision, self._told(decision))
+
+    def _slower(self) -> list[SizeClass]:
+        """Sizes at which it is slower, for all that can be known by now."""
+        most = 1 / OVERWHELMING if len(self.pairs) < FIRST else SLOWER
+        found = () if self._accept.allow_slower else self._classes()
+        return [each for each in found if each.high < most]
+
+    def _may_be_slower(self) -> bool:
+        """Whether few pairs leave open that it is slower at some size."""
+        open_yet = len(self.pairs) < FIRST and not self._accept.allow_slower
+        return open_yet and any(each.low < 1 for each in self._classes())
+
+    def _classes(self) -> tuple[SizeClass, ...]:
+        series = class_ratios(self.pairs, len(self._names))
+        return tuple(
+            SizeClass(name=name, ratio=seen.ratio, low=seen.low, high=min(seen.high, max(ratios)))
+            for name, ratios, seen in zip(
+                self._names, series, self._looks.parts(series), strict=False
+            )
+        )
 
     def _told(self, decision: Decision) -> str:
         seen = self._looks.interval(self._series())
         asked = f"{self._accept.speedup:g} times"
         only = f" for new calls; {_ONLY_KNOWN}" if self._remembers else ""
         if decision == "accept":
-            return f"at least {seen.low:.2f} times as fast{only}, and {asked} is asked for"
+            sizes = "".join(f", {each.text()}" for each in self._classes())
+            return f"at least {seen.low:.2f} times as fast{only}, and {asked} is asked for{sizes}"
         return f"at most {seen.high:.2f} times as fast{only}, and {asked} is asked for"
 
     def _decide(self, decision: Decision, reason: str) -> None:

@@ -25,6 +25,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """For one pass over calls that it had not seen before; None: nobody knows."""
     again_s: float | None = None
     """Seconds for the same calls, repeated."""
+    classes: tuple[float, ...] = ()
+    """Seconds for the calls of each size class."""
     forms: Mapping[str, str] = {}
     """What the calls gave while it was timed, as JSON."""
     told_s: float = 0.0
@@ -55,6 +57,16 @@ class Pair(msgspec.Struct, frozen=True):
         if self.baseline.new_s is None or self.candidate.new_s is None:
             return self.ratio
         return self.baseline.new_s / self.candidate.new_s
+
+
+def class_ratios(pairs: Sequence[Pair], number: int) -> list[list[float]]:
+    """How many times as fast each size class is, by pair. Empty if the sides differ in classes."""
+    if not pairs or any(len(m.classes) < number for p in pairs for m in (p.baseline, p.candidate)):
+        return []
+    return [
+        [pair.baseline.classes[k] / pair.candidate.classes[k] for pair in pairs]
+        for k in range(number)
+    ]
 
 
 def remembers(pairs: Sequence[Pair]) -> bool:

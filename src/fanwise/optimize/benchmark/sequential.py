@@ -17,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+from fanwise.optimize.benchmark.size_class import SizeClass
 from fanwise.optimize.benchmark.statistics import Interval, interval, median
 
 
@@ -34,6 +35,8 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
     """The median of the original."""
     candidate_s: float
     spent_s: float
+    classes: tuple[SizeClass, ...] = ()
+    """The same for calls of one size each; empty if all are of one."""
 
 
 FIRST = 8
@@ -52,6 +55,8 @@ class Accept(msgspec.Struct, frozen=True, kw_only=True):
 
     speedup: float = 1.05
     confidence: float = 0.95
+    allow_slower: bool = False
+    """Accept even if calls of some size become slower."""
 
 
 class Looks:
@@ -85,6 +90,13 @@ class Looks:
             return min(ratios) >= OVERWHELMING * self._accept.speedup
         errors = self._errors(max(1, self._made))
         return interval(ratios, *errors).low >= self._accept.speedup
+
+    def parts(self, series: Sequence[Sequence[float]]) -> list[Interval]:
+        """The intervals of parts of the same pairs, at this look; together they err as one does."""
+        if series and len(series[0]) < FIRST:
+            return [Interval(median(each), min(each), max(each)) for each in series]
+        errors = [each / len(series) for each in self._errors(max(1, self._made))] if series else []
+        return [interval(each, *errors) for each in series]
 
     def _early(self, ratios: Sequence[float]) -> Decision:
         """Few pairs have no interval; their ends are the least and the greatest of them."""

@@ -21,6 +21,7 @@ from fanwise.errors import BenchFailed
 from fanwise.kernel.confined.ending import ending_of
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.pair import Measurement
+from fanwise.optimize.benchmark.size_class import CallClass, class_names
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.differential.child_program import Where, run_line, run_program, site_of
 from fanwise.optimize.differential.recording import CallRecording, digest_of
@@ -75,6 +76,10 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     loops: int = 1
     samples: int = 1
     lazy: bool = False
+    classes: tuple[CallClass, ...] = ()
+    """The calls by size; all of them, each once."""
+    makes: bool = False
+    """Whether what is timed are the calls of a function that was returned."""
     most_s: float = 3600.0
 
 
@@ -96,6 +101,11 @@ class Stopwatch:
             return f"the command {self._bench.line!r}"
         return f"{self._bench.module}:{self._bench.name}"
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The size classes that are told apart, by name."""
+        return class_names(self._found.classes, makes=self._found.makes)
+
     async def calibrate(self, baseline: Where) -> None:
         """Learn from the original how much to do in a process. `BenchFailed` if it cannot be."""
         if isinstance(self._bench, RecordedCalls) and not self._bench.recording.calls:
@@ -115,6 +125,8 @@ class Stopwatch:
             loops=answer["loops"],
             samples=answer["samples"],
             lazy=answer["lazy"],
+            classes=msgspec.convert(answer["classes"], tuple[CallClass, ...]),
+            makes=answer["makes"],
             most_s=self._most(time.monotonic() - begun + per_process),
         )
 
@@ -134,8 +146,7 @@ class Stopwatch:
             if not result.ok:
                 return NoFigure(_ending(result, settings))
             return Measurement(seconds=took, source=_digest_of_files(where, self._bench.line))
-        plan = {"loops": self._found.loops, "samples": self._found.samples}
-        answer = await self._ask(where, seed, {**plan, "lazy": self._found.lazy})
+        answer = await self._ask(where, seed, msgspec.to_builtins(self._found))
         if isinstance(answer, NoFigure):
             return answer
         return _measured(answer, time.perf_counter() - begun, _children_s() - used)
@@ -201,6 +212,7 @@ def _measured(answer: Mapping[str, Any], wall_s: float, cpu_s: float) -> Measure
             seconds=_positive(_typical(answer["samples"])),
             new_s=_positive(answer["new_ns"]),
             again_s=_positive(answer["again_ns"]),
+            classes=tuple(_positive(_typical(each)) for each in answer["classes"]),
             forms=answer["forms"],
             told_s=answer["total_ns"] / 1e9,
             wall_s=wall_s,

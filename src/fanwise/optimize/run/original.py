@@ -120,8 +120,9 @@ class Original:
 
     @property
     def accept(self) -> Accept:
-        given = self._workbench.case.spec.accept
-        return Accept(speedup=given.speedup, confidence=given.confidence)
+        spec = self._workbench.case.spec
+        given, slower = spec.accept, spec.allow_slower
+        return Accept(speedup=given.speedup, confidence=given.confidence, allow_slower=slower)
 
     @property
     def bench(self) -> Bench:

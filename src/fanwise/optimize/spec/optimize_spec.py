@@ -145,6 +145,8 @@ class OptimizeSpec(LimitsSpec):
     """Differences in calls that nobody makes (None, a float for an int) reject too."""
     allow: Many[str] = ()
     """Differences that are allowed, each by its name: `TypeError for float n`."""
+    allow_slower: bool = False
+    """Accept what is faster in total even if calls of some size become slower."""
     dirty: bool = False
     copy_: Patterns = Field(default=(), alias="copy")
     sparse: Patterns = ()

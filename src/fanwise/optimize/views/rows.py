@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from fanwise.optimize.views.results import STAGES, LineageRow, Results
+from fanwise.optimize.views.text import size_text
 from fanwise.view.table import Kind, Row, Table
 
 COLUMNS: dict[str, Kind] = {
     "name": "text", "key": "text", "kind": "text", "how": "text", "round": "integer",
     "parent": "text", "status": "text", "winner": "integer", "stage": "text", "reason": "text",
     "same_as": "text", "ratio": "number", "low": "number", "high": "number", "rounds": "integer",
-    "baseline_s": "number", "candidate_s": "number", "diff_lines": "integer",
+    "baseline_s": "number", "candidate_s": "number", "sizes": "text", "diff_lines": "integer",
     **{f"{stage}_s": "number" for stage in STAGES},
     "differing_call": "text", "expected": "text", "got": "text", "patch": "text",
 }  # fmt: skip
@@ -74,6 +75,7 @@ def _row(results: Results, placed: LineageRow) -> Row:
     if (speed := verdict.speed) is not None:
         names = ("ratio", "low", "high", "rounds", "baseline_s", "candidate_s")
         row |= {name: getattr(speed, name) for name in names}
+        row["sizes"] = "; ".join(size_text(each) for each in speed.classes)
     if (found := verdict.difference) is not None:
         row |= {"differing_call": found.call, "expected": found.expected}
         row["got"] = found.got

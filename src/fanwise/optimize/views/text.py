@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from fanwise.kernel.repository_watch import outside_lines
+from fanwise.optimize.benchmark.size_class import SizeClass
 from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict, winner
 
@@ -47,12 +48,19 @@ def speed_text(verdict: CandidateVerdict) -> str:
     return "" if speed is None else f"{speed.ratio:.2f}x [{speed.low:.2f}, {speed.high:.2f}]"
 
 
+def size_text(found: SizeClass) -> str:
+    """`size 1 to 3: 0.21x [0.20, 0.22]`: calls of one size."""
+    return f"{found.name}: {found.ratio:.2f}x [{found.low:.2f}, {found.high:.2f}]"
+
+
 def full_lines(verdict: CandidateVerdict) -> Iterator[str]:
     """Everything about one candidate."""
     candidate = verdict.candidate
     yield f"{candidate.name}: {verdict.status} at {verdict.stage}. {one_line(verdict.reason)}"
     if candidate.parent is not None:
         yield f"    {candidate.how} from {candidate.parent}, round {candidate.round}"
+    if verdict.speed is not None:
+        yield from (f"    {size_text(each)}" for each in verdict.speed.classes)
     took = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in verdict.seconds.items())
     if took:
         yield f"    {took}"

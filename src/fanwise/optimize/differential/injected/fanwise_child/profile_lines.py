@@ -42,9 +42,9 @@ def _profiled(how: dict[str, Any]) -> dict[str, Any]:
     raw = getattr(target.raw, "__func__", target.raw)
     profiler = LineProfiler()
     profiler.add_function(raw if isinstance(raw, FunctionType) else target.own)
-    function = _exhausting(subject.function)
+    subject.exhaust = _exhausting
     everything = list(range(subject.size))
-    for args, kwargs in subject.fresh(everything, _PASSES if "calls" in how else 1):
+    for function, args, kwargs in subject.direct(everything, _PASSES if "calls" in how else 1):
         profiler.enable_by_count()
         try:
             function(*args, **kwargs)

@@ -8,6 +8,10 @@ A function that remembers results is fast at calls that it has seen, and these a
 makes. So half of the calls are held back until the other half has warmed everything up; then they
 are made once, as new calls, and once more in a loop. Who compares processes can tell the two.
 
+Calls of different size are timed apart: their sum is the time of a pass, and a version that is
+slower for small ones cannot hide behind large ones. Of a function that returns a function the
+calls of what came back are timed, as they were recorded; and beside them what it takes to make it.
+
 Before the user's code is imported, what is used here is taken out of its reach: functions and
 their names into a space that no module has, and the figures go out by a file of their own, behind
 a word that it was not told. It shares the process all the same, and can look for them there. Who
@@ -34,7 +38,7 @@ from typing import Any
 from .argument_kinds import opened
 from .find_function import enter_project, find
 from .forms import Former
-from .pickling import load_call
+from .pickling import load_call, load_follow
 
 LONG_ENOUGH_NS = 2_000_000
 """For a sample: far above what a clock takes, and less than a turn on a busy core."""
@@ -45,28 +49,85 @@ _TOLD = 200_000
 _let_others = getattr(os, "sched_yield", int)
 _OF_GC = ("collect", "freeze", "enable", "disable")
 _ATOMS = (int, float, str, bytes, bool, type(None))
+_CONTAINERS = (list, tuple, set, frozenset)
+_MOST_CLASSES = 4
+_MOST_COUNTED = 10**6
+_LARGEST = 10**18
 
-Call = tuple[Any, dict[str, Any]]
+Arguments = tuple[Any, dict[str, Any]]
 Function = Callable[..., Any]
+Call = tuple[Function, Any, dict[str, Any]]
 
 
 class TimedCalls:
     """A function, and the calls that are timed."""
 
-    def __init__(self, function: Function, rows: list[Any], load: Callable[[Any], Call]) -> None:
+    def __init__(
+        self, function: Function, rows: list[Any], load: Callable[[Any], Arguments]
+    ) -> None:
         self.function = function
-        self._load = load
-        self._rows = rows
+        self.rows = rows
         self.size = len(rows)
+        self.follows = [n for n, row in enumerate(rows) if row and row.get("follow")]
+        """Calls that return a function that the tests called."""
+        self.exhaust: Callable[[Function], Function] | None = None
+        """Set if results are lazy."""
+        self._load = load
+        self._load_follow = load_follow
+        self._make = _make
         self._kept = {n: load(row) for n, row in enumerate(rows) if _is_plain(load(row))}
 
+    def direct(self, which: list[int], passes: int = 1) -> list[Call]:
+        """These calls of the function, with fresh arguments, `passes` times."""
+        kept, rows, load = self._kept, self.rows, self._load
+        function = self.function if self.exhaust is None else self.exhaust(self.function)
+        return [
+            (function, *(kept[n] if n in kept else load(rows[n])))
+            for _ in range(passes)
+            for n in which
+        ]
+
     def fresh(self, which: list[int], passes: int = 1) -> list[Call]:
-        """Fresh arguments for these calls, `passes` times."""
-        kept, rows, load = self._kept, self._rows, self._load
-        return [kept[n] if n in kept else load(rows[n]) for _ in range(passes) for n in which]
+        """What is timed for these calls, `passes` times."""
+        if not self.follows:
+            return self.direct(which, passes)
+        return [call for _ in range(passes) for n in which for call in self._uses(n)]
+
+    def count(self, n: int) -> int:
+        """How many timed calls a recorded one comes to."""
+        return len(self.rows[n]["follow"]) if n in self.follows else 1
+
+    def part(self, which: slice) -> TimedCalls:
+        """The same, with some calls of what is returned."""
+        rows = [{**row, "follow": row["follow"][which]} for row in self.rows]
+        found = TimedCalls(self.function, rows, self._load)
+        found.exhaust = self.exhaust
+        return found
+
+    def _uses(self, n: int) -> list[Call]:
+        [(function, args, kwargs)] = self.direct([n])
+        if n not in self.follows:
+            return [(function, args, kwargs)]
+        made = self._make(function, args, kwargs)
+        made = made if self.exhaust is None else self.exhaust(made)
+        return [(made, *follow) for follow in self._load_follow(self.rows[n])]
 
 
-def _is_plain(call: Call) -> bool:
+def _make(function: Function, args: Any, kwargs: dict[str, Any]) -> Function:
+    """What the call returns; if it fails, something that fails as it did."""
+    try:
+        made: Function = function(*args, **kwargs)
+    except Exception as error:
+        problem = error
+
+        def fails(*_: Any, **__: Any) -> Any:
+            raise problem
+
+        return fails
+    return made
+
+
+def _is_plain(call: Arguments) -> bool:
     """Nobody can change such arguments, so they need not be made anew."""
     return all(type(each) in _ATOMS for each in (*call[0], *call[1].values()))
 
@@ -114,7 +175,7 @@ def _answer(how: dict[str, Any]) -> dict[str, Any]:
     if how["loops"] is None:
         return {**_calibrated(subject), **around}
     if how["lazy"]:
-        subject.function = _exhausting(subject.function)
+        subject.exhaust = _exhausting
     return {**_measured(subject, how, order), **around}
 
 
@@ -141,7 +202,7 @@ def _subject(how: dict[str, Any]) -> tuple[TimedCalls, str]:
     return TimedCalls(function, rows, _load), ""
 
 
-def _load(row: Any) -> Call:
+def _load(row: Any) -> Arguments:
     args, kwargs = load_call(row)
     return opened(args), kwargs
 
@@ -184,18 +245,18 @@ def _is_lazy(value: Any) -> bool:
 # -- timing --------------------------------------------------------------------------------------
 
 
-def _timed(function: Function, calls: list[Call], last: list[Call]) -> tuple[int, list[Any]]:
+def _timed(calls: list[Call], last: list[Call]) -> tuple[int, list[Any]]:
     """How long all calls took, and what the last ones returned."""
     gave: list[Any] = []
     keep = gave.append
     clock = perf_counter_ns
     begun = clock()
-    for args, kwargs in calls:
+    for function, args, kwargs in calls:
         try:  # noqa: SIM105 - a context costs more than the call may
             function(*args, **kwargs)
         except BaseException:
             pass
-    for args, kwargs in last:
+    for function, args, kwargs in last:
         try:
             keep(function(*args, **kwargs))
         except BaseException as error:
@@ -208,15 +269,18 @@ class _Raised:
         self.form = ["raise", type(error).__qualname__]
 
 
-def _sample(subject: TimedCalls, which: list[int], passes: int) -> tuple[int, list[Any]]:
+def _sample(
+    subject: TimedCalls, which: list[int], passes: int, making: bool = False
+) -> tuple[int, list[Any]]:
     """Of `passes` passes, in nanoseconds, with what the last of them gave."""
-    calls = subject.fresh(which, passes - 1)
-    last = subject.fresh(which)
+    made = subject.direct if making else subject.fresh
+    calls = made(which, passes - 1)
+    last = made(which)
     gc.collect()
     gc.disable()
     _let_others()  # now, rather than while the clock runs
     try:
-        return _timed(subject.function, calls, last)
+        return _timed(calls, last)
     finally:
         gc.enable()
 
@@ -225,24 +289,52 @@ def _measured(subject: TimedCalls, how: dict[str, Any], order: random.Random) ->
     loops = how["loops"]
     everything = list(range(subject.size))
     order.shuffle(everything)
-    half = subject.size // 2
-    seen, unseen = everything[:half], everything[half:]
+    (warm, seen), (cold, unseen) = _halves(subject, everything)
     if seen:
-        _sample(subject, seen, loops)
-    new_ns, _ = _sample(subject, unseen, 1)
-    again_ns = sorted(_sample(subject, unseen, loops)[0] for _ in range(3))[1]
-    samples: list[float] = []
+        _sample(warm, seen, loops)
+    new_ns, _ = _sample(cold, unseen, 1)
+    again_ns = sorted(_sample(cold, unseen, loops)[0] for _ in range(3))[1]
+    place = {n: at for at, n in enumerate(everything)}
+    classes = [sorted(each["calls"], key=place.__getitem__) for each in how["classes"]]
+    parts: list[list[float]] = [[] for _ in classes]
+    making: list[float] = []
     gave: list[Any] = []
     for _ in range(how["samples"]):
-        ns, gave = _sample(subject, everything, loops)
-        samples.append(ns / loops)
-    forms = [json.dumps(_form(value)) for value in gave]
+        gave = []
+        for which, each, took in zip(classes, how["classes"], parts, strict=True):
+            ns, values = _sample(subject, which, each["loops"])
+            took.append(ns / each["loops"])
+            gave += values
+        if subject.follows:
+            making.append(_sample(subject, subject.follows, loops, True)[0] / loops)
+    samples = [sum(each) for each in zip(*parts, strict=True)]
+    both = [[a + b for a, b in zip(making, samples, strict=True)]] if making else []
     return {
         "samples": samples,
+        "classes": [*parts, *both],
         "new_ns": new_ns,
         "again_ns": again_ns / loops,
-        "forms": {str(n): _bounded(form) for n, form in zip(everything, forms, strict=True)},
+        "forms": _forms(subject, [n for which in classes for n in which], gave),
     }
+
+
+def _halves(subject: TimedCalls, everything: list[int]) -> list[tuple[TimedCalls, list[int]]]:
+    """Calls to warm up with, and calls that are new after that."""
+    half = subject.size // 2
+    if half or not subject.follows or subject.count(0) < 2:
+        return [(subject, everything[:half]), (subject, everything[half:])]
+    half = subject.count(0) // 2  # one function was made: its calls are divided
+    return [(subject.part(slice(half)), [0]), (subject.part(slice(half, None)), [0])]
+
+
+def _forms(subject: TimedCalls, which: list[int], gave: list[Any]) -> dict[str, str]:
+    """What each recorded call came to, by its place."""
+    left = iter(gave)
+    found = {}
+    for n in which:
+        forms = [_form(next(left)) for _ in range(subject.count(n))]
+        found[str(n)] = _bounded(json.dumps(forms if n in subject.follows else forms[0]))
+    return found
 
 
 def _form(value: Any) -> Any:
@@ -259,19 +351,78 @@ def _calibrated(subject: TimedCalls) -> dict[str, Any]:
     _, gave = _sample(subject, everything, 1)
     lazy = any(_is_lazy(value) for value in gave)
     if lazy:
-        subject.function = _exhausting(subject.function)
-    passes = 1
+        subject.exhaust = _exhausting
+    passes, spent = _enough(subject, everything, 1, LONG_ENOUGH_NS)
+    classes = [
+        {**each, "loops": _enough(subject, each["calls"], passes, LONG_ENOUGH_NS // 8)[0]}
+        for each in _classes(subject)
+    ]
+    found = {"loops": passes, "samples": _how_many(spent), "lazy": lazy, "sample_ns": spent}
+    return {**found, "classes": classes, "makes": bool(subject.follows)}
+
+
+def _enough(subject: TimedCalls, which: list[int], passes: int, wanted: int) -> tuple[int, int]:
+    """So many passes that a sample takes long enough, and what it takes then."""
     while True:
         begun = perf_counter_ns()
-        first, _ = _sample(subject, everything, passes)
+        first, _ = _sample(subject, which, passes)
         # Somebody else may have had the core: what is seen once is not yet how long it takes.
-        second = first if first > 100 * LONG_ENOUGH_NS else _sample(subject, everything, passes)[0]
+        second = first if first > 100 * LONG_ENOUGH_NS else _sample(subject, which, passes)[0]
         prepared = (perf_counter_ns() - begun - first - second) / 2
         spent = min(first, second)
-        if spent >= LONG_ENOUGH_NS or prepared >= _PREPARED_NS or passes >= _MOST_PASSES:
-            break
+        if spent >= wanted or prepared >= _PREPARED_NS or passes >= _MOST_PASSES:
+            return passes, spent
         passes = min(_MOST_PASSES, passes * 2)
-    return {"loops": passes, "samples": _how_many(spent), "lazy": lazy, "sample_ns": spent}
+
+
+# -- calls by size -------------------------------------------------------------------------------
+
+
+def _classes(subject: TimedCalls) -> list[dict[str, Any]]:
+    """The calls by the size of their arguments, in powers of ten; at most a few classes."""
+    sizes = [_size_of_call(row) if row else 0 for row in subject.rows]
+    digits = [len(str(min(size, _LARGEST))) for size in sizes]
+    least, width = min(digits), max(digits) - min(digits) + 1
+    found: dict[int, list[int]] = {}
+    for n, each in enumerate(digits):
+        place = each - least
+        place = place if width <= _MOST_CLASSES else place * _MOST_CLASSES // width
+        found.setdefault(place, []).append(n)
+    return [
+        {
+            "calls": calls,
+            "least": min(sizes[n] for n in calls),
+            "most": max(sizes[n] for n in calls),
+        }
+        for _, calls in sorted(found.items())
+    ]
+
+
+def _size_of_call(row: dict[str, Any]) -> int:
+    """That of its largest argument: elements, characters, or a whole number itself."""
+    calls = [load_call(row), *load_follow(row)]
+    given = [each for args, kwargs in calls for each in (*args, *kwargs.values())]
+    return max((abs(each) if type(each) is int else _size(each) for each in given), default=0)
+
+
+def _size(value: Any) -> int:
+    """How many elements and characters it consists of; each object counts once."""
+    left, seen, found = [value], set(), 0
+    while left and found < _MOST_COUNTED:
+        each = left.pop()
+        kind = type(each)
+        if kind is str or kind is bytes:
+            found += len(each)
+        elif id(each) in seen:
+            continue
+        elif kind in _CONTAINERS or kind is dict:
+            left += each.values() if kind is dict else each
+            seen.add(id(each))
+        elif hasattr(each, "__dict__") and not callable(each):
+            left.append(vars(each))
+        else:
+            found += 1
+    return found
 
 
 def _how_many(sample_ns: int) -> int:
