@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fanwise.optimize.differential.describe import describe_step
 from fanwise.optimize.differential.equal import FormMatcher, Tolerance
 from fanwise.optimize.differential.injected.fanwise_child.argument_kinds import DeepArgument
 from fanwise.optimize.differential.injected.fanwise_child.hints import admits
@@ -89,6 +90,14 @@ def test_a_coroutine_that_goes_on_after_it_was_cancelled_is_found() -> None:
 
     works = (obeys(), swallows(), never_waits())
     assert [asyncio.run(cancelled(each)) for each in works] == [False, True, False]
+
+
+def test_what_a_generator_returns_and_the_fields_of_an_exception_are_told() -> None:
+    ended = {"out": ["lazy", [[7, None]], [[], []], ["end", 2]]}
+    assert describe_step(ended, "generator") == "yields 7, then returns 2"
+    fields = ["dict", 0, [["position", 4]]]
+    raised = {"out": ["raise", "mod.PairError", "no =", True, fields]}
+    assert describe_step(raised, "exception") == "raises mod.PairError: no =, with {'position': 4}"
 
 
 def test_a_wrapper_has_the_name_of_what_it_wraps_if_the_original_says_so() -> None:

@@ -48,6 +48,8 @@ def _lazy(out: list[Any]) -> str:
     _, items, taken, end = out
     texts = ", ".join(python(each[0]) for each in items[:20])
     ends = f", then raises {end[1]}: {end[2]}" if end[0] == "raise" else ""
+    if end[0] == "end" and end[1] is not None:
+        ends = f", then returns {python(end[1])}"
     read = f", having read {taken[:4]}" if any(taken) else ""
     return f"yields {texts}{ends}{read}"
 
