@@ -1,8 +1,7 @@
 """Runs that belong to another: inside an item of it, or after it was told to end.
 
 What a `RunInside` does is recorded as a part of the item, so that its costs are known even after a
-kill. But it is never resumed: each one has a path of its own. The events that it notes and the
-status with which it ends do not concern the run around it.
+kill. The events that it notes and the status with which it ends do not concern the run around it.
 """
 
 from __future__ import annotations
@@ -23,17 +22,22 @@ if TYPE_CHECKING:
 
 
 class RunInside(Run):
-    """Make and use it inside an item. A halt of the run around does not reach it."""
+    """Make and use it inside an item. A halt of the run around does not reach it.
 
-    def __init__(self) -> None:
+    `fresh`: it has a path of its own, so that nothing recorded before counts in it. Otherwise it
+    continues what the item did at the same place before it was killed or tried again.
+    """
+
+    def __init__(self, *, fresh: bool = True) -> None:
         scope = current.get()
         around = None if scope is None else scope.fan_out.run
         codec = JSON if around is None else around.codec
         # No caps or budget of its own: those of the item around it hold.
         super().__init__(RunRequest(id=new_run_id()), journal=MEMORY, codec=codec)
         self._around = around
+        self._fresh = fresh
         if scope is not None:
-            self.fan_out_paths = _Below(f"{scope.path}/{self.id}")
+            self.fan_out_paths = _Below(f"{scope.path}/{self.id}" if fresh else scope.path)
         if around is not None:
             self.subscribers = around.subscribers
 
@@ -52,8 +56,9 @@ class RunInside(Run):
         return found
 
     def spent_in(self, path: str) -> Iterable[Usage]:
-        """Nothing was spent there before, because its paths are new."""
-        return ()
+        if self._fresh or self._around is None:
+            return ()  # its paths are new
+        return self._around.spent_in(path)
 
 
 class RunAfter(Run):

@@ -86,7 +86,7 @@ async def run_workflow(
     not kept for a resume. `where`: the `RunArguments`; their `subscribers` get a `StepChanged` when
     a step begins and when it ends. To answer a gate at which a durable run is paused, run the same
     workflow with the same `run` and `answers`; what is done does not run again. As a part of
-    another run it always begins anew.
+    another run it is continued with the item that it belongs to, also by another attempt at it.
     """
     asked = RunOptions(
         input=dict(inputs or {}),

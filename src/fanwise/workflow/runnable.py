@@ -179,12 +179,9 @@ class RunnableWorkflow:
         return [*self.workflow.warnings, *self._unknown(), *self._changed()]
 
     async def ended(self, run: Run) -> Ending:
-        """Execute it, and let the run say what it came to.
-
-        As a part of another run it begins anew each time: what it would note there is not its own.
-        """
+        """Execute it, and let the run say what it came to, unless it is a part of another run."""
         if item_of(run) is not None:
-            return await self.ending(RunInside())
+            return await self.ending(RunInside(fresh=False))
         ending = await self.ending(run)
         stop = ending.stop
         if ending.interrupted:
@@ -201,7 +198,9 @@ class RunnableWorkflow:
     async def ending(self, run: Run) -> Ending:
         """Execute the steps; returns how the execution ended."""
         given = self._given(run)
-        history = await opened(run, given)
+        # A part notes nothing, but its executions are told apart, and the latest is the last.
+        first = int(run.wall() * 1000) if isinstance(run, RunInside) else 0
+        history = await opened(run, given, first)
         workflow = self.workflow
         known = {**(self._before or self.inputs), **history.inputs, **self._secrets}
         inputs = bind_inputs(workflow, known)

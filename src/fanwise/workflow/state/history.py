@@ -49,8 +49,10 @@ class RunHistory:
         noted: Iterable[str] = (),
         cuts: Mapping[str, CutShort] | None = None,
         twice: Iterable[str] = (),
+        first: int = 0,
     ) -> None:
-        self._given = list(given)
+        self._given = dict(enumerate(given, first))
+        """What each execution was given, by its number."""
         self.noted = set(noted)
         """Paths of the steps that the journal has notes on."""
         self.cuts = dict(cuts or {})
@@ -62,39 +64,39 @@ class RunHistory:
 
     @property
     def execution(self) -> int:
-        """The number of this execution, from 0."""
-        return len(self._given) - 1
+        """The number of this execution."""
+        return max(self._given, default=-1)
 
     @property
     def inputs(self) -> Mapping[str, Any]:
         """The latest value of each changed input."""
         changed: dict[str, Any] = {}
-        for given in self._given:
+        for given in self._given.values():
             changed |= given.inputs
         return changed
 
     @property
     def given_in(self) -> Mapping[str, int]:
         """The execution in which each changed input was last given."""
-        return {name: n for n, each in enumerate(self._given) for name in each.inputs}
+        return {name: n for n, each in self._given.items() for name in each.inputs}
 
     @property
     def answers(self) -> Mapping[str, GateAnswer]:
         """The last answer to each gate."""
         return {
             path: GateAnswer(choice, number)
-            for number, given in enumerate(self._given)
+            for number, given in self._given.items()
             for path, choice in given.answers.items()
         }
 
     @property
     def starts(self) -> list[tuple[int, str]]:
         """Where executions began again: the number, and the id of the step."""
-        return [(n, each.start) for n, each in enumerate(self._given) if each.start is not None]
+        return [(n, each.start) for n, each in self._given.items() if each.start is not None]
 
 
-async def opened(run: Run, given: ExecutionInputs) -> RunHistory:
-    """The history of a run, with this execution noted in it."""
+async def opened(run: Run, given: ExecutionInputs, first: int = 0) -> RunHistory:
+    """The history of a run, with this execution noted in it. `first`: the number of its first."""
     events = () if run.journal is None else run.journal.events(run.id)
     before: list[ExecutionInputs] = []
     noted: set[str] = set()
@@ -113,7 +115,7 @@ async def opened(run: Run, given: ExecutionInputs) -> RunHistory:
         elif event.kind == TWICE:
             twice.append(event.decode(str))
     await run.note_on_disk(EXECUTION, msgspec.to_builtins(given))
-    return RunHistory([*before, given], noted, cuts, twice)
+    return RunHistory([*before, given], noted, cuts, twice, first)
 
 
 def paused_gate(events: Iterable[EventRecord]) -> str | None:
