@@ -19,7 +19,7 @@ SLASH, SKILL, DOLLAR = (
 # As spec-kit 1.2.3 calls them: for a prompt with a model, and the prompt that a command is.
 # What lets the agent do anything is marked by `!`; it is there only if it is asked for.
 AGENTS = {
-    "agy": ("agy --model M --print P", SKILL),
+    "agy": ("agy !--dangerously-skip-permissions --model M --print P", SKILL),
     "alquimia": ("alquimia -p P --model M", SKILL),
     "amp": ("amp --execute P", SLASH),
     "auggie": ("auggie -p P --model M", SLASH),

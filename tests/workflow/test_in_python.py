@@ -144,3 +144,12 @@ def test_inside_an_item_the_run_s_own_subscribers_are_told(here: Path) -> None:
 
     asyncio.run(main())
     assert sorted(found) == ["x", "y"]
+
+
+@pytest.mark.parametrize("where", ["steps", "on_end"])
+def test_a_key_that_files_cannot_have_is_refused_when_it_is_written(where: str) -> None:
+    plain = step("a", "shell", run="true")
+    merged = step("b", "shell", run="true", env={"<<": "x"})
+    parts: dict[str, Any] = {"steps": [plain], "on_end": [], where: [merged]}
+    with pytest.raises(BadSpec, match="write the keys out"):
+        Workflow(**parts)

@@ -149,3 +149,17 @@ def test_a_slot_that_nobody_fills_is_skipped(tmp_path: Path) -> None:
     )
     bad = place.run("check", str(project.file))
     assert (bad.returncode, b"cannot fill it in a fan-out" in bad.stderr) == (2, True)
+
+
+def test_an_overlay_that_was_edited_since_is_said_and_not_used(tmp_path: Path) -> None:
+    edit = {"insert_after": "a", "step": {"id": "stop", "type": "gate", "message": "Well?"}}
+    project = Project(tmp_path).overlay("more", edit)
+    place, file = Place(tmp_path), str(project.file.relative_to(tmp_path))
+    assert place.run("run", file, "--run", "r").returncode == 3
+    same = place.run("resume", "r", "--json")
+    assert (same.returncode, b"has changed" in same.stdout + same.stderr) == (3, False)
+    project.overlay("more", {"insert_after": "a", "step": {"id": "x", "type": "slot", "name": "n"}})
+    changed = place.run("resume", "r", "--answer", "stop=approve", "--json")
+    assert changed.returncode == 0, changed.stderr
+    assert b"overlays/flow/more.yml has changed since the run began" in changed.stdout
+    assert "stop" in json.loads(changed.stdout)["result"]["steps"]

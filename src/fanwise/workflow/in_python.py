@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from fanwise.errors import BadSpec, Problem
 from fanwise.specs import Document, read
 from fanwise.specs.plain import plain
 from fanwise.workflow.spec.workflow_file import SCHEMA, load
@@ -35,6 +36,15 @@ def step(step_id: str, kind: str, /, **fields: Any) -> dict[str, Any]:
     A name that is a word of Python's own gets a `_`: `if_`, `else_`.
     """
     return {"id": step_id, "type": kind, **{key.removesuffix("_"): fields[key] for key in fields}}
+
+
+def _keys(data: Any) -> Iterator[Any]:
+    """The keys of all mappings in it."""
+    if isinstance(data, Mapping):
+        yield from data
+    if isinstance(data, Mapping | list | tuple):
+        for each in data.values() if isinstance(data, Mapping) else data:
+            yield from _keys(each)
 
 
 class Workflow:
@@ -67,6 +77,9 @@ class Workflow:
             "steps": list(steps),
         }
         data |= {"on_end": list(on_end)} if (on_end := list(on_end)) else {}
+        if "<<" in _keys(data):
+            told = "a key is `<<`, which files cannot have: write the keys out"
+            raise BadSpec("Workflow(…)", [Problem(None, None, "", told)])
         self.data: dict[str, Any] = plain(data)
         """What stands in its file."""
         load(Document.of_program("Workflow(…)", folder, self.data), lenient=lenient)

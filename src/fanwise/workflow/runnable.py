@@ -27,7 +27,7 @@ from fanwise.workflow.run.leaves import Leaves
 from fanwise.workflow.run.options import RunOptions, pairs
 from fanwise.workflow.run.preflight import Preflight
 from fanwise.workflow.run.simulation import WorkflowSimulation
-from fanwise.workflow.spec.overlays import with_overlays
+from fanwise.workflow.spec.overlays import digests_of, with_overlays
 from fanwise.workflow.spec.secrets import MASK, Masker, read_secrets
 from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs, load, path_of
 from fanwise.workflow.state.frame import Frame, Layer
@@ -64,8 +64,7 @@ class RunnableWorkflow:
         self._asked = asked
         self._before = before
         """The inputs that the run began with; None: it begins now."""
-        own = {path: document.digest for path, document in workflow.files().items()}
-        self._digests = own if digests is None else digests
+        self._digests = _digests(workflow) if digests is None else digests
         """Of its files, by their paths, as they were when the run began."""
         self._ask = ask
         names = [name for name, spec in workflow.inputs.items() if spec.secret]
@@ -257,6 +256,13 @@ class RunnableWorkflow:
             return []
         found = ((path, _state(Path(path), digest)) for path, digest in self._digests.items())
         return [f"{path} {state}; the run used its own copy" for path, state in found if state]
+
+
+def _digests(workflow: LoadedWorkflow) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path, document in workflow.files().items():
+        found |= {path: document.digest, **digests_of(document)}
+    return found
 
 
 def _state(file: Path, digest: str) -> str | None:

@@ -7,6 +7,7 @@ the same step, the one with the lower `priority` counts; of equals, the one whos
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -80,10 +81,9 @@ def read_composed(path: str | Path) -> Document:
 def with_overlays(document: Document) -> Document:
     """The document; if it is an installed workflow, with its overlays. `BadSpec`."""
     folder = document.folder
-    installed = Path(document.name).name == "workflow.yml" and folder.parent.name == "workflows"
-    if not installed or folder.parent.parent.name != ".specify":
+    if (edits_in := _folder_of(document)) is None:
         return document
-    overlays = _overlays(folder.parent / "overlays" / folder.name, folder.name)
+    overlays = _overlays(edits_in, folder.name)
     if not overlays or not isinstance(document.data.get("steps"), list):
         return document
     steps = document.data["steps"]
@@ -101,12 +101,32 @@ def with_overlays(document: Document) -> Document:
     return Document(document.name, folder, data)
 
 
+def digests_of(document: Document) -> dict[str, str]:
+    """Of the files that an installed workflow with overlays is made of, by path; else nothing."""
+    folder = _folder_of(document)
+    overlays = [] if folder is None else [*_files(folder)]
+    files = [document.folder / "workflow.yml", *overlays] if overlays else []
+    return {str(each): hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
+
+
+def _folder_of(document: Document) -> Path | None:
+    """Where the overlays of an installed workflow are."""
+    folder = document.folder
+    installed = Path(document.name).name == "workflow.yml" and folder.parent.name == "workflows"
+    if not installed or folder.parent.parent.name != ".specify":
+        return None
+    return folder.parent / "overlays" / folder.name
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for file in sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else ():
+        if file.suffix in (".yml", ".yaml") and file.is_file():
+            yield file
+
+
 def _overlays(folder: Path, workflow: str) -> list[tuple[Document, OverlaySpec]]:
     found: list[tuple[Document, OverlaySpec]] = []
-    files = sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
-    for file in files:
-        if file.suffix not in (".yml", ".yaml") or not file.is_file():
-            continue
+    for file in _files(folder):
         document = read(file)
         if file.is_symlink():
             raise document.at().bad("an overlay must not be a symbolic link")
