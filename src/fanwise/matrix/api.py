@@ -11,6 +11,7 @@ import msgspec
 
 from fanwise.core.budget import Budget, BudgetLike
 from fanwise.core.caps import Caps, CapsLike
+from fanwise.core.counts import many
 from fanwise.core.retry import RetryLike
 from fanwise.core.stats import Stats
 from fanwise.errors import NotOk
@@ -188,7 +189,7 @@ class MatrixResult(msgspec.Struct, frozen=True, kw_only=True):
         unanswered = [each for each in self.failures if each.error is not None]
         unscored = len(self.failures) - len(unanswered)
         counts = {"failed": len(unanswered), "could not be scored": unscored}
-        told = [f"{n} of {len(self.cells)} cells {what}" for what, n in counts.items() if n]
+        told = [f"{n} of {many(len(self.cells), 'cell')} {what}" for what, n in counts.items() if n]
         told += [self.short] if self.short else []
         told += [f"the first: {each.error}" for each in unanswered[:1]]
         raise NotOk("; ".join(told), self)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from fanwise.core.counts import many
 from fanwise.errors import BadSpec, Problem
 from fanwise.matrix.cells.cell import NO_MODEL, Cell
 from fanwise.matrix.estimate.demand import BYTES_A_TOKEN, OUTPUT_TOKENS, Ask, CellDemand, demand_of
@@ -178,7 +179,7 @@ def _counted(by_axis: dict[str, dict[str, int]]) -> list[str]:
         even = len(set(values.values())) == 1
         named = ", ".join(value if even else f"{value} {number}" for value, number in shown)
         more = ", …" if len(values) > MOST_VALUES else ""
-        each = f", {next(iter(values.values()))} cells each" if even else ""
+        each = f", {many(next(iter(values.values())), 'cell')} each" if even else ""
         lines.append(f"{axis}: {len(values)} ({named}{more}){each}")
     return lines
 
@@ -187,11 +188,13 @@ def _estimated(estimate: CostEstimate) -> list[str]:
     lines = []
     for name, each in [*estimate.providers.items(), ("in all", estimate.total)]:
         if name == NO_MODEL:
-            lines.append(f"no model: {each.cells} cells")
+            lines.append(f"no model: {many(each.cells, 'cell')}")
             continue
         tokens = f"{each.input_tokens} tokens in, {each.output_tokens} out"
-        requests = f"at most {each.requests} requests"
-        lines.append(f"{name}: {each.cells} cells, {requests}, about {tokens}, {each.dollars}")
+        requests = f"at most {many(each.requests, 'request')}"
+        lines.append(
+            f"{name}: {many(each.cells, 'cell')}, {requests}, about {tokens}, {each.dollars}"
+        )
     unpriced = [
         f"the price of {model} is unknown: give `price: {{input: …, output: …}}`"
         for model in sorted(estimate.total.unpriced)

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from fanwise.core.counts import many
 from fanwise.errors import UsageError
 from fanwise.specs.durations import seconds
 
@@ -81,7 +82,7 @@ class Observed(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         middle, high = (self.at(place)[0] for place in (0.5, 0.95))
-        return f"{len(self.seen)} calls seen, median {middle:.3g} s, p95 {high:.3g} s"
+        return f"{many(len(self.seen), 'call')} seen, median {middle:.3g} s, p95 {high:.3g} s"
 
 
 class ModelProfile(msgspec.Struct, frozen=True):

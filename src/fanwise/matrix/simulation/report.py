@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fanwise.core.counts import many
 from fanwise.matrix.simulation.simulate import Simulated, WhatIf
 from fanwise.specs.system import End
 
@@ -91,8 +92,9 @@ def notes_of(found: Simulated) -> list[str]:
     middle = found.middle
     notes = []
     if middle.failed:
+        cells = many(len(found.compiled.cells), "cell")
         notes.append(
-            f"{middle.failed} of {len(found.compiled.cells)} cells would fail or lack a score; "
+            f"{middle.failed} of {cells} would fail or lack a score; "
             f"the first: {middle.first_failure}"
         )
     if found.left_out:

@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from fanwise.core.counts import many
 from fanwise.errors import FanwiseError, one_line
 from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.spec.expect import COST, FAILED, LATENCY, NO_WORSE, ExpectationSpec
@@ -101,7 +102,7 @@ class Judge:
         said = "-" if measured is None else f"{measured:.3g} s"
         lost = sum(cell.status != "done" for cell in cells)
         if lost or not timed:
-            why = f"{lost:,} cells have no latency" if lost else "no call was timed"
+            why = f"{many(lost, 'cell')} without a latency" if lost else "no call was timed"
             return Judgement(wanted, of, said, "not judged", why)
         unit = unit_axis(timed)
         slow: Samples = {}
@@ -163,7 +164,7 @@ def _counted(
 ) -> Judgement:
     if count > limit:
         return Judgement(wanted, "all", measured, "refuted")
-    missing = f"{waiting:,} cells did not run" if waiting else unknown
+    missing = f"{many(waiting, 'cell')} did not run" if waiting else unknown
     return Judgement(wanted, "all", measured, "not judged" if missing else "proven", missing)
 
 

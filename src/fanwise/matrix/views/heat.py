@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
+from fanwise.core.counts import many
 from fanwise.matrix.stats.data import Scored, axis_values, mean, natural, score_of
 from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import Analysis
@@ -57,7 +58,7 @@ def _score_heat(group: GroupSummary | None, scorer: str) -> Heat | None:
     if group is None:
         return None
     value, names = group.scores[scorer].mean.value, (group.axes["model"], group.axes["strategy"])
-    return _heat(value, names, f"{group.n} cells", group.failed, DASH)
+    return _heat(value, names, many(group.n, "cell"), group.failed, DASH)
 
 
 class InputMap(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from fanwise.core.counts import many
 from fanwise.journal.port import Journal
 from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.state.spending import FAN_OUT
@@ -98,7 +99,7 @@ def timeline(lanes: Lanes, caps: Mapping[str, int], clock: BusyClock) -> Iterato
     for place, (name, spans) in enumerate(lanes.items()):
         flight, cap = in_flight(spans, clock, PARTS), caps.get(name)
         failed = sum(span.failed for span in spans)
-        about = f"{len(spans):,} calls, peak {flight.peak}"
+        about = f"{many(len(spans), 'call')}, peak {flight.peak}"
         about += f" of {cap} in flight" if cap is not None else " in flight"
         about += f", {failed:,} failed" if failed else ""
         about += f", {sum(span.end - span.start for span in spans) / total:.1f} on average"
