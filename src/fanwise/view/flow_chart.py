@@ -2,10 +2,7 @@
 
 Steps nest, so a chart is a tree, and a tree needs no general layout: each part knows its size,
 and its parts are put inside it. A chart in a report must not need a program that may be missing.
-Libraries that were looked at, by their pages: grandalf (pure Python, GPL or EPL), igraph,
-graph-layout and graphlay (compiled extensions), dagviz (a list like that of `git log`); what they
-have to offer are layers for general graphs. `templates/flow.html` draws it; `flow_text.py` has the
-same chart for Mermaid and Graphviz.
+`templates/flow.html` draws it; `flow_text.py` has the same chart for Mermaid and Graphviz.
 """
 
 from __future__ import annotations
