@@ -245,6 +245,17 @@ def test_a_loss_for_small_calls_is_told_whatever_new_calls_show() -> None:
     assert (speed.decision, "at size 1 to 3" in speed.reason) == ("reject", True)
 
 
+def test_some_nanoseconds_more_for_an_empty_list_are_no_loss() -> None:
+    def pair(small: float) -> Pair:
+        noise = float(RNG.normal(1, 0.01))
+        mine, theirs = (40e-9 * noise, 1e-3), (40e-9 / small, 1e-3 / 26)
+        return Pair(Measurement(seconds=sum(mine), classes=mine),
+                    Measurement(seconds=sum(theirs), classes=theirs))  # fmt: skip
+
+    assert sized(pair(0.79) for _ in range(60)).decision == "accept"
+    assert sized(pair(0.2) for _ in range(60)).decision == "reject", "overwhelming all the same"
+
+
 def test_an_early_look_waits_for_classes_that_may_be_slower() -> None:
     speed = sized(by_size(0.8, 40.0) for _ in range(60))
     assert (speed.decision, speed.rounds) == ("reject", FIRST)

@@ -30,7 +30,7 @@ from fanwise.optimize.benchmark.sequential import (
     Looks,
     Speed,
 )
-from fanwise.optimize.benchmark.size_class import SLOWER, SizeClass
+from fanwise.optimize.benchmark.size_class import NOTICED_S, SLOWER, SizeClass
 from fanwise.optimize.benchmark.stopwatch import Bench, NoFigure, Stopwatch
 from fanwise.optimize.differential.child_program import Where
 from fanwise.optimize.differential.equal import Tolerance
@@ -181,9 +181,17 @@ class Comparison:
 
     def _slower(self) -> list[SizeClass]:
         """Sizes at which it is slower, for all that can be known by now."""
-        most = 1 / OVERWHELMING if len(self.pairs) < FIRST else SLOWER
         found = () if self._accept.allow_slower else self._classes()
-        return [each for each in found if each.high < most]
+        early = len(self.pairs) < FIRST
+        return [
+            each
+            for k, each in enumerate(found)
+            if each.high < (1 / OVERWHELMING if early or self._loss_s(k) < NOTICED_S else SLOWER)
+        ]
+
+    def _loss_s(self, k: int) -> float:
+        """How much longer a pass over one size class takes."""
+        return _median([p.candidate.classes[k] - p.baseline.classes[k] for p in self.pairs])
 
     def _may_be_slower(self) -> bool:
         """Whether few pairs leave open that it is slower at some size."""
