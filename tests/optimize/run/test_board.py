@@ -171,6 +171,15 @@ def test_the_noise_is_asked_for_before_the_first_check() -> None:
     assert order.index("baseline:noise") < order.index("check:c0")
 
 
+def test_the_noise_is_measured_once_and_not_at_all_if_nothing_is_checked() -> None:
+    for order in range(20):
+        none = World(board_of(["unfit", "original", "unfit"]), order).run()
+        assert "baseline:noise" not in none.done
+        assert len(none.verdicts) == 3
+        some = World(board_of(["unfit", "accept", "wrong", "accept"]), order).run()
+        assert some.done.count("baseline:noise") == 1
+
+
 @given(st.lists(st.sampled_from(FATES), min_size=1, max_size=6), st.integers(), st.data())
 def test_what_cannot_be_judged_takes_only_its_equals_with_it(
     fates: list[str], order: int, data: st.DataObject

@@ -4,6 +4,9 @@
                            |                  |
     prepare --(in order)-> check ---------> benchmark --> verdict --> repair, refine
 
+The noise is measured before the first check, once for all, and only if there is one to be made: a
+run whose candidates are all unfit or equal to the original has no use for it.
+
 Items out, what came of them in. A candidate is compared with those before it when they have been
 prepared, never with those that happened to be quicker: so which of two equal ones is judged, and
 which shares its verdict, is the same on every run. Nothing else waits for anything but what it
@@ -35,7 +38,7 @@ class BoardOptions(msgspec.Struct, frozen=True, kw_only=True):
     baseline: Sequence[str]
     """The stages of the original that candidates are checked against, in order."""
     noise: str = "noise"
-    """The last stage of the original: benchmarks need it, checks do not."""
+    """Of the original, if anything is checked: benchmarks need it, checks do not."""
     proposals: int = 0
     repair: int = 0
     refine: int = 0
@@ -75,7 +78,8 @@ class Board:
         """Candidates that were not compared with earlier ones yet."""
         self._followers: dict[str, list[CandidateState]] = {}
         """They share the verdict of another one, by its key; it may not have come yet."""
-        self._stages = deque([*wanted.baseline, wanted.noise])
+        self._stages = deque(wanted.baseline)
+        self._noise_asked = False
         self._held: dict[Kind, list[CandidateState]] = {"check": [], "benchmark": []}
         self._open: set[str] = set()
         self.fatal: BaseException | None = None
@@ -145,8 +149,9 @@ class Board:
         freed: list[OptimizeItem] = []
         if stage == self._wanted.noise:
             freed = [_item("benchmark", entry) for entry in self._let_go("benchmark")]
-        elif self._stages and self._stages[0] == self._wanted.noise:
-            freed = [_item("check", entry) for entry in self._let_go("check")]
+        elif not self._stages:
+            held = self._let_go("check")
+            freed = [*(self._noise() if held else ()), *(_item("check", each) for each in held)]
         return [*self._next_stage(), *freed]
 
     # -- inside ---------------------------------------------------------------------------------
@@ -165,14 +170,23 @@ class Board:
 
     def _is_open(self, kind: Kind) -> bool:
         """Whether the stages of the original that this one needs have ended."""
-        left = len(self._stages) + sum(key.startswith("baseline:") for key in self._open)
-        return left == 0 or (kind == "check" and left == 1)
+        if kind == "benchmark":
+            return self._wanted.noise in self.state.baseline
+        stages = {f"baseline:{stage}" for stage in self._wanted.baseline}
+        return not self._stages and not stages & self._open
 
     def _enter_stage(self, kind: Kind, entry: CandidateState) -> list[OptimizeItem]:
         if self._is_open(kind):
-            return [_item(kind, entry)]
+            return [*self._noise(), _item(kind, entry)]
         self._held[kind].append(entry)
         return []
+
+    def _noise(self) -> list[OptimizeItem]:
+        if self._noise_asked:
+            return []
+        self._noise_asked = True
+        stage = self._wanted.noise
+        return [OptimizeItem(kind="baseline", key=f"baseline:{stage}", stage=stage)]
 
     def _let_go(self, kind: Kind) -> list[CandidateState]:
         held, self._held[kind] = self._held[kind], []
