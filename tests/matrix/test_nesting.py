@@ -183,7 +183,7 @@ def test_a_cell_that_a_scorer_failed_on_is_a_failure_too() -> None:
 
     result = run_matrix_sync(Matrix(models=model_of(), prompts="hi", inputs=["a"], score=broken))
     assert [(each.status, each.error) for each in result.failures] == [("done", None)]
-    with pytest.raises(NotOk, match="1 of 1 cells could not be scored"):
+    with pytest.raises(NotOk, match="1 of 1 cell could not be scored"):
         result.require()
 
 
