@@ -64,7 +64,8 @@ def attempts(keys: int | None = None) -> str:
     """The attempts of a fan-out by item and number: all, or those with one of `keys` keys."""
     return f"""SELECT {_columns(AttemptRecord, "a.")} FROM attempts a
         LEFT JOIN items i ON i.fan_out = a.fan_out AND i.key = a.key
-        WHERE a.fan_out = ? {_key_in("a.key", keys)} ORDER BY i.item_index, a.key, a.number"""
+        WHERE a.fan_out = ? {_key_in("a.key", keys)}
+        ORDER BY i.item_index IS NOT NULL, i.item_index, a.key, a.number"""
 
 
 def _key_in(column: str, keys: int | None) -> str:

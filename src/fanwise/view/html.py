@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
+from jinja2.exceptions import UndefinedError
 from markupsafe import Markup
 
 from fanwise.journal.port import RunRecord
@@ -59,8 +60,11 @@ class Templates:
 
     def render(self, name: str, /, **values: object) -> Markup:
         """Fill in one template."""
+        try:
+            text = self._environment.get_template(name).render(**self._shared, **values)
+        except UndefinedError as error:  # as any other code that misses a key says it
+            raise LookupError(str(error)) from error
         # A file name need not be Unicode, and a page must be.
-        text = self._environment.get_template(name).render(**self._shared, **values)
         return Markup(text.encode("utf-8", "backslashreplace").decode())
 
     def section(self, id_: str, title: str, *, template: str = "", **values: object) -> Section:
