@@ -56,6 +56,20 @@ def test_a_killed_run_is_resumed_at_once_by_another_process(server: Server, plac
     assert starts == [(1,), (2,), (1,)]  # the second may have run twice, and only that
 
 
+def test_a_password_in_the_address_is_on_no_screen_and_in_no_table(
+    server: Server, place: Place
+) -> None:
+    address = server.address.replace("fanwise@", "fanwise:geheim@")
+    halted = place.run("map", "--run", "r", "--journal", address, "--halt", "failure",
+                       "--", "false", given=b"1\n2\n")  # fmt: skip
+    shown = place.run("show", "r", "--journal", address)
+    assert b"fanwise resume r --journal" in halted.stderr
+    tables = ("runs", "fan_outs", "items", "attempts", "events", "inputs")
+    rows = [server.query(f"SELECT * FROM fanwise.{name}") for name in tables]
+    seen = (halted.stdout, halted.stderr, shown.stdout, shown.stderr, rows)
+    assert "geheim" not in repr(seen)
+
+
 def test_the_views_show_the_same_rows_as_on_sqlite(server: Server, place: Place) -> None:
     (place.path / "m.yaml").write_text(MATRIX)
     for journal in (server.address, "here.db"):
