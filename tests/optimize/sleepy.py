@@ -65,7 +65,8 @@ def judge(folder: Path, **more: Any) -> OptimizeResult:
         "bench": {"command": "python bench.py", "budget": "100ms"},
         **more,
     }
-    given["fields"] = {"sandbox": False, "env": ["LOG", "MEET"], **given.get("fields", {})}
+    own = {"sandbox": False, "allow_repeated": True, "env": ["LOG", "MEET"]}
+    given["fields"] = {**own, **given.get("fields", {})}
     target = given.pop("target", None)
     candidates = given.pop("candidates", "candidates/*")
     return optimize_sync(target, candidates, given.pop("test", "python run.py"), **given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -76,45 +77,122 @@ def test_built_in_code_counts_for_its_caller_and_own_functions_for_themselves(
 
 # -- a real package --------------------------------------------------------------------------------
 
-HUMANIZE = r"""def humanize(word: str) -> str:
-    word = re.sub(r"_id$", "", word)
-    word = word.replace('_', ' ')
-    if word.isascii():
-        word = word.lower()
-        return word[:1].upper() + word[1:]
-    word = re.sub(r"(?i)([a-z\d]*)", lambda m: m.group(1).lower(), word)
-    return re.sub(r"^\w", lambda m: m.group(0).upper(), word)
+LEVENSHTEIN = """def levenshtein_distance(s1, s2):
+    if isinstance(s1, bytes) or isinstance(s2, bytes):
+        raise TypeError(_no_bytes_err)
+
+    if s1 == s2:
+        return 0
+    if not s1:
+        return len(s2)
+    if not s2:
+        return len(s1)
+
+    row = list(range(len(s2)+1))
+    for r, one in enumerate(s1, 1):
+        corner, left = r-1, r
+        above, row = row[1:], [r]
+        add = row.append
+        for up, other in zip(above, s2):
+            if one == other:
+                left = corner
+            else:
+                if corner < left:
+                    left = corner
+                if up < left:
+                    left = up
+                left += 1
+            add(left)
+            corner = up
+
+    return row[-1]
 """
-APP_LINE = """python -c 'import inflection as i
-for _ in range(20000): i.humanize("a_plain_text")
-for _ in range(50): i.pluralize("post")'
+DAMERAU = """def damerau_levenshtein_distance(s1, s2):
+    if isinstance(s1, bytes) or isinstance(s2, bytes):
+        raise TypeError(_no_bytes_err)
+
+    len1 = len(s1)
+    len2 = len(s2)
+    infinite = len1 + len2
+    seen = {}
+    score = [[infinite]*(len2+2), [infinite, *range(len2+1)]]
+    for i, one in enumerate(s1, 1):
+        db = 0
+        above = score[i]
+        row = [infinite, i]
+        add = row.append
+        left = i
+        for j, other in enumerate(s2, 1):
+            i1 = seen.get(other, 0)
+            best = score[i1][db] + i - i1 + j - db - 1
+            if one == other:
+                db = j
+                cost = above[j]
+            else:
+                cost = above[j] + 1
+            if cost < best:
+                best = cost
+            if left + 1 < best:
+                best = left + 1
+            if above[j+1] + 1 < best:
+                best = above[j+1] + 1
+            add(best)
+            left = best
+        score.append(row)
+        seen[one] = i
+
+    return score[-1][-1]
 """
+FASTER = {"levenshtein_distance": LEVENSHTEIN, "damerau_levenshtein_distance": DAMERAU}
+FILE = "jellyfish/_jellyfish.py"
+APP_LINE = """python -c 'from jellyfish import _jellyfish as j
+words = ["".join(chr(97 + (i * k) % 26) for i in range(30)) for k in range(40)]
+for a in words:
+    for b in words: j.levenshtein_distance(a, b), j.damerau_levenshtein_distance(a, b)
+for a in words * 40: j.soundex(a)'
+"""
+TEST_LINE = "python -m pytest -q jellyfish/test.py -k python"
 
 
 def _script(body: dict[str, Any]) -> str:
-    """A faster version of one function, and a wrong one of every other."""
+    """A faster version of two functions, and a wrong one of every other."""
     text = body["messages"][-1]["content"]
     for line in text.splitlines():
-        if line.startswith("def humanize("):
-            return f"```python\n{HUMANIZE}```"
         if line.startswith("def "):
-            return f"```python\n{line}\n    return None\n```"
+            name = line.removeprefix("def ").partition("(")[0]
+            return f"```python\n{FASTER.get(name) or f'{line}{NOTHING}'}```"
     return "I do not know."
 
 
-@pytest.fixture(scope="module")
+NOTHING = "\n    return None\n"
+
+
+@pytest.fixture
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The source distribution of a real package, with its tests."""
     folder = tmp_path_factory.mktemp("sdist")
     argv = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
     for words in (argv, ["pip", *argv[3:]]):
-        subprocess.run([*words, "inflection==0.5.1"], cwd=folder, capture_output=True, check=False)
-    found = [*folder.glob("inflection-*.tar.gz")]
+        subprocess.run([*words, "jellyfish==0.5.6"], cwd=folder, capture_output=True, check=False)
+    found = [*folder.glob("jellyfish-*.tar.gz")]
     if not found:
-        pytest.skip("inflection cannot be downloaded from the package index here")
+        pytest.skip("jellyfish cannot be downloaded from the package index here")
     with tarfile.open(found[0]) as archive:
         archive.extractall(folder, filter="data")
-    return _commit(folder / "inflection-0.5.1")
+    return _commit(folder / "jellyfish-0.5.6")
+
+
+async def _optimized(top: Path, server: ScriptedServer, *words: str) -> tuple[int, str, str]:
+    env = {**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "key"}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "fanwise", *words, cwd=top, env=env, stdout=-1, stderr=-1
+    )
+    out, errors = await process.communicate()
+    return process.returncode or 0, out.decode(), errors.decode()
+
+
+HOT = ("--hot-run", APP_LINE, "--test", TEST_LINE, "--propose", "openai:gpt-5-mini", "-n", "1",
+       "--bench-budget", "60", "--json")  # fmt: skip
 
 
 @slow
@@ -122,28 +200,31 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_real_package_gets_a_branch_with_a_commit_for_each_faster_function(sdist: Path) -> None:
     async def main() -> tuple[int, str, str]:
         async with ScriptedServer(_script) as server:
-            env = {**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "key"}
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "fanwise", "optimize", "--hot", "2", "--branch", "faster",
-                "--hot-run", APP_LINE,
-                "--test", "python -m pytest -q", "--propose", "openai:gpt-5-mini", "-n", "1",
-                "--bench-budget", "20", "--json",
-                cwd=sdist, env=env, stdout=-1, stderr=-1,
-            )  # fmt: skip
-            out, errors = await process.communicate()
-            return process.returncode or 0, out.decode(), errors.decode()
+            words = ("optimize", "--hot", "3", "--branch", "faster", *HOT)
+            return await _optimized(sdist, server, *words)
 
-    _, out, errors = asyncio.run(main())
+    code, out, errors = asyncio.run(main())
     found = json.loads(out)["result"]
     ranked = [each["target"] for each in found["hot"]]
-    assert ranked[0] == "inflection/__init__.py::humanize", (ranked, errors)
-    assert found["functions"]["inflection/__init__.py::pluralize"]["rejected"] == 1
-    faster = [each for each in found["functions"].values() if each["patch"]]
-    assert (len(found["commits"]), found["problem"]) == (len(faster), "")
-    for commit, each in zip(found["commits"], faster, strict=True):
-        assert git(sdist, "log", "-1", "--format=%B", commit).strip() == each["message"].strip()
-        assert f"Make {each['target']} " in each["message"]
-        assert "Measured: " in each["message"]
+    wanted = [f"{FILE}::{name}" for name in FASTER]
+    assert set(ranked[:2]) == set(wanted), (ranked, errors)
+    assert ranked[2] == f"{FILE}::soundex"
+    told: dict[str, Any] = found["functions"]
+    assert [bool(told[name]["patch"]) for name in wanted] == [True, True], told
+    assert (told[ranked[2]]["rejected"], told[ranked[2]]["patch"]) == (1, "")
+    assert (code, found["problem"], len(found["commits"])) == (0, "", 2)
+    log = git(sdist, "log", "--format=%s", "faster").splitlines()
+    assert len(log) == 3, "one commit for each accepted change, above the first"
+    for commit, name in zip(found["commits"], ranked[:2], strict=True):
+        message = git(sdist, "log", "-1", "--format=%B", commit)
+        assert message.strip() == told[name]["message"].strip()
+        gain = re.match(rf"Make {re.escape(name)} (\S+) times as fast\n", message)
+        assert gain is not None, message
+        assert float(gain[1]) >= 1.05
+        assert "Measured: " in message
+        changed = git(sdist, "show", "--format=", commit)
+        others = [each for each in FASTER if each != name.rpartition("::")[2]]
+        assert f"-def {others[0]}(" not in changed, "each commit is one change"
     assert git(sdist, "status", "--porcelain", "--untracked-files=no") == ""
 
 

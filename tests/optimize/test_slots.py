@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanwise.kernel import events
+from tests.marks import slow
 from tests.optimize.sleepy import give, judge, log_of, sleepy, variant
 from tests.optimize.support import code, unchanged
 from tests.workspaces.support import commit, write
@@ -56,6 +57,7 @@ class Alone:
             self.beside.append(tuple(sorted(self.inside)))
 
 
+@slow
 def test_six_that_pass_are_measured_each_with_its_own_code_and_alone(
     sleepy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +72,7 @@ def test_six_that_pass_are_measured_each_with_its_own_code_and_alone(
         result = judge(
             sleepy,
             test="python run.py && python meeting.py",
+            bench={"command": "python bench.py", "budget": "60s"},
             subscribers=[alone],
         )
     assert [each.stage for each in result.verdicts] == ["benchmark"] * 6, result.table()

@@ -121,7 +121,7 @@ def test_branches(sleepy: Path) -> None:
     commit(repo)
     git(repo, "switch", "-q", "main")
     with unchanged(repo):
-        (verdict,) = judge(sleepy, candidates={"branches": "perf/*"}).verdicts
+        (verdict,) = judge(sleepy, candidates={"branches": "perf/*"}, bench=ENOUGH).verdicts
     assert verdict.candidate.name == "perf/one"
     assert verdict.stage == "benchmark"
     assert "one" in {mark for mark, _ in log_of(sleepy, "bench")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,12 @@ from fanwise.optimize.spec.resolved_spec import ResolvedSpec, resolve_spec
 from fanwise.optimize.state.hot_state import read_hot
 from fanwise.optimize.state.run_state import read_run
 from fanwise.optimize.views.hot import hot_lines, hot_table
+from fanwise.optimize.views.live import LiveCandidates
 from fanwise.optimize.views.preview import preview
 from fanwise.optimize.views.results import Results
 from fanwise.optimize.views.text import describe_run
 from fanwise.specs import Document, End, Runnable, check
-from fanwise.specs.system import Preview, Report
+from fanwise.specs.system import Preview, Report, Screen
 from fanwise.view.table import Table
 
 KEY = "optimize"
@@ -50,6 +51,12 @@ class RunnableOptimize:
             check(document, OptimizeSpec, KEY), document.at(KEY), given
         )
         delivery.check(self.case)
+        self.drawing = LiveCandidates(self.case.given, self.case.spec.slots)
+        self._say: Callable[[str], None] = lambda text: None
+
+    def use(self, screen: Screen, *, stdout: bool) -> None:
+        """Say on the terminal how long measuring will take, before it begins."""
+        self._say = screen.say
 
     @property
     def title(self) -> str:
@@ -91,8 +98,8 @@ class RunnableOptimize:
     async def execute(self, run: Run) -> End:
         """Judge all candidates; the winner's patch is written, and applied if that was asked."""
         if self.case.spec.hot is not None:
-            return await execute_hot(self.case, self._delivery.branch, run)
-        state, base = await execute(self.case, run)
+            return await execute_hot(self.case, self._delivery.branch, run, self._say)
+        state, base = await execute(self.case, run, self._say)
         return await end_of(self.case, state, base, self._delivery, run)
 
 

@@ -159,6 +159,9 @@ class Screen(Protocol):
 
     def wrote(self, fd: int, data: bytes) -> None: ...
 
+    def say(self, text: str) -> None:
+        """Write a message to stderr."""
+
 
 @runtime_checkable
 class StreamingRunnable(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable
 
@@ -9,12 +10,15 @@ import numpy
 import pytest
 from msgspec.structs import replace
 
-from fanwise.optimize.benchmark.compare import Comparison
+from fanwise.kernel.confined.settings import Settings
+from fanwise.optimize.benchmark.compare import Comparison, compare_speed
 from fanwise.optimize.benchmark.noise import noise_of, smallest_gain
 from fanwise.optimize.benchmark.pair import Measurement, Pair, TimedValues, hides_time, remembers
+from fanwise.optimize.benchmark.repeated import by_new_calls, only_repeated
 from fanwise.optimize.benchmark.sequential import FIRST, Accept, Speed
 from fanwise.optimize.benchmark.size_class import CallClass
-from fanwise.optimize.benchmark.stopwatch import NoFigure
+from fanwise.optimize.benchmark.stopwatch import BenchCommand, NoFigure
+from fanwise.optimize.differential.child_program import Site
 from fanwise.optimize.differential.equal import Tolerance
 
 RNG = numpy.random.default_rng(5)
@@ -112,6 +116,80 @@ def test_a_command_has_no_new_calls_and_counts_as_it_is() -> None:
     pairs = [Pair(Measurement(seconds=1.5), Measurement(seconds=1.0))] * 8
     assert not remembers(pairs)
     assert compared(pairs).decision == "accept"
+
+
+# -- benchmarks of the user's own --------------------------------------------------------------
+
+
+def told(decision: str, reason: str = "2 times as fast") -> Speed:
+    pairs = [Pair(Measurement(seconds=2.0), Measurement(seconds=1.0))] * 8
+    return replace(compared(pairs), decision=decision, reason=reason, spent_s=3.0)
+
+
+def test_a_gain_that_may_be_a_caches_is_not_accepted_and_says_so() -> None:
+    found = only_repeated(told("accept"), "there is no target")
+    assert found.decision == "undecided"
+    assert found.reason.startswith("only repeated calls were measured: there is no target")
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject", "undecided"])
+def test_the_benchmarks_calls_must_show_the_gain_when_they_are_new(decision: str) -> None:
+    found = by_new_calls(told("accept"), told(decision, "at most 1.00 times as fast"))
+    assert (found.decision, found.spent_s) == (decision, 6.0)
+    assert "at most 1.00 times as fast" in found.reason
+
+
+def test_who_changes_files_while_it_is_timed_may_remember_there() -> None:
+    theirs = Measurement(seconds=1.0, changed=("data.bin",))
+    pairs = [Pair(Measurement(seconds=9.0), theirs)] * 9
+    speed = compared(pairs)
+    assert speed.decision == "undecided"
+    assert speed.reason == (
+        "only repeated calls were measured: data.bin is changed while it is timed"
+    )
+    assert compared(pairs, Accept(allow_repeated=True)).decision == "accept"
+
+
+# -- what cannot be decided ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pairs", "left_s", "goes_on"),
+    [(0, 2.9, False), (0, 3.0, True), (3, 1.9, False), (3, 2.0, True), (5, 2.9, False),
+     (5, 3.0, True), (8, 0.9, False), (8, 1.0, True), (30, 1.0, True)],
+)  # fmt: skip
+def test_nothing_is_measured_that_cannot_decide_in_the_time_that_is_left(
+    pairs: int, left_s: float, goes_on: bool
+) -> None:
+    """With a second for a pair: decisions are possible at 3, 5, 8 and more pairs."""
+    comparison = Comparison(Accept(), Tolerance())
+    for n in range(pairs):
+        close = 1.05 * (1.02 if n % 2 else 0.98)
+        comparison.add(Pair(Measurement(seconds=close), Measurement(seconds=1.0)))
+    assert comparison.decision is None
+    assert comparison.can_decide(left_s, 1.0) is goes_on
+
+
+def test_what_is_not_begun_says_why_and_has_no_figures() -> None:
+    where = Site(root="/nowhere", path="/nowhere")
+    bench = BenchCommand(line="must not run")
+    settings = Settings(timeout_s=1.0)
+    speed = asyncio.run(compare_speed(where, where, bench, settings, budget_s=60.0, pair_s=20.1))
+    assert (speed.decision, speed.rounds) == ("undecided", 0)
+    assert "3 take longer, so it is not measured; give it more time" in speed.reason
+
+
+def test_a_run_says_how_long_a_decision_takes_before_it_measures() -> None:
+    pairs = [Pair(Measurement(seconds=1.0), Measurement(seconds=1.0))] * 8
+    noise = noise_of(pairs, Accept(), budget_s=60.0, spent_s=12.0)
+    assert noise.announcement(3, 60.0) == (
+        "3 candidates to measure: a decision takes about 12 s for each candidate "
+        "(8 pairs of runs), at most 60 s"
+    )
+    slow = noise_of(pairs[:1], Accept(), budget_s=60.0, spent_s=25.0)
+    assert slow.announcement(3, 60.0) == (
+        "nothing is measured: 3 pairs of runs take about 75 s, and a candidate has at most 60 s"
+    )
 
 
 # -- what is wrong although it is fast -----------------------------------------------------------

@@ -158,24 +158,19 @@ def test_nothing_is_checked_after_its_first_failure() -> None:
     assert not {"check:c0", "benchmark:c0", "benchmark:c1"} & set(world.done)
 
 
-def test_the_noise_is_asked_for_before_the_first_check() -> None:
-    board = board_of(["accept", "accept"])
-    items = board.begin()
-    order: list[str] = []
-    world = World(board)
-    while items:  # first come, first served, as the kernel does it
-        item = items.pop(0)
-        order.append(item.key)
-        world.done.append(item.key)
-        items += world._perform(item)
-    assert order.index("baseline:noise") < order.index("check:c0")
+@given(st.lists(st.sampled_from(FATES), max_size=8), st.integers())
+def test_no_check_waits_for_the_noise(fates: list[str], order: int) -> None:
+    done = World(board_of(fates), order).run().done
+    before = done[: done.index("baseline:noise")] if "baseline:noise" in done else done
+    after = done[len(before) :]
+    assert not [key for key in after if key.startswith(("prepare:", "check:"))]
 
 
-def test_the_noise_is_measured_once_and_not_at_all_if_nothing_is_checked() -> None:
+def test_the_noise_is_measured_once_and_not_at_all_if_nobody_passes_the_checks() -> None:
     for order in range(20):
-        none = World(board_of(["unfit", "original", "unfit"]), order).run()
+        none = World(board_of(["unfit", "original", "wrong", "wrong"]), order).run()
         assert "baseline:noise" not in none.done
-        assert len(none.verdicts) == 3
+        assert len(none.verdicts) == 4
         some = World(board_of(["unfit", "accept", "wrong", "accept"]), order).run()
         assert some.done.count("baseline:noise") == 1
 

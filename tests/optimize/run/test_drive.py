@@ -114,11 +114,13 @@ def test_what_is_measured_is_alone_on_the_cpu_and_checks_go_two_at_once() -> Non
     stages = Stages()
     drive(stages, many(6))
     others = stages.of(*ON_THE_CPU)
-    for measured in stages.of("benchmark"):
+    noise = [each for each in others if each.item.stage == "noise"]
+    for measured in [*noise, *stages.of("benchmark")]:
         assert [each.item.key for each in others if each.beside(measured)] == [measured.item.key]
     checks = stages.of("check")
     assert max(sum(each.beside(other) for other in checks) for each in checks) == 2
-    assert all(each.ended <= stages.of("check")[0].began for each in others if each.item.stage)
+    tests = [each for each in others if each.item.stage == "tests"]
+    assert all(each.ended <= stages.of("check")[0].began for each in tests)
 
 
 def test_benchmarks_go_on_while_proposals_are_awaited() -> None:
@@ -130,8 +132,10 @@ def test_benchmarks_go_on_while_proposals_are_awaited() -> None:
     assert len(board.state.entries) == 5
 
 
-def test_there_is_no_barrier_between_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One is measured before all are checked, and its child checked before all are measured."""
+def test_no_check_waits_for_a_measurement_and_no_round_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All are checked before the noise is measured; a child is checked before all are measured."""
 
     def answers(item: OptimizeItem) -> list[Candidate]:
         assert item.candidate is not None
@@ -142,7 +146,10 @@ def test_there_is_no_barrier_between_rounds(monkeypatch: pytest.MonkeyPatch) -> 
     stages = Stages(answers)
     drive(stages, many(12), refine=1)
     ends = {each.item.key: each for each in stages.spells}
-    assert ends["benchmark:c0"].ended < ends["check:c11"].began
+    given = [ends[f"check:c{place}"] for place in range(12)]
+    assert max(each.ended for each in given) <= ends["baseline:noise"].began
+    slots = [sum(one.beside(each) for each in given) for one in given]
+    assert set(slots[1:-1]) == {2}, "both slots are busy all the time"
     assert ends["check:c0+"].ended < ends["benchmark:c11"].began
 
 

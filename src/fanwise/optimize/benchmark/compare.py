@@ -23,6 +23,7 @@ from fanwise.optimize.benchmark.pair import (
     remembers,
 )
 from fanwise.optimize.benchmark.sequential import (
+    EARLY,
     FIRST,
     OVERWHELMING,
     Accept,
@@ -37,6 +38,7 @@ from fanwise.optimize.differential.equal import Tolerance
 
 _HASH_SEEDS = 1 << 32
 _ONLY_KNOWN = "it gains only on repeated calls"
+ONLY_REPEATED = "only repeated calls were measured"
 
 
 async def compare_speed(
@@ -50,20 +52,28 @@ async def compare_speed(
     seed: int = 0,
     tolerance: Tolerance = Tolerance(),  # noqa: B008
     pin: bool = True,
+    pair_s: float = 0.0,
 ) -> Speed:
     """Measure both until the interval of their ratio decides, or the time is over.
 
     The caller sees to it that nothing else of the run is on the CPU meanwhile. `BenchFailed` if
-    the original cannot be measured; a candidate that cannot is rejected.
+    the original cannot be measured; a candidate that cannot is rejected. `pair_s`: what a pair
+    takes, if that is known. What cannot be decided within the budget is not begun, and not
+    continued.
     """
     begun = time.monotonic()
+    comparison = Comparison(accept, tolerance)
+    if not comparison.can_decide(budget_s, pair_s):
+        comparison.give_up(budget_s)
+        return comparison.speed(0.0)
     meter = Stopwatch(bench, settings, pin=pin)
     await meter.calibrate(baseline)
     comparison = Comparison(accept, tolerance, meter.classes)
     order = random.Random(seed)
     while comparison.decision is None:
         for baseline_first in _block(order):
-            if _over(begun, budget_s, len(comparison.pairs)):
+            spent, n = time.monotonic() - begun, len(comparison.pairs)
+            if n and not comparison.can_decide(budget_s - spent, spent / n):
                 comparison.give_up(budget_s)
                 break
             pair = await measure_pair(meter, baseline, candidate, order, baseline_first)
@@ -94,12 +104,6 @@ def _block(order: random.Random) -> tuple[bool, bool]:
     return first, not first
 
 
-def _over(begun: float, budget_s: float, pairs: int) -> bool:
-    """Whether one more pair, as long as those before, would end after the budget."""
-    spent = time.monotonic() - begun
-    return pairs > 0 and spent * (pairs + 1) / pairs > budget_s
-
-
 class Comparison:
     """The pairs so far, and what they come to. Decides, and measures nothing."""
 
@@ -126,12 +130,20 @@ class Comparison:
         elif len(self.pairs) >= self._looks.next_at:
             self._judge(self._looks.look(self._series()))
 
+    def can_decide(self, left_s: float, pair_s: float) -> bool:
+        """Whether there is time for one more pair, and for as many as another look needs."""
+        more = int(left_s / pair_s) if pair_s > 0 else FIRST
+        return more > 0 and self._looks.can_decide(len(self.pairs) + more)
+
     def give_up(self, budget_s: float) -> None:
         """No time is left: decide now, or say that it is undecided."""
         n = len(self.pairs)
-        self._judge(self._looks.last(self._series()))
+        if n:
+            self._judge(self._looks.last(self._series()))
         if self.decision is None:
             few = f"; {FIRST} pairs are needed: give it more time" if n < FIRST else ""
+            if not n:
+                few = f": {EARLY[0]} take longer, so it is not measured; give it more time"
             new = f" by new calls, and {_ONLY_KNOWN}" if self._remembers else ""
             if self._only_repeated and not new:
                 new = ": it is faster at repeated calls, and new ones do not show that"
@@ -174,10 +186,17 @@ class Comparison:
             )
         elif decision == "accept" and not self._looks.passes(self._new()):
             self._only_repeated = True  # until new calls show the gain by themselves
+        elif decision == "accept" and (file := self._changed_file()):
+            self._decide("undecided", f"{ONLY_REPEATED}: {file} is changed while it is timed")
         elif decision == "accept" and hides_time(self.pairs):
             self._decide("reject", "its process takes longer than it reports")
         elif decision != "undecided" and not (decision == "accept" and self._may_be_slower()):
             self._decide(decision, self._told(decision))
+
+    def _changed_file(self) -> str:
+        """A file in which one process may keep results for the next; empty: there is none."""
+        files = (name for pair in self.pairs for name in pair.candidate.changed)
+        return "" if self._accept.allow_repeated else next(files, "")
 
     def _slower(self) -> list[SizeClass]:
         """Sizes at which it is slower, for all that can be known by now."""

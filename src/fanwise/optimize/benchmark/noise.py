@@ -10,10 +10,11 @@ from statistics import NormalDist, median
 
 import msgspec
 
+from fanwise.core.counts import many
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.compare import measure_pair
 from fanwise.optimize.benchmark.pair import Pair
-from fanwise.optimize.benchmark.sequential import FIRST, LOWER_SHARE, Accept
+from fanwise.optimize.benchmark.sequential import EARLY, FIRST, LOWER_SHARE, Accept
 from fanwise.optimize.benchmark.statistics import place
 from fanwise.optimize.benchmark.stopwatch import Bench, NoFigure, Stopwatch
 from fanwise.optimize.differential.child_program import Where
@@ -27,12 +28,28 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
     smallest_gain: float
     """What `speedup` can be told from no gain within the budget, about: 1.04."""
     pairs: int
+    pair_s: float = 0.0
+    """What one pair takes, with the start of its processes."""
     baseline_s: float
     """The median of the original."""
     pinned: bool
     """Whether the processes were kept on one core."""
     spent_s: float
     warnings: tuple[str, ...] = ()
+
+    @property
+    def decision_s(self) -> float:
+        """What the first decision on a candidate takes, unless it is overwhelming."""
+        return FIRST * self.pair_s
+
+    def announcement(self, candidates: int, budget_s: float) -> str:
+        """What is said before candidates are measured: how long that will take."""
+        most = f"at most {budget_s:g} s"
+        if EARLY[0] * self.pair_s > budget_s:
+            need = f"{EARLY[0]} pairs of runs take about {EARLY[0] * self.pair_s:.0f} s"
+            return f"nothing is measured: {need}, and a candidate has {most}"
+        each = f"about {self.decision_s:.0f} s for each candidate ({FIRST} pairs of runs), {most}"
+        return f"{many(candidates, 'candidate')} to measure: a decision takes {each}"
 
 
 async def measure_noise(
@@ -62,16 +79,18 @@ async def measure_noise(
 def noise_of(pairs: Sequence[Pair], accept: Accept, budget_s: float, spent_s: float) -> Noise:
     """The noise that these pairs show. PURE."""
     spread = math.exp(median(abs(math.log(pair.ratio)) for pair in pairs)) - 1
-    fit = max(FIRST, int(budget_s / (spent_s / len(pairs))))
+    pair_s = spent_s / len(pairs)
+    fit = max(FIRST, int(budget_s / pair_s))
     smallest = smallest_gain(spread, fit, accept)
     return Noise(
         spread=spread,
         smallest_gain=smallest,
         pairs=len(pairs),
+        pair_s=pair_s,
         baseline_s=median(pair.baseline.seconds for pair in pairs),
         pinned=all(pair.baseline.pinned for pair in pairs),
         spent_s=spent_s,
-        warnings=tuple(_warnings(pairs, smallest, accept, budget_s, spent_s)),
+        warnings=tuple(_warnings(pair_s, smallest, accept, budget_s)),
     )
 
 
@@ -86,15 +105,14 @@ def smallest_gain(spread: float, pairs: int, accept: Accept) -> float:
     return math.exp(math.log1p(spread) / 0.6745 * -NormalDist().inv_cdf(min(quantile, 0.5)))
 
 
-def _warnings(
-    pairs: Sequence[Pair], smallest: float, accept: Accept, budget_s: float, spent_s: float
-) -> list[str]:
+def _warnings(pair_s: float, smallest: float, accept: Accept, budget_s: float) -> list[str]:
     found = []
-    if FIRST * spent_s / len(pairs) > budget_s:
-        need = FIRST * spent_s / len(pairs)
+    if FIRST * pair_s > budget_s:
+        few = EARLY[0] * pair_s <= budget_s
+        told = "only overwhelming gains can be decided" if few else "nothing can be decided"
         found.append(
-            f"{FIRST} pairs take about {need:.0f} s, and the budget of a comparison is "
-            f"{budget_s:g} s: nothing can be decided"
+            f"{FIRST} pairs take about {FIRST * pair_s:.0f} s, and the budget of a comparison is "
+            f"{budget_s:g} s: {told}"
         )
     if smallest > accept.speedup:
         found.append(

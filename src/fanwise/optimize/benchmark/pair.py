@@ -37,6 +37,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """The processor time that the system counted for its processes."""
     source: str = ""
     """The digest of the benchmark's own file."""
+    changed: tuple[str, ...] = ()
+    """Files of the workspace that it changed: something may be kept there for the next process."""
     pinned: bool = False
 
 

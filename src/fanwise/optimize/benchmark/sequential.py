@@ -57,6 +57,8 @@ class Accept(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float = 0.95
     allow_slower: bool = False
     """Accept even if calls of some size become slower."""
+    allow_repeated: bool = False
+    """Accept even if only repeated calls were measured."""
 
 
 class Looks:
@@ -72,6 +74,10 @@ class Looks:
     def next_at(self) -> int:
         """The number of pairs at which to look next."""
         return self._next
+
+    def can_decide(self, pairs: int) -> bool:
+        """Whether so many pairs in all would be looked at once more, with a chance to decide."""
+        return pairs >= min(self._next, FIRST)
 
     def look(self, ratios: Sequence[float]) -> Decision:
         """Look, if it is time; `undecided` means go on."""

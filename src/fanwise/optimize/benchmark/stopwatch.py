@@ -20,6 +20,8 @@ import msgspec
 from fanwise.errors import BenchFailed
 from fanwise.kernel.confined.ending import ending_of
 from fanwise.kernel.confined.settings import Settings
+from fanwise.kernel.in_thread import in_thread
+from fanwise.optimize.benchmark.new_files import Seen, look_at, remove_new
 from fanwise.optimize.benchmark.pair import Measurement
 from fanwise.optimize.benchmark.size_class import CallClass, class_names
 from fanwise.optimize.candidates.target import Target
@@ -91,6 +93,8 @@ class Stopwatch:
         self._settings = settings
         self._core = _core() if pin else None
         self._found = Calibration(most_s=settings.timeout_s)
+        self._files: dict[str, Seen] = {}
+        """What was in each workspace before anything was measured there."""
 
     @property
     def what(self) -> str:
@@ -108,6 +112,7 @@ class Stopwatch:
 
     async def calibrate(self, baseline: Where) -> None:
         """Learn from the original how much to do in a process. `BenchFailed` if it cannot be."""
+        await in_thread(self._look_at, baseline)
         if isinstance(self._bench, RecordedCalls) and not self._bench.recording.calls:
             raise BenchFailed(self.what, "; ".join(self._bench.recording.notes()))
         begun = time.monotonic()
@@ -135,6 +140,24 @@ class Stopwatch:
         return BenchFailed(self.what, problem.reason)
 
     async def measure(self, where: Where, seed: int) -> Measurement | NoFigure:
+        """Measure one side in a new process, which finds nothing of the ones before."""
+        await in_thread(self._look_at, where)
+        found = await self._measure(where, seed)
+        changed = await in_thread(self._remove_new, where)
+        if isinstance(found, NoFigure):
+            return found
+        return msgspec.structs.replace(found, changed=tuple(changed))
+
+    def _look_at(self, where: Where) -> None:
+        site = site_of(where)
+        if site.pooled and site.root not in self._files:
+            self._files[site.root] = look_at(Path(site.root))
+
+    def _remove_new(self, where: Where) -> list[str]:
+        root = site_of(where).root
+        return remove_new(Path(root), self._files[root]) if root in self._files else []
+
+    async def _measure(self, where: Where, seed: int) -> Measurement | NoFigure:
         begun, used = time.perf_counter(), _children_s()
         if isinstance(self._bench, BenchCommand):
             env = {"PYTHONHASHSEED": str(seed)}

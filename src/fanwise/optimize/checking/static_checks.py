@@ -38,6 +38,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Differences in calls that nobody makes: told, and not held against it."""
     allowed: tuple[str, ...] = ()
     """Differences that a waiver allows."""
+    calls: int | None = None
+    """In how many calls it was compared with the original; None: in none."""
 
 
 def check_applies(

@@ -46,6 +46,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """What a person should know: what was left out, and why."""
     problem: str = ""
     """Why nothing can be checked, and what to do; empty if something can."""
+    timed: CallRecording | None = None
+    """The calls of the target in a benchmark of the user's own, if there is one."""
 
     def entries(self) -> list[PlannedCall]:
         """The calls that can be compared."""
@@ -54,7 +56,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
     def intact(self) -> bool:
         """Whether the files of calls are those that were made."""
-        return self.plan.intact() and self.recording.intact()
+        timed = self.timed is None or self.timed.intact()
+        return self.plan.intact() and self.recording.intact() and timed
 
     def seconds(self) -> dict[int, float]:
         """How long each call took on the original."""

@@ -59,6 +59,7 @@ async def check_differential(
         allowed=tuple(check.allowed),
         detail="" if difference else "\n".join(baseline.notes),
         seconds=time.monotonic() - begun,
+        calls=None if reason else len(baseline.steady),
     )
     return finding, difference
 

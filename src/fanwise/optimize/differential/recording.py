@@ -31,6 +31,8 @@ class CallRecording(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     """How many different calls were kept."""
     seen: int
+    distinct: int = 0
+    """How many different calls there were, of those that were looked at."""
     unstorable: Mapping[str, int] = {}
     """How many calls could not be stored, by reason."""
     module: str = ""
@@ -42,6 +44,11 @@ class CallRecording(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     slowest_s: float = 0.0
     """What the slowest of the kept calls took, in the tests."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a call may have been made more than once."""
+        return self.distinct < self.seen
 
     @property
     def file(self) -> str:
@@ -75,7 +82,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> CallRecording:
     """Choose among what all processes of a test run have recorded, and keep that."""
     heads: list[dict[str, Any]] = []
     kept: dict[str, dict[str, Any]] = {}
-    seen = 0
+    seen = distinct = 0
     unstorable: dict[str, int] = {}
     for file in sorted(folder.glob("calls-*.jsonl")):
         head, rows, told = _read(file)
@@ -83,6 +90,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> CallRecording:
         chosen = _reservoir(rows, most, seed)
         kept.update((row["call"], row) for row in chosen)
         seen += told["counts"].get("seen", 0)
+        distinct += told["counts"].get("distinct", 0)
         for why, count in told["unstorable"].items():
             unstorable[why] = unstorable.get(why, 0) + count
         file.unlink()
@@ -93,6 +101,7 @@ def gather(folder: Path, root: str, *, most: int, seed: int) -> CallRecording:
         folder=str(folder),
         calls=len(rows),
         seen=seen,
+        distinct=distinct,
         unstorable=unstorable,
         module=head["module"],
         python=head["python"],

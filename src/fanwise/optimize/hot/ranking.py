@@ -21,7 +21,10 @@ from fanwise.optimize.candidates.target import Target
 from fanwise.workspaces import Workspace, environment
 
 INJECTED = Path(__file__).parent / "injected"
-_TESTS = ("test", "tests", "testing", "conftest.py", "setup.py", "docs", "examples")
+_TESTS = (
+    "test", "tests", "testing", "test.py", "tests.py", "conftest.py", "setup.py", "docs",
+    "examples",
+)  # fmt: skip
 
 
 class HotFunction(msgspec.Struct, frozen=True, kw_only=True):

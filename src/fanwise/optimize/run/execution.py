@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fanwise.core.caps import Caps
@@ -18,7 +19,7 @@ from fanwise.optimize.run.item_work import ItemWork
 from fanwise.optimize.run.workbench import Workbench
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state.board import Board, board_options
-from fanwise.optimize.state.item import FAN_OUT
+from fanwise.optimize.state.item import FAN_OUT, NOISE, OptimizeItem
 from fanwise.optimize.state.run_state import OptimizeState, read_state
 from fanwise.workspaces import WorkspacePool
 from fanwise.workspaces.source import Start, start_of
@@ -27,8 +28,13 @@ FOR_THE_ORIGINAL = 1
 """The workspaces that candidates do not use."""
 
 
-async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:
-    """Judge all candidates, and what is proposed. Also returns the commit that all start from."""
+async def execute(
+    case: ResolvedSpec, run: Run, say: Callable[[str], None] = lambda text: None
+) -> tuple[OptimizeState, str]:
+    """Judge all candidates, and what is proposed. Also returns the commit that all start from.
+
+    `say`: called before candidates are measured, with how long that will take.
+    """
     start = await _start(case, run)
     spec = case.spec
     watch = RepositoryWatch(case.repo, run, path_here(FAN_OUT, run))
@@ -51,7 +57,13 @@ async def execute(case: ResolvedSpec, run: Run) -> tuple[OptimizeState, str]:
             await in_thread(work.original.load)
             declared = ledger_here(None, run).resources
             caps = Caps.over(ledger_here(case.caps(slots, declared), run))
-            await drive(board, work.perform, caps, run, learn=work.learn, kept=work.kept)
+
+            def learn(item: OptimizeItem, value: Any) -> None:
+                work.learn(item, value)
+                if item.key == f"baseline:{NOISE}":
+                    say(board.state.measuring(spec.benched.budget))
+
+            await drive(board, work.perform, caps, run, learn=learn, kept=work.kept)
     board.state.outside = await watch.end()
     if board.fatal is not None:
         raise board.fatal

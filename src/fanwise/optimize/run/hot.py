@@ -7,7 +7,7 @@ branch. All were judged against the same start, so at the end the tests run on t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -36,7 +36,9 @@ from fanwise.workspaces import Workspace
 from fanwise.workspaces.results import commits_on_branch
 
 
-async def execute_hot(case: ResolvedSpec, branch: str | None, run: Run) -> End:
+async def execute_hot(
+    case: ResolvedSpec, branch: str | None, run: Run, say: Callable[[str], None]
+) -> End:
     """Exit code 1: no function became faster, or something could not be judged."""
     state = HotState()
     watch = RepositoryWatch(case.repo, run, path_here(FUNCTIONS, run))
@@ -48,7 +50,7 @@ async def execute_hot(case: ResolvedSpec, branch: str | None, run: Run) -> End:
             return msgspec.to_builtins(await rank_functions(place, line, settings_of(case)))
 
     async def optimise(target: str) -> Any:
-        return msgspec.to_builtins(await _one(case, target, run))
+        return msgspec.to_builtins(await _one(case, target, run, say))
 
     async def deliver(name: str) -> Any:
         return await _deliver(case, state, name)
@@ -68,11 +70,11 @@ async def execute_hot(case: ResolvedSpec, branch: str | None, run: Run) -> End:
     return _end(case, state)
 
 
-async def _one(case: ResolvedSpec, target: str, run: Run) -> HotResult:
+async def _one(case: ResolvedSpec, target: str, run: Run, say: Callable[[str], None]) -> HotResult:
     """A run of `optimize` for one function."""
     spec = case.spec.model_copy(update={"target": target, "hot": None})
     aimed = msgspec.structs.replace(case, spec=spec, target=Target.parse(target, inside=""))
-    state, base = await execute(aimed, run)
+    state, base = await execute(aimed, run, say)
     failed = {**state.unjudged, **state.unproposed}
     found = HotResult(
         target=target, base=base, candidates=len(state.verdicts),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.errors import NotComparable, UntestedOriginal
 from fanwise.kernel.in_thread import in_thread
@@ -22,6 +23,7 @@ from fanwise.optimize.benchmark.stopwatch import Bench, BenchCall, BenchCommand,
 from fanwise.optimize.checking.report import TestReport, unusable
 from fanwise.optimize.checking.run_tests import baseline_report
 from fanwise.optimize.differential.baseline import Baseline, study
+from fanwise.optimize.differential.recording import record
 from fanwise.optimize.run.workbench import Workbench
 from fanwise.optimize.state.item import OptimizeItem
 from fanwise.workspaces import Workspace
@@ -44,6 +46,8 @@ class Original:
         self.tests: TestReport | None = None
         self.behaviour: Baseline | None = None
         self.line_profile = ""
+        self.pair_s = 0.0
+        """What it takes to measure a pair; 0: unknown."""
         self._stored: tuple[str, Baseline] | None = None
         """The content of the file, with its digest."""
 
@@ -64,6 +68,8 @@ class Original:
             self.behaviour = self._read(value)
         elif stage == "profile":
             self.line_profile = value
+        elif stage == "noise":
+            self.pair_s = msgspec.convert(value, Noise).pair_s
 
     def kept(self, item: OptimizeItem, value: Any) -> bool:
         """Whether the files of what was recorded are there, as they were."""
@@ -90,12 +96,27 @@ class Original:
                 self._folder,
                 seed=spec.seed,
             )
+            found = await self._with_timed_calls(found, workspace)
         if found.problem:
             raise NotComparable(workbench.case.target.text(), found.problem)
         data = msgspec.json.encode(found)
         await in_thread(self._file.write_bytes, data)
         self._stored = _digest(data), found
         return Studied(digest=_digest(data), notes=found.notes)
+
+    async def _with_timed_calls(self, found: Baseline, workspace: Workspace) -> Baseline:
+        """Also the calls that a benchmark of the user's own makes: a cache may be for them."""
+        workbench, bench = self._workbench, self._workbench.case.spec.benched
+        target, line = workbench.case.target, bench.command
+        if bench.call is not None:
+            module, _, name = bench.call.partition(":")
+            line = f"python -c \"import importlib; importlib.import_module('{module}').{name}()\""
+        if line is None or target is None or found.problem:
+            return found
+        into = self._folder / "timed"
+        timed = await record(workspace, target, line, workbench.settings, into)
+        path = tuple(dict.fromkeys((*timed.path, *found.recording.path)))
+        return replace(found, timed=replace(timed, path=path))
 
     async def _measure(self) -> Noise:
         spec = self._workbench.case.spec
@@ -122,7 +143,12 @@ class Original:
     def accept(self) -> Accept:
         spec = self._workbench.case.spec
         given, slower = spec.accept, spec.allow_slower
-        return Accept(speedup=given.speedup, confidence=given.confidence, allow_slower=slower)
+        return Accept(
+            speedup=given.speedup,
+            confidence=given.confidence,
+            allow_slower=slower,
+            allow_repeated=spec.allow_repeated,
+        )
 
     @property
     def bench(self) -> Bench:
@@ -134,6 +160,25 @@ class Original:
         assert target is not None
         assert self.behaviour is not None
         return RecordedCalls(recording=self.behaviour.recording, target=target)
+
+    @property
+    def is_varied(self) -> bool:
+        """Whether what is timed tells a cache from work by itself, or need not."""
+        calls, _ = self.timed_calls
+        recorded = self._workbench.case.spec.benched.calls is not None
+        varied = calls is not None and not calls.recording.repeats
+        return recorded or varied or self.accept.allow_repeated
+
+    @property
+    def timed_calls(self) -> tuple[RecordedCalls | None, str]:
+        """The target's calls in a benchmark of the user's own, each once; or why there are none."""
+        target, behaviour = self._workbench.case.target, self.behaviour
+        if target is None or behaviour is None or behaviour.timed is None:
+            return None, "there is no target of which other calls could be made"
+        if not behaviour.timed.calls:
+            why = "; ".join(behaviour.timed.notes()).replace("the tests do", "the benchmark does")
+            return None, f"{target.name} in the benchmark: {why}"
+        return RecordedCalls(recording=behaviour.timed, target=target), ""
 
     @property
     def _folder(self) -> Path:

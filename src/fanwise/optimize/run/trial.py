@@ -13,8 +13,11 @@ import msgspec
 from fanwise.errors import BadTarget, FanwiseError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.stages import begin_stage
 from fanwise.optimize.benchmark.compare import compare_speed
+from fanwise.optimize.benchmark.repeated import by_new_calls, only_repeated
 from fanwise.optimize.benchmark.sequential import Speed
+from fanwise.optimize.benchmark.stopwatch import Bench
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.run_tests import check_tests
@@ -66,6 +69,7 @@ class Trial:
                 return CheckResult(findings=(tested,))
         # The tests may have left anything behind, and may still have hold of something.
         async with self._workbench.placed(candidate) as workspace:
+            begin_stage("compare")
             compared = await _once(
                 "differential", DifferentialResult, lambda: self._compare(workspace)
             )
@@ -97,20 +101,33 @@ class Trial:
 
     async def benchmark(self, candidate: Candidate) -> Speed:
         """Measure it against the original, with nothing else on the CPU."""
-        workbench, original, spec = self._workbench, self._original, self._workbench.case.spec
-        baseline = await workbench.renew()
-        async with workbench.placed(candidate) as workspace:
-            return await compare_speed(
-                baseline,
-                workspace,
-                original.bench,
-                workbench.settings,
-                accept=original.accept,
-                budget_s=spec.benched.budget,
-                seed=spec.seed,
-                tolerance=workbench.tolerance,
-                pin=spec.benched.pin,
-            )
+        original = self._original
+        baseline = await self._workbench.renew()
+        async with self._workbench.placed(candidate) as workspace:
+            speed = await self._speed(baseline, workspace, original.bench, original.pair_s)
+            if speed.decision != "accept" or original.is_varied:
+                return speed
+            calls, why = original.timed_calls
+            if calls is None:
+                return only_repeated(speed, why)
+            return by_new_calls(speed, await self._speed(baseline, workspace, calls))
+
+    async def _speed(
+        self, baseline: Workspace, workspace: Workspace, bench: Bench, pair_s: float = 0.0
+    ) -> Speed:
+        workbench, spec = self._workbench, self._workbench.case.spec
+        return await compare_speed(
+            baseline,
+            workspace,
+            bench,
+            workbench.settings,
+            accept=self._original.accept,
+            budget_s=spec.benched.budget,
+            seed=spec.seed,
+            tolerance=workbench.tolerance,
+            pin=spec.benched.pin,
+            pair_s=pair_s,
+        )
 
     async def profile(self, candidate: Candidate) -> str:
         """Where its time goes; empty if that cannot be told, for it is right and fast without."""

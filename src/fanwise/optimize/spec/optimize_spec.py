@@ -147,6 +147,8 @@ class OptimizeSpec(LimitsSpec):
     """Differences that are allowed, each by its name: `TypeError for float n`."""
     allow_slower: bool = False
     """Accept what is faster in total even if calls of some size become slower."""
+    allow_repeated: bool = False
+    """Accept what is faster in a benchmark that may only repeat calls, as a cache is."""
     dirty: bool = False
     copy_: Patterns = Field(default=(), alias="copy")
     sparse: Patterns = ()

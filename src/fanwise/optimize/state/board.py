@@ -1,11 +1,11 @@
 """Who goes through which stage next: a state machine, without clock, files or processes.
 
-    baseline: tests -> recording ---------> noise
+    baseline: tests -> recording            noise
                            |                  |
     prepare --(in order)-> check ---------> benchmark --> verdict --> repair, refine
 
-The noise is measured before the first check, once for all, and only if there is one to be made: a
-run whose candidates are all unfit or equal to the original has no use for it.
+The noise is measured once for all, when a candidate has passed its checks and no check is left to
+do: it needs the machine for itself, and a run in which nobody passes has no use for it.
 
 Items out, what came of them in. A candidate is compared with those before it when they have been
 prepared, never with those that happened to be quicker: so which of two equal ones is judged, and
@@ -27,7 +27,7 @@ from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state import judging
-from fanwise.optimize.state.item import Kind, OptimizeItem, PreparedCandidate
+from fanwise.optimize.state.item import NOISE, Kind, OptimizeItem, PreparedCandidate
 from fanwise.optimize.state.run_state import CandidateState, OptimizeState
 from fanwise.optimize.verdict import CandidateVerdict
 
@@ -37,8 +37,6 @@ class BoardOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     baseline: Sequence[str]
     """The stages of the original that candidates are checked against, in order."""
-    noise: str = "noise"
-    """Of the original, if anything is checked: benchmarks need it, checks do not."""
     proposals: int = 0
     repair: int = 0
     refine: int = 0
@@ -147,16 +145,17 @@ class Board:
     def _after_baseline(self, stage: str) -> list[OptimizeItem]:
         """The next stage of the original, and the items that waited for this one."""
         freed: list[OptimizeItem] = []
-        if stage == self._wanted.noise:
+        if stage == NOISE:
             freed = [_item("benchmark", entry) for entry in self._let_go("benchmark")]
         elif not self._stages:
-            held = self._let_go("check")
-            freed = [*(self._noise() if held else ()), *(_item("check", each) for each in held)]
+            freed = [_item("check", entry) for entry in self._let_go("check")]
         return [*self._next_stage(), *freed]
 
     # -- inside ---------------------------------------------------------------------------------
 
     def _out(self, items: list[OptimizeItem]) -> list[OptimizeItem]:
+        self._open.update(item.key for item in items)
+        items = [*items, *self._noise()]
         if not items and not self._open:
             items = self._promote()
         self._open.update(item.key for item in items)
@@ -165,28 +164,28 @@ class Board:
     def _next_stage(self) -> list[OptimizeItem]:
         if not self._stages:
             return []
-        stage = self._stages.popleft()
-        return [OptimizeItem(kind="baseline", key=f"baseline:{stage}", stage=stage)]
+        return [_baseline(self._stages.popleft())]
 
     def _is_open(self, kind: Kind) -> bool:
         """Whether the stages of the original that this one needs have ended."""
         if kind == "benchmark":
-            return self._wanted.noise in self.state.baseline
+            return NOISE in self.state.baseline
         stages = {f"baseline:{stage}" for stage in self._wanted.baseline}
         return not self._stages and not stages & self._open
 
     def _enter_stage(self, kind: Kind, entry: CandidateState) -> list[OptimizeItem]:
         if self._is_open(kind):
-            return [*self._noise(), _item(kind, entry)]
+            return [_item(kind, entry)]
         self._held[kind].append(entry)
         return []
 
     def _noise(self) -> list[OptimizeItem]:
-        if self._noise_asked:
+        """The noise, if somebody waits for it and no check would have to wait for it."""
+        checks = any(key.startswith(("prepare:", "check:")) for key in self._open)
+        if self._noise_asked or checks or not self._held["benchmark"]:
             return []
         self._noise_asked = True
-        stage = self._wanted.noise
-        return [OptimizeItem(kind="baseline", key=f"baseline:{stage}", stage=stage)]
+        return [_baseline(NOISE)]
 
     def _let_go(self, kind: Kind) -> list[CandidateState]:
         held, self._held[kind] = self._held[kind], []
@@ -263,6 +262,10 @@ class Board:
             source="" if entry.prepared is None else entry.prepared.source,
             profile=profile,
         )
+
+
+def _baseline(stage: str) -> OptimizeItem:
+    return OptimizeItem(kind="baseline", key=f"baseline:{stage}", stage=stage)
 
 
 def _item(kind: Kind, entry: CandidateState) -> OptimizeItem:

@@ -14,6 +14,8 @@ from fanwise.optimize.verdict import CandidateVerdict
 
 Kind = Literal["baseline", "prepare", "check", "benchmark", "profile", "propose", "verdict"]
 
+NOISE = "noise"
+"""The stage of the original that benchmarks need."""
 FAN_OUT = "optimize"
 """The name of the fan-out that all items belong to."""
 

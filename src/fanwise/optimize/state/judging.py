@@ -51,7 +51,7 @@ def verdict_of(
         status=BY_SPEED[speed.decision],
         stage="benchmark",
         reason="; ".join([speed.reason, *_told(findings)]),
-        speed=speed,
+        speed=speed if speed.rounds else None,
         seconds={**found.seconds, "benchmark": speed.spent_s},
     )
 

@@ -6,7 +6,6 @@ records of a journal afterwards. So `run`, `show`, `export` and the report canno
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -23,10 +22,9 @@ from fanwise.optimize.benchmark.noise import Noise
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.report import TestReport
 from fanwise.optimize.propose.port import Proposals, Unusable
-from fanwise.optimize.state.item import FAN_OUT, CheckResult, PreparedCandidate
+from fanwise.optimize.state.item import FAN_OUT, NOISE, CheckResult, PreparedCandidate
 from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict
 
-PASSED = re.compile(r"the same in (\d+) calls")
 PROPOSALS = ("propose", "repair", "refine")
 JUDGING = ("prepare", "check", "benchmark", "verdict")
 """The stages without which a candidate cannot be judged."""
@@ -171,14 +169,20 @@ class OptimizeState:
 
     @property
     def calls_compared(self) -> int | None:
-        """In how many calls candidates were compared with the original; None: in none so far."""
-        passed = (
-            PASSED.match(finding.reason)
-            for each in self.verdicts
-            for finding in each.findings
-            if finding.stage == "differential" and finding.ok
-        )
-        return max((int(found[1]) for found in passed if found), default=None)
+        """In how many calls each candidate that passed was compared; None: none passed so far."""
+        found = (finding.calls for each in self.verdicts for finding in each.findings)
+        return max((calls for calls in found if calls is not None), default=None)
+
+    @property
+    def noise(self) -> Noise | None:
+        """How steadily the original runs, and how long measuring takes; None: not measured yet."""
+        found = self.baseline.get(NOISE)
+        return msgspec.convert(found, Noise) if found else None
+
+    def measuring(self, budget_s: float) -> str:
+        """What is said before candidates are measured: how long that will take."""
+        passed = [each for each in self.entries.values() if each.checked and not each.verdict]
+        return "" if self.noise is None else self.noise.announcement(len(passed), budget_s)
 
     @property
     def notes(self) -> list[str]:
@@ -186,8 +190,7 @@ class OptimizeState:
         found = list(self.baseline.get("recording", {}).get("notes", ()))
         if "tests" in self.baseline:
             found += _test_notes(msgspec.convert(self.baseline["tests"], TestReport))
-        if "noise" in self.baseline:
-            noise = msgspec.convert(self.baseline["noise"], Noise)
+        if (noise := self.noise) is not None:
             found.append(f"noise: the original differs from itself by {noise.spread:.1%}")
             found += noise.warnings
         return found + outside_lines(self.outside)

@@ -44,7 +44,7 @@ def _tiles(results: Results) -> Iterator[Tile]:
     others = [f"{counts[status]:,} {status}" for status in OTHERS if counts[status]]
     yield Tile("accepted", f"{counts['accepted']:,}", ", ".join(others))
     if (calls := results.state.calls_compared) is not None:
-        yield Tile("calls compared", f"{calls:,}", "in each candidate that passed" if calls else "")
+        yield Tile("calls compared", f"{calls:,}", "in each candidate that passed")
     if results.noise is not None:
         yield _noise(results.noise.get("spread"), results.noise.get("pairs"))
     if results.state.unusable:

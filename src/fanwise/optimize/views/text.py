@@ -38,7 +38,7 @@ def table_lines(verdicts: Sequence[CandidateVerdict]) -> list[str]:
         "  ".join(
             [*(cell.ljust(width) for cell, width in zip(row, widths, strict=True)), why]
         ).rstrip()
-        for row, why in zip(rows, (_why(each, names) for each in verdicts), strict=True)
+        for row, why in zip(rows, (why(each, names) for each in verdicts), strict=True)
     ]
 
 
@@ -80,11 +80,12 @@ def failure_lines(failures: Mapping[str, str], what: str) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """A text on one line, cut."""
+    """A text on one line."""
     return " ".join(text.split())
 
 
-def _why(verdict: CandidateVerdict, names: Mapping[str, str]) -> str:
+def why(verdict: CandidateVerdict, names: Mapping[str, str]) -> str:
+    """The reason of a verdict, in one line."""
     if verdict.status == "same" and verdict.same_as not in (None, ORIGINAL):
         return f"the same as {names.get(verdict.same_as or '', verdict.same_as)}"
     if verdict.status == "rejected":
