@@ -6,9 +6,12 @@ the best of five processes. The speed-up is by list scheduling at ten at once, w
 of folders it is what remains if leaves have to follow their imports, and those in a circle are done
 one after another.
 
-Co-change is the share of past commits (of 2 to 30 files) that would have stayed inside one leaf. An
-sdist has no history, so it is measured on this project's own repository, which was not used for
-tuning, and on those that FANWISE_BENCH_REPOS names, with `:` between them.
+Co-change is the share of past changes (of 2 to 30 Python files) that would have stayed inside one
+leaf of today's files. It is measured on repositories that were not used for tuning: this project's
+own, those that FANWISE_BENCH_REPOS names, with `:` between them, and three projects that publish
+nearly every merged change as a release (see `bench/releases.py`). There a change is what one
+release differs in from the one before it, so a release with two changes counts as one. A file
+that most changes touch, such as the version number, does not count.
 """
 
 from __future__ import annotations
@@ -18,12 +21,14 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from bench.harness import Row, fresh
+from bench.releases import PROJECTS, release_history
 from fanwise.cache_folder import cache_folder
 from fanwise.plan.model.node import Node, Split
 from fanwise.plan.split import Rules, files_in, split
@@ -55,7 +60,7 @@ def measure() -> list[Row]:
     took = [min(each["seconds"] for each in turns) for turns in runs]
     folders, free, ordered = (turns[0] for turns in runs)
     rows = [*_times(took, folders), *_independent(free, folders), *_dependency(ordered, folders)]
-    return [*rows, *(_co_change(repo) for repo in repositories())]
+    return [*rows, *map(_co_change, repositories()), *map(_of_releases, PROJECTS)]
 
 
 def _times(took: list[float], folders: Any) -> list[Row]:
@@ -120,9 +125,15 @@ def _name(repo: Path) -> str:
     return "this project" if repo == repositories()[0] else repo.name
 
 
+def _of_releases(project: str) -> Row:
+    try:
+        return _co_change(release_history(project))
+    except OSError as error:
+        return Row(f"plan-split: co-change of {project}: left out", str(error)[:100])
+
+
 def _co_change(repo: Path) -> Row:
-    past = past_commits(repo, most=COMMITS)
-    commits = [each for each in past if 2 <= len(each) <= LARGE_COMMIT]
+    commits = _changes(past_commits(repo, most=COMMITS))
     if len(commits) < FEW_COMMITS:
         return Row(f"plan-split: co-change of {_name(repo)}: left out", f"{len(commits)} commits")
     files = files_in(repo, ["*.py"]).files
@@ -132,11 +143,19 @@ def _co_change(repo: Path) -> Row:
     assert ours.commits_inside is not None
     assert folders.commits_inside is not None
     return Row(
-        f"plan-split: co-change of {_name(repo)}, {ours.commits} commits of {ours.files} files",
+        f"plan-split: co-change of {_name(repo)}, {ours.commits} changes of {ours.files} files",
         f"{ours.commits_inside:.3f} ({ours.leaves} leaves)",
         f"directory {folders.commits_inside:.3f} ({folders.leaves} leaves)",
         ours.commits_inside / folders.commits_inside,
     )
+
+
+def _changes(commits: list[tuple[str, ...]]) -> list[list[str]]:
+    """The Python files of each commit, without those that most commits change."""
+    times = Counter(path for commit in commits for path in commit)
+    often = {path for path, count in times.items() if count > len(commits) / 2}
+    found = [[p for p in each if p.endswith(".py") and p not in often] for each in commits]
+    return [each for each in found if 2 <= len(each) <= LARGE_COMMIT]
 
 
 def timed(place: int) -> dict[str, Any]:

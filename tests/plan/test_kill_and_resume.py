@@ -89,7 +89,7 @@ def random_plan(folder: Path, seed: int) -> list[str]:
     files = {f"p{number}.py": f"V = {number}\n" for number in range(len(fates))}
     make_repo(folder / "repo", {**files, "shared.txt": "shared\n"})
     cases = [f"p{number}.py) {FATES[fate]};;" for number, fate in enumerate(fates)]
-    strategies = ["three_way", "three_way", "sequential", "fail_on_conflict", "ours_last"]
+    strategies = ["three_way", "three_way", "fail_on_conflict", "ours_last"]
     write_plan(
         folder,
         each={"command": f"f=$FANWISE_PLAN_TITLE; case $f in {' '.join(cases)} esac"},

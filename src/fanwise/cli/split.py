@@ -40,7 +40,7 @@ def split(
     path: Annotated[str, typer.Argument(metavar="PATH", help="The folder of the code base.")] = ".",
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write an HTML page with diagrams."),
+        typer.Option("--html", metavar="FILE", help="Write an HTML page with the tree."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print the whole tree.")] = False,
     as_json: JsonOption = False,

@@ -23,9 +23,8 @@ from fanwise.plan.spec.resolved_plan import ResolvedPlan
 from fanwise.plan.spec.run_options import PlanRunOptions
 from fanwise.plan.state.plan_state import LeafState, PlanState
 from fanwise.plan.system import RunnablePlan
-from fanwise.plan.views.end_text import note_lines, output_lines
+from fanwise.plan.views.end_text import Commands, note_lines, output_lines
 from fanwise.plan.views.estimate import start_notes
-from fanwise.plan.views.next_commands import Commands
 from fanwise.specs import Document
 from fanwise.specs.plain import plain, plain_fields, plain_model
 

@@ -33,10 +33,9 @@ from fanwise.plan.state.replay import (
     reusable,
     reusable_success,
 )
-from fanwise.plan.views.end_text import note_lines, output_lines, rollback_lines
+from fanwise.plan.views.end_text import Commands, note_lines, output_lines, rollback_lines
 from fanwise.plan.views.estimate import estimate_of, facts_of, plan_lines, start_notes
 from fanwise.plan.views.live_tree import LiveTree
-from fanwise.plan.views.next_commands import Commands
 from fanwise.plan.views.rows import document_of
 from fanwise.plan.views.text import plural
 from fanwise.specs import Document, End, Opening, Runnable, check

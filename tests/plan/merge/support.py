@@ -30,7 +30,8 @@ def change(git: Git, leaf: str, files: Mapping[str, Content]) -> Change:
 def merge(git: Git, base: str, changes: Sequence[Change], strategy: Strategy) -> MergeResult:
     """Merge the changes, in order, and write the tree."""
     found = lay(git, base, changes, strategy)
-    files = {path: blob for each in found.laid for path, blob in each.files.items()}
+    laid = [each.files for each in found if not each.conflicts]
+    files = {path: blob for each in laid for path, blob in each.items()}
     commit = chain(git, base, [ChainCommit(files, "merged")])[-1] if files else base
     return merge_result(found, tree_of(git, commit))
 

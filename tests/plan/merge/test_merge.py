@@ -40,7 +40,7 @@ def leaves(edits: tuple[dict[str, Content], ...]) -> list[tuple[str, dict[str, C
     return list(zip("ABCDEFGH", edits, strict=False))
 
 
-STRATEGIES: list[Strategy] = ["three_way", "sequential", "fail_on_conflict", "ours_last"]
+STRATEGIES: list[Strategy] = ["three_way", "fail_on_conflict", "ours_last"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -64,7 +64,7 @@ def test_disjoint_changes_are_all_in_and_nothing_else_is_touched(
     assert everything(shared.cwd) == before
 
 
-@pytest.mark.parametrize("strategy", ["three_way", "sequential", "ours_last"])
+@pytest.mark.parametrize("strategy", ["three_way", "ours_last"])
 def test_changes_far_from_one_another_in_one_file_are_all_in(
     shared: Git, strategy: Strategy
 ) -> None:
@@ -241,18 +241,6 @@ def test_failing_on_conflict_merges_nothing_and_names_all(shared: Git, case: str
     assert set(found.conflicts[0].paths) & set(paths)
 
 
-@pytest.mark.parametrize("case", ["renamed twice", "renamed and deleted"])
-def test_in_a_sequence_too_a_file_cannot_go_two_ways(shared: Git, case: str) -> None:
-    """Path by path both want the same: it is no patch that does not apply."""
-    kind, paths, ours, theirs = CASES[case]
-    for first, second in ((ours, theirs), (theirs, ours)):
-        found = merged(shared, first, {"n.py": "n\n"}, second, strategy="sequential")
-        assert found.leaves == ("A", "B")
-        assert [(each.kind, each.paths, each.leaf, each.others) for each in found.conflicts] == [
-            (kind, paths, "C", ("A",))
-        ]
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_two_that_delete_the_same_and_make_others_are_in(shared: Git, strategy: Strategy) -> None:
     found = merged(
@@ -289,27 +277,6 @@ def test_changes_follow_a_file_whose_letters_another_leaf_changed(shared: Git) -
         found = merged(shared, first, second)
         assert found.leaves == ("A", "B")
         assert read(shared, found.tree, "Shared.py") == lines(l3="A", l20="B")
-
-
-def test_a_sequence_of_patches_is_exact(shared: Git) -> None:
-    moved = "\n\n\n" + lines()
-    found = merged(
-        shared,
-        {"shared.py": moved},
-        {"shared.py": lines(l20="B")},
-        {"shared.py": lines(l21="C")},
-        {"shared.py": None},
-        {"shared.py": lines(l5="E"), "n.py": "n\n"},
-        strategy="sequential",
-    )
-    assert found.leaves == ("A", "B", "E")
-    assert read(shared, found.tree, "shared.py") == "\n\n\n" + lines(l20="B", l5="E")
-    assert [(each.kind, each.leaf, each.paths) for each in found.conflicts] == [
-        ("patch", "C", ("shared.py",)),
-        ("patch", "D", ("shared.py",)),
-    ]
-    assert found.conflicts[0].others == ("A", "B")
-    assert "patch does not apply" in found.conflicts[0].detail
 
 
 def test_of_several_leaves_the_one_in_conflict_is_named(shared: Git) -> None:
@@ -384,12 +351,6 @@ def test_submodules_at_two_commits_are_a_conflict(shared: Git, strategy: Strateg
         assert [(each.paths, each.others) for each in found.conflicts] == [(("sub",), ("A",))]
 
 
-def test_in_a_sequence_a_file_whose_mode_was_changed_is_not_just_deleted(shared: Git) -> None:
-    runs = blob(shared, FILES["run.sh"], "100755")
-    found = merged(shared, {"run.sh": runs}, {"run.sh": None}, strategy="sequential")
-    assert [(each.kind, each.paths) for each in found.conflicts] == [("patch", ("run.sh",))]
-
-
 @pytest.mark.parametrize("name", ['q"uo te\n.py', "-dash", "ü/é.py"])
 def test_names_of_any_kind_are_merged_and_named(shared: Git, name: str) -> None:
     found = merged(shared, {name: "a\n"}, {name: "b\n"})
@@ -397,8 +358,6 @@ def test_names_of_any_kind_are_merged_and_named(shared: Git, name: str) -> None:
     found = merged(shared, {name: "a\n"}, {name: "b\n"}, strategy="ours_last")
     assert found.taken == (OverwrittenFile(path=name, leaf="B", others=("A",)),)
     assert read(shared, found.tree, name) == "b\n"
-    found = merged(shared, {name: "a\n"}, {name: "b\n"}, strategy="sequential")
-    assert [each.paths for each in found.conflicts] == [(name,)]
 
 
 def test_what_attributes_say_of_a_merge_counts_as_at_the_start(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.workspaces.support import everything
 PATHS = [f"{folder}/f{number}.py" for folder in ("a", "a/deep", "b", "c c") for number in range(3)]
 FILES = {path: lines(24).replace("line", f"{path} line") for path in PATHS}
 NEW = ["a/new.py", "a/new.py/inner.py", "d/new.py", "b"]
-STRATEGIES: list[Strategy] = ["three_way", "sequential", "ours_last", "fail_on_conflict"]
+STRATEGIES: list[Strategy] = ["three_way", "ours_last", "fail_on_conflict"]
 
 
 @pytest.fixture(scope="module")

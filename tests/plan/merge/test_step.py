@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fanwise.plan.merge.merge import LeafEdits
 from fanwise.plan.merge.step import (
     MOST_FILES,
     Signature,
@@ -120,7 +119,7 @@ def test_the_subject_of_a_commit_says_what_was_done_and_where(
     goal: str, title: str, subject: str
 ) -> None:
     changed = Change(leaf="L1", title=title, files={})
-    said = message_of(changed, LeafEdits("L1", {"x": None, "y": None}), goal).splitlines()
+    said = message_of(changed, {"x": None, "y": None}, goal).splitlines()
     assert said[0] == subject
     assert len(said[0]) <= 72
     assert (" ".join(goal.split()) in said[2:]) == ("…" in subject), "whole, where it was cut"

@@ -194,11 +194,11 @@ def test_a_file_may_name_any_codec(codec: str) -> None:
     assert "import b" in (file.text or "")
 
 
-@pytest.mark.parametrize("pattern", ["[z-a].py", "[!z-a].py"])
-def test_letters_that_are_none_match_nothing(tmp_path: Path, pattern: str) -> None:
-    write(tmp_path, {"a.py": "", ".gitattributes": f"{pattern} linguist-generated\n"})
+def test_letters_that_are_none_match_nothing(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "", ".gitattributes": "[z-a].py linguist-generated\n"})
     assert [file.path for file in files_in(tmp_path).files] == [".gitattributes", "a.py"]
-    assert files_in(tmp_path, [pattern]).unmatched == (pattern,)
+    assert files_in(tmp_path, ["[z-a].py"]).unmatched == ("[z-a].py",)
+    assert [file.path for file in files_in(tmp_path, ["[!z-a].py"]).files] == ["a.py"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that nobody can read")

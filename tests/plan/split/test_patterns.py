@@ -18,7 +18,7 @@ def by_the_book(pattern: str, path: str) -> bool:
     pattern = pattern.removeprefix("./").rstrip("/") or "**"
     start = "" if "/" in pattern else "**/"
     words = re.findall(
-        r"(?<![^/])\*\*/|/\*\*$|\*\*|\[[^\]]+\]|.", start + pattern.lstrip("/"), re.DOTALL
+        r"(?<![^/])\*\*/|/\*\*$|^\*\*$|\[[^\]]+\]|.", start + pattern.lstrip("/"), re.DOTALL
     )
 
     @cache

@@ -94,7 +94,7 @@ def orders() -> Sequence[dict[str, float]]:
     return [{name: 1.0 + 2**place for place, name in enumerate(each)} for each in found]
 
 
-@pytest.mark.parametrize("strategy", ["three_way", "sequential"])
+@pytest.mark.parametrize("strategy", ["three_way"])
 def test_whoever_is_quicker_the_same_is_merged_to_the_same_commits(
     user: Git, strategy: Strategy
 ) -> None:

@@ -229,28 +229,6 @@ def test_a_long_title_keeps_its_end_and_what_the_leaf_does() -> None:
     assert len(line) <= 60
 
 
-def test_drawing_does_not_grow_with_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    live = big(10_000, 100)
-    seen(live)
-    asked = 0
-    state = live._now.state
-
-    def counted(leaf: str) -> Any:
-        nonlocal asked
-        asked += 1
-        return state(leaf)
-
-    monkeypatch.setattr(live._now, "state", counted)
-    for number in range(200):
-        live(started(f"leaf:leaf {number}"))
-        live(changed(f"leaf:leaf {number}"))
-    for number in range(500, 510):
-        live(started(f"leaf:leaf {number}"))
-    asked = 0
-    seen(live)
-    assert asked < 500
-
-
 @pytest.mark.parametrize("budget", [None, Budget(requests=5)])
 def test_an_item_says_which_stage_it_begins_and_nobody_needs_to_listen(
     budget: Budget | None,

@@ -92,7 +92,7 @@ def test_the_parts_of_the_story_are_told(run: tuple[PlanResult, RecordedPlan, Pa
         rows = {row["title"]: row for row in SYSTEM.table(opened, record).rows}
     for part in (
         "9 sub-plans: 1 failed, 7 done, 1 unchanged; 1 returned sub-plans",
-        "src/fails: failed: verify failed (try 2)", "notes.txt (", "src/earlier with src/conflict",
+        "src/fails: verify failed (try 2)", "notes.txt (", "src/earlier with src/conflict",
         "src/clean/a.py (of src/clean): wanted by src/wish", "check: passed", "fanwise/plan-",
     ):  # fmt: skip
         assert part in short, (part, short)

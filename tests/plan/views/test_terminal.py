@@ -209,7 +209,7 @@ def test_a_run_that_was_killed_says_what_it_was_at(tmp_path: Path) -> None:
     seen = said(place)
     assert "status    interrupted" in seen
     assert "4 sub-plans: 1 done, 3 queued" in seen
-    assert "src/part00: queued: it was being worked on when the run ended" in seen
+    assert "src/part00: it was being worked on when the run ended" in seen
     assert "to continue: fanwise resume plan" in seen
 
 

@@ -23,14 +23,16 @@ def test_a_few_lines_say_what_is_wrong_what_is_open_and_what_is_left(whole: Reco
     assert show_lines(whole, fully=False) == [
         "11 sub-plans: 1 failed, 1 given up, 1 skipped, 1 left out, 6 done, 1 unchanged; 1 "
         "returned sub-plans",
-        "✗ src/c: failed: verify failed (try 2): 2 tests failed",
-        "/ src/d: skipped: not begun: src/c failed",
-        "✗ tests/g: given up: edits failed: no edits",
-        "○ tests/h: left out: the check fails with it",
-        "conflicts:",
+        "1 failed:",
+        "  src/c: verify failed (try 2): 2 tests failed (its edits: src-c.patch)",
+        "1 skipped:",
+        "  src/d: not begun: src/c failed",
+        "1 left out, because the check fails with them:",
+        "  tests/h: the check fails with it",
+        "2 conflicts:",
         "  shared.txt (content): tests/f with src/a: settled: it was run again on what was merged",
         "  shared.txt (content): tests/g with src/a, src/b: given up: edits failed: no edits",
-        "requests:",
+        "2 edits outside a sub-plan's own files were kept aside:",
         "  src/a.py (of src/a): wanted by tests/e",
         "  setup.cfg (no sub-plan has it): wanted by tests/e",
         "check: failed (4.0 s)",
@@ -48,10 +50,11 @@ def test_one_that_tried_and_is_unchanged_is_not_told_as_one_with_nothing_to_do(
     ]
     found = recorded(tmp_path, split_of(tree({"src": ["src/a", "src/b"]})), happened)
     why = "2 tries failed; the last: work: exit code 1"
-    line = f"= src/a: unchanged: {why}"
-    assert show_lines(found, fully=False) == ["2 sub-plans: 2 unchanged", line]
+    assert show_lines(found, fully=False) == [
+        "2 sub-plans: 2 unchanged", "1 unchanged after failed tries:", f"  src/a: {why}",
+    ]  # fmt: skip
     told = show_lines(found, fully=True)
-    assert {line, "= src/b: unchanged"} <= set(told)
+    assert {f"= src/a: unchanged: {why}", "= src/b: unchanged"} <= set(told)
     assert why in report(found).html
     assert [row.get("reason") for row in recorded_document(found)["leaves"]] == [why, None]
 
@@ -83,8 +86,8 @@ def test_of_many_failures_the_first_are_named_and_the_others_counted(tmp_path: P
     found = recorded(tmp_path, split_of(tree({"g": nodes})), happened)
     short = show_lines(found, fully=False)
     assert short[0] == "14 sub-plans: 14 failed"
-    assert len(short) == 12
-    assert short[-1].startswith("… and 4 more")
+    assert len(short) == 13
+    assert short[-1].startswith("  and 4 more")
     assert "n13: failed" in "\n".join(show_lines(found, fully=True))
 
 

@@ -1,4 +1,4 @@
-"""A leaf's changes beside those of the earlier ones: laid over, merged, taken or in conflict."""
+"""Merges the changes of one leaf into those of the earlier leaves, or says why that fails."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fanwise.plan.merge.partial_merge import PartialMerge
-from fanwise.plan.merge.patches import apply_patches
 from fanwise.plan.merge.three_way import (
     LEAF,
     MERGED,
@@ -23,8 +22,9 @@ from fanwise.workspaces.git import Git
 
 
 class LeafMerge(NamedTuple):
-    """What a leaf does to the files, or what it is in conflict with."""
+    """What a leaf does to the tree that the earlier ones made, or its conflicts with them."""
 
+    leaf: str
     files: Files
     conflicts: tuple[Conflict, ...] = ()
     taken: tuple[OverwrittenFile, ...] = ()
@@ -32,7 +32,7 @@ class LeafMerge(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """The files in question, as they were and as each side has them."""
+    """The files that both sides changed: at the base, and as each side has them."""
 
     base: dict[str, Blob]
     ours: dict[str, Blob]
@@ -41,7 +41,7 @@ class Sides(NamedTuple):
 
 
 class LeafMerger:
-    """Brings one leaf after another together with what is merged so far."""
+    """Merges one leaf after another into what is merged so far."""
 
     def __init__(
         self, git: Git, so_far: PartialMerge, changes: Mapping[str, Change], strategy: Strategy
@@ -56,9 +56,7 @@ class LeafMerger:
         ways = self._so_far.in_the_way(change.files)
         clashes = [self._clash(change, path, each) for path, each in ways.items()]
         if clashes and self._strategy != "ours_last":
-            return LeafMerge({}, tuple(clashes))
-        if self._strategy == "sequential" and (moves := self.moved_twice(change)):
-            return LeafMerge({}, moves)
+            return LeafMerge(change.leaf, {}, tuple(clashes))
         cleared = {path: None for each in ways.values() for path in each}
         twice = [path for path in ways if path in self._so_far.owners]
         taken = tuple(self._taken(change, [*cleared, *twice]))
@@ -66,14 +64,18 @@ class LeafMerger:
         decided = {*cleared, *ways}
         differing = [each for each in self._differing(change) if each not in decided]
         if not differing:
-            return LeafMerge(files, taken=taken)
+            return LeafMerge(change.leaf, files, taken=taken)
         met = self._meet(change, differing, decided)
         return met._replace(files={**files, **met.files}, taken=(*taken, *met.taken))
 
-    def moved_twice(self, change: Change) -> tuple[Conflict, ...]:
-        """Name the files that a leaf moves elsewhere than an earlier one, or that one deletes.
+    def files_of(self, leaf: str) -> Files:
+        """What a leaf wants to change."""
+        return self._changes[leaf].files
 
-        Both delete the path, so path by path they want the same.
+    def moved_twice(self, change: Change) -> tuple[Conflict, ...]:
+        """Conflicts about files that two leaves move to different places, or that one deletes.
+
+        Both delete the old path, so a comparison path by path finds no difference.
         """
         if not self._moves(change):
             return ()
@@ -83,27 +85,26 @@ class LeafMerger:
 
     def _differing(self, change: Change) -> list[str]:
         found = self._so_far.differing(change.files)
-        if self._strategy != "sequential" and self._moves(change):
+        if self._moves(change):
             found += self._so_far.deleted_twice(change.files)
         return found
 
     def _meet(
         self, change: Change, differing: Sequence[str], decided: Collection[str]
     ) -> LeafMerge:
-        """Bring together what both sides have changed, apart from what is decided."""
+        """Merge the files that both sides changed, except those that are decided."""
         sides = self._sides(change, differing, decided)
-        if self._strategy == "sequential":
-            return self._patched(change, sides)
         met = self._together(sides)
         files = {path: met.files.get(path) for path in sides.paths}
         if not met.conflicts:
-            return LeafMerge(files, moved=tuple(self._moved(change, differing, sides, files)))
+            moved = tuple(self._moved(change, differing, sides, files))
+            return LeafMerge(change.leaf, files, moved=moved)
         if self._strategy == "ours_last":
             last = self._last(change, sides, met.conflicts)
             clean = [path for path in differing if path not in last.files]
             moved = tuple(self._moved(change, clean, sides, files))
             return last._replace(files={**files, **last.files}, moved=moved)
-        return LeafMerge({}, self._named(change, sides, met.conflicts, met.marks))
+        return LeafMerge(change.leaf, {}, self._named(change, sides, met.conflicts, met.marks))
 
     def _together(self, sides: Sides) -> ThreeWayResult:
         if not self._has_attributes:
@@ -125,7 +126,7 @@ class LeafMerger:
         )
 
     def _sides(self, change: Change, differing: Sequence[str], decided: Collection[str]) -> Sides:
-        """The files in question; where one is deleted, also those that it may have become."""
+        """The files that both changed; for a deleted one, also the files it may have become."""
         now = self._so_far.files
         more: list[str] = []
         if any(change.files[path] is None for path in differing):
@@ -139,15 +140,6 @@ class LeafMerger:
         ours = {path: now[path] for path in paths if path in now}
         return Sides(base, ours, _over(base, change.files, paths), paths)
 
-    def _patched(self, change: Change, sides: Sides) -> LeafMerge:
-        done = apply_patches(self._git, sides.base, sides.ours, sides.theirs)
-        if not done.failed:
-            return LeafMerge({path: done.files.get(path) for path in sides.paths})
-        paths = sorted(done.failed)
-        others = self._so_far.who(paths)
-        detail = "\n".join(done.failed[path] for path in paths)
-        return LeafMerge({}, (self._conflict("patch", paths, change, others, detail),))
-
     def _last(self, change: Change, sides: Sides, conflicts: Iterable[GitMessage]) -> LeafMerge:
         """Take this leaf's version of all that is in conflict."""
         paths = {path for said in conflicts for path in _whole(said.paths, sides)}
@@ -157,10 +149,10 @@ class LeafMerger:
             for path, blob in theirs.items()
             if path in self._so_far.owners and sides.ours.get(path) != blob
         ]
-        return LeafMerge(theirs, taken=tuple(self._taken(change, lost)))
+        return LeafMerge(change.leaf, theirs, taken=tuple(self._taken(change, lost)))
 
     def _others(self, change: Change, sides: Sides, others: tuple[str, ...]) -> tuple[str, ...]:
-        """Of several leaves that changed the files, those that this one cannot stand beside."""
+        """Of several leaves that changed the files, those that conflict with this one."""
         if len(others) < 2:
             return others
         alone = []

@@ -1,4 +1,4 @@
-"""One merge of a plan as a whole: one commit a leaf, and the names that it would break."""
+"""One merge of a plan: a commit for each leaf, and the names that the merge would break."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fanwise.plan.merge.merge import LeafEdits, lay, merge_result
+from fanwise.plan.merge.leaf_merge import LeafMerge
+from fanwise.plan.merge.merge import lay, merge_result
 from fanwise.plan.merge.removed_names import broken_names
-from fanwise.plan.merge.trees import NOBODY, ChainCommit, chain, tree_of
+from fanwise.plan.merge.trees import NOBODY, ChainCommit, Files, chain, tree_of
 from fanwise.plan.model.change import Change
 from fanwise.plan.model.merge_result import MergeStep, Strategy
 from fanwise.workspaces.git import Git
@@ -39,28 +40,29 @@ def merge_step(
 ) -> MergeStep:
     """Merge the changes, in order, and make one commit of each leaf.
 
-    `on_top` are those of leaves that were run again on the merge of the others: they are put over
-    it as they are, and what these leaves did at first does not count.
+    `on_top` are changes of leaves that were run again on the merge of the others: they are put on
+    it as they are, and the first changes of these leaves do not count.
     """
     again = {change.leaf for change in on_top}
-    found = lay(git, base, [each for each in changes if each.leaf not in again], strategy)
-    laid = [*found.laid, *(LeafEdits(each.leaf, each.files) for each in on_top)]
+    merges = lay(git, base, [each for each in changes if each.leaf not in again], strategy)
+    merges += [LeafMerge(each.leaf, each.files) for each in on_top]
     by_leaf = {each.leaf: each for each in (*changes, *on_top)}
     steps = [
-        ChainCommit(each.files, message_of(by_leaf[each.leaf], each, signed.goal)) for each in laid
+        ChainCommit(each.files, message_of(by_leaf[each.leaf], each.files, signed.goal))
+        for each in merges
+        if not each.conflicts
     ]
     commits = chain(git, base, steps, author=signed.author, when=signed.when)
     commit = commits[-1] if commits else base
-    merged = merge_result(found._replace(laid=tuple(laid)), tree_of(git, commit))
-    inside = [by_leaf[leaf] for leaf in merged.leaves]
-    found_broken = broken_names(git, base, merged.tree, inside)
-    return MergeStep(merged=merged, commit=commit, broken=found_broken)
+    merged = merge_result(merges, tree_of(git, commit))
+    broken = broken_names(git, base, merged.tree, [by_leaf[leaf] for leaf in merged.leaves])
+    return MergeStep(merged=merged, commit=commit, broken=broken)
 
 
 def rests_on(change: Change, changes: Sequence[Change]) -> tuple[str, ...]:
-    """Return the leaves whose changes are in that of one which was run again on their merge.
+    """The leaves whose changes are part of the change of one that was run again on their merge.
 
-    Without any of them it cannot be laid over the rest: it has their version of a file.
+    Without any of them it cannot be put on the rest: it contains their version of a file.
     """
     return tuple(
         other.leaf
@@ -69,16 +71,16 @@ def rests_on(change: Change, changes: Sequence[Change]) -> tuple[str, ...]:
     )
 
 
-def message_of(change: Change, laid: LeafEdits, goal: str) -> str:
+def message_of(change: Change, files: Files, goal: str) -> str:
     """The message of a leaf's commit: what was done, then where.
 
-    Goals, titles and file names are other people's words, so each stays on its line.
+    Goals, titles and file names come from elsewhere, so each is kept on one line.
     """
     what = _line(change.goal or goal)
-    where = _place(change, len(laid.files))
+    where = _place(change, len(files))
     room = SUBJECT - len(where) - 2
     short = what if len(what) <= room else f"{what[: max(room, 20) - 1].rstrip()}…"
-    names = [f"  {_line(path)}" for path in sorted(laid.files)]
+    names = [f"  {_line(path)}" for path in sorted(files)]
     if len(names) > MOST_FILES:
         names[MOST_FILES:] = [f"  and {len(names) - MOST_FILES} more"]
     body = [] if short == what else [what, ""]
@@ -87,7 +89,7 @@ def message_of(change: Change, laid: LeafEdits, goal: str) -> str:
 
 
 def _place(change: Change, files: int) -> str:
-    """A leaf's title; of one that lists several names, the folder that they are in."""
+    """A leaf's title; if it lists several names, the folder that they are in."""
     title = _line(change.title) or change.leaf
     folder, lists, _ = title.partition("{")
     if not lists and len(title) <= SUBJECT // 2:
@@ -98,7 +100,7 @@ def _place(change: Change, files: int) -> str:
 
 
 def author_of(git: Git) -> str:
-    """Return whom git knows as the author here; nobody, if it knows none."""
+    """The author that git has configured here, or `NOBODY`."""
     code, out, _ = git.run("var", "GIT_AUTHOR_IDENT")
     known = out.decode("utf-8", "surrogateescape").rpartition(">")[0]
     return f"{known}>" if code == 0 and known else NOBODY

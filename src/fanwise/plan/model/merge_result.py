@@ -8,20 +8,19 @@ import msgspec
 
 from fanwise.plan.model.node import FileNote
 
-Strategy = Literal["three_way", "sequential", "fail_on_conflict", "ours_last"]
+Strategy = Literal["three_way", "fail_on_conflict", "ours_last"]
 """How changes of several leaves to one file come together:
 
-- `three_way`: line by line, against the commit that all started from.
-- `sequential`: each leaf's patch is applied to the result so far, exactly.
-- `fail_on_conflict`: they do not: nothing is merged if two leaves want different things of a file.
-- `ours_last`: as `three_way`, and where that is a conflict the later leaf's file stays.
+- `three_way`: line by line, against the commit that all leaves started from.
+- `fail_on_conflict`: nothing is merged if two leaves make different changes to one file.
+- `ours_last`: as `three_way`, and in a conflict the file of the later leaf wins.
 """
 
-Kind = Literal["content", "modify/delete", "add/add", "file/folder", "rename", "overlap", "patch"]
-"""What is the matter between leaves: lines of one file; a file that one changes and another
-deletes; one that both make, be it with capital letters here and small ones there; one's file where
-another needs a folder; a file that one renames and another changes, deletes or renames too; any
-difference at all (`fail_on_conflict`); a patch that does not apply (`sequential`)."""
+Kind = Literal["content", "modify/delete", "add/add", "file/folder", "rename", "overlap"]
+"""What two leaves disagree about: lines of one file; a file that one changes and another deletes; a
+file that both create, also if their names differ only in case; a file where another needs a folder;
+a file that one renames and another changes, deletes or renames too; any difference at all
+(`fail_on_conflict`)."""
 
 
 WorkTree = Literal["", "applied", "rolled back"]

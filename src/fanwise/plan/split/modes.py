@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from posixpath import dirname
 from typing import NamedTuple
 
 from fanwise.plan.split.closeness import beside, edges_of, weights_of
 from fanwise.plan.split.dependency import Imports, circles_of, dependency
-from fanwise.plan.split.directory import by_directory
 from fanwise.plan.split.grouping import Groups, agglomerate, pack, refine
 from fanwise.plan.split.rules import Rules, Sizes
 from fanwise.plan.split.tree import SplitPart, explained, leaf, nest
@@ -28,7 +28,7 @@ def shape(
         return SplitShape(leaf(tokens), {})
     order: Mapping[str, Sequence[str]] = {}
     if rules.mode == "directory":
-        part = by_directory(tokens, rules)
+        part = nest(_packed(in_folders(tokens, rules), tokens, rules), rules)
     elif rules.mode == "independent":
         part = nest(independent(tokens, imports, rules), rules)
     else:
@@ -50,10 +50,26 @@ def independent(tokens: Sizes, imports: Imports, rules: Rules) -> list[list[str]
     agglomerate(near, [1.0] * len(paths), groups.may, groups.join)
     found = refine([groups.members[n] for n in groups.alive()], paths, near, tokens, rules)
     found = refine(_packed(found, tokens, rules), paths, near, tokens, rules)
-    return sorted(sorted(files) for files in _packed(found, tokens, rules))
+    return _packed(found, tokens, rules)
+
+
+def in_folders(tokens: Sizes, rules: Rules) -> list[list[str]]:
+    """Groups of files that lie beside one another in a folder, each as large as may be."""
+    found: list[list[str]] = []
+    size = 0
+    for path in sorted(tokens, key=lambda path: (dirname(path), path)):
+        size += tokens[path]
+        last = found[-1] if found else []
+        if last and dirname(last[0]) == dirname(path) and rules.fits(len(last) + 1, size):
+            last.append(path)
+        else:
+            found.append([path])
+            size = tokens[path]
+    return found
 
 
 def _packed(found: list[list[str]], tokens: Sizes, rules: Rules) -> list[list[str]]:
+    """Join small groups with those in the same folder, then in the folder above, while they fit."""
     groups = Groups(found, tokens, rules)
     pack(groups)
-    return [groups.members[n] for n in groups.alive()]
+    return sorted(sorted(groups.members[n]) for n in groups.alive())

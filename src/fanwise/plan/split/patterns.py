@@ -1,22 +1,18 @@
-"""Patterns of paths, as `.gitignore` has them. Pure.
+"""Patterns of paths, as in `.gitignore`. Pure.
 
-`*` and `?` stay inside a name, `**` goes over folders. A pattern without a slash matches a name at
-any depth, one with a slash from the top; a folder stands for all that is in it. `!` before a
-pattern takes away what it matches; the last one that matches counts.
+`*` and `?` stay inside a name, `**` matches any folders. A pattern without a slash matches a name
+at any depth, one with a slash from the top; a folder stands for everything in it. `!` before a
+pattern excludes what it matches; the last pattern that matches counts.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from fnmatch import translate
 from functools import lru_cache
-from typing import NamedTuple
 
-_WORD = r"(?<![^/])\*\*/|/\*\*\Z|\*\*|\*|\?"
-_STARS = re.compile(rf"{_WORD}|[^*?/]+|/")
-_WITH_BRACKETS = re.compile(rf"{_WORD}|\[!?\]?[^\]]*\]|[^*?/\[]+|/")
-_SIGNS = re.compile(r"[\\\[&|~]")
-"""Those that mean something in brackets of an expression only."""
+_ANY = "**"
 
 
 class Patterns:
@@ -24,89 +20,65 @@ class Patterns:
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._given = tuple(patterns)
-        self._all = not any(not each.startswith("!") for each in self._given)
-        self._rules = [(_compiled(each.removeprefix("!")), not each.startswith("!"), each)
+        self._all = all(each.startswith("!") for each in self._given)
+        self._rules = [(_names(each.removeprefix("!")), not each.startswith("!"))
                        for each in self._given]  # fmt: skip
 
     def match(self, path: str) -> bool:
         chosen = self._all
-        for expression, adds, _ in self._rules:
-            if chosen != adds and expression.match(path):
+        names = path.split("/")
+        for wanted, adds in self._rules:
+            if chosen != adds and _matches(wanted, names):
                 chosen = adds
         return chosen
 
     def unmatched(self, paths: Iterable[str]) -> list[str]:
-        """Those patterns that match no file: somebody mistyped them."""
-        known = list(paths)
+        """Patterns that match no file, which are usually typos."""
+        known = [path.split("/") for path in paths]
+        rules = zip(self._rules, self._given, strict=True)
         return [
-            given for expression, _, given in self._rules if not any(map(expression.match, known))
+            given for (wanted, _), given in rules if not any(_matches(wanted, p) for p in known)
         ]
 
 
+_Names = tuple[re.Pattern[str] | None, ...]
+"""An expression for each name of a path; None: any number of names."""
+
+
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """An expression that matches the begin of a path, up to the end of a name.
+def _names(pattern: str) -> _Names:
+    pattern = pattern.removeprefix("./").rstrip("/") or _ANY
+    anywhere = [] if "/" in pattern else [_ANY]
+    names = [*anywhere, *pattern.lstrip("/").split("/")]
+    return tuple(None if name == _ANY else _expression(name) for name in names)
 
-    It never goes back over a star: what follows a star is taken where it is found first, for
-    there more is left for the rest. Only what ends the pattern has to be at the end of a name.
+
+def _expression(name: str) -> re.Pattern[str]:
+    closed = (
+        name.rfind("]") + 1
+    )  # a bracket after it is never closed: `translate` would look for it
+    return re.compile(translate(name[:closed] + name[closed:].replace("[", "[[]")))
+
+
+def _matches(wanted: _Names, names: Sequence[str]) -> bool:
+    """Whether a path, or a folder that it is in, has these names.
+
+    What follows a `**` is taken where it is found first, because that leaves most for the rest.
     """
-    pattern = pattern.removeprefix("./").rstrip("/") or "**"
-    anywhere = "/" not in pattern
-    *pieces, last = _pieces(["**/"] * anywhere + _words(pattern.lstrip("/")))
-    body = "".join(f"(?>{each.gap}{_runs(each.runs)})" for each in pieces)
-    body += f"{last.gap}{_runs(last.runs[:-1])}"
-    body += f"[^/]*{last.runs[-1]}" if len(last.runs) > 1 else last.runs[0]
-    return re.compile(rf"{body}(?=/|\Z)", re.DOTALL)
-
-
-def _words(pattern: str) -> list[str]:
-    """The stars, the letters in brackets, and what is between them."""
-    brackets = pattern.rfind("]") + 1  # behind them none is closed
-    return _WITH_BRACKETS.findall(pattern, 0, brackets) + _STARS.findall(pattern, brackets)
-
-
-class _Piece(NamedTuple):
-    """What stands between stars that go over folders."""
-
-    gap: str
-    """What such a star before it may skip, as little as can be."""
-    runs: list[str]
-    """Expressions of fixed length, with a `*` between each two."""
-
-
-def _pieces(words: Iterable[str]) -> list[_Piece]:
-    pieces = [_Piece("", [""])]
-    for word in words:
-        runs = pieces[-1].runs
-        if word == "**/":
-            pieces.append(_Piece("(?:.*?/)??", [""]))
-        elif word in ("**", "/**"):
-            runs[-1] += word.removesuffix("**")
-            pieces.append(_Piece(".*?", [""]))
-        elif word == "*":
-            runs.append("")
+    at = place = 0
+    last: tuple[int, int] | None = None
+    """Where the last `**` stands, and how many names it is tried with."""
+    while place < len(wanted):
+        name = wanted[place]
+        if name is None:
+            last = place, at
+            if place == len(wanted) - 1:
+                return at < len(names)  # `a/**` is everything in the folder, and not a file `a`
+        elif at < len(names) and name.match(names[at]):
+            at += 1
+        elif last is not None and last[1] < len(names):
+            place, at = last = last[0], last[1] + 1
         else:
-            runs[-1] += _expression(word)
-    return pieces
-
-
-def _runs(runs: Sequence[str]) -> str:
-    return "".join([*runs[:1], *(f"(?>[^/]*?{run})" for run in runs[1:])])
-
-
-def _expression(word: str) -> str:
-    if word == "?":
-        return "[^/]"
-    if len(word) > 2 and word.startswith("[") and word.endswith("]"):
-        inside = _SIGNS.sub(r"\\\g<0>", word[1:-1])
-        return _of(f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]")
-    return re.escape(word)
-
-
-def _of(letters: str) -> str:
-    """One of these letters, no slash; nothing at all, if they are none: `[z-a]`. So does git."""
-    try:
-        re.compile(letters)
-    except re.error:
-        return "(?!)"
-    return f"(?!/){letters}"
+            return False
+        place += 1
+    return True

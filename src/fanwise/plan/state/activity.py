@@ -1,21 +1,19 @@
-"""Who is at work right now, for the live tree: the states of the board, and events for the rest.
-
-Quick: it is called for each event, and what it does for one does not grow with the tree.
-"""
+"""Who is at work right now, for the live tree: the states of the board, and events for the rest."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from fanwise.core.outcome import Outcome
 from fanwise.kernel import events
-from fanwise.plan.model.node import Node, Tree
+from fanwise.plan.model.node import Tree
 from fanwise.plan.model.states import WRONG, State
 from fanwise.plan.state.board import PlanBoard
+from fanwise.plan.state.leaf_entry import LeafEntry
 from fanwise.plan.state.plan_item import FAN_OUT, LEAF_FAN_OUT, SUB_PLANS, PlanItem
 
 RECENT = 100
@@ -30,10 +28,11 @@ class CurrentStage(msgspec.Struct, frozen=True):
     since: float
     number: int = 1
     """Which try this is."""
+    state: State = "running"
 
 
 class Activity:
-    """Knows the state of every leaf, and how many there are below each node."""
+    """Knows the state of every leaf."""
 
     def __init__(self, tree: Tree) -> None:
         self.active: dict[str, CurrentStage] = {}
@@ -43,12 +42,8 @@ class Activity:
         self.steps: dict[str, CurrentStage] = {}
         """What is being done for the plan as a whole, by the key of its item."""
         self.tree = tree
-        self._states: dict[str, State] = {}
-        self._counted: Tree | None = None
-        self._counts: dict[str, Counter[State]] = {}
-        self._places: dict[str, int] = {}
-        self._ordered = False
-        """Whether leaves come after others: then a failure changes more than one."""
+        self._entries: Mapping[str, LeafEntry] = {}
+        self._wrong: set[str] = set()
 
     def __call__(self, event: events.Event) -> None:
         if isinstance(event, events.StageBegan):
@@ -62,101 +57,46 @@ class Activity:
 
     def took(self, board: PlanBoard, item: PlanItem) -> None:
         """Called when the board has taken the outcome of an item."""
+        self.tree, self._entries = board.tree, board.entries
         if item.leaf is not None:
+            self.active.pop(item.leaf.id, None)
             self.recent.append(item.leaf.id)
-        self._count()
-        if item.kind == "leaf" and item.leaf is not None and board.tree is self.tree:
-            now = board.entries[item.leaf.id].state
-            if now != "failed" or not self._ordered:  # no other leaf has changed
-                self._put(item.leaf.id, now)
-                return
-        self.tree = board.tree
-        for leaf, entry in board.entries.items():
-            now = entry.state
-            if leaf not in self.active and now != self.state(leaf):
-                self._put(leaf, now)
-                if now in WRONG:
-                    self.recent.append(leaf)
+        if item.kind != "leaf" or self.state(item.key.partition(":")[2]) == "failed":
+            # Only these change the states of other leaves.
+            wrong = {leaf for leaf, entry in board.entries.items() if entry.state in WRONG}
+            self.recent.extend(sorted(wrong - self._wrong))
+            self._wrong = wrong
 
     def state(self, leaf: str) -> State:
-        return self._states.get(leaf, "queued")
-
-    def counts(self, node: Node) -> Mapping[State, int]:
-        """How many of the leaves below it are in which state."""
-        self._count()
-        return self._counts.get(node.id, {})
-
-    def place(self, node: str) -> int:
-        """Its place in the tree, from the root down."""
-        self._count()
-        return self._places[node]
-
-    # -- events -----------------------------------------------------------------------------------
+        if leaf in self.active:
+            return self.active[leaf].state
+        return self._entries[leaf].state if leaf in self._entries else "queued"
 
     def _started(self, key: str, at: float) -> None:
         kind, _, leaf = key.partition(":")
         if kind in STEPS:
             self.steps[key] = CurrentStage(STEPS[kind], at)
         elif kind in SUB_PLANS:
-            self.active[leaf] = CurrentStage("work", at)
-            self._put(leaf, "running" if kind == "leaf" else "merging")
+            state: State = "running" if kind == "leaf" else "merging"
+            self.active[leaf] = CurrentStage("work", at, state=state)
 
     def _stage(self, event: events.StageBegan) -> None:
         key = event.key if event.path == FAN_OUT else _inside(event.path)
         leaf = key.partition(":")[2]
         stage = self.active.get(leaf)
-        if stage is None:
-            return
-        self.active[leaf] = CurrentStage(event.stage, stage.since, event.number)
-        if self.state(leaf) != "merging":
-            self._put(leaf, "verifying" if event.stage == "verify" else "running")
+        if stage is not None:
+            now: State = "verifying" if event.stage == "verify" else "running"
+            state = "merging" if stage.state == "merging" else now
+            self.active[leaf] = CurrentStage(event.stage, stage.since, event.number, state)
 
     def _ended(self, outcome: Outcome[Any]) -> None:
-        kind, _, leaf = outcome.key.partition(":")
         self.steps.pop(outcome.key, None)
-        if self.active.pop(leaf, None) is not None and outcome.status not in ("done", "failed"):
-            self._put(leaf, "queued" if kind == "leaf" else "conflict")
-
-    # -- counts -----------------------------------------------------------------------------------
-
-    def _put(self, leaf: str, state: State) -> None:
-        before = self.state(leaf)
-        self._states[leaf] = state
-        if self._counted is not self.tree or leaf not in self.tree.by_id:
-            return
-        for node in self._with_above(self.tree.by_id[leaf]):
-            counts = self._counts[node.id]
-            counts[before] -= 1
-            counts[state] += 1
-
-    def _count(self) -> None:
-        """Anew after the tree has grown; else each change is counted when it comes."""
-        if self._counted is self.tree:
-            return
-        self._counted = self.tree
-        self._counts = {}
-        self._places = {node: place for place, node in enumerate(_walk(self.tree))}
-        self._ordered = any(leaf.after for leaf in self.tree.leaves)
-        for leaf in self.tree.leaves:
-            for node in self._with_above(leaf):
-                self._counts.setdefault(node.id, Counter())[self.state(leaf.id)] += 1
-
-    def _with_above(self, leaf: Node) -> Iterator[Node]:
-        if leaf.parent is None:
-            yield leaf  # the plan is one leaf
-        yield from self.tree.above(leaf)
+        if outcome.status not in ("done", "failed"):  # those are for the board to take
+            self.active.pop(outcome.key.partition(":")[2], None)
 
 
 def _inside(path: str) -> str:
-    """The item that stands in a fan-out of its own, for its budget; empty: it is another one's."""
+    """The item around a fan-out that was made for its own budget; empty for any other fan-out."""
     front, _, name = path.rpartition("/")
     outer, _, key = front.partition("/")
     return key if (outer, name) == (FAN_OUT, LEAF_FAN_OUT) else ""
-
-
-def _walk(tree: Tree) -> Iterator[str]:
-    waiting = [tree.root.id]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += reversed(tree.by_id[node].children)

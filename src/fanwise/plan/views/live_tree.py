@@ -1,7 +1,7 @@
 """The live tree in a terminal: the leaves that matter now, and how many others are in which state.
 
 There are never more lines than rows. Leaves at work come first, then the latest that went wrong,
-then the latest that ended. Drawing takes no longer when the tree is larger.
+then the latest that ended.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fanwise.plan.model.states import ACTIVE, MARKS, ORDER, WRONG, State
 from fanwise.plan.state.activity import Activity, CurrentStage
 from fanwise.plan.state.board import PlanBoard
 from fanwise.plan.state.plan_item import PlanItem
+from fanwise.plan.views.tree import Counts, count_leaves
 
 Line = list[tuple[str, str]]
 """Pieces of text with their styles."""
@@ -41,6 +42,7 @@ class LiveTree:
 
     def __init__(self, tree: Tree) -> None:
         self._now = Activity(tree)
+        self._counts: Counts = {}
 
     def __call__(self, event: events.Event) -> None:
         self._now(event)
@@ -52,6 +54,7 @@ class LiveTree:
     def lines(self, now: float, rows: int, width: int) -> Sequence[Line]:
         """The drawing at this time: at most so many lines."""
         root = self._now.tree.root
+        self._counts = count_leaves(self._now.tree, self._now.state)
         steps = [_step_line(doing, now) for doing in self._now.steps.values()][-1:]
         top: Line = [(root.title or "plan", "bold"), *self._states_of(root, now)[1:]]
         room = rows - 2 - len(steps)  # one for the top, one for the leaves that are not shown
@@ -73,7 +76,7 @@ class LiveTree:
     def _states_of(self, node: Node, now: float) -> Line:
         """A mark, and what it does; of a node with children, what the leaves below it do."""
         if node.children:
-            return [("▾ ", "dim"), ("  ", ""), *_pieces(self._now.counts(node))]
+            return [("▾ ", "dim"), ("  ", ""), *_pieces(self._counts[node.id])]
         state = self._now.state(node.id)
         style = STYLES[state]
         line: Line = [(f"{MARKS[state]} ", style), ("  ", ""), (state, style)]
@@ -83,7 +86,7 @@ class LiveTree:
         return line
 
     def _rest(self, shown: Sequence[ShownNode]) -> Line:
-        counts = Counter(self._now.counts(self._now.tree.root))
+        counts = Counter(self._counts[self._now.tree.root.id])
         counts.subtract(self._now.state(each.node.id) for each in shown if not each.node.children)
         return _pieces(counts)
 
@@ -153,7 +156,7 @@ def _twigs(now: Activity, chosen: set[str], *, more: bool) -> list[ShownNode]:
     """In tree order, each below its nearest shown ancestor."""
     tree = now.tree
     below: dict[str, list[str]] = {}
-    for name in sorted(chosen, key=now.place):
+    for name in (node.id for node in tree.nodes if node.id in chosen):
         above = (node.id for node in tree.above(tree.by_id[name]))
         below.setdefault(next((a for a in above if a in chosen), tree.root.id), []).append(name)
     shown: list[ShownNode] = []

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-
-from msgspec.structs import replace
 
 from fanwise.plan.model.node import FileNote
 from fanwise.plan.model.states import MARKS, ORDER, WRONG, State
@@ -12,7 +11,6 @@ from fanwise.plan.state.plan_state import LeafState
 from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.plan.views.rows import recorded_document
 from fanwise.plan.views.split_page import scorecard_tiles
-from fanwise.plan.views.split_pictures import tree_picture
 from fanwise.plan.views.text import (
     cost_text,
     moved_line,
@@ -23,7 +21,7 @@ from fanwise.plan.views.text import (
     summary_lines,
 )
 from fanwise.plan.views.timeline import timeline
-from fanwise.plan.views.tree import count_leaves, leaf_about, tree_rows
+from fanwise.plan.views.tree import leaf_about, tree_rows
 from fanwise.specs.system import Report
 from fanwise.view.calls import dollars
 from fanwise.view.formats import duration_text
@@ -35,11 +33,6 @@ CHIPS: Mapping[State, str] = {
     "done": "good", "unchanged": "", "split": "", "queued": "", "running": "active",
     "verifying": "active", "merging": "active", "failed": "bad", "given up": "bad",
     "skipped": "warn", "conflict": "warn", "left out": "warn",
-}  # fmt: skip
-COLOURS: Mapping[State, str] = {
-    "done": "c2", "unchanged": "c5", "failed": "c4", "given up": "c4", "skipped": "c6",
-    "conflict": "c1", "left out": "c1", "running": "c0", "verifying": "c0", "merging": "c3",
-    "queued": "c-none",
 }  # fmt: skip
 SETTINGS = ("files", "verify", "check", "merge", "max_parallel", "retry", "shared", "fail_fast")
 
@@ -58,7 +51,8 @@ def report(found: RecordedPlan) -> Report:
 
 
 def _tiles(found: RecordedPlan) -> Iterator[Tile]:
-    counts, state = count_leaves(found.state)[found.state.tree.root.id], found.state
+    state = found.state
+    counts = Counter(state.by_id[leaf.id].state for leaf in state.tree.leaves)
     yield Tile("sub-plans", f"{counts.total():,}", f"{found.split.scorecard.files:,} files")
     others = [f"{counts[s]:,} {s}" for s in ORDER if counts[s] and s != "done"]
     yield Tile("done", f"{counts['done'] + counts['unchanged']:,}", ", ".join(others))
@@ -116,13 +110,8 @@ def _sections(templates: Templates, found: RecordedPlan) -> Iterator[Section]:
         yield changed_outside(templates, state.outside)
     if found.calls.attempts:
         yield section("cost", "Cost", leaves=_costly(found))
-    # The tree as it is now, with what leaves returned.
-    split = replace(found.split, tree=found.state.tree)
-    classes = {each.id: COLOURS.get(each.state, "c0") for each in found.state.leaves}
-    yield section(
-        "split", "Split", mode=split.mode, tiles=scorecard_tiles(split.scorecard),
-        picture=tree_picture(split, classes), notes=list(_notes(found)),
-    )  # fmt: skip
+    tiles = scorecard_tiles(found.split.scorecard)
+    yield section("split", "Split", mode=found.split.mode, tiles=tiles, notes=list(_notes(found)))
     leaves = [(leaf, leaf_about(leaf), _origin(leaf), _files(leaf)) for leaf in found.state.leaves]
     yield section("sub-plans", "Sub-plans", leaves=leaves)
     settings = [(name, _shown(found.plan[name])) for name in SETTINGS if name in found.plan]

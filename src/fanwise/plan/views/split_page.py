@@ -1,11 +1,10 @@
-"""A split as one page: the scorecard, the tree, the files of each leaf. Pure."""
+"""A split as one page: the scorecard, and the tree with the files of each leaf. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from fanwise.plan.model.node import FileNote, Scorecard, Split
-from fanwise.plan.views.split_pictures import tree_picture
 from fanwise.plan.views.split_text import figures
 from fanwise.view.html import Section, Templates, Tile
 
@@ -28,8 +27,7 @@ def scorecard_tiles(card: Scorecard) -> list[Tile]:
 
 def _sections(templates: Templates, split: Split) -> Iterator[Section]:
     section = templates.section
-    yield section("picture", "Sub-plans", picture=tree_picture(split))
-    yield section("files", "Files of each", leaves=split.tree.leaves)
+    yield section("split-tree", "Sub-plans", tree=split.tree)
     hubs = [FileNote(hub.path, f"{hub.importers:,} importers") for hub in split.hubs]
     for id_, title, about, rows in (
         ("hubs", "Hubs", "Files that very many others import.", hubs),

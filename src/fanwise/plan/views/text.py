@@ -15,7 +15,7 @@ from fanwise.plan.model.merge_result import (
     MovedFile,
     OverwrittenFile,
 )
-from fanwise.plan.model.states import MARKS, WRONG, State, counts_text
+from fanwise.plan.model.states import MARKS, State, counts_text
 from fanwise.plan.state.plan_state import LeafState, PlanState
 from fanwise.plan.state.read_run import RecordedPlan
 from fanwise.plan.views.tree_text import tree_lines
@@ -26,6 +26,14 @@ MOST_NAMED = 10
 MOST_LINE = 160
 MOST_FILES = 5
 FOR_ALL = "all of them: fanwise show RUN --items"
+TITLES: tuple[tuple[State, str], ...] = (
+    ("failed", "failed"),
+    ("skipped", "skipped"),
+    ("left out", "left out, because the check fails with them"),
+    ("unchanged", "unchanged after failed tries"),
+    ("queued", "not done"),
+)
+"""Sub-plans whose reason is worth telling, by their states."""
 
 
 def show_lines(found: RecordedPlan, *, fully: bool) -> list[str]:
@@ -40,20 +48,62 @@ def show_lines(found: RecordedPlan, *, fully: bool) -> list[str]:
 
 def summary_lines(found: RecordedPlan, most: int | None = MOST_NAMED) -> list[str]:
     """What became of it; of long lists at most so many."""
-    state = found.state
     return [
-        counts_line(state),
-        *_few((_why_line(each) for each in state.leaves if _is_told(each)), most),
-        *_titled("conflicts", [conflict_line(each, state) for each in state.conflicts], most),
-        *_titled("decided", [taken_line(each, state) for each in state.taken], most),
-        *_titled("moved", [moved_line(each, state) for each in state.moved], most),
-        *_titled("broken names", [broken_line(each, state) for each in state.broken], most),
-        *_titled("requests", [request_line(each, state) for each in requests(state)], most),
+        counts_line(found.state),
+        *problem_lines(found.state, most),
         *(f"{step.kind} failed: {one_line(step.error)}" for step in found.failures),
-        *check_lines(state.checks, state),
+        *check_lines(found.state.checks, found.state),
         *result_lines(found),
-        *_titled(OUTSIDE_TITLE, state.outside, most),
     ]
+
+
+def problem_lines(state: PlanState, most: int | None = MOST_NAMED) -> Iterator[str]:
+    """What needs attention, in groups with a title each."""
+    for which, title in TITLES:
+        told = [each for each in state.leaves if each.state == which and each.reason]
+        yield from few(title, [f"{e.title}: {one_line(e.reason)}{_edits(e)}" for e in told], most)
+    lines = [f"{conflict_line(c, state)}{_edits(state.by_id[c.leaf])}" for c in state.conflicts]
+    yield from few("conflicts" if lines[1:] else "conflict", lines, most)
+    if state.complete and state.result is None and state.count("conflict"):
+        yield "  nothing was merged"
+    taken = [taken_line(each, state) for each in state.taken]
+    yield from few("files in conflict, decided by ours_last", taken, most)
+    moved = [moved_line(each, state) for each in state.moved]
+    yield from few("files were renamed by one sub-plan and changed by another", moved, most)
+    passed = "; the check passed all the same" if state.passed else ""
+    broken = [broken_line(each, state) for each in state.broken]
+    yield from few(f"names that one sub-plan removed and another uses{passed}", broken, most)
+    wanted = [request_line(each, state) for each in requests(state)]
+    edits, was = ("edits", "were") if wanted[1:] else ("edit", "was")
+    yield from few(f"{edits} outside a sub-plan's own files {was} kept aside", wanted, most)
+    yield from _deleted(state, most)
+    it = "they" if state.may_have_run_twice[1:] else "it"
+    twice = f"had been started before and not finished; {it} may have run twice"
+    yield from few(twice, state.may_have_run_twice, most)
+    yield from few(OUTSIDE_TITLE, state.outside, most)
+
+
+def few(title: str, lines: Sequence[str], most: int | None = MOST_NAMED) -> Iterator[str]:
+    """A title with their number, and at most so many of them."""
+    if lines:
+        yield f"{len(lines):,} {title}:"
+        yield from (f"  {line}" for line in lines[:most])
+    if most is not None and len(lines) > most:
+        yield f"  and {len(lines) - most:,} more ({FOR_ALL})"
+
+
+def _edits(leaf: LeafState) -> str:
+    return f" (its edits: {leaf.kept})" if leaf.kept else ""
+
+
+def _deleted(state: PlanState, most: int | None) -> Iterator[str]:
+    """Nothing forbids that, but hardly anybody means it."""
+    lines = [
+        f"{each.title}: {plural(len(each.files), 'file')}"
+        for each in state.leaves
+        if each.state == "done" and each.files and set(each.files) <= set(each.deleted)
+    ]
+    return few(f"deleted all of {'their' if lines[1:] else 'its'} files", lines, most)
 
 
 def counts_line(state: PlanState) -> str:
@@ -168,25 +218,6 @@ def cost_text(leaf: LeafState) -> str:
     tokens = "?" if calls.tokens.total is None else f"{calls.tokens.total:,.0f}"
     cost = "?" if calls.usd.total is None else dollars(calls.usd.total)
     return f"{plural(calls.attempts, 'call')}, {tokens} tokens, {cost} dollars"
-
-
-def _is_told(leaf: LeafState) -> bool:
-    return leaf.state in WRONG or (leaf.state in ("queued", "unchanged") and bool(leaf.reason))
-
-
-def _why_line(leaf: LeafState) -> str:
-    return f"{MARKS[leaf.state]} {leaf.title}: {leaf.state}: {one_line(leaf.reason)}"
-
-
-def _titled(title: str, lines: Sequence[str], most: int | None) -> list[str]:
-    return [f"{title}:", *(f"  {line}" for line in _few(lines, most))] if lines else []
-
-
-def _few(lines: Iterable[str], most: int | None) -> list[str]:
-    every = list(lines)
-    if most is None or len(every) <= most:
-        return every
-    return [*every[:most], f"… and {len(every) - most:,} more ({FOR_ALL})"]
 
 
 # -- all of a leaf --------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Union
 
-from fanwise.plan.model.node import Node
+from fanwise.plan.model.node import Node, Tree
 from fanwise.plan.model.states import ACTIVE, WRONG, State
 from fanwise.plan.state.plan_state import LeafState, PlanState
 from fanwise.plan.views.text import plural
@@ -43,15 +43,17 @@ class TreeBranch(NamedTuple):
 
 def tree_rows(state: PlanState) -> TreeBranch | LeafRow:
     """From the root down."""
-    return _row(state.tree.root, state, count_leaves(state))
+    counts = count_leaves(state.tree, lambda leaf: state.by_id[leaf].state)
+    return _row(state.tree.root, state, counts)
 
 
-def count_leaves(state: PlanState) -> Counts:
+def count_leaves(tree: Tree, state: Callable[[str], State]) -> Counts:
     """For each node, how many of the leaves below it are in which state."""
     counts: dict[str, Counter[State]] = {}
-    for leaf in state.tree.leaves:
-        for node in (leaf, *state.tree.above(leaf)):
-            counts.setdefault(node.id, Counter())[state.by_id[leaf.id].state] += 1
+    for leaf in tree.leaves:
+        now = state(leaf.id)
+        for node in (leaf, *tree.above(leaf)):
+            counts.setdefault(node.id, Counter())[now] += 1
     return counts
 
 

@@ -2,7 +2,9 @@
 
 Python files are parsed, and their functions and classes listed with the first line of the
 docstring. Of JavaScript, TypeScript and Go files the exporting lines are listed; of others nothing.
-`values.py` decides which values are shown.
+
+Declarations go into prompts. A text in a value may be a secret, and a collection may be huge;
+neither is needed to use a name, so both are replaced by `…`.
 """
 
 from __future__ import annotations
@@ -11,16 +13,36 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from fanwise.kernel.parse_python import parse
-from fanwise.plan.work.values import annotation_of, arguments_of, line_of, value_of
 from fanwise.workspaces import Workspace
 
 MOST_LINE = 200
+MOST_READ = 2_000
+"""Characters of a line of a script that are looked at."""
+HIDDEN = "…"
+MOST_TEXT = 20
+"""Characters of a text that is shown: the default of a parameter, or a part of an annotation."""
+MOST_PARTS = 200
+"""Nodes of a value or an annotation that is shown."""
+MOST_NUMBER = 1 << 64
 _SCRIPT = re.compile(r"^export\s+(?!\{|\*)[^\n]+", re.MULTILINE)
 _GO = re.compile(
     r"^(?:func\s+(?:\([^)\n]*\)\s*)?[A-Z]|(?:type|var|const)\s+[A-Z])[^\n]*", re.MULTILINE
 )
+_QUOTED = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"?' r"|'(?:[^'\\]++|\\.)*+'?" r"|`(?:[^`\\]++|\\.)*+`?", re.DOTALL
+)
+"""Also one that does not end: it goes on in the next line. Nothing in it is tried twice."""
+_CONSTANT = re.compile(r"(?:export\s+(?:declare\s+)?)?(?:const|let|var)\s+[^=]*?=(?![=>])\s*")
+_SHORT = re.compile(r"(?:[-+]?[\d][\w.]{0,30}|[A-Za-z_$][\w.$]{0,60})\s*;?")
+_FUNCTION = re.compile(r"(?:async\s+)?(?:function\b|func\b|\([^()]*\)\s*(?::[^=]*)?=>|\w+\s*=>)")
+_CALL = re.compile(r"((?:new\s+)?[A-Za-z_$][\w.$]{0,60})\s*\(")
+_PLAIN = (
+    ast.Name, ast.Attribute, ast.UnaryOp, ast.BinOp, ast.Subscript, ast.Slice, ast.Constant,
+    ast.Tuple, ast.List, ast.Dict, ast.expr_context, ast.unaryop, ast.operator,
+)  # fmt: skip
 _ENDS = {
     ".py": "python", ".pyi": "python", ".go": "go",
     **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"), "typescript"),
@@ -43,7 +65,7 @@ def signatures(path: str, text: str) -> list[str]:
         return [_cut(line) for line in _python(text)]
     if language:
         lines = (_SCRIPT if language == "typescript" else _GO).findall(text)
-        return [_cut(_without_body(line_of(line).rstrip())) for line in lines]
+        return [_cut(_without_body(_without_value(line).rstrip())) for line in lines]
     return []
 
 
@@ -86,8 +108,8 @@ def _declared(node: ast.stmt, indent: str) -> Iterator[str]:
     if isinstance(node, _Function):
         if _is_public(node.name):
             word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-            returns = f" -> {annotation_of(node.returns)}" if node.returns else ""
-            yield f"{indent}{word} {node.name}({arguments_of(node.args)}){returns}:{_says(node)}"
+            returns = f" -> {_annotation(node.returns)}" if node.returns else ""
+            yield f"{indent}{word} {node.name}({_arguments(node.args)}){returns}:{_says(node)}"
     elif isinstance(node, ast.ClassDef):
         if _is_public(node.name):
             bases = ", ".join(_bases(node))
@@ -96,17 +118,17 @@ def _declared(node: ast.stmt, indent: str) -> Iterator[str]:
                 yield from _declared(each, f"{indent}    ")
     elif isinstance(node, ast.AnnAssign):
         if isinstance(node.target, ast.Name) and _is_public(node.target.id):
-            yield f"{indent}{node.target.id}: {annotation_of(node.annotation)}"
+            yield f"{indent}{node.target.id}: {_annotation(node.annotation)}"
     elif isinstance(node, ast.Assign):
         target = node.targets[0]
         if isinstance(target, ast.Name) and _is_public(target.id):
-            yield f"{indent}{target.id} = {value_of(node.value)}"
+            yield f"{indent}{target.id} = {_value(node.value)}"
 
 
 def _bases(node: ast.ClassDef) -> Iterator[str]:
-    yield from map(annotation_of, node.bases)
+    yield from map(_annotation, node.bases)
     for each in node.keywords:
-        told = annotation_of(each.value)
+        told = _annotation(each.value)
         yield f"{each.arg}={told}" if each.arg else f"**{told}"
 
 
@@ -122,3 +144,69 @@ def _says(node: _Function | ast.ClassDef) -> str:
 def _cut(line: str) -> str:
     line = " ".join(line[: MOST_LINE * 2].split()) if "\n" in line else line
     return line if len(line) <= MOST_LINE else f"{line[: MOST_LINE - 1]}…"
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+def _value(node: ast.expr, most_text: int = -1) -> str:
+    """Numbers and names; of a call, whom; no texts, unless they have so few characters."""
+    if isinstance(node, ast.Call):
+        return f"{_value(node.func)}({HIDDEN})"
+    parts = _parts(node)
+    plain = all(isinstance(each, _PLAIN) and not _is_long(each, most_text) for each in parts)
+    return ast.unparse(node) if parts and plain else HIDDEN
+
+
+def _annotation(node: ast.expr) -> str:
+    """A type, or a base of a class, with long texts hidden."""
+    return ast.unparse(_Shortened().visit(node)) if _parts(node) else HIDDEN
+
+
+def _arguments(node: ast.arguments) -> str:
+    """The parameters of a function; what is hidden is replaced in the tree."""
+    every = [*node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg]
+    for each in every:
+        if each is not None and each.annotation is not None:
+            each.annotation = ast.Name(_annotation(each.annotation))
+    node.defaults = [ast.Name(_value(each, MOST_TEXT)) for each in node.defaults]
+    node.kw_defaults = [each and ast.Name(_value(each, MOST_TEXT)) for each in node.kw_defaults]
+    return ast.unparse(node)
+
+
+def _parts(node: ast.AST) -> list[ast.AST]:
+    """Every node of an expression; none if there are too many."""
+    found = list(islice(ast.walk(node), MOST_PARTS + 1))
+    return found if len(found) <= MOST_PARTS else []
+
+
+def _is_long(node: ast.AST, most: int) -> bool:
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, str | bytes):
+        return len(value) > most
+    return isinstance(value, int) and abs(value) > MOST_NUMBER
+
+
+class _Shortened(ast.NodeTransformer):
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return ast.Name(HIDDEN) if _is_long(node, MOST_TEXT) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        return ast.Name(HIDDEN)
+
+
+def _without_value(line: str) -> str:
+    """A line of JavaScript, TypeScript or Go that declares something, with its values hidden."""
+    line = line[:MOST_READ]
+    begins = _CONSTANT.match(line)
+    if begins and not _FUNCTION.match(line, begins.end()):
+        rest = line[begins.end() :].rstrip()
+        call = _CALL.match(rest)
+        shown = rest if _SHORT.fullmatch(rest) else f"{call[1]}({HIDDEN})" if call else HIDDEN
+        line = f"{line[: begins.end()]}{shown}"
+    return _QUOTED.sub(_short_text, line)
+
+
+def _short_text(found: re.Match[str]) -> str:
+    whole = len(found[0]) > 1 and found[0][0] == found[0][-1]
+    return found[0] if whole and len(found[0]) <= MOST_TEXT + 2 else HIDDEN
