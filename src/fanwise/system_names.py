@@ -33,11 +33,11 @@ def load(value: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def registered() -> dict[str, set[str]]:
-    """The systems of other packages: where each is, by name."""
+def registered(group: str = GROUP) -> dict[str, set[str]]:
+    """What other packages register, by name, and where each is: their systems."""
     from importlib.metadata import entry_points
 
     found: dict[str, set[str]] = {}
-    for point in entry_points(group=GROUP):
+    for point in entry_points(group=group):
         found.setdefault(point.name, set()).add(point.value)
     return found

@@ -19,7 +19,7 @@ from fanwise.workflow.spec.workflow_file import LoadedWorkflow, load
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.kinds import Project
 from fanwise.workflow.steps.port import StepPlace
-from fanwise.workflow.views.end_text import Ending
+from fanwise.workflow.views.text import Ending
 
 from .support import document, file_of
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fanwise.testing import run_virtual
 from fanwise.workflow.steps.gate import Ask
 from fanwise.workflow.steps.port import StepPlace
-from fanwise.workflow.views.end_text import Ending
+from fanwise.workflow.views.text import Ending
 from tests.profiles import examples
 
 from .running import World

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fanwise.workflow.views.end_text import Ending
+from fanwise.workflow.views.text import Ending
 from tests.processes.support import run as run_jumping
 from tests.processes.support import timed_out
 

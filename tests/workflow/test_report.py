@@ -85,6 +85,39 @@ def test_a_wide_fan_out_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert "5 further items are left out" in page
 
 
+def test_calls_to_models_cost_and_calls_of_functions_do_not(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (tmp_path / "f.py").write_text("def f():\n    return 1\n")
+    (tmp_path / "w.yaml").write_text("""
+workflow: {id: w, name: W}
+steps:
+  - {id: think, type: prompt, prompt: hi, model: "sim:one?median_s=0.001"}
+  - {id: count, type: call, call: "f:f"}
+  - id: paid
+    type: sample
+    spec:
+      model: {name: "sim:two?median_s=0.001", price: {input: 0, output: 1000000}}
+      prompt: ho
+""")
+    assert place.run("run", "w.yaml", "--run", "w").returncode == 0
+    told = json.loads(place.run("report", "w", "--json").stdout)["steps"]
+    assert told["think"]["calls"]["attempts"] == 1
+    assert "calls" not in told["count"]
+    spent = told["paid"]["calls"]
+    assert spent["usd"]["total"] == spent["output_tokens"]["total"] > 0
+    page = (tmp_path / "w.html").read_text()
+    steps = page.partition('id="steps-title"')[2].partition("</section>")[0]
+    lines = [" ".join(line.split("</p>")[0].split()) for line in steps.split('class="small">')[1:]]
+    thought, paid = (told[name]["calls"]["tokens"]["total"] for name in ("think", "paid"))
+    assert lines == [
+        f"1 call to models: unknown dollars, {thought:,.0f} tokens",
+        f"1 call to models: {spent['usd']['total']:,.0f} dollars, {paid:,.0f} tokens",
+    ]
+    assert (
+        f"at least {spent['usd']['total']:,.0f}" in page and "2 calls, 1 of unknown price" in page
+    )
+
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = os.environ.get("FANWISE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 

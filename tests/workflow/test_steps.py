@@ -21,7 +21,7 @@ from fanwise.workflow.spec import step_types
 from fanwise.workflow.spec.steps import ShellStep
 from fanwise.workflow.state.frame import Frame, Home, Layer
 from fanwise.workflow.steps.shell import ShellLeaf
-from fanwise.workflow.views.end_text import Ending
+from fanwise.workflow.views.text import Ending
 
 from .running import World, output, statuses
 from .support import HEADER, file_of, workflow
@@ -370,11 +370,11 @@ def test_a_package_may_add_a_type(tmp_path: Path, monkeypatch: Any) -> None:
         "async def twice(fields, place):\n    return {'gave': fields['n'] * 2, 'at': place.path}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    step_types.claims.cache_clear()
+    step_types.registered.cache_clear()
     try:
         ending = run(World(tmp_path), '- {id: a, type: twice, n: "{{ 20 + 1 }}"}')
     finally:
-        step_types.claims.cache_clear()
+        step_types.registered.cache_clear()
     assert output(ending, "a") == {"gave": 42, "at": "a"}
 
 

@@ -27,22 +27,27 @@ from fanwise.workflow.run.leaves import Leaves
 from fanwise.workflow.run.options import RunOptions, pairs
 from fanwise.workflow.run.preflight import Preflight
 from fanwise.workflow.run.simulation import WorkflowSimulation
-from fanwise.workflow.spec.overlays import digests_of, with_overlays
+from fanwise.workflow.spec.overlays import digests_of, read_composed, with_overlays
 from fanwise.workflow.spec.secrets import MASK, Masker, read_secrets
-from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs, load, path_of
+from fanwise.workflow.spec.workflow_file import (
+    LoadedWorkflow,
+    Read,
+    bind_inputs,
+    load,
+    path_of,
+)
 from fanwise.workflow.state.frame import Frame, Layer
 from fanwise.workflow.state.history import PAUSED, ExecutionInputs, Paused, opened, paused_gate
 from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.agent import Agents
-from fanwise.workflow.steps.custom import names_of_project, of_project
-from fanwise.workflow.steps.gate import Ask
+from fanwise.workflow.steps.functions import names_of_project, of_project
+from fanwise.workflow.steps.gate import Ask, ask, ask_secret, is_interactive
 from fanwise.workflow.steps.kinds import Project, kinds
-from fanwise.workflow.steps.terminal import ask, ask_secret, is_interactive
-from fanwise.workflow.views.dry_run import lines_of
-from fanwise.workflow.views.end_text import Ending
+from fanwise.workflow.views.text import Ending, dry_run_lines
 
 RUN_ID = "SPECKIT_WORKFLOW_RUN_ID"
+"""As in spec-kit, the environment may name the run."""
 
 
 class RunnableWorkflow:
@@ -60,6 +65,12 @@ class RunnableWorkflow:
     ) -> None:
         asked.check(workflow)
         self.workflow = workflow
+        self.title = workflow.header.name
+        self.folder = project.folder
+        """Where its commands run."""
+        self.total = None
+        """Unknown: it depends on the results of the steps."""
+        self.opening = Opening(run_id=os.environ.get(RUN_ID, "").strip() or None)
         self._project = project
         self._asked = asked
         self._before = before
@@ -77,16 +88,6 @@ class RunnableWorkflow:
         if self._new_inputs:
             _ = self.inputs  # what is wrong with them is said before anything begins
         self._at_run_time = self._preflight(self.inputs if self._new_inputs else None)
-
-    @property
-    def title(self) -> str:
-        """The name in the file."""
-        return self.workflow.name
-
-    @property
-    def folder(self) -> Path:
-        """Where its commands run."""
-        return self._project.folder
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
@@ -146,24 +147,14 @@ class RunnableWorkflow:
 
     @cached_property
     def budget(self) -> Budget | None:
-        return self.workflow.make_budget()
-
-    @property
-    def opening(self) -> Opening:
-        """As in spec-kit, the environment may name the run."""
-        return Opening(run_id=os.environ.get(RUN_ID, "").strip() or None)
-
-    @property
-    def total(self) -> None:
-        """Unknown: it depends on the results of the steps."""
-        return None
+        return self.workflow.file.make_budget()
 
     def describe(self) -> Sequence[str]:
         """Each step, with the values that are known in advance."""
         known = self.inputs if self._new_inputs or self._before is not None else None
         later = [f"  {line}" for line in self._at_run_time]
         head = ["not checked until the run comes there:"] if later else []
-        return [*lines_of(self.workflow, known), *head, *later]
+        return [*dry_run_lines(self.workflow, known), *head, *later]
 
     async def execute(self, run: Run) -> End:
         ending = await self.ended(run)
@@ -222,7 +213,7 @@ class RunnableWorkflow:
             run.note(PAUSED, msgspec.to_builtins(Paused(stop.at or "", where)))
         return Ending(
             run.id,
-            workflow.id,
+            workflow.header.id,
             stop,
             engine.position,
             frame.states,
@@ -295,14 +286,8 @@ def plan(
 ) -> RunnableWorkflow:
     """A file, checked completely. `ask`: called at gates; `asks`: else at the terminal."""
     project = Path.cwd() if asked.project is None else Path(asked.project)
-    types = of_project(project) if asked.trust_project else {}
-    untrusted = names_of_project(project)
-    document = with_overlays(document)
-    workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted)
     ask = _ask() if ask is None and asks else ask
-    return RunnableWorkflow(
-        workflow, Project(project, asked.compat is not None, types), asked, ask=ask
-    )
+    return _made(with_overlays(document), project, asked, read_composed, ask=ask)
 
 
 def simulation(
@@ -327,8 +312,6 @@ def simulation(
 
 def again(spec: Mapping[str, Any], asked: RunOptions) -> RunnableWorkflow:
     """A run to resume, from the spec that its journal kept."""
-    project = Path(spec["project"])
-    types = of_project(project) if asked.trust_project else {}
     asked = msgspec.structs.replace(asked, lenient=spec["lenient"], compat=spec["compat"])
     copies = {path: Document.again(kept) for path, kept in spec["files"].items()}
 
@@ -337,21 +320,19 @@ def again(spec: Mapping[str, Any], asked: RunOptions) -> RunnableWorkflow:
             return copies[str(path)]
         raise BadSpec(str(path), [Problem(None, None, "", "the run has no copy of it")])
 
-    workflow = load(
-        Document.again(spec),
-        lenient=spec["lenient"],
-        types=types,
-        untrusted=names_of_project(project),
-        read=copy_of,
-    )
-    return RunnableWorkflow(
-        workflow,
-        Project(project, asked.compat is not None, types),
-        asked,
-        before=spec["inputs"],
-        digests=spec["digests"],
-        ask=_ask(),
-    )
+    kept = {"before": spec["inputs"], "digests": spec["digests"]}
+    project = Path(spec["project"])
+    return _made(Document.again(spec), project, asked, copy_of, ask=_ask(), **kept)
+
+
+def _made(
+    document: Document, project: Path, asked: RunOptions, read: Read, **more: Any
+) -> RunnableWorkflow:
+    types = of_project(project) if asked.trust_project else {}
+    untrusted = names_of_project(project)
+    workflow = load(document, lenient=asked.lenient, types=types, untrusted=untrusted, read=read)
+    where = Project(project, asked.compat is not None, types)
+    return RunnableWorkflow(workflow, where, asked, **more)
 
 
 def _ask() -> Ask | None:

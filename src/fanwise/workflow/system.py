@@ -67,7 +67,7 @@ class WorkflowSystem:
     def flow(self, document: Document) -> Sequence[FlowNode]:
         from fanwise.workflow.spec.overlays import with_overlays
         from fanwise.workflow.spec.workflow_file import load
-        from fanwise.workflow.steps.custom import names_of_project
+        from fanwise.workflow.steps.functions import names_of_project
         from fanwise.workflow.views.graph import flow_of
 
         document = with_overlays(document)

@@ -13,16 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fanwise.workflow.expressions import filters
-from fanwise.workflow.expressions.tree import (
-    Arithmetic,
-    Expression,
-    Filtered,
-    ListOf,
-    Literal,
-    Operation,
-    Path,
-    Reach,
-)
+from fanwise.workflow.expressions import tree as nodes
+from fanwise.workflow.expressions.tree import Expression
 from fanwise.workflow.expressions.values import MOST_NUMBER, Impossible, kind, within_size
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
@@ -50,22 +42,20 @@ def evaluate(tree: Expression, roots: Mapping[str, Any]) -> Any:
 
 def _value(tree: Expression, roots: Mapping[str, Any]) -> Any:
     match tree:
-        case Literal():
+        case nodes.Literal():
             return tree.value
-        case Path():
+        case nodes.Path():
             return _reach(roots.get(tree.root), tree.parts)
-        case Reach():
+        case nodes.Reach():
             return _reach(_value(tree.inside, roots), tree.parts)
-        case ListOf():
+        case nodes.ListOf():
             return [_value(entry, roots) for entry in tree.entries]
-        case Operation():
-            return _operation(tree.operator, tree.operands, roots)
-        case Arithmetic():
-            value = _value(tree.first, roots)
-            for sign, part in tree.rest:
-                value = _compute(value, sign, _value(part, roots))
-            return value
-        case Filtered():
+        case nodes.Negated():
+            value = _value(tree.of, roots)
+            return not value if tree.sign == "not" else _negative(value)
+        case nodes.Chain():
+            return _chain(tree, roots)
+        case nodes.Filtered():
             value = _value(tree.of, roots)
             for each in tree.filters:
                 arguments = [_value(argument, roots) for argument in each.arguments]
@@ -84,15 +74,18 @@ def _reach(value: Any, parts: tuple[str | int, ...]) -> Any:
     return value if isinstance(value, dict) or not isinstance(value, Mapping) else dict(value)
 
 
-def _operation(sign: str, operands: tuple[Expression, ...], roots: Mapping[str, Any]) -> Any:
-    if sign == "and":
-        return all(_value(each, roots) for each in operands)
-    if sign == "or":
-        return any(_value(each, roots) for each in operands)
-    values = [_value(each, roots) for each in operands]
-    if sign == "not":
-        return not values[0]
-    return _negative(values[0]) if sign == "-" else _compare(values[0], sign, values[1])
+def _chain(tree: nodes.Chain, roots: Mapping[str, Any]) -> Any:
+    value = _value(tree.first, roots)
+    for sign, part in tree.rest:
+        if sign in ("and", "or"):
+            if bool(value) is (sign == "or"):  # the rest does not matter
+                return sign == "or"
+            value = bool(_value(part, roots))
+        elif sign in _ARITHMETIC:
+            value = _compute(value, sign, _value(part, roots))
+        else:
+            value = _compare(value, sign, _value(part, roots))
+    return value
 
 
 def _compare(left: Any, sign: str, right: Any) -> bool:

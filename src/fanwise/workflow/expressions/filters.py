@@ -18,24 +18,26 @@ from fanwise.workflow.expressions.values import (
 
 def apply(name: str, value: Any, arguments: list[Any]) -> Any:
     """The value after the filter. `Impossible`."""
-    return FILTERS[name].call(value, *arguments)
+    found = FILTERS[name]
+    for each in (*([value] if found.of_text else []), *(arguments if found.with_text else [])):
+        if not isinstance(each, str):
+            raise Impossible(f"`{name}` takes text, not {kind(each)}")
+    return found.call(value, *arguments)
 
 
 def _default(value: Any, instead: Any = "") -> Any:
     return instead if value is None or value == "" else value
 
 
-def _join(value: Any, separator: Any) -> str:
-    _needs_text("join", separator)
+def _join(value: Any, separator: str) -> str:
     if not isinstance(value, list):
         return shown(value)
     entries = [shown(entry) for entry in value]
     within_size(sum(map(len, entries)) + len(separator) * len(entries))
-    return str(separator.join(entries))
+    return separator.join(entries)
 
 
-def _map(value: Any, name: Any) -> list[Any]:
-    _needs_text("map", name)
+def _map(value: Any, name: str) -> list[Any]:
     if not isinstance(value, list):
         return []
     parts = name.split(".")
@@ -49,14 +51,12 @@ def _field(entry: Any, parts: list[str]) -> Any:
 
 
 def _contains(value: Any, wanted: Any) -> bool:
-    if isinstance(value, str):
-        _needs_text("contains", wanted)
-        return wanted in value
-    return isinstance(value, list) and wanted in value
+    if isinstance(value, str) and not isinstance(wanted, str):
+        raise Impossible(f"`contains` takes text, not {kind(wanted)}")
+    return isinstance(value, str | list) and wanted in value
 
 
-def _from_json(value: Any) -> Any:
-    _needs_text("from_json", value)
+def _from_json(value: str) -> Any:
     within_size(len(value))
     try:
         return read_json(value, parse_int=_whole, parse_float=_real)
@@ -66,27 +66,10 @@ def _from_json(value: Any) -> Any:
         raise Impossible(f"`from_json` got invalid JSON: {error}") from None
 
 
-def _needs_text(name: str, value: Any) -> None:
-    if not isinstance(value, str):
-        raise Impossible(f"`{name}` takes text, not {kind(value)}")
-
-
-def _upper(value: Any) -> str:
-    _needs_text("upper", value)
-    return str(value).upper()
-
-
-def _lower(value: Any) -> str:
-    _needs_text("lower", value)
-    return str(value).lower()
-
-
-def _split(value: Any, separator: Any) -> list[str]:
-    _needs_text("split", value)
-    _needs_text("split", separator)
+def _split(value: str, separator: str) -> list[str]:
     if not separator:
         raise Impossible("`split` needs a separator that is not empty")
-    return str(value).split(separator)
+    return value.split(separator)
 
 
 def _to_json(value: Any) -> str:
@@ -127,29 +110,27 @@ def _trim(value: Any) -> Any:
     raise Impossible(f"`trim` takes text, not {kind(value)}")
 
 
-def _raw(value: Any) -> Any:
-    return value  # it changes how `Text` quotes the value, not the value
-
-
 class FilterKind(NamedTuple):
-    """A filter, and how many arguments it takes."""
+    """A filter, how many arguments it takes, and whether these and the value must be text."""
 
     call: Callable[..., Any]
-    least: int
-    most: int
+    least: int = 0
+    most: int = 0
+    of_text: bool = False
+    with_text: bool = False
 
 
 FILTERS = {
     "default": FilterKind(_default, 0, 1),
-    "join": FilterKind(_join, 1, 1),
-    "map": FilterKind(_map, 1, 1),
+    "join": FilterKind(_join, 1, 1, with_text=True),
+    "map": FilterKind(_map, 1, 1, with_text=True),
     "contains": FilterKind(_contains, 1, 1),
-    "from_json": FilterKind(_from_json, 0, 0),
-    "length": FilterKind(_length, 0, 0),
-    "split": FilterKind(_split, 1, 1),
-    "upper": FilterKind(_upper, 0, 0),
-    "lower": FilterKind(_lower, 0, 0),
-    "to_json": FilterKind(_to_json, 0, 0),
-    "trim": FilterKind(_trim, 0, 0),
-    "raw": FilterKind(_raw, 0, 0),
+    "from_json": FilterKind(_from_json, of_text=True),
+    "length": FilterKind(_length),
+    "split": FilterKind(_split, 1, 1, of_text=True, with_text=True),
+    "upper": FilterKind(str.upper, of_text=True),
+    "lower": FilterKind(str.lower, of_text=True),
+    "to_json": FilterKind(_to_json),
+    "trim": FilterKind(_trim),
+    "raw": FilterKind(lambda value: value),  # it changes how `Text` quotes the value, not the value
 }

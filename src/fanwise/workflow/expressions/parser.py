@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fanwise.errors import BadExpression
+from fanwise.workflow.expressions import tree as nodes
 from fanwise.workflow.expressions.filters import FILTERS
 from fanwise.workflow.expressions.lexer import Token, tokens
-from fanwise.workflow.expressions.tree import (
-    COMPARISONS,
-    Arithmetic,
-    Expression,
-    Filter,
-    Filtered,
-    ListOf,
-    Literal,
-    Operation,
-    Path,
-    Reach,
-)
+from fanwise.workflow.expressions.tree import Expression
 
 MOST_DEPTH = 30
 """Levels, one inside the other: each takes some ten frames of Python's stack."""
 CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "none": None, "null": None}
 KEYWORDS = {"and", "or", "not", "in"}
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
+LEVELS = (("or",), ("and",), COMPARISONS, ("+", "-"), ("*", "/", "%"))
+"""The signs between operands, from the loosest to the tightest."""
 
 
 def parse(text: str) -> Expression:
@@ -45,12 +38,12 @@ class _Parser:
 
     def expression(self) -> Expression:
         self._deeper()
-        tree = self._choice()
-        filters: list[Filter] = []
+        tree = self._chain(0)
+        filters: list[nodes.Filter] = []
         while self._takes("sign", "|"):
             filters.append(self._filter())
         self.depth -= 1
-        return Filtered(tree, tuple(filters)) if filters else tree
+        return nodes.Filtered(tree, tuple(filters)) if filters else tree
 
     def end(self) -> None:
         if self._token.kind == "end":
@@ -60,76 +53,61 @@ class _Parser:
             raise self._bad(f"{self._token} comes after a filter", step)
         raise self._expected("an operator, `|` or the end")
 
-    def _choice(self) -> Expression:
-        return self._repeated("or", self._both)
-
-    def _both(self) -> Expression:
-        return self._repeated("and", self._denied)
-
-    def _repeated(self, word: str, part: Callable[[], Expression]) -> Expression:
-        parts = [part()]
-        while self._takes("word", word):
-            parts.append(part())
-        return Operation(word, tuple(parts)) if len(parts) > 1 else parts[0]
-
-    def _denied(self) -> Expression:
-        times = self._count("word", "not")
-        return _prefixed("not", self._comparison(), times)
+    def _chain(self, level: int) -> Expression:
+        if level == len(LEVELS):
+            return self._negated("sign", "-", self._operand)
+        signs = LEVELS[level]
+        if signs is COMPARISONS:
+            return self._negated("word", "not", self._comparison)
+        first, rest = self._chain(level + 1), []
+        while (sign := self._takes_one_of(signs)) is not None:
+            rest.append((sign, self._chain(level + 1)))
+        return nodes.Chain(first, tuple(rest)) if rest else first
 
     def _comparison(self) -> Expression:
-        left = self._sum()
-        operator = self._takes_comparison()
-        if operator is None:
+        operands = LEVELS.index(COMPARISONS) + 1
+        left = self._chain(operands)
+        sign = self._takes_one_of(COMPARISONS)
+        if sign is None:
             return left
-        right = self._sum()
-        if self._takes_comparison() is not None:
+        right = self._chain(operands)
+        if self._takes_one_of(COMPARISONS) is not None:
             self.next -= 1
             raise self._bad("comparisons do not chain", "Write: a < b and b < c")
-        return Operation(operator, (left, right))
+        return nodes.Chain(left, ((sign, right),))
 
-    def _takes_comparison(self) -> str | None:
-        if self._is("word", "not") and self.tokens[self.next + 1][:2] == ("word", "in"):
-            self.next += 2
-            return "not in"
-        token = self._token
-        if token.kind in ("sign", "word") and token.value in COMPARISONS:
-            self.next += 1
-            return str(token.value)
-        return None
+    def _takes_one_of(self, signs: Sequence[str]) -> str | None:
+        token, after = self._token, self.tokens[self.next + 1 : self.next + 2]
+        found = str(token.value) if token.kind in ("sign", "word") else ""
+        if found == "not" and after and after[0][:2] == ("word", "in"):
+            found = "not in"
+        if found not in signs:
+            return None
+        self.next += len(found.split())
+        return found
 
-    def _sum(self) -> Expression:
-        return self._from_the_left(("+", "-"), self._product)
-
-    def _product(self) -> Expression:
-        return self._from_the_left(("*", "/", "%"), self._signed)
-
-    def _from_the_left(
-        self, operators: Sequence[str], part: Callable[[], Expression]
-    ) -> Expression:
-        first = part()
-        rest: list[tuple[str, Expression]] = []
-        while self._token.kind == "sign" and self._token.value in operators:
-            operator = self._take().value
-            rest.append((operator, part()))
-        return Arithmetic(first, tuple(rest)) if rest else first
-
-    def _signed(self) -> Expression:
-        times = self._count("sign", "-")
-        tree = self._operand()
-        if isinstance(tree, Literal) and type(tree.value) in (int, float):
-            return Literal(-tree.value if times % 2 else tree.value)  # type: ignore[operator]
-        return _prefixed("-", tree, times)
+    def _negated(self, kind: str, sign: str, operand: Callable[[], Expression]) -> Expression:
+        """Twice is more than not at all: `not not x` is a boolean, and `- -x` a number."""
+        times = 0
+        while self._takes(kind, sign):
+            times += 1
+        tree = operand()
+        if sign == "-" and isinstance(tree, nodes.Literal) and type(tree.value) in (int, float):
+            return nodes.Literal(-tree.value if times % 2 else tree.value)  # type: ignore[operator]
+        for _ in range(times % 2 or 2 * (times > 0)):
+            tree = nodes.Negated(sign, tree)
+        return tree
 
     def _operand(self) -> Expression:
         token = self._token
         if token.kind in ("text", "number"):
             self.next += 1
-            return self._reaching(Literal(token.value))
+            return self._reaching(nodes.Literal(token.value))
         if token.kind == "word" and token.value not in KEYWORDS:
             self.next += 1
             return self._named(token.value)
         if self._takes("sign", "["):
-            return self._reaching(ListOf(self._list("]")))
+            return self._reaching(nodes.ListOf(self._list("]")))
         if self._takes("sign", "("):
             tree = self.expression()
             self._needs(")")
@@ -138,15 +116,15 @@ class _Parser:
 
     def _named(self, name: str) -> Expression:
         if name.lower() in CONSTANTS:
-            return self._reaching(Literal(CONSTANTS[name.lower()]))
+            return self._reaching(nodes.Literal(CONSTANTS[name.lower()]))
         if self._is("sign", "("):
             known = ", ".join(FILTERS)
             raise self._bad(f"`{name}` cannot be called", f"Filters follow a |; known: {known}")
-        return Path(name, self._parts())
+        return nodes.Path(name, self._parts())
 
     def _reaching(self, tree: Expression) -> Expression:
         parts = self._parts()
-        return Reach(tree, parts) if parts else tree
+        return nodes.Reach(tree, parts) if parts else tree
 
     def _parts(self) -> tuple[str | int, ...]:
         parts: list[str | int] = []
@@ -166,19 +144,19 @@ class _Parser:
             return token.value  # type: ignore[no-any-return]
         raise self._expected("a whole number, or a key in quotes,")
 
-    def _filter(self) -> Filter:
+    def _filter(self) -> nodes.Filter:
         token = self._token
         if token.kind != "word" or token.value not in FILTERS:
             raise self._expected(f"a filter ({', '.join(FILTERS)})")
         self.next += 1
         arguments = self._list(")") if self._takes("sign", "(") else ()
-        _, least, most = FILTERS[token.value]
+        least, most = FILTERS[token.value][1:3]
         if not least <= len(arguments) <= most:
             wants = {(0, 0): "no argument", (1, 1): "one argument"}
             wanted = wants.get((least, most), "one argument or none")
             problem = f"the filter `{token.value}` takes {wanted}, not {len(arguments)}"
             raise BadExpression(self.text, problem, token.at)
-        return Filter(token.value, arguments)
+        return nodes.Filter(token.value, arguments)
 
     def _list(self, closing: str) -> tuple[Expression, ...]:
         entries: list[Expression] = []
@@ -214,13 +192,6 @@ class _Parser:
         self.next += found
         return found
 
-    def _count(self, kind: str, value: str) -> int:
-        """Take it as often as it stands here, and count."""
-        times = 0
-        while self._takes(kind, value):
-            times += 1
-        return times
-
     def _needs(self, sign: str, told: str = "") -> None:
         if not self._takes("sign", sign):
             raise self._expected(told or f"`{sign}`")
@@ -236,10 +207,3 @@ class _Parser:
 
     def _bad(self, problem: str, next_step: str = "") -> BadExpression:
         return BadExpression(self.text, problem, self._token.at, next_step)
-
-
-def _prefixed(operator: str, tree: Expression, times: int) -> Expression:
-    """Twice is more than not at all: `not not x` is a boolean, and `- -x` a number."""
-    for _ in range(times % 2 or 2 * (times > 0)):
-        tree = Operation(operator, (tree,))
-    return tree

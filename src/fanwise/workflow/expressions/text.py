@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from fanwise.workflow.expressions.parser import parse
 from fanwise.workflow.expressions.tree import Expression, Filtered, Used, used
 from fanwise.workflow.expressions.values import Impossible, shown, within_size
 
+T = TypeVar("T")
 OPEN, CLOSE = "{{", "}}"
 MOST_ARGUMENT = 128 * 1024 - 1
 """Bytes of one argument of a program, by the rules of Linux; its end is one more."""
@@ -59,7 +60,21 @@ class Part(msgspec.Struct, frozen=True):
         return text
 
 
-class Text(msgspec.Struct, frozen=True):
+class _Parsed(msgspec.Struct, frozen=True):
+    def uses(self) -> Iterator[Used]:
+        """The paths that it uses, and whether they may be missing."""
+        raise NotImplementedError
+
+    def names(self) -> set[tuple[str, ...]]:
+        """The paths that it uses."""
+        return {each.path for each in self.uses()}
+
+    def is_known(self, roots: Mapping[str, Any]) -> bool:
+        """Whether all that it uses is there."""
+        return all(path[0] in roots for path in self.names())
+
+
+class Text(_Parsed, frozen=True):
     """`Review {{ inputs.file }}`, parsed."""
 
     source: str
@@ -82,13 +97,8 @@ class Text(msgspec.Struct, frozen=True):
         return len(self.expressions) == 1 and not "".join(others).strip()
 
     def uses(self) -> Iterator[Used]:
-        """The paths that it uses, and whether they may be missing."""
         for part in self.expressions:
             yield from used(part.tree)
-
-    def names(self) -> set[tuple[str, ...]]:
-        """The paths that it uses."""
-        return {each.path for each in self.uses()}
 
     def render(self, roots: Mapping[str, Any]) -> Any:
         """The value of a lone expression, of any type; else text. `BadExpression`."""
@@ -138,7 +148,7 @@ class Text(msgspec.Struct, frozen=True):
         return "".join(texts)
 
 
-class Value(msgspec.Struct, frozen=True):
+class Value(_Parsed, frozen=True):
     """`{args: "{{ inputs.spec }}", deep: [1, "{{ item }}"]}`, parsed."""
 
     source: Any
@@ -149,48 +159,27 @@ class Value(msgspec.Struct, frozen=True):
     @staticmethod
     def parse(source: Any) -> Value:
         """`BadExpression`."""
-        return Value(source, _parsed(source))
+        return Value(source, _mapped(source, str, Text.parse))
 
     def uses(self) -> Iterator[Used]:
-        """The paths that it uses, and whether they may be missing."""
-        for text in _texts(self._made):
-            yield from text.uses()
-
-    def names(self) -> set[tuple[str, ...]]:
-        """The paths that it uses."""
-        return {each.path for each in self.uses()}
+        texts: list[Text] = []
+        _mapped(self._made, Text, texts.append)
+        return (use for text in texts for use in text.uses())
 
     def render(self, roots: Mapping[str, Any]) -> Any:
         """The value with each text rendered. `BadExpression`."""
-        return _rendered(self._made, roots)
+        return _mapped(self._made, Text, lambda text: text.render(roots))
 
 
-def _parsed(source: Any) -> Any:
-    if isinstance(source, str):
-        return Text.parse(source)
-    if isinstance(source, list):
-        return [_parsed(each) for each in source]
-    if isinstance(source, dict):
-        return {key: _parsed(each) for key, each in source.items()}
-    return source
-
-
-def _texts(made: Any) -> Iterator[Text]:
-    if isinstance(made, Text):
-        yield made
-    elif isinstance(made, list | dict):
-        for each in made.values() if isinstance(made, dict) else made:
-            yield from _texts(each)
-
-
-def _rendered(made: Any, roots: Mapping[str, Any]) -> Any:
-    if isinstance(made, Text):
-        return made.render(roots)
-    if isinstance(made, list):
-        return [_rendered(each, roots) for each in made]
-    if isinstance(made, dict):
-        return {key: _rendered(each, roots) for key, each in made.items()}
-    return made
+def _mapped(data: Any, kind: type[T], change: Callable[[T], Any]) -> Any:
+    """The same data with each value of that type changed."""
+    if isinstance(data, kind):
+        return change(data)
+    if isinstance(data, list):
+        return [_mapped(each, kind, change) for each in data]
+    if isinstance(data, dict):
+        return {key: _mapped(each, kind, change) for key, each in data.items()}
+    return data
 
 
 def _split(text: str) -> Iterator[str | Part]:

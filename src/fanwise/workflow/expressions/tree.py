@@ -11,8 +11,6 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
-
 
 class Literal(msgspec.Struct, frozen=True, tag=True):
     """`'text'`, `1`, `1.5`, `true`, `none`."""
@@ -40,15 +38,15 @@ class Reach(msgspec.Struct, frozen=True, tag=True):
     parts: tuple[str | int, ...]
 
 
-class Operation(msgspec.Struct, frozen=True, tag=True):
-    """`a and b and c`, `a == b`, `not a`, `-a`."""
+class Negated(msgspec.Struct, frozen=True, tag=True):
+    """`not a`, `-a`."""
 
-    operator: str
-    operands: tuple[Expression, ...]
+    sign: str
+    of: Expression
 
 
-class Arithmetic(msgspec.Struct, frozen=True, tag=True):
-    """`a + b - c`, or `a * b / c`, computed from the left."""
+class Chain(msgspec.Struct, frozen=True, tag=True):
+    """`a + b - c`, `a and b and c`, `a == b`: signs of one level, computed from the left."""
 
     first: Expression
     rest: tuple[tuple[str, Expression], ...]
@@ -68,7 +66,7 @@ class Filtered(msgspec.Struct, frozen=True, tag=True):
     filters: tuple[Filter, ...]
 
 
-Expression: TypeAlias = Literal | ListOf | Path | Reach | Operation | Arithmetic | Filtered
+Expression: TypeAlias = Literal | ListOf | Path | Reach | Negated | Chain | Filtered
 
 
 class Used(NamedTuple):
@@ -97,9 +95,9 @@ def _children(tree: Expression) -> tuple[Expression, ...]:
             return (tree.inside,)
         case ListOf():
             return tree.entries
-        case Operation():
-            return tree.operands
-        case Arithmetic():
+        case Negated():
+            return (tree.of,)
+        case Chain():
             return (tree.first, *(part for _, part in tree.rest))
         case Filtered():
             return (tree.of, *(each for one in tree.filters for each in one.arguments))

@@ -56,7 +56,7 @@ class WorkflowExecution:
             return None
         engine = self._engine.after()
         frame = replace(self._frame, ended=ended, since=(self._engine.leaves.latest,))
-        grace = self._workflow.limits.on_end_grace
+        grace = self._workflow.file.on_end_grace
         try:
             async with asyncio.timeout(grace if cut else None):
                 return await engine.at_the_end(self._workflow.on_end, frame)

@@ -21,19 +21,9 @@ from fanwise.kernel.run_inside import RunAfter
 from fanwise.workflow.expressions import truth
 from fanwise.workflow.run import fan_out_steps as fanning
 from fanwise.workflow.run.leaves import NO_SECRETS, Leaves, whole
+from fanwise.workflow.spec import steps as spec
 from fanwise.workflow.spec.secrets import Masker
-from fanwise.workflow.spec.steps import (
-    DoWhileStep,
-    FanInStep,
-    FanOutStep,
-    IfStep,
-    LoopStep,
-    MapStep,
-    SlotStep,
-    Step,
-    SwitchStep,
-    WorkflowStep,
-)
+from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs
 from fanwise.workflow.state.cut_short import CUT, CUT_NO_MORE, cut_short, digest_of_whole
 from fanwise.workflow.state.frame import Frame, Home
@@ -135,7 +125,7 @@ class Interpreter:
 
     def _skipped(self, step: Step, frame: Frame) -> StepResult | None:
         """The result of a step whose `if` does not hold, or cannot be computed; else None."""
-        if isinstance(step, SlotStep):
+        if isinstance(step, spec.SlotStep):
             return StepResult("skipped", {"slot": step.name}, moment=frame.moment)
         try:
             if step.if_ is None or truth(step.if_.render(frame.roots())):
@@ -176,7 +166,7 @@ class Interpreter:
         if self.leaves.knows(step):
             return await self.leaves.one(self.execution(step, frame))
         frame = frame.absorbing(step)
-        if isinstance(step, MapStep) or (step.retry is None and step.timeout is None):
+        if isinstance(step, spec.MapStep) or (step.retry is None and step.timeout is None):
             return await self._inside(step, path, frame)
         return await self._limited(step, path, frame)
 
@@ -242,30 +232,30 @@ class Interpreter:
     async def _inside(self, step: Step, path: str, frame: Frame) -> StepResult:
         try:
             match step:
-                case IfStep():
+                case spec.IfStep():
                     return await self._if(step, path, frame)
-                case SwitchStep():
+                case spec.SwitchStep():
                     return await self._switch(step, path, frame)
-                case LoopStep():
+                case spec.LoopStep():
                     return await self._loop(step, path, frame)
-                case FanOutStep():
+                case spec.FanOutStep():
                     return await fanning.fan_out_step(self, step, path, frame)
-                case MapStep():
+                case spec.MapStep():
                     return await fanning.map_step(self, step, path, frame)
-                case FanInStep():
+                case spec.FanInStep():
                     return self._fan_in(step, frame)
-                case WorkflowStep():
+                case spec.WorkflowStep():
                     return await self._workflow(step, path, frame)
         except UsageError as error:  # an expression that cannot be computed
             return StepResult("failed", {}, str(error), moment=frame.moment)
         raise AssertionError(f"nobody executes {type(step).__name__}")
 
-    async def _if(self, step: IfStep, path: str, frame: Frame) -> StepResult:
+    async def _if(self, step: spec.IfStep, path: str, frame: Frame) -> StepResult:
         holds = truth(step.condition.render(frame.roots()))
         stop = await self.these(step.then if holds else step.else_, frame.within(step, path))
         return _so_far(stop, {"condition_result": holds})
 
-    async def _switch(self, step: SwitchStep, path: str, frame: Frame) -> StepResult:
+    async def _switch(self, step: spec.SwitchStep, path: str, frame: Frame) -> StepResult:
         value = step.expression.render(frame.roots())
         case = step.case(value)
         steps = step.default if case is None else step.cases[case]
@@ -273,9 +263,9 @@ class Interpreter:
         output = {"expression_value": value, "matched_case": DEFAULT if case is None else case}
         return _so_far(stop, output)
 
-    async def _loop(self, step: LoopStep, path: str, frame: Frame) -> StepResult:
+    async def _loop(self, step: spec.LoopStep, path: str, frame: Frame) -> StepResult:
         stop, done = None, 0
-        asks_first = not isinstance(step, DoWhileStep)
+        asks_first = not isinstance(step, spec.DoWhileStep)
         first = goes_on = self._wants_more(step, frame) if asks_first else True
         while goes_on and done < step.max_iterations:
             order = frame.order if frame.order is not None else self._order.last_inside(step)
@@ -292,17 +282,17 @@ class Interpreter:
         }
         return _so_far(stop, output)
 
-    def _wants_more(self, step: LoopStep, frame: Frame) -> bool:
+    def _wants_more(self, step: spec.LoopStep, frame: Frame) -> bool:
         return truth(step.condition.render(frame.roots()))
 
-    def _fan_in(self, step: FanInStep, frame: Frame) -> StepResult:
+    def _fan_in(self, step: spec.FanInStep, frame: Frame) -> StepResult:
         results = [frame.steps.get(each, {}).get("output", {}) for each in step.wait_for]
         frame.steps.fan_in = {"results": results}
         roots = frame.roots()
         declared = {name: value.render(roots) for name, value in step.output.items()}
         return StepResult("completed", {"results": results, **declared})
 
-    async def _workflow(self, step: WorkflowStep, path: str, frame: Frame) -> StepResult:
+    async def _workflow(self, step: spec.WorkflowStep, path: str, frame: Frame) -> StepResult:
         target: LoadedWorkflow = step.target
         given = {name: value.render(frame.roots()) for name, value in step.input.items()}
         home = home_of(target, bind_inputs(target, given), _given_in(step, frame))
@@ -332,7 +322,14 @@ class Interpreter:
         return stop
 
     def _note(
-        self, step: Step, path: str, frame: Frame, result: StepResult, began: float, *, fresh: bool
+        self,
+        step: Step,
+        path: str,
+        frame: Frame,
+        result: StepResult,
+        began: float,
+        *,
+        fresh: bool,
     ) -> None:
         """So that people see it later. Once, unless something in it happened anew."""
         if path in self._history.noted and not fresh:
@@ -351,7 +348,7 @@ def _so_far(stop: StepResult | None, output: dict[str, Any]) -> StepResult:
     return StepResult(stop.status, output, stop.error, stop.at, moment=stop.moment)
 
 
-def _given_in(step: WorkflowStep, frame: Frame) -> dict[str, int]:
+def _given_in(step: spec.WorkflowStep, frame: Frame) -> dict[str, int]:
     """An input of another file is given again when one is that its value is made of."""
     known = frame.home.given_in
     found: dict[str, int] = {}
@@ -369,7 +366,7 @@ def home_of(
     header = workflow.header
     return Home(
         inputs,
-        workflow.folder,
+        workflow.document.folder,
         None if header.integration is None else header.integration.render(roots),
         None if header.model is None else header.model.render(roots),
         header.options or {},

@@ -18,21 +18,8 @@ from fanwise.workflow.expressions import Text, Value, truth
 from fanwise.workflow.expressions.text import Part
 from fanwise.workflow.expressions.tree import Path as NamePath
 from fanwise.workflow.run.fan_out_steps import cap_of, items_of
-from fanwise.workflow.spec.steps import (
-    AgentStep,
-    CallStep,
-    DoWhileStep,
-    FanOutStep,
-    IfStep,
-    InitStep,
-    LoopStep,
-    MapStep,
-    PromptStep,
-    ShellStep,
-    Step,
-    SwitchStep,
-    WorkflowStep,
-)
+from fanwise.workflow.spec import steps as spec
+from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.spec.workflow_file import LoadedWorkflow, bind_inputs
 from fanwise.workflow.steps.agent import Agents, is_model
 from fanwise.workflow.steps.init import PROGRAM
@@ -95,25 +82,22 @@ class _FileCheck:
     def _later(self, step: Step, message: str) -> None:
         self._found.at_run_time.append(f"{self._prefix}{step.id}: {message}")
 
-    def _is_known(self, text: Text | Value) -> bool:
-        return all(path[0] in self._roots for path in text.names())
-
     def _steps(self, steps: Iterable[Step], *, certain: bool) -> None:
         for step in steps:
             inside = certain and not step.continue_on_error and self._runs(step)
             self._texts(step, certain=inside)
             match step:
-                case FanOutStep() | MapStep():
+                case spec.FanOutStep() | spec.MapStep():
                     self._fan_out(step, certain=inside)
-                case ShellStep() if not self._found.compat:
+                case spec.ShellStep() if not self._found.compat:
                     self._shell(step, certain=inside)
-                case AgentStep():
+                case spec.AgentStep():
                     self._agent(step, certain=inside)
-                case CallStep():
+                case spec.CallStep():
                     self._call(step)
-                case InitStep():
+                case spec.InitStep():
                     self._init(step, certain=inside)
-                case WorkflowStep():
+                case spec.WorkflowStep():
                     self._workflow_step(step, certain=inside)
             taken = self._taken(step)
             for place, inner in step.inside():
@@ -121,26 +105,29 @@ class _FileCheck:
 
     def _runs(self, step: Step) -> bool:
         """Whether its `if` holds for certain."""
-        return step.if_ is None or (self._is_known(step.if_) and self._holds(step.if_))
+        return step.if_ is None or self._holds(step.if_)
 
     def _taken(self, step: Step) -> FieldPath | None:
         """The field whose steps are executed for certain; None: that is not known."""
         match step:
-            case IfStep() if self._is_known(step.condition):
+            case spec.IfStep() if step.condition.is_known(self._roots):
                 return ("then",) if self._holds(step.condition) else ("else",)
-            case SwitchStep() if self._is_known(step.expression):
+            case spec.SwitchStep() if step.expression.is_known(self._roots):
                 case = step.case(self._value(step.expression))
                 return ("default",) if case is None else ("cases", case)
-            case DoWhileStep():
+            case spec.DoWhileStep():
                 return ("steps",)
-            case LoopStep() if self._is_known(step.condition) and self._holds(step.condition):
+            case spec.LoopStep() if step.condition.is_known(self._roots) and self._holds(
+                step.condition
+            ):
                 return ("steps",)
-            case FanOutStep() if self._is_known(step.items) and self._value(step.items):
+            case spec.FanOutStep() if step.items.is_known(self._roots) and self._value(step.items):
                 return ()
         return None
 
     def _holds(self, condition: Value) -> bool:
-        return truth(self._value(condition))
+        """Whether it is known, and true."""
+        return condition.is_known(self._roots) and truth(self._value(condition))
 
     def _value(self, text: Text | Value) -> Any:
         try:
@@ -152,7 +139,7 @@ class _FileCheck:
 
     def _texts(self, step: Step, *, certain: bool) -> None:
         for place, text in step.texts():
-            if self._is_known(text):
+            if text.is_known(self._roots):
                 if certain or not text.names():
                     self._tried(step, place, lambda text=text: text.render(self._roots))
             elif place[0] in RUN_TIME and any(path[0] != "inputs" for path in text.names()):
@@ -164,7 +151,7 @@ class _FileCheck:
         except UsageError as error:
             self._wrong(step, place, str(error))
 
-    def _fan_out(self, step: FanOutStep | MapStep, *, certain: bool) -> None:
+    def _fan_out(self, step: spec.FanOutStep | spec.MapStep, *, certain: bool) -> None:
         width, items = step.max_concurrency, step.items
         if isinstance(width, Text) and self._checks(width, certain=certain):
             self._tried(step, ("max_concurrency",), lambda: cap_of(step, self._roots))
@@ -172,9 +159,9 @@ class _FileCheck:
             self._tried(step, ("items",), lambda: items_of(step, items, self._roots))
 
     def _checks(self, text: Text | Value, *, certain: bool) -> bool:
-        return self._is_known(text) and (certain or not text.names())
+        return text.is_known(self._roots) and (certain or not text.names())
 
-    def _shell(self, step: ShellStep, *, certain: bool) -> None:
+    def _shell(self, step: spec.ShellStep, *, certain: bool) -> None:
         """Texts that stand where a shell would evaluate them."""
         line = "".join(self._placed(part, certain=certain) for part in step.run.parts)
         self._tried(step, ("run",), lambda: place_values(line))
@@ -185,21 +172,21 @@ class _FileCheck:
             return part
         tree = part.tree
         if isinstance(tree, NamePath) and tree.root == "inputs" and len(tree.parts) == 1:
-            spec = self._workflow.inputs.get(str(tree.parts[0]))
-            if certain and spec is not None and spec.type == "string":
+            declared = self._workflow.inputs.get(str(tree.parts[0]))
+            if certain and declared is not None and declared.type == "string":
                 return MARK
         return "0"
 
-    def _agent(self, step: AgentStep, *, certain: bool) -> None:
+    def _agent(self, step: spec.AgentStep, *, certain: bool) -> None:
         header = self._workflow.header
         model = step.model or header.model
-        if isinstance(step, PromptStep) and model is not None:
-            if not self._is_known(model):
+        if isinstance(step, spec.PromptStep) and model is not None:
+            if not model.is_known(self._roots):
                 return
             if isinstance(name := self._value(model), str) and is_model(name):
                 return
         text = step.integration or header.integration
-        if text is not None and not self._is_known(text):
+        if text is not None and not text.is_known(self._roots):
             return
         problem = self._found.agent_problem(None if text is None else self._value(text))
         if problem is None:
@@ -210,13 +197,13 @@ class _FileCheck:
         else:
             self._later(step, problem)
 
-    def _call(self, step: CallStep) -> None:
+    def _call(self, step: spec.CallStep) -> None:
         try:
             function(step.call, step.where.at("call"))
         except BadSpec as error:
             self._problems += error.problems
 
-    def _init(self, step: InitStep, *, certain: bool) -> None:
+    def _init(self, step: spec.InitStep, *, certain: bool) -> None:
         self._found.initialized = True
         if shutil.which(PROGRAM) is not None:
             return
@@ -226,9 +213,9 @@ class _FileCheck:
         else:
             self._later(step, problem)
 
-    def _workflow_step(self, step: WorkflowStep, *, certain: bool) -> None:
+    def _workflow_step(self, step: spec.WorkflowStep, *, certain: bool) -> None:
         roots: dict[str, Any] = {}
-        if all(self._is_known(value) for value in step.input.values()):
+        if all(value.is_known(self._roots) for value in step.input.values()):
             given = {name: self._value(value) for name, value in step.input.items()}
             try:
                 roots["inputs"] = bind_inputs(step.target, given)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import mean
 from typing import Any
 
 from fanwise.core.caps import Caps
@@ -15,24 +16,14 @@ from fanwise.errors import UsageError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.run import MEMORY, Run, open_run
 from fanwise.kernel.virtual_time import run_virtual
-from fanwise.specs import CapSpec, End
+from fanwise.specs import End
 from fanwise.specs.durations import seconds as read_seconds
 from fanwise.view.formats import duration_text
 from fanwise.workflow.expressions import Text, Value, truth
 from fanwise.workflow.run.fan_out_steps import cap_of, items_of
-from fanwise.workflow.spec.steps import (
-    DoWhileStep,
-    FanInStep,
-    FanOutStep,
-    GateStep,
-    IfStep,
-    LoopStep,
-    MapStep,
-    SlotStep,
-    Step,
-    SwitchStep,
-    WorkflowStep,
-)  # fmt: skip
+from fanwise.workflow.spec import steps as spec
+from fanwise.workflow.spec.references import most_of
+from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.spec.workflow_file import LoadedWorkflow
 from fanwise.workflow.state.frame import more_needs
 from fanwise.workflow.views.graph import Chain, StepTotals
@@ -42,6 +33,7 @@ AGENT_S, OTHER_S = 60.0, 1.0
 QUICK = ("shell", "map", "call")
 ITEMS = 10
 WIDE = 1e9
+Fanning = spec.FanOutStep | spec.MapStep
 Factors = Mapping[str, float]
 """By how much a width or a cap is changed; `*`: all of them."""
 
@@ -115,8 +107,8 @@ class WorkflowSimulation:
 
     async def _run(self, factors: Factors) -> float:
         caps = {
-            name: self._width(name, _permits(cap), factors)
-            for name, cap in self._workflow.limits.caps.items()
+            name: self._width(name, most_of(cap), factors)
+            for name, cap in self._workflow.file.caps.items()
         }
         async with open_run(journal=MEMORY, caps=Caps(caps) if caps else None) as run:
             walk = _Walk(self, run, factors)
@@ -137,28 +129,25 @@ class WorkflowSimulation:
         return found
 
     def _seconds(self, step: Step, chain: Chain) -> tuple[float, str]:
-        if isinstance(step, GateStep | FanInStep | SlotStep):
+        if isinstance(step, spec.GateStep | spec.FanInStep | spec.SlotStep):
             return 0.0, "no work"
         for name in (step.id, step.type, "all"):
             if name in self._given:
                 return self._given[name], "given"
         learned = self._learned.get(chain)
-        times = (
-            [s.ended - s.began for s in learned.states if s.began and s.ended] if learned else []
-        )
-        if times:
-            return sum(times) / len(times), "learned"
+        if learned is not None and learned.times:
+            return mean(learned.times), "learned"
         return (OTHER_S if step.type in QUICK else AGENT_S), "assumed"
 
-    def count(self, step: FanOutStep | MapStep, chain: Chain, roots: Mapping[str, Any]) -> int:
+    def count(self, step: Fanning, chain: Chain, roots: Mapping[str, Any]) -> int:
         if step.id in self._items:
             return self._items[step.id]
-        if step.items is not None and _known(step.items, roots):
+        if step.items is not None and step.items.is_known(roots):
             return len(items_of(step, step.items, roots))
-        inner = step.step.id if isinstance(step, FanOutStep) else step.id
+        inner = step.step.id if isinstance(step, spec.FanOutStep) else step.id
         return self._times((*chain, inner), chain, "items", ITEMS)
 
-    def iterations(self, step: LoopStep, chain: Chain) -> int:
+    def iterations(self, step: spec.LoopStep, chain: Chain) -> int:
         first = step.steps[0].id if step.steps else ""
         return self._times((*chain, first), chain, "iterations", 1)
 
@@ -200,7 +189,7 @@ class _Walk:
         roots: Mapping[str, Any],
     ) -> None:
         for step in steps:
-            if step.if_ is None or not _known(step.if_, roots) or truth(step.if_.render(roots)):
+            if step.if_ is None or not step.if_.is_known(roots) or truth(step.if_.render(roots)):
                 await self._step(step, (*around, step.id), more_needs(needs, step.needs), roots)
 
     async def _step(
@@ -209,30 +198,30 @@ class _Walk:
         found = self._simulation
         chosen: Sequence[Step]
         match step:
-            case IfStep():
+            case spec.IfStep():
                 branches = [("then", step.then), ("else", step.else_)]
-                if _known(step.condition, roots):
+                if step.condition.is_known(roots):
                     chosen = branches[0 if truth(step.condition.render(roots)) else 1][1]
                 else:
                     chosen = found.branch(chain, step.condition, branches)
                 await self.steps(chosen, chain, needs, roots)
-            case SwitchStep():
-                if _known(step.expression, roots):
+            case spec.SwitchStep():
+                if step.expression.is_known(roots):
                     case = step.case(step.expression.render(roots))
                     chosen = step.default if case is None else step.cases[case]
                 else:
                     every = [*step.cases.items(), ("default", step.default)]
                     chosen = found.branch(chain, step.expression, every)
                 await self.steps(chosen, chain, needs, roots)
-            case LoopStep():
-                asks = not isinstance(step, DoWhileStep) and _known(step.condition, roots)
+            case spec.LoopStep():
+                asks = not isinstance(step, spec.DoWhileStep) and step.condition.is_known(roots)
                 if asks and not truth(step.condition.render(roots)):
                     return
                 for _ in range(min(found.iterations(step, chain), step.max_iterations)):
                     await self.steps(step.steps, chain, needs, roots)
-            case WorkflowStep():
+            case spec.WorkflowStep():
                 await self.steps(step.target.steps, chain, needs, {})
-            case FanOutStep() | MapStep():
+            case spec.FanOutStep() | spec.MapStep():
                 await self._fan_out(step, chain, needs, roots)
             case _:
                 await self._leaf([found.seconds(step, chain)], needs)
@@ -243,7 +232,7 @@ class _Walk:
 
     async def _fan_out(
         self,
-        step: FanOutStep | MapStep,
+        step: Fanning,
         chain: Chain,
         needs: Mapping[str, int],
         roots: Mapping[str, Any],
@@ -251,9 +240,9 @@ class _Walk:
         found = self._simulation
         count, width = found.count(step, chain, roots), step.max_concurrency
         if isinstance(width, Text):
-            width = cap_of(step, roots) if _known(width, roots) else ITEMS
+            width = cap_of(step, roots) if width.is_known(roots) else ITEMS
         cap = found._width(step.id, width, self._factors)
-        if isinstance(step, MapStep):
+        if isinstance(step, spec.MapStep):
             each = found.seconds(step, (*chain, step.id))
             await self._leaf([each] * count, needs, cap)
             return
@@ -263,14 +252,6 @@ class _Walk:
 
         outcomes = await fan_out(one, range(count), cap=cap, run=self._run)
         outcomes.require()
-
-
-def _known(text: Text | Value, roots: Mapping[str, Any]) -> bool:
-    return all(path[0] in roots for path in text.names())
-
-
-def _permits(cap: CapSpec) -> int:
-    return cap if isinstance(cap, int) else cap.most
 
 
 def _limit(name: str, width: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -63,21 +64,15 @@ class InputSpec(SpecModel):
         return value
 
     def _of_type(self, given: Any, what: str) -> Any:
-        value = _CONVERTERS[self.type](given)
-        if isinstance(value, str) and not value.isascii() and not _is_utf8(value):
-            raise ValueError(f"{what} must be text in UTF-8")
+        convert, wanted = _TYPES[self.type]
+        value = convert(given)
         if value is None:
-            raise ValueError(f"{what} must be {_WANTED[self.type]}, not {shown(given)}")
+            raise ValueError(f"{what} must be {wanted}, not {shown(given)}")
+        try:
+            (value if isinstance(value, str) else "").encode()
+        except UnicodeEncodeError:  # bytes that are not UTF-8 arrive as halves of surrogate pairs
+            raise ValueError(f"{what} must be text in UTF-8") from None
         return value
-
-
-def _is_utf8(text: str) -> bool:
-    """Bytes that are not arrive as halves of surrogate pairs, which nothing can keep."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _string(given: Any) -> str | None:
@@ -114,37 +109,20 @@ def _boolean(given: Any) -> bool | None:
     return True if word in TRUE else False if word in FALSE else None
 
 
-def _list(given: Any) -> list[Any] | None:
-    found = _json(given)
-    return found if isinstance(found, list) else None
-
-
-def _object(given: Any) -> dict[str, Any] | None:
-    found = _json(given)
-    return found if isinstance(found, dict) else None
-
-
-def _json(given: Any) -> Any:
-    """The value itself; of text, the JSON in it."""
-    if not isinstance(given, str):
-        return given
+def _json(kind: type[Any], given: Any) -> Any:
+    """The value itself, or the JSON in a text, if it is of that kind; else None."""
     try:
-        return read_json(given)
+        found = read_json(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
         return None
+    return found if isinstance(found, kind) else None
 
 
-_CONVERTERS: dict[str, Callable[[Any], Any]] = {
-    "string": _string,
-    "number": _number,
-    "boolean": _boolean,
-    "list": _list,
-    "object": _object,
+_TYPES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "string": (_string, "text"),
+    "number": (_number, "a number"),
+    "boolean": (_boolean, "true or false"),
+    "list": (partial(_json, list), "a list, or JSON of one"),
+    "object": (partial(_json, dict), "a mapping, or JSON of one"),
 }
-_WANTED = {
-    "string": "text",
-    "number": "a number",
-    "boolean": "true or false",
-    "list": "a list, or JSON of one",
-    "object": "a mapping, or JSON of one",
-}
+"""How a value is converted (None: it cannot be), and what is wanted."""

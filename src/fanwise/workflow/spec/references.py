@@ -8,17 +8,10 @@ from fanwise.specs import CapSpec, FieldPath, LimitsSpec
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.expressions import Text, Value
 from fanwise.workflow.expressions.tree import Used
+from fanwise.workflow.spec import steps as spec
 from fanwise.workflow.spec.inputs import InputSpec
 from fanwise.workflow.spec.read_steps import StepReader
-from fanwise.workflow.spec.steps import (
-    FanInStep,
-    FanOutStep,
-    GateStep,
-    MapStep,
-    SlotStep,
-    Step,
-    SystemStep,
-)
+from fanwise.workflow.spec.steps import Step
 
 ROOTS = ("inputs", "steps", "item", "fan_in", "context")
 CONTEXT = ("run_id", "workflow_dir")
@@ -58,7 +51,7 @@ class References:
         self._context = (*CONTEXT, *AT_THE_END)
         for step in self._on_end:
             self._check(step, seen, in_item=False)
-            for gate in (each for each in walk(step) if isinstance(each, GateStep)):
+            for gate in (each for each in walk(step) if isinstance(each, spec.GateStep)):
                 told = "a gate cannot wait for an answer when the run ends"
                 self._reader.wrong((*gate.where.path, "type"), told)
 
@@ -66,17 +59,17 @@ class References:
         self._check_id(step, seen)
         self._check_texts(step, in_item=in_item)
         self._check_needs(step)
-        if isinstance(step, SystemStep) and step.spec is not None:
+        if isinstance(step, spec.SystemStep) and step.spec is not None:
             self._check_no_secret(step, step.spec)
-        if isinstance(step, SlotStep) and in_item:
+        if isinstance(step, spec.SlotStep) and in_item:
             self._reader.wrong((*step.where.path, "type"), "an overlay cannot fill it in a fan-out")
-        if isinstance(step, FanInStep):
+        if isinstance(step, spec.FanInStep):
             self._check_wait_for(step)
-        if isinstance(step, GateStep):
+        if isinstance(step, spec.GateStep):
             self._check_verdict(step, in_item=in_item)
         self._before.add(step.id)
         for place, inner in step.inside():
-            if isinstance(step, FanOutStep) and place == ("step",):
+            if isinstance(step, spec.FanOutStep) and place == ("step",):
                 self._check(inner, {}, in_item=True)
             else:
                 self._check(inner, seen, in_item=in_item)
@@ -94,7 +87,7 @@ class References:
     def _check_texts(self, step: Step, *, in_item: bool) -> None:
         for place, text in step.texts():
             # A map's own command is told of its items; what they are is not.
-            sees = in_item or (isinstance(step, MapStep) and place[0] == "command")
+            sees = in_item or (isinstance(step, spec.MapStep) and place[0] == "command")
             self._check_text(text, (*step.where.path, *place), in_item=sees)
 
     def _check_text(self, text: Text | Value, path: FieldPath, *, in_item: bool) -> None:
@@ -120,16 +113,16 @@ class References:
             return f"there is no step {rest[0]!r}{did_you_mean(rest[0], self._all)}"
         return ""
 
-    def _check_no_secret(self, step: SystemStep, spec: Value) -> None:
+    def _check_no_secret(self, step: spec.SystemStep, given: Value) -> None:
         secrets = {name for name, each in self._inputs.items() if each.secret}
-        used = {path[1] for path in spec.names() if path[0] == "inputs" and len(path) > 1}
+        used = {path[1] for path in given.names() if path[0] == "inputs" and len(path) > 1}
         for name in sorted(secrets & used):
             told = f"{name!r} is a secret, and a step of type {step.type} records what it is given"
             self._reader.wrong((*step.where.path, "spec"), told)
 
     # -- the others -----------------------------------------------------------------------------
 
-    def _check_wait_for(self, step: FanInStep) -> None:
+    def _check_wait_for(self, step: spec.FanInStep) -> None:
         for number, wanted in enumerate(step.wait_for):
             place = (*step.where.path, "wait_for", number)
             if wanted == step.id:
@@ -150,7 +143,7 @@ class References:
             elif name in self._caps and wanted > (most := most_of(self._caps[name])):
                 self._reader.wrong(place, f"{wanted} of the cap {name!r}, which has only {most}")
 
-    def _check_verdict(self, step: GateStep, *, in_item: bool) -> None:
+    def _check_verdict(self, step: spec.GateStep, *, in_item: bool) -> None:
         name, place = step.verdict_input, (*step.where.path, "verdict_input")
         if name is None:
             return

@@ -14,50 +14,32 @@ from functools import cache
 from fanwise import system_names
 from fanwise.errors import UsageError
 from fanwise.specs import registry
-from fanwise.workflow.spec.steps import (
-    CallStep,
-    CommandStep,
-    CustomStep,
-    DoWhileStep,
-    FanInStep,
-    FanOutStep,
-    GateStep,
-    IfStep,
-    InitStep,
-    MapStep,
-    PromptStep,
-    ShellStep,
-    SlotStep,
-    Step,
-    SwitchStep,
-    SystemStep,
-    WhileStep,
-    WorkflowStep,
-)
+from fanwise.workflow.spec import steps as spec
+from fanwise.workflow.spec.steps import Step
 
 GROUP = "fanwise.steps"
 """The group of entry points."""
 
 BUILT_IN: dict[str, type[Step]] = {
-    "command": CommandStep,
-    "prompt": PromptStep,
-    "shell": ShellStep,
-    "init": InitStep,
-    "gate": GateStep,
-    "if": IfStep,
-    "switch": SwitchStep,
-    "while": WhileStep,
-    "do-while": DoWhileStep,
-    "fan-out": FanOutStep,
-    "fan-in": FanInStep,
-    "workflow": WorkflowStep,
-    "slot": SlotStep,
-    "map": MapStep,
-    "call": CallStep,
-    "sample": SystemStep,
-    "matrix": SystemStep,
-    "plan": SystemStep,
-    "optimize": SystemStep,
+    "command": spec.CommandStep,
+    "prompt": spec.PromptStep,
+    "shell": spec.ShellStep,
+    "init": spec.InitStep,
+    "gate": spec.GateStep,
+    "if": spec.IfStep,
+    "switch": spec.SwitchStep,
+    "while": spec.WhileStep,
+    "do-while": spec.DoWhileStep,
+    "fan-out": spec.FanOutStep,
+    "fan-in": spec.FanInStep,
+    "workflow": spec.WorkflowStep,
+    "slot": spec.SlotStep,
+    "map": spec.MapStep,
+    "call": spec.CallStep,
+    "sample": spec.SystemStep,
+    "matrix": spec.SystemStep,
+    "plan": spec.SystemStep,
+    "optimize": spec.SystemStep,
 }
 
 
@@ -66,34 +48,24 @@ def names(extra: Iterable[str] = ()) -> set[str]:
     return {*BUILT_IN, *registered(), *extra}
 
 
-def registered() -> dict[str, str]:
-    """Those of other packages, and where each is: `package.module:name`."""
-    return {name: values[0] for name, values in claims().items()}
-
-
 @cache
-def claims() -> dict[str, tuple[str, ...]]:
-    """All that other packages register, by name: more than one value is a quarrel."""
-    from importlib.metadata import entry_points
-
-    found: dict[str, set[str]] = {}
-    for point in entry_points(group=GROUP):
-        found.setdefault(point.name, set()).add(point.value)
-    return {name: tuple(sorted(values)) for name, values in found.items()}
+def registered() -> dict[str, set[str]]:
+    """Those of other packages, and where each is: more than one place is a quarrel."""
+    return system_names.registered(GROUP)
 
 
 def spec_of(name: str, extra: Iterable[str] = ()) -> type[Step] | None:
     """What a step of that type must look like; None: there is no such type."""
     if name in BUILT_IN:
         return BUILT_IN[name]
-    return CustomStep if name in names(extra) else None
+    return spec.CustomStep if name in names(extra) else None
 
 
 def unavailable(name: str) -> str | None:
     """Why a known type cannot be used here, if so."""
-    if name not in BUILT_IN and len(claims().get(name, ())) > 1:
-        return f"two packages register this type: {', '.join(claims()[name])}"
-    if BUILT_IN.get(name) is not SystemStep or name not in system_names.BUILT_IN:
+    if name not in BUILT_IN and len(registered().get(name, ())) > 1:
+        return f"two packages register this type: {', '.join(sorted(registered()[name]))}"
+    if BUILT_IN.get(name) is not spec.SystemStep or name not in system_names.BUILT_IN:
         return None
     try:
         registry.system(name)

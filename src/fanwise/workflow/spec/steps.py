@@ -301,7 +301,7 @@ class FanInStep(Step):
 
 
 class InitStep(Step):
-    """`specify init`, which is not fanwise's: the file is understood, running the step fails."""
+    """`specify init`, by spec-kit's own program."""
 
     project: ValueField | None = None
     here: ValueField | None = None

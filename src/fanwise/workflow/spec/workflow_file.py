@@ -11,10 +11,9 @@ from typing import Any
 import msgspec
 from pydantic import Field, field_validator
 
-from fanwise.core.budget import Budget
 from fanwise.core.caps import Limit
 from fanwise.errors import BadSpec, UsageError
-from fanwise.specs import Document, Duration, LimitsSpec, SpecModel, Where
+from fanwise.specs import Document, Duration, LimitsSpec, SpecModel
 from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.spec.fields import TextField
 from fanwise.workflow.spec.inputs import InputSpec
@@ -68,12 +67,12 @@ class RequiresSpec(SpecModel):
 
 
 class FileSpec(LimitsSpec):
-    """The top of the file; what is in it is checked in its own place."""
+    """The top of the file; its steps are checked in their own places."""
 
     schema_version: str = SCHEMA
-    workflow: Any
-    requires: Any = None
-    inputs: dict[str, Any] = Field(default_factory=dict)
+    workflow: HeaderSpec
+    requires: RequiresSpec | None = None
+    inputs: dict[str, InputSpec] = Field(default_factory=dict)
     steps: list[Any] = Field(min_length=1)
     on_end: list[Any] = Field(default_factory=list)
     on_end_grace: Duration = 60.0
@@ -90,13 +89,10 @@ class LoadedWorkflow(msgspec.Struct, frozen=True):
     """A file that can be run."""
 
     document: Document
-    header: HeaderSpec
-    requires: RequiresSpec
-    inputs: dict[str, InputSpec]
+    file: FileSpec
     steps: tuple[Step, ...]
     on_end: tuple[Step, ...]
     """Steps that run whenever an execution ends, unless it pauses."""
-    limits: FileSpec
     warnings: tuple[str, ...] = ()
     """What was let pass, because the file was read leniently; each with its place."""
     included: int = 0
@@ -105,21 +101,12 @@ class LoadedWorkflow(msgspec.Struct, frozen=True):
     """How many files are one inside the other, below it."""
 
     @property
-    def id(self) -> str:
-        return self.header.id
+    def header(self) -> HeaderSpec:
+        return self.file.workflow
 
     @property
-    def name(self) -> str:
-        return self.header.name
-
-    @property
-    def version(self) -> str:
-        return self.header.version
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the file, as it was named: other files in it are relative to this."""
-        return self.document.folder
+    def inputs(self) -> dict[str, InputSpec]:
+        return self.file.inputs
 
     @property
     def real_folder(self) -> str:
@@ -135,15 +122,12 @@ class LoadedWorkflow(msgspec.Struct, frozen=True):
         found: dict[str, list[Limit]] = {}
         for target in _targets(self.all_steps):
             found = target.caps_and_rates() | found
-        return found | self.limits.limits()
+        return found | self.file.limits()
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
         """Its steps, then those of `on_end`."""
         return (*self.steps, *self.on_end)
-
-    def make_budget(self) -> Budget | None:
-        return self.limits.make_budget()
 
     def walk(self) -> Iterator[Step]:
         """All steps, also nested ones, in order."""
@@ -206,37 +190,24 @@ def _load(document: Document, loading: _Loading) -> LoadedWorkflow:
     )
     included = height = 0
     top = reader.model(FileSpec, ())
-    header, requires, inputs = _parts(reader, top)
     steps = reader.steps(("steps",)) if "steps" in document.data else ()
     on_end = reader.steps(("on_end",)) if "on_end" in document.data else ()
-    if top is not None and header is not None and not reader.problems:
-        references = References(reader, steps, inputs, top, on_end)
+    if top is not None and not reader.problems:
+        header = top.workflow
+        references = References(reader, steps, top.inputs, top, on_end)
         references.check({"integration": header.integration, "model": header.model})
-        _include(reader, (*steps, *on_end), loading.within(document))
+        for step in _inclusions((*steps, *on_end)):
+            step._target = _included(reader, step, loading.within(document))
         targets = list(_targets((*steps, *on_end)))
         _check_caps(reader, top, targets)
         included = sum(1 + target.included for target in targets)
         height = max((1 + target.height for target in targets), default=0)
         if included > MOST_INCLUDED:
             reader.wrong(("steps",), f"more than {MOST_INCLUDED} files in all are included")
-    if reader.problems or top is None or header is None or requires is None:
+    if reader.problems or top is None:
         raise BadSpec(document.name, reader.problems)
     warnings = tuple(dict.fromkeys(reader.warnings))
-    return LoadedWorkflow(
-        document, header, requires, inputs, steps, on_end, top, warnings, included, height
-    )  # fmt: skip
-
-
-def _parts(
-    reader: StepReader, top: FileSpec | None
-) -> tuple[HeaderSpec | None, RequiresSpec | None, dict[str, InputSpec]]:
-    if top is None:
-        return None, None, {}
-    bare = top.requires is None
-    requires = RequiresSpec() if bare else reader.model(RequiresSpec, ("requires",))
-    inputs = {name: reader.model(InputSpec, ("inputs", name)) for name in top.inputs}
-    found = {name: spec for name, spec in inputs.items() if spec is not None}
-    return reader.model(HeaderSpec, ("workflow",)), requires, found
+    return LoadedWorkflow(document, top, steps, on_end, warnings, included, height)
 
 
 # -- files that include others --------------------------------------------------------------------
@@ -245,11 +216,6 @@ def _parts(
 def path_of(document: Document) -> Path:
     """Where the file is, absolute."""
     return Path(os.path.normpath(document.folder / Path(document.name).name))
-
-
-def _include(reader: StepReader, steps: Iterable[Step], loading: _Loading) -> None:
-    for step in _inclusions(steps):
-        step._target = _included(reader, step, loading)
 
 
 def _inclusions(steps: Iterable[Step]) -> Iterator[WorkflowStep]:
@@ -267,32 +233,34 @@ def _included(reader: StepReader, step: WorkflowStep, loading: _Loading) -> Load
     path = Path(os.path.normpath(reader.document.folder / step.workflow))
     # By what the files are, not by how they are called: a link may lead back.
     real = [os.path.realpath(each) for each in (*inside, path)]
-    if (begin := real.index(real[-1])) < len(inside):
+    begin = real.index(real[-1])
+    too_deep = f"more than {MOST_FILES} files, one inside the other"
+    target = None
+    if begin < len(inside):
         chain = " → ".join(each.name for each in (*inside[begin:], path))
         reader.wrong(place, f"the files include each other: {chain}")
-        return None
-    if len(loading.included) > MOST_INCLUDED:
+    elif len(loading.included) > MOST_INCLUDED:
         reader.wrong(place, f"more than {MOST_INCLUDED} files in all are included")
-        return None
-    too_deep = f"more than {MOST_FILES} files, one inside the other"
-    if len(inside) > MOST_FILES:
+    elif len(inside) > MOST_FILES:
         reader.wrong(place, too_deep)
-        return None
-    try:
-        target = loading.load(path)
-    except BadSpec as error:
-        more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
-        reader.wrong(place, error.problems[0].at(error.file) + more)
+    else:
+        try:
+            target = loading.load(path)
+        except BadSpec as error:
+            more = f" (and {len(error.problems) - 1} more)" if len(error.problems) > 1 else ""
+            reader.wrong(place, error.problems[0].at(error.file) + more)
+    if target is None:
         return None
     if len(inside) + target.height > MOST_FILES:
         reader.wrong(place, too_deep)
         return None
-    if target.limits.budget is not None:
-        told = target.document.problem(("budget",), "a run has one budget, of the file that is run")
-        reader.wrong(place, told.at(target.document.name))
-    if target.on_end:
-        told = target.document.problem(("on_end",), "only the file that is run can have `on_end`")
-        reader.wrong(place, told.at(target.document.name))
+    for given, key, told in (
+        (target.file.budget, "budget", "a run has one budget, of the file that is run"),
+        (target.on_end, "on_end", "only the file that is run can have `on_end`"),
+    ):
+        if given:
+            problem = target.document.problem((key,), told)
+            reader.wrong(place, problem.at(target.document.name))
     reader.warnings += target.warnings
     _check_given(reader, step, target)
     return target
@@ -322,13 +290,10 @@ def _check_given(reader: StepReader, step: WorkflowStep, target: LoadedWorkflow)
 # -- inputs ---------------------------------------------------------------------------------------
 
 
-def bind_inputs(
-    workflow: LoadedWorkflow, given: Mapping[str, Any], where: Where | None = None
-) -> dict[str, Any]:
+def bind_inputs(workflow: LoadedWorkflow, given: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs as they are declared, of what somebody gave; None counts as not given.
 
-    `where`: the place in a file that gives them; without it a command line does. `UsageError`
-    (a `BadSpec` with `where`) for what is not declared, missing, or of another type.
+    `UsageError` for what is not declared, missing, or of another type.
     """
     problems = [
         f"there is no input {name!r}{did_you_mean(name, workflow.inputs)}"
@@ -351,7 +316,6 @@ def bind_inputs(
         except ValueError as error:
             problems.append(f"the input {name!r}: {error}")
     if problems:
-        message = "; ".join(problems)
         step = "Give inputs by --input NAME=VALUE, or NAME=@FILE" if missing else ""
-        raise UsageError(message, step) if where is None else where.bad(message)
+        raise UsageError("; ".join(problems), step)
     return bound

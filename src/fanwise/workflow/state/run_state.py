@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from fanwise.journal.call_totals import total
 from fanwise.journal.codec import JSON, decode_error
-from fanwise.journal.port import ItemRecord, Journal, RunRecord
+from fanwise.journal.port import AttemptRecord, CallTotals, ItemRecord, Journal, RunRecord
 from fanwise.view.run_summary import shown_status
 from fanwise.workflow.spec.outline import Outline
 from fanwise.workflow.state.step_result import record_of
@@ -43,14 +44,16 @@ class StepState(msgspec.Struct, frozen=True, omit_defaults=True):
     input: Any = None
     """What it was given, cut where it is long; only in the journal, and of leaves."""
 
+    @property
+    def took(self) -> float | None:
+        """Seconds, once it has ended."""
+        if self.began is None or self.ended is None or self.status == "pending":
+            return None
+        return self.ended - self.began
+
     def to_json(self) -> dict[str, Any]:
         """With spec-kit's keys."""
-        return {
-            "type": self.type,
-            "status": self.status,
-            "output": self.output,
-            "error": self.error,
-        }
+        return {name: getattr(self, name) for name in ("type", "status", "output", "error")}
 
 
 class WorkflowState(msgspec.Struct, frozen=True, dict=True):
@@ -135,3 +138,18 @@ def _completed(
     for top in outline.top:
         found.setdefault(top, StepState(top, outline.type(top)))
     return found
+
+
+def costs_of(journal: Journal, run_id: str) -> dict[str, CallTotals]:
+    """Calls to models, by the path of a step; a system inside a step counts for its fan-out.
+
+    Calls of Python functions and replies from a cache are recorded too, as no request.
+    """
+    found: dict[str, list[AttemptRecord]] = {}
+    for fan_out in journal.fan_outs(run_id):
+        name, below, _ = fan_out.path.partition("/")
+        for attempt in journal.attempts(fan_out.id):
+            if attempt.call is not None and attempt.requests != 0:
+                key = name if below else attempt.key
+                found.setdefault(key.replace("%2F", "/").replace("%25", "%"), []).append(attempt)
+    return {key: total(attempts) for key, attempts in found.items()}

@@ -6,7 +6,6 @@ What the agent prints is the step's output: stdout and stderr, as of a shell ste
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from fanwise.workflow.spec.steps import AgentStep, CommandStep, PromptStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.child import run_child, surroundings
-from fanwise.workflow.steps.port import Resolved, StepPlace
+from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 SPEC_KIT_FILE = Path(".specify") / "integration.json"
 """Where spec-kit keeps which agent a project uses."""
@@ -64,54 +63,37 @@ class Agents:
         return str(found) if found else None
 
 
-class CommandLeaf:
-    """Runs a command of an agent."""
+class AgentLeaf(Leaf[AgentStep]):
+    """Runs a command of an agent, or gives a prompt to an agent or to a model."""
 
     bounds_itself = True
-    needs: Mapping[str, int] = {}
 
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
 
-    def resolve(self, step: CommandStep, frame: Frame) -> Resolved:
-        """The command, its input, and who runs it.
+    def resolve(self, step: AgentStep, frame: Frame) -> Resolved:
+        """The command with its input, or the prompt, and who gets it.
 
         How that agent is called is no part of it: another option in the project's file does not
         make finished work undone.
         """
-        roots = frame.roots()
+        roots, who = frame.roots(), _who(step, frame, self._agents)
+        if isinstance(step, PromptStep):
+            return {"prompt": step.prompt.text(roots), **who}
+        assert isinstance(step, CommandStep)
         given = {name: value.render(roots) for name, value in step.input.items()}
-        who = _who(step, frame, self._agents)
         return {"command": step.command.text(roots), "input": given, **who}
 
-    async def perform(self, step: CommandStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        """Run the command. `UsageError` if the agent is unknown."""
-        agent = self._agents.named(resolved["integration"])
-        args, command = shown(resolved["input"].get("args")), resolved["command"]
-        words = command_argv(agent, command, args, resolved["model"], resolved["options"])
-        return await _run(step, words, resolved, place)
-
-
-class PromptLeaf:
-    """Gives a prompt to an agent, or to a model."""
-
-    bounds_itself = True
-    needs: Mapping[str, int] = {}
-
-    def __init__(self, agents: Agents) -> None:
-        self._agents = agents
-
-    def resolve(self, step: PromptStep, frame: Frame) -> Resolved:
-        """The prompt, and who gets it."""
-        who = _who(step, frame, self._agents)
-        return {"prompt": step.prompt.text(frame.roots()), **who}
-
-    async def perform(self, step: PromptStep, resolved: Resolved, place: StepPlace) -> StepResult:
+    async def perform(self, step: AgentStep, resolved: Resolved, place: StepPlace) -> StepResult:
         """Run the agent, or ask the model. `UsageError` if it is unknown."""
-        if is_model(resolved["model"]):
+        how = resolved["model"], resolved["options"]
+        if isinstance(step, PromptStep) and is_model(resolved["model"]):
             return StepResult("completed", await _asked(step, resolved))
         agent = self._agents.named(resolved["integration"])
-        words = argv(agent, resolved["prompt"], resolved["model"], resolved["options"])
+        if isinstance(step, PromptStep):
+            return await _run(step, argv(agent, resolved["prompt"], *how), resolved, place)
+        args = shown(resolved["input"].get("args"))
+        words = command_argv(agent, resolved["command"], args, *how)
         return await _run(step, words, resolved, place)
 
 

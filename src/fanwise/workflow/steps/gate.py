@@ -2,26 +2,33 @@
 
 Without a terminal and without an answer the run pauses; nothing is guessed. One terminal takes one
 question at a time: the kernel's cap `TERMINAL` makes gates of several items wait for each other.
+The question is asked in a thread of the kernel, which looks now and then whether the run was halted
+or cancelled: a thread that waits for a key cannot be stopped from outside.
 """
 
 from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Callable, Mapping
+import select
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fanwise.errors import StepFailed
 from fanwise.kernel.in_thread import in_thread
+from fanwise.kernel.scope import current_run
+from fanwise.kernel.threads import cancelled
 from fanwise.kernel.user_call import perform
 from fanwise.view.progress import TERMINAL
+from fanwise.view.terminal_text import terminal_safe
 from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import GateStep, is_rejection
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.history import GateAnswer
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.port import Resolved, StepPlace
+from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 MOST_SHOWN = 20_000
 """Characters of a file that are shown."""
@@ -31,10 +38,8 @@ Ask = Callable[[str, str | None, list[str]], str | None]
 away without an answer."""
 
 
-class GateLeaf:
+class GateLeaf(Leaf[GateStep]):
     """Asks a person."""
-
-    bounds_itself = False
 
     def __init__(
         self,
@@ -47,7 +52,7 @@ class GateLeaf:
         self._taken = taken
         self._ask = ask
         self._mask = mask
-        self.needs: Mapping[str, int] = {} if ask is None else {TERMINAL: 1}
+        self.needs = {} if ask is None else {TERMINAL: 1}
 
     def resolve(self, step: GateStep, frame: Frame) -> Resolved:
         """The question, and the answer of `verdict_input`."""
@@ -120,3 +125,73 @@ def _text_of(file: str | None, project: Path) -> str | None:
             return opened.read(MOST_SHOWN)
     except OSError as error:
         return f"({file} cannot be read: {error.strerror})"
+
+
+# -- at the terminal -------------------------------------------------------------------------------
+
+LOOK_EVERY_S = 0.1
+
+
+def is_interactive() -> bool:
+    """Whether somebody sits there: they see stderr, and type into stdin."""
+    return os.isatty(0) and os.isatty(2)
+
+
+def ask(message: str, shown: str | None, options: Sequence[str]) -> str | None:
+    """The option that the person chose; asked again until it is one.
+
+    None: they went away instead (Ctrl-C, Ctrl-D, or the terminal is gone).
+    """
+    os.write(2, b"\r\x1b[2K")  # a line of progress may stand there
+    if shown is not None:
+        _write(f"{shown}\n\n")
+    _write(f"{message}\n")
+    for number, option in enumerate(options, 1):
+        _write(f"  [{number}] {option}\n")
+    while True:
+        _write(f"Your answer (1-{len(options)} or a word): ")
+        line = _line()
+        if line is None:
+            _write("\n")
+            return None
+        answer = line.strip()
+        if answer.isdecimal() and 1 <= int(answer) <= len(options):
+            return options[int(answer) - 1]
+        if (choice := chosen(answer, list(options))) is not None:
+            return choice
+
+
+def ask_secret(name: str) -> str | None:
+    """What the person typed, without showing it; None: they went away."""
+    try:
+        return getpass.getpass(f"{terminal_safe(name)} (not shown): ", stream=sys.stderr)
+    except (EOFError, KeyboardInterrupt):
+        return None
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(terminal_safe(text))
+    sys.stderr.flush()
+
+
+def _line() -> str | None:
+    read = b""
+    while not read.endswith(b"\n"):
+        if _is_over():
+            return None
+        ready, _, _ = select.select([0], [], [], LOOK_EVERY_S)
+        if not ready:
+            continue
+        try:
+            piece = os.read(0, 4096)
+        except OSError:  # the terminal is gone
+            return None
+        if not piece:
+            return None
+        read += piece
+    return read.decode("utf-8", "replace")
+
+
+def _is_over() -> bool:
+    run = current_run()
+    return cancelled() or (run is not None and run.halting is not None)

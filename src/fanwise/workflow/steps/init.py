@@ -13,7 +13,7 @@ from fanwise.workflow.spec.steps import InitStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.child import run_child
-from fanwise.workflow.steps.port import Resolved, StepPlace
+from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 PROGRAM = "specify"
 OWN_FOLDERS = {".fanwise", ".specify"}
@@ -21,11 +21,10 @@ OWN_FOLDERS = {".fanwise", ".specify"}
 TEXTS = ("integration", "integration_options", "script", "preset")
 
 
-class InitLeaf:
+class InitLeaf(Leaf[InitStep]):
     """Runs `specify init`."""
 
     bounds_itself = True
-    needs: Mapping[str, int] = {}
 
     def resolve(self, step: InitStep, frame: Frame) -> Resolved:
         roots = frame.roots()

@@ -8,23 +8,12 @@ from typing import Any
 
 import msgspec
 
+from fanwise.workflow.spec import steps as spec
 from fanwise.workflow.spec.secrets import Masker
-from fanwise.workflow.spec.steps import (
-    CallStep,
-    CommandStep,
-    CustomStep,
-    EachStep,
-    GateStep,
-    InitStep,
-    PromptStep,
-    ShellStep,
-    Step,
-    SystemStep,
-)
+from fanwise.workflow.spec.steps import Step
 from fanwise.workflow.state.history import RunHistory
-from fanwise.workflow.steps.agent import Agents, CommandLeaf, PromptLeaf
-from fanwise.workflow.steps.call import CallLeaf
-from fanwise.workflow.steps.custom import CustomLeaf, Function
+from fanwise.workflow.steps.agent import AgentLeaf, Agents
+from fanwise.workflow.steps.functions import CallLeaf, CustomLeaf, Function
 from fanwise.workflow.steps.gate import Ask, GateLeaf
 from fanwise.workflow.steps.init import InitLeaf
 from fanwise.workflow.steps.port import Leaf
@@ -47,15 +36,15 @@ def kinds(
     project: Project, history: RunHistory, ask: Ask | None, mask: Masker
 ) -> Mapping[type[Step], Leaf[Any]]:
     """What performs each kind of leaf. `ask`: asks the user; None: nobody is at the terminal."""
-    agents = Agents(project.folder)
+    agent = AgentLeaf(Agents(project.folder))
     return {
-        ShellStep: ShellLeaf(compat=project.compat),
-        CommandStep: CommandLeaf(agents),
-        PromptStep: PromptLeaf(agents),
-        GateStep: GateLeaf(history.answers, history.taken, ask, mask),
-        InitStep: InitLeaf(),
-        SystemStep: SystemLeaf(),
-        EachStep: MapLeaf(),
-        CallStep: CallLeaf(),
-        CustomStep: CustomLeaf(project.types),
+        spec.ShellStep: ShellLeaf(compat=project.compat),
+        spec.CommandStep: agent,
+        spec.PromptStep: agent,
+        spec.GateStep: GateLeaf(history.answers, history.taken, ask, mask),
+        spec.InitStep: InitLeaf(),
+        spec.SystemStep: SystemLeaf(),
+        spec.EachStep: MapLeaf(),
+        spec.CallStep: CallLeaf(),
+        spec.CustomStep: CustomLeaf(project.types),
     }

@@ -44,13 +44,10 @@ class StepPlace(msgspec.Struct, frozen=True):
 
 
 class Leaf(Protocol[S_contra]):
-    @property
-    def bounds_itself(self) -> bool:
-        """Whether it enforces its time-out itself, so that it can keep the output up to then."""
-
-    @property
-    def needs(self) -> Mapping[str, int]:
-        """Caps that it needs besides those that the file names."""
+    bounds_itself: bool = False
+    """Whether it enforces its time-out itself, so that it can keep the output up to then."""
+    needs: Mapping[str, int] = {}
+    """Caps that it needs besides those that the file names."""
 
     def resolve(self, step: S_contra, frame: Frame) -> Resolved:
         """Resolve its fields to data. `BadExpression`."""

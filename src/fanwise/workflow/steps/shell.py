@@ -6,7 +6,6 @@ pastes them in, which runs what they contain; `--compat spec-kit` does as it doe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fanwise.errors import StepFailed
@@ -16,14 +15,13 @@ from fanwise.workflow.spec.steps import EachStep, ShellStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.child import run_child, surroundings
-from fanwise.workflow.steps.port import Resolved, StepPlace
+from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 
-class ShellLeaf:
+class ShellLeaf(Leaf[ShellStep]):
     """Runs `sh -c`."""
 
     bounds_itself = True
-    needs: Mapping[str, int] = {}
 
     def __init__(self, *, compat: bool) -> None:
         self._compat = compat
@@ -47,11 +45,10 @@ class ShellLeaf:
         return StepResult("completed", output)
 
 
-class MapLeaf:
+class MapLeaf(Leaf[EachStep]):
     """Runs the command of a `map` step for one item. There is no shell, so an item is only data."""
 
     bounds_itself = True
-    needs: Mapping[str, int] = {}
 
     def resolve(self, step: EachStep, frame: Frame) -> Resolved:
         """Its arguments, each as text."""

@@ -18,7 +18,7 @@ from fanwise.view.run_summary import status_text
 from fanwise.workflow.spec.steps import SystemStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.port import Resolved, StepPlace
+from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 Literally = Callable[[Mapping[str, Any], Path], Runnable]
 """A system may have a method of this name: fields whose texts are no templates."""
@@ -26,11 +26,8 @@ PAUSED = 3
 """The exit code of a plan that waits for somebody."""
 
 
-class SystemLeaf:
+class SystemLeaf(Leaf[SystemStep]):
     """Runs the `spec` or the `file` of another system."""
-
-    bounds_itself = False
-    needs: Mapping[str, int] = {}
 
     def resolve(self, step: SystemStep, frame: Frame) -> Resolved:
         """The spec of that system, or its file with a digest."""

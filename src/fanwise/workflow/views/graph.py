@@ -42,14 +42,13 @@ class StepTotals(NamedTuple):
         counts = Counter(each.status for each in self.states)
         many = len(self.states) > 1
         told = ", ".join(f"{n:,} {status}" if many else status for status, n in counts.items())
-        times = [
-            each.ended - each.began
-            for each in self.states
-            if each.began is not None and each.ended is not None and each.status != "pending"
-        ]
-        if not times:
-            return told
-        return f"{told}, {'median ' if many else ''}{duration(median(times))}"
+        times = self.times
+        return f"{told}, {'median ' if many else ''}{duration(median(times))}" if times else told
+
+    @property
+    def times(self) -> list[float]:
+        """How long each took that has ended."""
+        return [each.took for each in self.states if each.took is not None]
 
 
 def totals_of(state: WorkflowState) -> dict[Chain, StepTotals]:

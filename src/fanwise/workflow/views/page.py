@@ -18,8 +18,7 @@ from fanwise.view.html import Section, Templates, Tile
 from fanwise.view.in_flight import Span, busy_clock, in_flight
 from fanwise.view.run_summary import shown_status
 from fanwise.view.timeline import Bar, Timeline, TimelineRow
-from fanwise.workflow.state.costs import costs_of
-from fanwise.workflow.state.run_state import StepState, WorkflowState, read_run
+from fanwise.workflow.state.run_state import StepState, WorkflowState, costs_of, read_run
 from fanwise.workflow.views.graph import flow_of
 
 MOST_ITEMS = 1_000
@@ -40,9 +39,7 @@ class StepRow(NamedTuple):
 
     @property
     def took(self) -> str:
-        began, ended = self.step.began, self.step.ended
-        known = began is not None and ended is not None and self.step.status != "pending"
-        return duration_text(ended - began) if known and ended and began else ""
+        return "" if self.step.took is None else duration_text(self.step.took)
 
     @property
     def said(self) -> str:
@@ -142,7 +139,7 @@ def _tiles(state: WorkflowState, costs: Mapping[str, CallTotals]) -> Iterator[Ti
     wrong = sum(counts[each] for each in WRONG)
     if wrong:
         yield Tile("failed", f"{wrong:,}", bad=True)
-    worked = sum(each.ended - each.began for each in leaves if each.began and each.ended)
+    worked = sum(each.took or 0.0 for each in leaves)
     yield Tile("work of all", duration_text(worked), "one after another")
     if costs:
         unknown = sum(each.usd.unknown for each in costs.values())

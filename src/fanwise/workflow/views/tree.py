@@ -27,12 +27,9 @@ def tree_lines(
 
 
 def _described(step: StepState) -> str:
-    took = ""
-    if step.began is not None and step.ended is not None and step.status != "pending":
-        took = duration(step.ended - step.began)
     error = step.error or _question(step)
     error = f"  {terminal_line(error)}" if error else ""
-    return f"{step.type:<8}  {step.status:<9}  {took}{error}"
+    return f"{step.type:<8}  {step.status:<9}  {duration(step.took)}{error}"
 
 
 def _question(step: StepState) -> str | None:

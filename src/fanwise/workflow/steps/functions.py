@@ -1,4 +1,7 @@
-"""Types of steps that others add: a function, and nothing more.
+"""Steps that are functions: `call`, and the types of steps that others add.
+
+`call: module:function` names one beside the file, or of a package; it gets its `input` as keyword
+arguments. A type of steps is a function too, and nothing more:
 
     async def notify(fields, place):          # or a plain function; it runs in a thread
         await send(fields["to"], fields["text"])
@@ -19,28 +22,47 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fanwise.errors import StepFailed, UsageError
 from fanwise.kernel.user_call import perform
+from fanwise.specs import function
+from fanwise.system_names import load
 from fanwise.workflow.spec import step_types
-from fanwise.workflow.spec.steps import CustomStep
+from fanwise.workflow.spec.steps import CallStep, CustomStep
 from fanwise.workflow.state.frame import Frame
 from fanwise.workflow.state.step_result import StepResult
-from fanwise.workflow.steps.port import Resolved, StepPlace
+from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
 FOLDER = Path(".fanwise") / "steps"
 
 Function = Callable[[Mapping[str, Any], StepPlace], Any]
 
 
-class CustomLeaf:
-    """Calls a function that a package or the project provides."""
+class CallLeaf(Leaf[CallStep]):
+    """Calls the function that the file names: JSON goes in and comes out."""
 
-    bounds_itself = False
-    needs: Mapping[str, int] = {}
+    def resolve(self, step: CallStep, frame: Frame) -> Resolved:
+        roots = frame.roots()
+        given = {name: value.render(roots) for name, value in step.input.items()}
+        return {"call": step.call, "input": given}
+
+    async def perform(self, step: CallStep, resolved: Resolved, place: StepPlace) -> StepResult:
+        found = function(step.call, step.where.at("call"))
+        value = await perform(partial(found, **resolved["input"]))
+        try:
+            plain = msgspec.json.decode(msgspec.json.encode(value))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise StepFailed(f"{step.call} returned what is not JSON: {error}") from error
+        return StepResult("completed", plain if isinstance(plain, dict) else {"result": plain})
+
+
+class CustomLeaf(Leaf[CustomStep]):
+    """Calls a function that a package or the project provides."""
 
     def __init__(self, of_project: Mapping[str, Function]) -> None:
         self._of_project = of_project
@@ -50,8 +72,8 @@ class CustomLeaf:
         return {name: value.render(roots) for name, value in step.fields.items()}
 
     async def perform(self, step: CustomStep, resolved: Resolved, place: StepPlace) -> StepResult:
-        function = self._of_project.get(step.type) or of_package(step.type)
-        output = await perform(function, resolved, place)
+        work = self._of_project.get(step.type) or of_package(step.type)
+        output = await perform(work, resolved, place)
         if output is not None and not isinstance(output, dict):
             kind = type(output).__name__
             raise StepFailed(f"a step of type {step.type} gave a {kind}, not a dict")
@@ -60,15 +82,14 @@ class CustomLeaf:
 
 def of_package(name: str) -> Function:
     """The function that a package registers. `UsageError`."""
-    value = step_types.registered()[name]
-    module, _, attribute = value.partition(":")
+    (value,) = step_types.registered()[name]
     try:
-        function: Function = getattr(import_module(module), attribute)
+        found: Function = load(value)
     except Exception as error:
         raise UsageError(
             f"the type of steps {name!r} ({value}) cannot be loaded: {error}"
         ) from error
-    return function
+    return found
 
 
 def of_project(project: Path) -> dict[str, Function]:
@@ -92,7 +113,7 @@ def _imported(file: Path) -> Function:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-        function: Function = getattr(module, file.stem.replace("-", "_"))
+        found: Function = getattr(module, file.stem.replace("-", "_"))
     except Exception as error:
         raise UsageError(f"{file} cannot be used: {type(error).__name__}: {error}") from error
-    return function
+    return found

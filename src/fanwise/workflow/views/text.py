@@ -1,13 +1,17 @@
-"""What an execution came to, in spec-kit's words and in fanwise's."""
+"""What a workflow would do, and what an execution came to, as text and as data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from fanwise.errors import UsageError
 from fanwise.specs import End
+from fanwise.workflow.expressions import Text, Value
+from fanwise.workflow.spec.steps import Step, WorkflowStep
+from fanwise.workflow.spec.workflow_file import LoadedWorkflow
 from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import StepResult
 
@@ -126,3 +130,51 @@ def _twice(paths: Sequence[str]) -> list[str]:
 def _lines(steps: Mapping[str, StepState]) -> list[str]:
     """Each step in a line; those of items and iterations are in `fanwise show`."""
     return [f"{path}: {step.status}" for path, step in steps.items() if ":" not in path]
+
+
+# -- before it runs --------------------------------------------------------------------------------
+
+MOST_SHOWN = 100
+"""Characters of a value that are shown."""
+
+
+def dry_run_lines(workflow: LoadedWorkflow, inputs: Mapping[str, Any] | None) -> list[str]:
+    """Lines, those inside a step indented. `inputs`: None if nobody has given any."""
+    roots = {} if inputs is None else {"inputs": inputs}
+    ends = _step_lines(workflow.on_end, {}, 0)
+    return [*_step_lines(workflow.steps, roots, 0), *(f"on_end: {line}" for line in ends)]
+
+
+def _step_lines(steps: Iterable[Step], roots: Mapping[str, Any], depth: int) -> Iterator[str]:
+    for step in steps:
+        yield f"{'  ' * depth}{step.id} ({step.type}){_fields(step, roots)}"
+        if isinstance(step, WorkflowStep):
+            yield from _step_lines(step.target.steps, {}, depth + 1)
+        for place, inner in step.inside():
+            shown = _branch(place)
+            for line in _step_lines([inner], roots, depth + 1):
+                yield f"{'  ' * (depth + 1)}{shown}{line.lstrip()}" if shown else line
+                shown = ""
+
+
+def _branch(place: tuple[str | int, ...]) -> str:
+    """Which part of its step it stands in, at its first step: `else: `."""
+    names = [str(part) for part in place[:-1]]
+    return f"{'.'.join(names)}: " if place[-1] == 0 and names != ["steps"] else ""
+
+
+def _fields(step: Step, roots: Mapping[str, Any]) -> str:
+    told = [f"{'.'.join(map(str, place))}={_shown(text, roots)}" for place, text in step.texts()]
+    return f": {'  '.join(told)}" if told else ""
+
+
+def _shown(text: Text | Value, roots: Mapping[str, Any]) -> str:
+    """The value if it is known, else the source."""
+    value: Any = text.source
+    if text.is_known(roots):
+        try:
+            value = text.render(roots)
+        except UsageError as error:
+            value = f"{text.source} ({error})"
+    line = " ".join(str(value).split())
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]}…"
