@@ -24,6 +24,7 @@ from fanwise.models import Message, Options, Reply, Request, ask, connect, outpu
 from fanwise.models.clients import build, endpoint_of
 from fanwise.models.names import Spec
 from fanwise.models.port import File, Tokens, Tool, ToolCall
+from fanwise.models.wires.wire import Endpoint, Reading
 from fanwise.sampling import sample
 from fanwise.testing import Answer, ScriptedServer
 
@@ -411,6 +412,21 @@ def test_a_server_that_wants_the_other_field_is_answered_with_what_to_set() -> N
             assert "max_tokens_field: max_completion_tokens" in caught.value.next_step
 
     run(main())
+
+
+@pytest.mark.parametrize("scheme", ["local", "openai"])
+def test_a_connection_to_a_local_server_carries_one_request(scheme: str) -> None:
+    """llama.cpp's server may close a kept connection just as the next request arrives."""
+
+    async def main() -> list[str | None]:
+        async with ScriptedServer(["one", "two"]) as server:
+            wire = build(Endpoint(scheme, "m", server.base_url, "key"))
+            for _ in range(2):
+                await wire.read(prompt(), Reading(), "prompt")
+            await wire.close()
+            return [request.headers.get("connection") for request in server.requests]
+
+    assert run(main()) == [{"local": "close", "openai": "keep-alive"}[scheme]] * 2
 
 
 def test_cached_and_reasoning_tokens_are_told_apart() -> None:

@@ -66,6 +66,8 @@ OURS: Mapping[str, str] = {
     "n": "Ask several times",
 }
 """Fields of the request that `extra` may not set, and what to do instead."""
+_ONE_REQUEST = {"Connection": "close"}
+"""On a busy machine llama.cpp's server may close a kept connection as the next request arrives."""
 _QUOTA = re.compile("quota|billing|credit|spend_limit|usage_limit")
 _NOT_STRICT = {
     "minLength", "maxLength", "minProperties", "maxProperties", "patternProperties", "allOf", "not",
@@ -87,7 +89,10 @@ class OpenAIChat:
                 timeout=silence_s,
             )  # fmt: skip
         else:
-            self.client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=silence_s)
+            self.client = AsyncOpenAI(
+                api_key=key, base_url=url, max_retries=0, timeout=silence_s,
+                default_headers=_ONE_REQUEST if endpoint.scheme == "local" else None,
+            )  # fmt: skip
         self._endpoint = endpoint
         own = endpoint.scheme == "azure" or urlsplit(url or "").hostname in (None, "api.openai.com")
         self._most = endpoint.max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
