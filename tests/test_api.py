@@ -19,8 +19,8 @@ from fanwise import errors
 EXPORTS = [
     "Adaptive", "Attempt", "Budget", "Caps", "Command", "CommandResult", "Exclusive",
     "FanwiseError", "Feed", "Halt", "Limits", "Matrix",
-    "Outcome", "Outcomes", "Rate", "RateLimited", "Retry", "Run", "RunResult", "Sandbox", "Stats",
-    "Usage", "call", "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",
+    "Outcome", "Outcomes", "Rate", "RateLimited", "Ray", "Retry", "Run", "RunResult", "Sandbox",
+    "Stats", "Usage", "call", "cancelled", "fan_out", "fan_out_stream", "fan_out_sync", "open_run",
     "optimize", "optimize_sync", "run_file", "run_file_sync", "run_matrix", "run_matrix_sync",
     "run_plan", "run_plan_sync", "run_workflow", "run_workflow_sync", "sample", "sample_sync",
 ]  # fmt: skip
@@ -130,7 +130,7 @@ def test_fan_out_has_the_signature_of_the_design() -> None:
     names = list(inspect.signature(fanwise.fan_out).parameters)
     assert names == [
         "work", "items", "cap", "caps", "needs", "halt", "retry", "timeout", "key", "run", "name",
-        "budget", "reuse", "record",
+        "budget", "reuse", "record", "on",
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ In order, on disk, with nothing lost, leaked or hidden.
 # Type checkers and editors read the imports; a test sees that both say the same.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fanwise.cluster import Ray
     from fanwise.core.budget import Budget
     from fanwise.core.caps import Adaptive, Caps, Exclusive, Rate
     from fanwise.core.halt import Halt
@@ -49,6 +50,7 @@ __all__ = [
     "Outcomes",
     "Rate",
     "RateLimited",
+    "Ray",
     "Retry",
     "Run",
     "RunResult",
@@ -92,6 +94,7 @@ _HOMES = {
     "Outcomes": "fanwise.core.outcome",
     "Rate": "fanwise.core.caps",
     "RateLimited": "fanwise.errors",
+    "Ray": "fanwise.cluster",
     "Retry": "fanwise.core.retry",
     "Run": "fanwise.kernel.run",
     "RunResult": "fanwise.core.result",

@@ -75,6 +75,8 @@ class Attempt(msgspec.Struct, frozen=True):
     """How late this process was when a call began and ended: so much of `ran_s` may be its own."""
     in_flight: int = 0
     """Of a call with a lag: how many calls this process had in flight."""
+    worker: str | None = None
+    """The worker that made it, as NODE/PROCESS; None: the process of the fan-out."""
 
 
 class Outcome(msgspec.Struct, Generic[T], frozen=True, gc=True):

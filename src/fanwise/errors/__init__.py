@@ -13,6 +13,7 @@
     │   ├── BadPredicate               a predicate raised, or did not return a bool
     │   ├── BadVerdict                 a requirement did not return a verdict
     │   ├── NotStorable                a value that the codec cannot store
+    │   ├── NotShippable               work, an item or a value that cannot go to a worker
     │   ├── BadRunId                   a run id that is not a plain name
     │   ├── BadSpec                    a file with problems, each with its line, column and field
     │   ├── BadExpression              `{{ … }}` that does not parse, or cannot be computed
@@ -45,6 +46,9 @@
     │   └── WrongDigest                the file is not the expected one; nothing is kept
     ├── BudgetExceeded                 the budget does not allow the next call
     ├── CommandFailed                  a child process did not exit with code 0
+    ├── ClusterError                   the cluster could not be started, joined or used
+    │   └── WorkerLost                 three workers died of an item; `.workers`
+    ├── ProcessDied                    a worker's process for a sync function ended too early
     ├── SandboxUnavailable             there is no sandbox, so the code did not run
     ├── WorkspaceError                 a workspace could not be created, reset or used
     │   ├── GitFailed                  a git command failed; `.said` has its output
@@ -85,6 +89,7 @@ from fanwise.errors.base import (
     full_name,
     one_line,
 )
+from fanwise.errors.cluster import ClusterError, NotShippable, ProcessDied, WorkerLost
 from fanwise.errors.fanning import (
     AttemptTimeout,
     BadCap,
@@ -173,6 +178,7 @@ __all__ = [
     "BenchFailed",
     "BudgetExceeded",
     "CandidateUnfit",
+    "ClusterError",
     "CommandFailed",
     "DeadlinePassed",
     "DuplicateKey",
@@ -205,10 +211,12 @@ __all__ = [
     "NotJudged",
     "NotOk",
     "NotRecorded",
+    "NotShippable",
     "NotStorable",
     "OutputNotWritable",
     "PatchFailed",
     "Problem",
+    "ProcessDied",
     "PullFailed",
     "RateLimited",
     "RecordedError",
@@ -229,6 +237,7 @@ __all__ = [
     "UntestedOriginal",
     "UsageError",
     "WorkFailed",
+    "WorkerLost",
     "WorkspaceError",
     "WrongDigest",
     "fields_of",

@@ -11,6 +11,8 @@ import contextlib
 from random import random
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from msgspec.structs import replace
+
 from fanwise.core.outcome import Attempt
 from fanwise.core.retry import Retry
 from fanwise.errors import BadPredicate, RateLimited
@@ -37,8 +39,9 @@ class AttemptLoop(Generic[I, T]):
         self._attempt = attempt
         self._retry = retry
         self._time = scope.time
-        self._judged = bool(scope.subscribers) or scope.ledger.adapts
+        self._judged = bool(scope.subscribers) or scope.ledger.adapts or scope.away
         """Whether anyone has to know about attempts that succeed."""
+        self._away = scope.away
 
     async def make(self, open_item: OpenItem[I, T]) -> None:
         """Try until an attempt succeeds or there are no more retries, then report to the engine."""
@@ -63,6 +66,9 @@ class AttemptLoop(Generic[I, T]):
                     self._engine.finish_first_attempt(open_item, value, queued_s, ran_s)
                     return
                 attempt = Attempt(queued_s, ran_s, backoff_s, error)
+                if self._away:
+                    attempt = _as_measured(attempt, open_item)
+                    ran_s = attempt.ran_s
                 open_item.attempts += (attempt,)
                 delay = self._judge(open_item, attempt)
                 if delay is None:
@@ -125,6 +131,16 @@ class AttemptLoop(Generic[I, T]):
             self._engine.dispatcher.pump()
             await open_item.wake
         return asked - began, self._time() - asked
+
+
+def _as_measured(attempt: Attempt, open_item: OpenItem[I, T]) -> Attempt:
+    """With the time that its worker measured. The way there and back is not work: it is queued."""
+    done, open_item.elsewhere = open_item.elsewhere, None
+    if done is None:
+        return attempt
+    ran_s = min(done.ran_s, attempt.ran_s)
+    queued_s = attempt.queued_s + attempt.ran_s - ran_s
+    return replace(attempt, ran_s=ran_s, queued_s=queued_s, worker=done.worker)
 
 
 async def _see_off(open_item: OpenItem[I, T]) -> None:

@@ -16,6 +16,7 @@ from fanwise.errors import ItemsError
 from fanwise.kernel.run import RunLike, run_of
 from fanwise.kernel.setup import FanOut, FanOutOptions, Items, Work
 from fanwise.kernel.sync import sync_twin
+from fanwise.kernel.workers import On, workers_of
 from fanwise.processes import Command, CommandResult
 
 I = TypeVar("I")  # noqa: E741
@@ -50,6 +51,7 @@ async def fan_out(
     budget: BudgetLike | None = None,
     reuse: Callable[[I, Outcome[Any]], bool] | None = None,
     record: bool = True,
+    on: On | None = None,
 ) -> Outcomes[Any]:
     """Work on every item, at most `cap` at once, and return all outcomes in item order.
 
@@ -65,14 +67,15 @@ async def fan_out(
     still valid; if not, the item runs again, and so does what had failed inside it. Default: all
     recorded outcomes are valid, except failures of an earlier attempt of the item around.
     `record=False`: do not record the items of a durable run, only what they fan out themselves;
-    such items run again on a resume.
+    such items run again on a resume. `on`: where attempts run, such as `Ray()`; default: where the
+    run's do, or in this process.
     """
     got: list[Outcome[Any]] = []
-    async with run_of(run) as found:
+    async with run_of(run) as found, workers_of(on, found) as workers:
         one: FanOut[I, Any] = FanOut(
             got.append, work, items, cap=cap, caps=caps, needs=needs, halt=halt, retry=retry,
             timeout=timeout, key=key, run=found, name=name, budget=budget, reuse=reuse,
-            record=record,
+            record=record, workers=workers,
         )  # fmt: skip
         one.begin()
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from fanwise.core.outcome import Attempt, Outcome
 from fanwise.core.paths import path_part
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 NO_GUESTS: frozenset[asyncio.Task[object]] = frozenset()
+
+
+class Elsewhere(NamedTuple):
+    """Who made an attempt, and how long that took there."""
+
+    worker: str
+    ran_s: float
 
 
 class OpenItem(PermitWaiter, Generic[I, T]):
@@ -37,6 +44,7 @@ class OpenItem(PermitWaiter, Generic[I, T]):
         "calling",
         "calls",
         "cancel_asked",
+        "elsewhere",
         "engine",
         "given_key",
         "guests",
@@ -80,6 +88,8 @@ class OpenItem(PermitWaiter, Generic[I, T]):
         self.twice = False
         self.outdated = False
         """Whether a recorded outcome of it is no longer valid."""
+        self.elsewhere: Elsewhere | None = None
+        """What the worker says of the attempt that it has just made; None: made here."""
         self.outcome: Outcome[T] | None = None
         """Its outcome, while that is being written to disk."""
         self._key = given_key

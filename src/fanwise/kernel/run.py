@@ -34,6 +34,7 @@ from fanwise.kernel.recorded_halts import HALT, HaltNote
 from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.scope import FanOutPaths
 from fanwise.kernel.work import is_async
+from fanwise.kernel.workers import WorkPlace, check_place
 
 if TYPE_CHECKING:
     from fanwise.kernel.engine import Engine
@@ -57,6 +58,7 @@ def open_run(
     caps: CapsLike | None = None,
     budget: BudgetLike | None = None,
     subscribers: Iterable[events.Subscriber] = (),
+    on: WorkPlace | None = None,
 ) -> Run:
     """A run, to be used in `with` or `async with`.
 
@@ -66,7 +68,8 @@ def open_run(
     machine may still own the run. `spec`: what is being run, as JSON-able data. A resume needs the
     same one, unless it `may_change`: then the run continues with the new one and keeps the items
     whose keys are the same. `journal`: a path, a URL, a `Journal`, or ":memory:" for none;
-    default: what FANWISE_JOURNAL says, or `.fanwise/journal.db` in the working directory.
+    default: what FANWISE_JOURNAL says, or `.fanwise/journal.db` in the working directory. `on`:
+    where the attempts of its fan-outs run, such as `Ray()`; default: in this process.
     """
     if id is not None:
         check_run_id(id)
@@ -94,6 +97,7 @@ def open_run(
         caps=as_caps(caps),
         budget=as_budget(budget),
         subscribers=subscribers,
+        on=None if on is None else check_place(on),
     )
 
 
@@ -115,8 +119,12 @@ class Run:
         caps: Caps | None = None,
         budget: Budget | None = None,
         subscribers: Iterable[events.Subscriber] = (),
+        on: WorkPlace | None = None,
     ) -> None:
         self.id = request.id
+        self.kind = request.kind
+        self.on = on
+        """Where attempts run; None: in this process."""
         self.codec = codec
         self.caps = caps
         self.budget = budget
@@ -148,8 +156,8 @@ class Run:
 
     def __enter__(self) -> Run:
         self._use_once()
-        if self._given_journal != MEMORY:
-            self._open()
+        if self.on is not None or self._given_journal != MEMORY:
+            self._open_all()
         return self._opened()
 
     def __exit__(
@@ -164,12 +172,13 @@ class Run:
 
     async def __aenter__(self) -> Run:
         self._use_once()
-        if self._given_journal != MEMORY:
+        if self.on is not None or self._given_journal != MEMORY:
             try:
                 # In a thread: imports, migrations, and other processes that lock the file.
-                await in_thread(self._open)
+                await in_thread(self._open_all)
             except asyncio.CancelledError:
-                self._close("cancelled", None)  # it is open by now, and nobody else would close it
+                # It is open by now, and nobody else would close it.
+                self._close("cancelled", None)
                 raise
         return self._opened()
 
@@ -181,7 +190,7 @@ class Run:
     ) -> None:
         status = self._final_status(error)
         try:
-            if self._durable is not None:
+            if self._durable is not None or self.on is not None:
                 await in_thread(self._close, status, error)
         finally:
             if self._durable is None:  # it is on disk, even if this was cancelled meanwhile
@@ -323,6 +332,17 @@ class Run:
         self._emit(events.RunStarted, run_id=self.id, resumed=self.resumed)
         return self
 
+    def _open_all(self) -> None:
+        if self.on is not None:
+            self.on.start()
+        try:
+            if self._given_journal != MEMORY:
+                self._open()
+        except BaseException:
+            if self.on is not None:
+                self.on.stop()
+            raise
+
     def _open(self) -> None:
         durable = open_durable_run(self._request, self._given_journal, self._epoch)
         self.record, self.resumed, self._durable = durable.record, durable.resumed, durable
@@ -336,6 +356,13 @@ class Run:
         return "failed" if isinstance(error, Exception) else "cancelled"
 
     def _close(self, status: port.RunStatus, error: BaseException | None) -> None:
+        try:
+            self._close_journal(status, error)
+        finally:
+            if self.on is not None:
+                self.on.stop()
+
+    def _close_journal(self, status: port.RunStatus, error: BaseException | None) -> None:
         if self._durable is not None:
             reason = self.ending[1] if error is None else f"{type(error).__name__}: {error}"
             self._durable.close(status, None if reason is None else self.hide(reason))

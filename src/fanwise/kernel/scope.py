@@ -35,6 +35,7 @@ class FanOutScope:
 
     __slots__ = (
         "again",
+        "away",
         "budgets",
         "held",
         "ledger",
@@ -59,6 +60,7 @@ class FanOutScope:
         held: HeldCaps,
         threads: Threads,
         again: bool,
+        away: bool = False,
     ) -> None:
         self.loop = loop
         self.time = clock_of(loop)
@@ -74,6 +76,8 @@ class FanOutScope:
         """Seconds of work that calls and nested fan-outs did, by cap."""
         self.again = again
         """Whether an item around was tried before: then failures inside run again."""
+        self.away = away
+        """Whether its attempts are made by workers in other processes."""
 
     def worked(self, ticket: Ticket, ran_s: float) -> None:
         """A call inside has used these permits."""

@@ -35,7 +35,8 @@ from fanwise.kernel.recorder import Recorder
 from fanwise.kernel.run import Run, RunLike
 from fanwise.kernel.scope import NOTHING_HELD, FanOutScope, current, ledger_here
 from fanwise.kernel.threads import Threads
-from fanwise.kernel.work import attempter, codec_for
+from fanwise.kernel.work import codec_for
+from fanwise.kernel.workers import Here, On, Workers
 from fanwise.processes.command import Command
 
 I = TypeVar("I")  # noqa: E741
@@ -67,6 +68,7 @@ class FanOutOptions(FanOutOptionsInRun[I], total=False):
     """The keyword arguments of `fan_out`, where they are explained."""
 
     run: RunLike | None
+    on: On | None
 
 
 class FanOut(Generic[I, T]):
@@ -90,6 +92,7 @@ class FanOut(Generic[I, T]):
         budget: BudgetLike | None = None,
         reuse: Callable[[I, Outcome[Any]], bool] | None = None,
         record: bool = True,
+        workers: Workers | None = None,
     ) -> None:
         whole("cap", cap)
         _check_kinds(halt=halt, name=name)
@@ -102,7 +105,8 @@ class FanOut(Generic[I, T]):
         self.top = around is None or (run is not None and run is not around.fan_out.run)
         ledger = ledger_here(caps, self.run)
         self.threads = Threads("fanwise")
-        attempt = attempter(work, self.threads, timeout)
+        self._away = workers is not None
+        attempt = (workers or Here(self.threads)).attempter(work, timeout)
         source = _source(items)
         size = len(items) if isinstance(items, Sized) else None
         self.cap = cap
@@ -146,6 +150,7 @@ class FanOut(Generic[I, T]):
             held=around.held if around is not None else NOTHING_HELD,
             threads=self.threads,
             again=around is not None and around.again,
+            away=self._away,
         )
 
     async def _count_earlier(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Generic, TypeVar, Unpack, overload
 
@@ -15,11 +16,12 @@ from fanwise.errors import ItemsError, UsageError
 from fanwise.kernel.engine import Engine
 from fanwise.kernel.run import Run, RunLike, run_of
 from fanwise.kernel.setup import FanOut, FanOutOptions, FanOutOptionsInRun, Items
+from fanwise.kernel.workers import On, Workers, workers_of
 from fanwise.processes import Command, CommandResult
 
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
-Build = Callable[[Callable[[Outcome[T]], None], Run | None], FanOut[Any, T]]
+Build = Callable[[Callable[[Outcome[T]], None], Run | None, Workers | None], FanOut[Any, T]]
 
 
 class Stream(Generic[T]):
@@ -32,9 +34,14 @@ class Stream(Generic[T]):
     their turn. The item whose turn it is was pulled before all that wait for it, so it ends
     even if nothing more is pulled."""
 
-    def __init__(self, build: Build[T], ordered: bool, run: RunLike | None = None) -> None:
+    def __init__(
+        self, build: Build[T], ordered: bool, run: RunLike | None = None, on: On | None = None
+    ) -> None:
         self._build = build
         self._run = run_of(run)
+        self._on = on
+        self._around = AsyncExitStack()
+        """Its run, and its workers."""
         self._ordered = ordered
         self._early: dict[int, Outcome[T]] = {}
         self._ready: deque[Outcome[T]] = deque()
@@ -53,14 +60,15 @@ class Stream(Generic[T]):
     async def __aenter__(self) -> Stream[T]:
         if self._one is not None:
             raise UsageError("this stream was used before", "Make another with fan_out_stream")
-        run = await self._run.__aenter__()
         try:
-            self._one = self._build(self._deliver, run)
+            run = await self._around.enter_async_context(self._run)
+            workers = await self._around.enter_async_context(workers_of(self._on, run))
+            self._one = self._build(self._deliver, run, workers)
             if self._ordered:
                 self._most = max(self.BUFFER, self.AHEAD * self._one.cap)
             self._one.begin()
         except BaseException as error:
-            await self._run.__aexit__(type(error), error, error.__traceback__)
+            await self._around.__aexit__(type(error), error, error.__traceback__)
             raise
         self._task = asyncio.create_task(self._drive(self._one.engine))
         return self
@@ -74,9 +82,9 @@ class Stream(Generic[T]):
         try:
             await self._leave(error)
         except BaseException as raised:
-            await self._run.__aexit__(type(raised), raised, raised.__traceback__)
+            await self._around.__aexit__(type(raised), raised, raised.__traceback__)
             raise
-        await self._run.__aexit__(kind, error, traceback)
+        await self._around.__aexit__(kind, error, traceback)
 
     async def _leave(self, error: BaseException | None) -> None:
         assert self._one is not None and self._task is not None
@@ -204,6 +212,7 @@ def fan_out_stream(
     *,
     ordered: bool = False,
     run: RunLike | None = None,
+    on: On | None = None,
     **options: Unpack[FanOutOptionsInRun[I]],
 ) -> Stream[Any]:
     """Like `fan_out`, but yields each outcome as it finishes or, if `ordered`, in item order.
@@ -215,7 +224,9 @@ def fan_out_stream(
     permits are free.
     """
 
-    def build(deliver: Callable[[Outcome[Any]], None], opened: Run | None) -> FanOut[I, Any]:
-        return FanOut(deliver, work, items, run=opened, **options)
+    def build(
+        deliver: Callable[[Outcome[Any]], None], opened: Run | None, workers: Workers | None
+    ) -> FanOut[I, Any]:
+        return FanOut(deliver, work, items, run=opened, workers=workers, **options)
 
-    return Stream(build, ordered, run)
+    return Stream(build, ordered, run, on)

@@ -11,7 +11,8 @@ import asyncio
 import contextvars
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from fanwise.kernel.inbox import Inbox
@@ -34,7 +35,8 @@ def cancelled() -> bool:
 
 def current_call() -> ThreadCall | None:
     """The call that runs in this thread, if it is one of ours."""
-    return _current.get()
+    call = _current.get()
+    return call if isinstance(call, ThreadCall) else None
 
 
 class EndedAnyway(asyncio.CancelledError):
@@ -49,13 +51,30 @@ class EndedAnyway(asyncio.CancelledError):
         super().__init__()
 
 
-class ThreadCall(PatientFuture[None]):
-    """One call in a thread: done when the function has returned or raised."""
+class Interruptible:
+    """A call of a sync function that can be asked to end."""
 
     interruption: asyncio.CancelledError | None = None
-    """Set on the event loop when the function should end; read in the thread."""
+    """Set by another thread when the function should end; read in the function's."""
     was_told = False
     """Whether the function asked `cancelled()` and got True."""
+
+    def interrupt(self) -> None:
+        self.interruption = asyncio.CancelledError()
+
+
+@contextmanager
+def running_call(call: Interruptible) -> Iterator[None]:
+    """Inside this block `cancelled()` is about this call."""
+    before = _current.set(call)
+    try:
+        yield
+    finally:
+        _current.reset(before)
+
+
+class ThreadCall(PatientFuture[None], Interruptible):
+    """One call in a thread: done when the function has returned or raised."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, function: Callable[..., Any], args: tuple[Any, ...]
@@ -106,7 +125,7 @@ class ThreadCall(PatientFuture[None]):
         return value
 
 
-_current: contextvars.ContextVar[ThreadCall | None] = contextvars.ContextVar(
+_current: contextvars.ContextVar[Interruptible | None] = contextvars.ContextVar(
     "fanwise_thread_call", default=None
 )
 

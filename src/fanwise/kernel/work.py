@@ -26,18 +26,23 @@ Attempter = Callable[[Any], Awaitable[Any]]
 
 def attempter(work: Any, threads: Threads, timeout: float | None) -> Attempter:
     """Return an async function that makes one attempt, within the time-out."""
-    _check_timeout(timeout)
+    check_work(work, timeout)
     if isinstance(work, Command):
         return _command(work, timeout)
+    function: Attempter = work if is_async(work) else _in_thread(work, threads)
+    return function if timeout is None else _within(function, timeout)
+
+
+def check_work(work: Any, timeout: float | None) -> None:
+    """Refuse what no attempt could be made of."""
+    _check_timeout(timeout)
+    if isinstance(work, Command):
+        return
     if not callable(work):
         kind = type(work).__name__
         raise UsageError(f"work is a {kind}", "Give a function, an async function or a Command")
-    function: Attempter = work
-    if not is_async(work):
-        if inspect.isasyncgenfunction(work) or inspect.isgeneratorfunction(work):
-            raise UsageError("work is a generator", "Return the value; `yield` gives none")
-        function = _in_thread(work, threads)
-    return function if timeout is None else _within(function, timeout)
+    if inspect.isasyncgenfunction(work) or inspect.isgeneratorfunction(work):
+        raise UsageError("work is a generator", "Return the value; `yield` gives none")
 
 
 def is_async(work: Any) -> bool:

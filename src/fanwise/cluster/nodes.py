@@ -1,0 +1,135 @@
+"""The nodes of a Ray cluster, and the workers on each: what fanwise asks of Ray itself."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import msgspec
+
+from fanwise.cluster.link import WorkerInfo, versions
+from fanwise.cluster.worker import RayWorker
+from fanwise.errors import ClusterError
+
+LOOK_AGAIN_S = 1.0
+END_S = 2.0
+
+
+class WorkerNeeds(msgspec.Struct, frozen=True, kw_only=True):
+    """What one worker takes of a node, in Ray's words."""
+
+    cpus: float = 1
+    gpus: float = 0
+    memory: int | None = None
+    resources: Mapping[str, float] = {}
+    most: int | None = None
+    """Workers on each node, at most."""
+
+    def room(self, node: Mapping[str, float]) -> int:
+        """How many of them a node with these resources has room for."""
+        asked = {"CPU": self.cpus, "GPU": self.gpus, "memory": self.memory or 0, **self.resources}
+        rooms = [int(node.get(name, 0) // need) for name, need in asked.items() if need]
+        return min([*rooms, *([] if self.most is None else [self.most])], default=1)
+
+    def options(self, *, alone: bool) -> dict[str, Any]:
+        """Options of a Ray actor. One for a single attempt comes on top of what is planned."""
+        found: dict[str, Any] = {"num_cpus": 0 if alone else self.cpus, "num_gpus": self.gpus}
+        if self.memory is not None and not alone:
+            found["memory"] = self.memory
+        return {**found, "resources": dict(self.resources)}
+
+
+class Nodes:
+    """Which nodes live, and who works there."""
+
+    advice = "Look at `ray status`: is there a node with free resources, and fanwise on it?"
+
+    def __init__(self, needs: WorkerNeeds) -> None:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        self._ray: Any = ray
+        self._on_node: Callable[..., Any] = NodeAffinitySchedulingStrategy
+        self._needs = needs
+        self._class = ray.remote(RayWorker)
+        self._rooms: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._workers: Counter[str] = Counter()
+        self._suspects: set[str] = set()
+        """Nodes whose workers fell silent. Ray may believe in them for a minute."""
+        self._looked_at = 0.0
+        self._look()
+
+    def changed(self) -> bool:
+        """Whether a node may have joined since the last time; asks Ray once a second."""
+        if time.monotonic() - self._looked_at < LOOK_AGAIN_S:
+            return False
+        before = dict(self._rooms)
+        self._look()
+        return self._rooms != before
+
+    def _look(self) -> None:
+        with contextlib.suppress(Exception):  # Ray does not answer now: what was known stays
+            alive = [node for node in self._ray.nodes() if node["Alive"]]
+            self._rooms = {node["NodeID"]: self._needs.room(node["Resources"]) for node in alive}
+            self._names |= {node["NodeID"]: node["NodeManagerHostname"] for node in alive}
+        self._looked_at = time.monotonic()
+
+    def missing(self) -> Iterator[str]:
+        """A node for each worker that there is room for."""
+        for node_id, room in self._rooms.items():
+            if node_id not in self._suspects:
+                for _ in range(room - self._workers[node_id]):
+                    yield node_id
+
+    def least_used(self) -> str:
+        trusted = [each for each in self._rooms if each not in self._suspects]
+        return min(trusted or self._rooms, key=lambda each: self._workers[each])
+
+    def start_worker(self, node_id: str, *, alone: bool) -> Any:
+        """An actor on this node. Retries are the driver's, so Ray makes none."""
+        self._workers[node_id] += not alone
+        return self._class.options(
+            max_concurrency=8,
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy=self._on_node(node_id=node_id, soft=False),
+            **self._needs.options(alone=alone),
+        ).remote()
+
+    def hello(self, actor: Any, then: Callable[[Future[WorkerInfo]], None]) -> None:
+        """Call `then` in a thread of Ray's, when the worker is ready or could not be started."""
+        actor.hello.remote().future().add_done_callback(then)
+
+    def name(self, node_id: str, info: WorkerInfo) -> str:
+        """The name of a worker that is ready. Raises `ClusterError` if its versions are others."""
+        for what, here in versions().items():
+            there = info.versions.get(what)
+            if there != here:
+                raise ClusterError(
+                    f"the driver has {what} {here}, and the worker on {info.node} has {there}",
+                    "Install the same version on all nodes",
+                )
+        return f"{self._names.get(node_id, info.node)}-{node_id[:6]}/{info.pid}"
+
+    def lost(self, node_id: str, actor: Any, *, silent: bool = False) -> None:
+        """A worker is gone, or is made to go."""
+        self._workers[node_id] -= 1
+        if silent:
+            self._suspects.add(node_id)
+        with contextlib.suppress(Exception):
+            self._ray.kill(actor)
+
+    def end(self, actors: list[Any]) -> None:
+        """End workers that have nothing to do."""
+        with contextlib.suppress(Exception):
+            self._ray.wait(
+                [each.close.remote() for each in actors], num_returns=len(actors), timeout=END_S
+            )
+        for actor in actors:
+            with contextlib.suppress(Exception):
+                self._ray.kill(actor)

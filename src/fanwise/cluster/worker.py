@@ -1,0 +1,124 @@
+"""The worker: a Ray actor with many attempts in flight.
+
+`exchange` runs on Ray's loop, the attempts on the loop of a `Performer` in another thread. So a
+worker answers even while the user's code blocks its loop, and silence means that it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import socket
+from collections import deque
+
+from fanwise.cluster.link import AttemptEnd, AttemptStart, WorkerBatch, WorkerInfo, versions
+from fanwise.cluster.shipping import pack, pack_error, unpack
+from fanwise.cluster.sync_processes import SyncProcesses
+from fanwise.errors import NotShippable
+from fanwise.kernel.performer import Performed, Performer
+from fanwise.kernel.threads import Threads
+from fanwise.kernel.work import Attempter, attempter, is_async
+from fanwise.processes import Command
+
+BEAT_S = 0.3
+"""A worker with nothing to say answers this often."""
+
+
+class RayWorker:
+    """Made by Ray, on a node."""
+
+    def __init__(self) -> None:
+        self._performer = Performer(self._ended)
+        self._threads = Threads("fanwise")
+        self._processes = SyncProcesses()
+        self._works: dict[bytes, Attempter | BaseException] = {}
+        self._next = 0
+        self._early: dict[int, WorkerBatch] = {}
+        self._said: deque[AttemptEnd] = deque()
+        """Filled by one thread and emptied by another."""
+        self._woken = False
+        self._poll: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def hello(self) -> WorkerInfo:
+        return WorkerInfo(socket.gethostname(), os.getpid(), versions())
+
+    async def close(self) -> None:
+        """End the processes of sync functions."""
+        self._performer.post(self._processes.close)
+
+    async def exchange(self, packed: bytes) -> bytes:
+        """Take a batch; answer when there is something to say, or something newer was asked."""
+        self._loop = asyncio.get_running_loop()
+        self._take(pickle.loads(packed))
+        if self._poll is not None:
+            self._poll.set()
+        poll = self._poll = asyncio.Event()
+        if not self._said:
+            timer = self._loop.call_later(BEAT_S, poll.set)
+            await poll.wait()
+            timer.cancel()
+        said = [self._said.popleft() for _ in range(len(self._said))]
+        return pickle.dumps(said, protocol=5)
+
+    # -- on Ray's loop --------------------------------------------------------------------------
+
+    def _take(self, batch: WorkerBatch) -> None:
+        """Pass batches on in the order in which they were sent."""
+        self._early[batch.sequence] = batch
+        while (found := self._early.pop(self._next, None)) is not None:
+            self._next += 1
+            if found.starts or found.cancels:
+                self._performer.post(self._begin, found)
+
+    def _speak(self) -> None:
+        self._woken = False
+        if self._poll is not None:
+            self._poll.set()
+
+    # -- on the loop of the attempts ------------------------------------------------------------
+
+    def _begin(self, batch: WorkerBatch) -> None:
+        for digest, packed in batch.works:
+            self._works[digest] = self._work(packed)
+        for start in batch.starts:
+            self._start(start)
+        for number in batch.cancels:
+            self._performer.cancel(number)
+
+    def _work(self, packed: bytes) -> Attempter | BaseException:
+        try:
+            function, timeout = unpack(packed, "the work")
+            if not isinstance(function, Command) and not is_async(function):
+                function = self._processes.performer(function)
+            return attempter(function, self._threads, timeout)
+        except Exception as error:
+            return error
+
+    def _start(self, start: AttemptStart) -> None:
+        work = self._works[start.work]
+        try:
+            if isinstance(work, BaseException):
+                raise work
+            item = unpack(start.item, "the item")
+        except Exception as error:
+            self._ended(Performed(start.number, None, error, 0.0))
+            return
+        self._performer.begin(start.number, work, item)
+
+    def _ended(self, done: Performed) -> None:
+        value: bytes | None = None
+        error = done.error
+        if error is None:
+            try:
+                value = pack(done.value, "the value")
+            except NotShippable as problem:
+                error = problem
+        packed = None if error is None else pack_error(error)
+        self._said.append(
+            AttemptEnd(done.number, value, packed, done.ran_s, done.first_token_s, done.usage)
+        )
+        if not self._woken and self._loop is not None:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._speak)

@@ -1,0 +1,134 @@
+"""Work that the tests send to workers: importable by name, as a user's functions are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import fanwise
+
+
+class Broken(Exception):
+    """An error of the user's own, with a field."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        super().__init__(f"broken with {code}")
+
+
+class Unpackable(Exception):
+    """An error that cannot be sent."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        super().__init__("holds a lock")
+
+
+async def double(number: int) -> int:
+    return 2 * number
+
+
+def double_sync(number: int) -> int:
+    return 2 * number
+
+
+async def process_of(_: object) -> int:
+    await asyncio.sleep(0.01)
+    return os.getpid()
+
+
+def sync_process_of(_: object) -> tuple[int, int]:
+    return os.getpid(), os.getppid()
+
+
+async def fail(number: int) -> int:
+    raise Broken(number)
+
+
+def fail_sync(number: int) -> int:
+    raise Broken(number)
+
+
+async def fail_unpackable(_: object) -> None:
+    raise Unpackable
+
+
+async def returns_a_lock(_: object) -> Any:
+    return threading.Lock()
+
+
+async def with_cause(_: object) -> None:
+    try:
+        raise KeyError("inner")
+    except KeyError as error:
+        raise ValueError("outer") from error
+
+
+async def until_cancelled(folder: str) -> None:
+    """Mark the start, and the end of the clean-up after a cancellation."""
+    Path(folder, f"{os.getpid()}-{time.monotonic_ns()}.begun").touch()
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        await asyncio.sleep(0.1)
+        Path(folder, f"{time.monotonic_ns()}.cleaned").touch()
+
+
+async def swallow(folder: str) -> str:
+    """Finish in spite of a cancellation: what was paid for is kept."""
+    Path(folder, "begun").touch()
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        return "kept"
+    return "slept"
+
+
+def stubborn(folder: str) -> None:
+    """Ignore every request to end, with a child in a session of its own."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True
+    )
+    Path(folder, "pids.tmp").write_text(f"{os.getpid()} {child.pid}")
+    Path(folder, "pids.tmp").rename(Path(folder, "pids"))
+    while True:
+        time.sleep(0.05)
+
+
+def polite(folder: str) -> str:
+    """End when asked to."""
+    Path(folder, "begun").touch()
+    while not fanwise.cancelled():
+        time.sleep(0.01)
+    Path(folder, "told").touch()
+    return "ended"
+
+
+def die(_: object) -> None:
+    os._exit(7)
+
+
+async def sleep_for(seconds: float) -> float:
+    await asyncio.sleep(seconds)
+    return seconds
+
+
+class Flaky:
+    """Fails until it was tried often enough: counts in a folder, as workers share no memory."""
+
+    def __init__(self, folder: str, failures: int) -> None:
+        self.folder = folder
+        self.failures = failures
+
+    async def __call__(self, number: int) -> int:
+        tries = len(list(Path(self.folder).glob(f"{number}-*")))
+        Path(self.folder, f"{number}-{tries}").touch()
+        if tries < self.failures:
+            raise Broken(tries)
+        return number
