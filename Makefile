@@ -5,6 +5,8 @@ PYTHON ?= python3
 PYTHONS ?= 3.12 3.13
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
+# Where the quick tests keep their files: in memory, where there is room, for they sync a lot.
+TEMP := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print ($$4 > 4000000) ? "/dev/shm" : "/tmp" }')
 export UV_PROJECT_ENVIRONMENT := .venv
 # The tests start many short Python processes: compiled files make that bearable.
 unexport PYTHONDONTWRITEBYTECODE
@@ -50,7 +52,8 @@ layers: setup
 	$(BIN)/lint-imports
 
 unit: setup
-	$(PYTEST) -m "not slow"
+	@folder=$$(mktemp -d $(or $(TEMP),/tmp)/fanwise.XXXXXX) && trap 'rm -rf "$$folder"' EXIT && \
+	  PYTEST_DEBUG_TEMPROOT=$$folder $(PYTEST) -m "not slow"
 
 slow: setup  ## what make test leaves out: slow tests, and property tests with many examples
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=full -o faulthandler_timeout=0
