@@ -13,7 +13,7 @@ from .support import run
 
 REFUSED = {
     "anthropic": {"logprobs"},
-    "mistral": {"logprobs"},
+    "mistral": {"logprobs", "prefill"},
     "openai-responses": {"stop", "logprobs"},
 }
 _found: dict[str, dict[str, str]] = {}

@@ -198,6 +198,8 @@ class Wired:
         await _say(writer, self._wire.begin)
         if self._does.get("hold") == "amid":
             return await self._hold(connection)
+        if self._does.get("flood"):
+            return await self._flood(writer)
         await _say(writer, self._does.get("then", []))
         if self._does.get("cut"):
             connection.cut()
@@ -208,6 +210,16 @@ class Wired:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
+
+    async def _flood(self, writer: asyncio.StreamWriter) -> bool:
+        """One event without an end, until the client has gone."""
+        try:
+            writer.write(_chunk(b"data: "))
+            while True:
+                writer.write(_chunk(self._does["flood"]))
+                await writer.drain()
+        finally:
+            self.gone.set()
 
     async def _hold(self, connection: Connection) -> bool:
         self.amid.set()
@@ -577,6 +589,52 @@ def test_a_reply_without_an_end_is_cut_at_the_limit(
         async with Wired(wire).open() as server:
             with pytest.raises(ReplyTooLong, match="more than 6 characters"):
                 await model_at(wire, server).reply(prompt())
+
+    run(main())
+
+
+CHAT = Wire(
+    name="openai:gpt-5-mini",
+    key="OPENAI_API_KEY",
+    path="/chat/completions",
+    header=("authorization", "Bearer "),
+    begin=[{"model": "gpt-5-mini", "choices": [{"delta": {"content": "fine"}}]}],
+    end=[],
+    filtered=[],
+)
+
+
+@pytest.mark.parametrize("flood", [b"x" * 60_000, b"data: x\n" * 8_000], ids=["line", "lines"])
+@pytest.mark.parametrize("wire", [CHAT, *WIRES], ids=lambda wire: wire.name.split(":")[0])
+def test_an_event_without_an_end_is_cut_at_the_limit_and_the_connection_closed(
+    wire: Wire, flood: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wires, "MOST_EVENT", 1_000_000)
+
+    async def main() -> None:
+        async with Wired(wire, flood=flood).open() as server:
+            with pytest.raises(ReplyTooLong, match="more than 1,000,000 bytes in one event"):
+                await model_at(wire, server).reply(prompt())
+            await server.gone.wait()
+
+    run(main(), within_s=60)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_long_reply_in_short_events_is_read_and_an_endless_error_is_not(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wires, "MOST_EVENT", 1_000)
+
+    async def main() -> None:
+        long = Answer(text="word " * 2_000, status=status, message="x" * 5_000)
+        async with ScriptedServer([long]) as server:
+            model = connect({"name": "openai:any", "base_url": server.base_url})
+            if status == 200:
+                assert len((await model.reply(prompt(most=5_000))).text.split()) == 2_000
+            else:
+                with pytest.raises(ReplyTooLong):
+                    await model.reply(prompt())
 
     run(main())
 

@@ -492,3 +492,25 @@ def test_every_client_goes_to_its_provider_and_retries_nothing(
     assert client.max_retries == 0
     assert str(client.base_url).rstrip("/") == url.rstrip("/")
     asyncio.run(wire.close())
+
+
+@pytest.mark.parametrize("ends", ["cut", "cancelled"])
+@pytest.mark.parametrize(("price", "usd"), [(0.0, 0.0), (1.0, None)])
+def test_what_costs_nothing_at_most_has_cost_nothing_though_its_tokens_are_unknown(
+    price: float, usd: float | None, ends: str
+) -> None:
+    async def main() -> None:
+        hangs = Answer(text="one two", chunk_s=1000)
+        async with ScriptedServer([Answer(break_after=0) if ends == "cut" else hangs]) as server:
+            model = model_of(server, price={"input": price, "output": price})
+            timeout = None if ends == "cut" else 0.2
+            outcomes = await fan_out(
+                lambda _: ask(model, prompt(), retry=0, timeout=timeout), range(1)
+            )
+            assert outcomes[0].status == "failed"
+            (usage,) = [attempt.usage for attempt in outcomes[0].attempts if attempt.call]
+            assert (None if usage is None else usage.usd) == usd
+            if usage is not None:
+                assert (usage.tokens, usage.input_tokens) == (model.estimate(prompt()).tokens, None)
+
+    run(main())

@@ -103,6 +103,15 @@ def test_a_reply_longer_than_its_reservation_is_charged_in_full_and_said(
     assert "max_tokens_field" in said
 
 
+@pytest.mark.parametrize("name", ["vllm:any", "ollama:any"])
+def test_vllm_is_told_to_continue_a_prefill(name: str) -> None:
+    asked = Request((Message("user", "hi"), Message("assistant", "Well,")))
+    flags = {"continue_final_message": True, "add_generation_prompt": False}
+    body = run(_bodies(asked, name=name))
+    assert {key: body[key] for key in flags if key in body} == (flags if "vllm" in name else {})
+    assert not flags.keys() & run(_bodies(prompt(), name=name)).keys()
+
+
 # -- nothing is dropped --------------------------------------------------------------------------
 
 

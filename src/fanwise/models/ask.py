@@ -33,7 +33,7 @@ from fanwise.models import pieces
 from fanwise.models.connect import ModelGroup, ModelLike, connected
 from fanwise.models.output import check_schema
 from fanwise.models.port import Message, Model, Prompt, Reply, Request, Tokens, Tool, as_request
-from fanwise.models.prices import counted
+from fanwise.models.prices import counted, free
 from fanwise.models.reply_cache import HIT, CachedModel
 from fanwise.models.tools import answers, bound, check_choice
 
@@ -163,6 +163,8 @@ async def _reply(model: Model, request: Request) -> Reply:
 def _settled(name: str, reserved: Usage, result: Any) -> Usage | None:
     """What was spent, with a warning if it is more than was reserved."""
     usage = spent(result)
+    if usage is None and isinstance(result, ModelError):
+        return free(reserved)
     if usage is not None and usage.tokens > reserved.tokens:
         _log.warning(
             "%s took %d tokens where at most %d were reserved, so a budget may be overspent. "

@@ -26,7 +26,7 @@ from fanwise.models.clients import (
 from fanwise.models.finish import calls_of, finish
 from fanwise.models.names import Spec, split
 from fanwise.models.port import Model, Reply, Request, Tokens
-from fanwise.models.prices import counted, dollars, most
+from fanwise.models.prices import counted, dollars, free, most
 from fanwise.models.wires.wire import Endpoint, ErrorFacts, Reading, TooLong
 
 HIDDEN = "[key]"
@@ -70,10 +70,9 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
     try:
         await wire.read(request, reading, mode)
     except TooLong as error:
-        (limit,) = error.args
         raise ReplyTooLong(
-            f"{model.name} wrote more than {limit:,} characters, which is the limit",
-            limit=limit,
+            f"{model.name} wrote more than {error.limit:,} {error.unit}, which is the limit",
+            limit=error.limit,
             provider=model.provider,
             model=model.name,
             next_step="Give max_tokens, and check that the server obeys it",
@@ -86,7 +85,7 @@ async def attempt(model: Model, endpoint: Endpoint, request: Request, usd: Dolla
         raise schema_modes.next_mode(request, endpoint, mode, ours) or ours from None
     except asyncio.CancelledError:
         # It has neither reply nor error to carry what it cost.
-        usage = counted(reading.tokens, usd(reading.tokens))
+        usage = counted(reading.tokens, usd(reading.tokens)) or free(model.estimate(request))
         if usage is not None:
             meter.spent(usage)
         raise

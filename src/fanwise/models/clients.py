@@ -18,15 +18,14 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from fanwise.errors import ModelNotReady, UsageError
-from fanwise.models.names import PROVIDERS, Spec, split
+from fanwise.models.names import PROVIDERS, Spec, aws_region, split
 from fanwise.models.wires.pydantic_ai import note
-from fanwise.models.wires.wire import Endpoint, Wire
+from fanwise.models.wires.wire import Endpoint, Wire, bound_events
 
 SILENCE_S = 600.0
 """A server that says nothing for so long is gone. A shorter limit is the caller's: see `ask`."""
 NO_KEY = "no-key"
 """Sent to servers that need none: the SDKs refuse to send nothing."""
-REGION = "us-east-1"
 
 
 class Shared(NamedTuple):
@@ -88,20 +87,39 @@ def base_url_of(spec: Spec) -> str | None:
     provider = PROVIDERS[split(spec.name)[0]]
     from_environment = os.environ.get(provider.url_variable) if provider.url_variable else None
     found = spec.base_url or from_environment or provider.base_url
-    return found and found.replace("{AWS_REGION}", os.environ.get("AWS_REGION", REGION))
+    return found and found.replace("{AWS_REGION}", aws_region())
 
 
 def check_ready(spec: Spec) -> None:
     """`ModelNotReady` if the key is missing; your own server may need none."""
     scheme, _ = split(spec.name)
-    provider = PROVIDERS[scheme]
-    own = scheme == "openai" and base_url_of(spec) is not None and spec.api_key_env is None
-    if key_of(spec) is None and not provider.key_optional and not own:
-        variable = key_variable(spec)
+    provider, variable = PROVIDERS[scheme], key_variable(spec)
+    own = scheme == "openai" and base_url_of(spec) is not None
+    optional = spec.api_key_env is None and (provider.key_optional or own)
+    if key_of(spec) is None and not optional:
         raise ModelNotReady(spec.name, f"{variable} is not set", variable, provider.extra)
+    if scheme == "bedrock" and key_of(spec) is None:
+        _check_aws_credentials(spec.name, variable)
     if scheme == "azure" and base_url_of(spec) is None:
         step = "Set AZURE_OPENAI_ENDPOINT, or give base_url"
         raise UsageError(f"{spec.name} has no address", step)
+
+
+def _check_aws_credentials(name: str, variable: str) -> None:
+    """The environment, profiles, SSO, roles of containers and machines: whatever botocore finds."""
+    try:
+        from botocore.exceptions import BotoCoreError
+        from botocore.session import Session
+    except ImportError:
+        missing = f"{variable} is not set, and botocore, which finds AWS credentials, is missing"
+        raise ModelNotReady(name, missing, variable, "bedrock") from None
+    problem = "there are no AWS credentials"
+    try:
+        if Session().get_credentials() is not None:
+            return
+    except BotoCoreError as error:
+        problem = str(error)
+    raise ModelNotReady(name, f"{variable} is not set, and {problem}", variable, "bedrock")
 
 
 def preload(spec: Spec) -> None:
@@ -129,7 +147,7 @@ def build(endpoint: Endpoint) -> Wire:
         return _BUILDERS[endpoint.scheme](endpoint)
     from fanwise.models.wires.openai_chat import OpenAIChat
 
-    return OpenAIChat(endpoint, SILENCE_S)
+    return OpenAIChat(endpoint, **_settings())
 
 
 def _wire(endpoint: Endpoint, model: Any, settings: Any, close: Any) -> Wire:
@@ -144,7 +162,7 @@ def _anthropic(endpoint: Endpoint) -> Wire:
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
     key, url = endpoint.key or NO_KEY, endpoint.base_url
-    client = AsyncAnthropic(api_key=key, base_url=url, max_retries=0, timeout=SILENCE_S)
+    client = AsyncAnthropic(api_key=key, base_url=url, **_settings())
     model = AnthropicModel(endpoint.model, provider=AnthropicProvider(anthropic_client=client))
     return _wire(endpoint, model, AnthropicModelSettings, client.close)
 
@@ -182,15 +200,26 @@ def _responses(endpoint: Endpoint) -> Wire:
     from pydantic_ai.providers.openai import OpenAIProvider
 
     key, url = endpoint.key or NO_KEY, endpoint.base_url
-    client = AsyncOpenAI(api_key=key, base_url=url, max_retries=0, timeout=SILENCE_S)
+    client = AsyncOpenAI(api_key=key, base_url=url, **_settings())
     model = OpenAIResponsesModel(endpoint.model, provider=OpenAIProvider(openai_client=client))
     return _wire(endpoint, model, OpenAIResponsesModelSettings, client.close)
 
 
+def _settings() -> dict[str, Any]:
+    """Of the SDKs that take them."""
+    return {"max_retries": 0, "timeout": SILENCE_S, "http_client": _http()}
+
+
 def _http() -> Any:
+    """As many connections as calls: caps are ours, and a call that waited here would look slow."""
     import httpx2
 
-    return httpx2.AsyncClient(timeout=SILENCE_S, event_hooks={"response": [note]})
+    return httpx2.AsyncClient(
+        timeout=SILENCE_S,
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+        follow_redirects=True,
+        event_hooks={"response": [note, bound_events]},
+    )
 
 
 _GOOGLE = ("google.genai", "pydantic_ai.direct", "pydantic_ai.models.google")

@@ -6,6 +6,7 @@ extra it needs: so that an error can name them before anything heavy is imported
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -90,6 +91,11 @@ BEDROCK = "https://bedrock-mantle.{AWS_REGION}.api.aws/v1"
 """Bedrock's own endpoint for chat completions; the region is the environment's."""
 
 
+def aws_region() -> str:
+    set_ = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    return set_ or "us-east-1"
+
+
 def _own(key: str, url_variable: str, base_url: str) -> Provider:
     """Your own server, with an OpenAI-compatible API."""
     return Provider("openai", key, url_variable, base_url, key_optional=True)
@@ -104,7 +110,12 @@ PROVIDERS: Mapping[str, Provider] = {
     "openai-responses": Provider("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", prices="openai"),
     "azure": Provider("openai", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
     "bedrock": Provider(
-        "openai", "AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_BASE_URL", BEDROCK, prices="aws"
+        "bedrock",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "BEDROCK_BASE_URL",
+        BEDROCK,
+        key_optional=True,  # without it requests are signed with AWS credentials
+        prices="aws",
     ),
     "deepseek": Provider(
         "openai", "DEEPSEEK_API_KEY", None, "https://api.deepseek.com", schema_mode="json_object"

@@ -68,6 +68,14 @@ def counted(tokens: Tokens, usd: float | None) -> Usage | None:
     return Usage(1, tokens.total, usd, tokens.input, tokens.output, tokens.cached)
 
 
+def free(most: Usage) -> Usage | None:
+    """An attempt whose tokens nobody counted. What may cost nothing at most has cost nothing.
+
+    Of its tokens only the bound is known, which is what a budget counts then.
+    """
+    return Usage(1, most.tokens, 0.0) if most.usd == 0 else None
+
+
 def largest(usages: Iterable[Usage]) -> Usage:
     """The largest of several estimates; the dollars are unknown if one of them is."""
     each = list(usages)

@@ -12,7 +12,7 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from json import JSONDecodeError
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,12 +21,13 @@ from fanwise.errors import (
     ModelError,
     ModelQuota,
     ModelRefused,
+    ModelRejected,
     ModelUnreachable,
     UsageError,
     one_line,
 )
 from fanwise.models.finish import FILTERED
-from fanwise.models.names import PROVIDERS, SchemaMode
+from fanwise.models.names import PROVIDERS, SchemaMode, aws_region
 from fanwise.models.port import (
     TOOL_CHOICES,
     File,
@@ -50,6 +51,9 @@ from fanwise.models.wires.wire import (
     retry_after,
     words_of,
 )
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 AZURE_VERSION = "2024-10-21"
 OURS: Mapping[str, str] = {
@@ -79,22 +83,11 @@ _NOT_STRICT = {
 class OpenAIChat:
     """One endpoint in one event loop."""
 
-    def __init__(self, endpoint: Endpoint, silence_s: float) -> None:
-        from openai import AsyncAzureOpenAI, AsyncOpenAI
-
-        url, key = endpoint.base_url, endpoint.key or "no-key"  # the SDK refuses to send nothing
-        if endpoint.scheme == "azure" and "/openai/v1" not in (url or ""):
-            self.client: AsyncOpenAI = AsyncAzureOpenAI(
-                azure_endpoint=url or "", api_key=key, api_version=AZURE_VERSION, max_retries=0,
-                timeout=silence_s,
-            )  # fmt: skip
-        else:
-            self.client = AsyncOpenAI(
-                api_key=key, base_url=url, max_retries=0, timeout=silence_s,
-                default_headers=_ONE_REQUEST if endpoint.scheme == "local" else None,
-            )  # fmt: skip
+    def __init__(self, endpoint: Endpoint, **settings: Any) -> None:
+        self.client = _client(endpoint, settings)
         self._endpoint = endpoint
-        own = endpoint.scheme == "azure" or urlsplit(url or "").hostname in (None, "api.openai.com")
+        host = urlsplit(endpoint.base_url or "").hostname
+        own = endpoint.scheme == "azure" or host in (None, "api.openai.com")
         self._most = endpoint.max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
 
     def first_mode(self) -> SchemaMode:
@@ -144,8 +137,12 @@ class OpenAIChat:
         if isinstance(error, BadStream | JSONDecodeError):
             return ErrorFacts(ModelUnreachable, f"the answer is no stream of events: {error}")
         if not isinstance(error, openai.APIError):
-            return None
+            ours = isinstance(error, openai.OpenAIError)  # it could not sign the request
+            return ErrorFacts(ModelRejected, str(error), unbilled=True) if ours else None
         text, cause = words_of(error.body, error.message), error.__cause__
+        token = error.request.headers.get("x-amz-security-token")
+        if token:  # AWS repeats what it was sent when a signature is wrong
+            text = text.replace(token, "[token]")
         if isinstance(error, openai.APIStatusError):
             status = error.status_code
             after = retry_after(error.response.headers)
@@ -160,6 +157,7 @@ class OpenAIChat:
 
     def _body(self, request: Request, mode: SchemaMode) -> dict[str, Any]:
         options = request.options
+        prefilled = request.messages[-1].role == "assistant" and not request.messages[-1].calls
         body: dict[str, Any] = {
             "model": self._endpoint.model,
             "messages": [_message(each) for each in request.messages],
@@ -176,10 +174,32 @@ class OpenAIChat:
             "tools": [_tool(each) for each in request.tools] or None,
             "tool_choice": _choice(options.tool_choice),
         }
+        if prefilled and self._endpoint.scheme == "vllm":  # others go on by themselves, or never
+            body |= {"continue_final_message": True, "add_generation_prompt": False}
         if request.schema is not None:
             _ask_for(request.schema, mode, body)
         body = {name: value for name, value in body.items() if value is not None}
         return body | _extra(options.extra)
+
+
+def _client(endpoint: Endpoint, settings: dict[str, Any]) -> AsyncOpenAI:
+    from openai import AsyncAzureOpenAI, AsyncOpenAI, OpenAIError
+
+    url, key = endpoint.base_url, endpoint.key or "no-key"  # the SDK refuses to send nothing
+    if endpoint.scheme == "azure" and "/openai/v1" not in (url or ""):
+        return AsyncAzureOpenAI(
+            azure_endpoint=url or "", api_key=key, api_version=AZURE_VERSION, **settings
+        )
+    if endpoint.scheme == "bedrock" and endpoint.key is None:
+        from openai.providers import bedrock
+
+        try:
+            return AsyncOpenAI(provider=bedrock(region=aws_region(), base_url=url), **settings)
+        except OpenAIError as error:
+            step = "Make AWS_REGION and the address agree"
+            raise UsageError(f"bedrock:{endpoint.model} cannot be reached: {error}", step) from None
+    headers = _ONE_REQUEST if endpoint.scheme == "local" else None
+    return AsyncOpenAI(api_key=key, base_url=url, default_headers=headers, **settings)
 
 
 class BadStream(Exception):

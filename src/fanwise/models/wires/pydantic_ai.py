@@ -75,6 +75,7 @@ class PydanticAI:
         from pydantic_ai import messages as theirs
         from pydantic_ai.direct import model_request_stream
 
+        self._check_prefill(request.messages[-1])
         async with (
             answers_closed(),
             model_request_stream(
@@ -130,6 +131,12 @@ class PydanticAI:
 
     async def close(self) -> None:
         await self._close()
+
+    def _check_prefill(self, last: Message) -> None:
+        """Mistral wants such a message marked as a prefix, which pydantic-ai cannot say."""
+        if self._scheme == "mistral" and last.role == "assistant":
+            step = "Leave out the assistant's message at the end"
+            raise UsageError("mistral: continues no assistant's message here", step)
 
     def _settings(self, request: Request) -> Any:
         options = request.options

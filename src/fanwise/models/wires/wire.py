@@ -8,11 +8,12 @@ connection, so a cancelled call frees the server at its next token.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from math import isfinite
-from typing import NamedTuple, Protocol, TypeGuard, get_args
+from typing import Any, NamedTuple, Protocol, TypeGuard, get_args
 
 import msgspec
 
@@ -32,6 +33,8 @@ MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 MOST_TOKENS = 10**12
 MOST_REPLY = 10_000_000
 """Characters of a reply, its thoughts and its calls: several times what any model can write."""
+MOST_EVENT = 64_000_000
+"""Bytes of one event: a whole reply in one piece fits, each character escaped."""
 OUTPUT_TOOL = "reply"
 """The tool whose arguments are the reply, where a schema is asked for as a tool call."""
 IN_WORDS = "Answer only with JSON that matches this schema, and with nothing around it:\n\n{schema}"
@@ -64,7 +67,11 @@ class ErrorFacts(NamedTuple):
 
 
 class TooLong(Exception):
-    """The reply has more than this many characters."""
+    """A reply has more than so many characters, or one event of its stream so many bytes."""
+
+    def __init__(self, limit: int, unit: str) -> None:
+        self.limit = limit
+        self.unit = unit
 
 
 class Reading:
@@ -109,7 +116,7 @@ class Reading:
         """So many more have come. `TooLong`: a server without an end must not fill the memory."""
         self._size += characters
         if self._size > MOST_REPLY:
-            raise TooLong(MOST_REPLY)
+            raise TooLong(MOST_REPLY, "characters")
 
     def take_output_call(self) -> None:
         """The reply was asked for as a call of `OUTPUT_TOOL`: its arguments are the text."""
@@ -140,6 +147,26 @@ class Wire(Protocol):
 
     async def close(self) -> None:
         """Close its connections."""
+
+
+async def bound_events(response: Any) -> None:
+    """An event hook for httpx. The SDKs gather an event up to its blank line, however long it is.
+
+    In place of the method, because a wrapped stream would be counted before it is unpacked.
+    """
+    response.aiter_bytes = partial(_bounded, response.aiter_bytes)
+
+
+async def _bounded(chunks: Callable[..., AsyncIterator[bytes]], *size: int) -> AsyncIterator[bytes]:
+    held, before = 0, b""
+    async for chunk in chunks(*size):
+        seen = before + chunk
+        end = max(seen.rfind(b"\n\n"), seen.rfind(b"\r\n\r\n"), seen.rfind(b"\r\r"))
+        held = held + len(chunk) if end < 0 else len(seen) - end
+        if held > MOST_EVENT:
+            raise TooLong(MOST_EVENT, "bytes in one event")
+        before = chunk[-3:]
+        yield chunk
 
 
 def counts(sent: object, written: object, cached: object, thought: object) -> Tokens:

@@ -31,10 +31,9 @@ class BudgetForcing(Wrapping):
     `max_tokens` of the options. `tags`: around the thinking of this model. `repair`: what a chain
     asks after a failure; default: the same again.
 
-    The server must continue an assistant's message at the end: llama.cpp, Ollama, Mistral and
-    Anthropic do; for vLLM give `extra={"continue_final_message": True, "add_generation_prompt":
-    False}` in the options. The thinking is in `reply.reasoning`; it stays below `at_least` where
-    the model has nothing more to say, and after eight passes.
+    The server must continue an assistant's message at the end, as llama.cpp, Ollama and vLLM do.
+    The thinking is in `reply.reasoning`; it stays below `at_least` where the model has nothing more
+    to say, and after eight passes.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from typing import Any
 
 from fanwise.errors import StepFailed, UsageError
 from fanwise.models import Options, Request, ask, connect
-from fanwise.models.names import BUILT_IN, PROVIDERS
+from fanwise.models.names import BUILT_IN, PROVIDERS, Spec
 from fanwise.models.port import Message
 from fanwise.specs.agents import Integration, argv, command_argv, named, of_project
 from fanwise.workflow.expressions.values import kind, shown
@@ -122,10 +122,11 @@ def is_model(name: str | None) -> bool:
 
 
 async def _asked(step: PromptStep, resolved: Resolved) -> dict[str, Any]:
-    known = set(Options.__struct_fields__)
-    given = {name: value for name, value in resolved["options"].items() if name in known}
+    options = resolved["options"]
+    given = {name: options[name] for name in Options.__struct_fields__ if name in options}
     request = Request((Message("user", resolved["prompt"]),), Options(**given))
-    model = connect(resolved["model"])
+    spec = {name: options[name] for name in Spec.__struct_fields__ if name in options}
+    model = connect({**spec, "name": resolved["model"]})
     reply = await ask(model, request, timeout=step.timeout)
     return {
         **resolved,
