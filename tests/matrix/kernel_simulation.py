@@ -22,7 +22,7 @@ from fanwise.matrix.estimate.demand import Ask, CellDemand, DemandedItem
 from fanwise.matrix.run.cell_choice import CellChoice
 from fanwise.matrix.run.execution import execute
 from fanwise.matrix.scores.scorers import Judging
-from fanwise.matrix.simulation.event_run import Chances, SimulationPlan
+from fanwise.matrix.simulation.plan import Chances, SimulationPlan
 from fanwise.matrix.simulation.profiles import ModelProfile
 from fanwise.matrix.spec.compile import Compiled
 from fanwise.models.ask import ask

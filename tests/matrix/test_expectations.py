@@ -209,6 +209,19 @@ def test_latency_is_judged_by_the_share_that_is_slower() -> None:
     assert judge(lost, "latency_p95", at_most="3s").verdict == "not judged"
 
 
+def test_a_latency_is_not_refuted_by_what_this_process_adds_to_it() -> None:
+    """20 of 120 calls are slower than 3 s; without the lag of this process none is."""
+    fast = [cell(n) for n in range(100)]
+    late = [cell(n, 5.0, lag_s=2.5, in_flight=64) for n in range(100, 120)]
+    found = judge(fast + late, "latency_p95", at_most="3s")
+    assert found.verdict == "undecided"
+    assert found.why.endswith("at 64 in flight this process adds 2,500 ms: lower the cap or use "
+                              "more workers")  # fmt: skip
+    slow = [cell(n, 5.0, lag_s=1.5, in_flight=64) for n in range(100, 120)]
+    assert judge(fast + slow, "latency_p95", at_most="3s").verdict == "refuted"
+    assert judge(fast, "latency_p95", at_most="3s").verdict == "proven"
+
+
 def test_missing_scores_and_too_few_inputs_prove_nothing() -> None:
     many = [cell(n) for n in range(100)]
     assert judge(many, "exact", at_least=0.9).verdict == "proven"

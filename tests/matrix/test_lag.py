@@ -15,7 +15,10 @@ from fanwise.journal.open import open_journal
 from fanwise.kernel.virtual_time import VirtualLoop, run_virtual
 from fanwise.matrix import Matrix, Subject, run_matrix
 from fanwise.matrix.state.recorded_matrix import read_matrix
+from fanwise.matrix.state.run_comparison import Side, compare_sides
+from fanwise.matrix.views.cell_rows import cell_table
 from fanwise.matrix.views.page import report
+from fanwise.matrix.views.run_comparison import comparison_report
 from fanwise.matrix.views.text import describe_run, end_of
 from fanwise.view.calls import call_detail, call_lines
 from tests.view.seen import Seen
@@ -56,6 +59,7 @@ class Shown:
         self.table, self.notes = "\n".join(end.output), list(end.notes)
         self.run = "\n".join(describe_run(found, fully=False))
         self.cells = [each.to_json() for each in found.results]
+        self.rows = list(cell_table(found).rows)
 
 
 def test_a_lag_is_flagged_in_table_note_report_and_show_even_of_four_cells(tmp_path: Path) -> None:
@@ -72,6 +76,20 @@ def test_without_a_lag_nothing_is_flagged(tmp_path: Path) -> None:
     assert "0.02 s" in shown.table and "ms lag" not in shown.table
     assert shown.notes == []
     assert "this process adds" not in shown.html and "late" not in shown.calls
+
+
+def test_a_lag_is_flagged_where_runs_are_compared_also_with_an_older_export(tmp_path: Path) -> None:
+    slow, fast = Shown(tmp_path / "slow.db", slowed), Shown(tmp_path / "fast.db", undisturbed)
+    found = comparison_report([compare_sides(Side("fast", fast.rows), Side("slow", slow.rows))])
+    lines = [line for line in found.lines if line.startswith(("fast  ", "slow  "))]
+    assert "0.02 s  " in lines[0] and "0.04 s (28 ms lag)" in lines[1]
+    assert f"latencies are too long: {WARNING}" in found.lines
+    assert WARNING in Seen(found.html).text
+    before, after = found.document["comparisons"][0]["summaries"]
+    assert (before["lag_s"]["p50"], after["lag_s"]["p50"], after["in_flight"]) == (0.0, 0.028, 4)
+    older = [{k: v for k, v in row.items() if k not in ("lag_s", "in_flight")} for row in slow.rows]
+    found = comparison_report([compare_sides(Side("fast", fast.rows), Side("slow", older))])
+    assert "ms lag" not in "\n".join(found.lines)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from fanwise.core.outcome import Usage
 from fanwise.errors import ModelOverloaded, ModelRateLimited, ModelRejected, UsageError
 from fanwise.journal.codec import encode_error
 from fanwise.journal.port import AttemptRecord
-from fanwise.matrix.simulation.event_run import Chances, SimulationPlan, event_run
+from fanwise.matrix.simulation.event_run import event_run
+from fanwise.matrix.simulation.plan import Chances, SimulationPlan
 from fanwise.matrix.simulation.profiles import Fixed, Lognormal, ModelProfile, Observed, parse
 from fanwise.matrix.simulation.simulate import plan_of, simulate
 from fanwise.matrix.simulation.world import World

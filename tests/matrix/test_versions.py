@@ -130,7 +130,7 @@ def cell(name: str) -> Cell:
 
 def define(name: Cell, time: int) -> Definition:
     cell_id = name.key if time == 0 else f"{name.key}~{time}"
-    return Definition(cell_id, name.key, "m", "s", name.key, 1, "p", 0, ["answer"], {}, time)
+    return Definition(name.key, "m", "s", name.key, 1, "p", 0, cell_id, ["answer"], {}, time)
 
 
 def _is_named(names: set[str], each: Definition) -> bool:

@@ -17,8 +17,8 @@ PERCENTILES = (0.5, 0.95)
 
 
 def total(attempts: Iterable[AttemptRecord]) -> CallTotals:
-    """The totals of those attempts that belong to calls."""
-    calls = [attempt for attempt in attempts if attempt.call is not None]
+    """The totals of those attempts that are calls of a model."""
+    calls = [attempt for attempt in attempts if attempt.asked_somebody]
     first = sorted(each.first_token_s for each in calls if each.first_token_s is not None)
     median, high = (first[place(part, len(first))] if first else None for part in PERCENTILES)
     sums = {name: _sum([getattr(each, name) for each in calls]) for name in SUMS}

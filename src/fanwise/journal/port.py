@@ -126,6 +126,11 @@ class AttemptWrite(msgspec.Struct, frozen=True, gc=False):
     in_flight: int | None = None
     """Calls in flight in this process; None: there was no lag, or in older journals."""
 
+    @property
+    def asked_somebody(self) -> bool:
+        """Whether it is a call that made a request, unlike a function or a look into a cache."""
+        return self.call is not None and self.requests != 0
+
 
 class AttemptRecord(AttemptWrite, frozen=True):
     """An attempt as it was recorded."""

@@ -74,8 +74,9 @@ def _key_in(column: str, keys: int | None) -> str:
     return f"AND {column} IN ({', '.join('?' * keys)})" if keys else "AND 1 = 0"
 
 
+# A call of a function, and one that the cache answered, made no request.
 _OF_CALLS = """FROM fan_outs f JOIN attempts a ON a.fan_out = f.id
-    WHERE f.run_id = ? AND a.call IS NOT NULL"""
+    WHERE f.run_id = ? AND a.call IS NOT NULL AND coalesce(a.requests, 1) > 0"""
 _LATE = f"a.lag_s > {lag.NOTABLE_S} AND a.lag_s > {lag.NOTABLE_SHARE} * a.ran_s"
 CALL_TOTALS = f"""SELECT count(*), count(a.error), count(a.first_token_s),
     {", ".join(f"count(a.{name})" for name in SUMS)},

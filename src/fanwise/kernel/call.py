@@ -182,8 +182,7 @@ class _Leaf:
         reading = meter.Meter(self._loop.time)
         lag_s, in_flight = self._lag.began(), self._lag.in_flight
         try:
-            if reservation is not None:
-                await self._record_reservation(reservation_id, reservation.amount)
+            await self._record_before(reservation_id, reservation)
             reading = meter.Meter(self._loop.time)
             attempted = True
             value, error = await self._attempt(attempt, reading)
@@ -298,10 +297,11 @@ class _Leaf:
         wrong = f"gave {type(found).__name__}, not a Usage or None,"
         return self._estimate, BadPredicate("usage", self._made + 1, wrong, "attempt")
 
-    async def _record_reservation(self, reservation_id: str, amount: Usage) -> None:
+    async def _record_before(self, reservation_id: str, reservation: Claim | None) -> None:
         """Record what may be spent before it is spent, so that a kill does not make it free."""
         if self._item is not None and (recorder := self._item.engine.recorder):
-            await recorder.reserve(reservation_id, amount)
+            amount = None if reservation is None else reservation.amount
+            await recorder.before_call(self._item, reservation_id, amount)
 
     def _record_settled(self, reservation_id: str) -> None:
         if self._item is not None and (recorder := self._item.engine.recorder):

@@ -85,7 +85,7 @@ class Driver(Generic[I]):
     called when an item's turn comes; True: the decider has noted that it is not needed, and it does
     not start. `after`: awaited after an outcome was taken, before anything that follows from it
     starts. `reuse`: as for `fan_out`, except that recorded failures never count while the item
-    around is being retried.
+    around is being retried. `starts_with_call`: as for a `Feed`.
     """
 
     def __init__(
@@ -98,6 +98,7 @@ class Driver(Generic[I]):
         drop: Callable[[I], bool] = lambda item: False,
         after: Callable[[I, Outcome[Any]], Awaitable[None]] | None = None,
         reuse: Reuse[I] | None = None,
+        starts_with_call: Callable[[I], bool] | None = None,
         **options: Unpack[DriverOptions[I]],
     ) -> None:
         self.late: list[tuple[I, Outcome[Any]]] = []
@@ -110,7 +111,7 @@ class Driver(Generic[I]):
         self._after = after
         self._reuse = reuse
         self._options = options
-        self._feed: Feed[I] = Feed()
+        self._feed: Feed[I] = Feed(starts_with_call=starts_with_call)
         self._ready = ReadyQueue(limit, rank, drop)
         self._in_flight: dict[int, tuple[I, QueueLimit | None]] = {}
         """By index: items that were fed and whose outcomes were not taken yet."""

@@ -71,6 +71,7 @@ class Engine(Generic[I, T]):
         recorder: Recorder | None,
         deliver: Callable[[Outcome[T]], None],
         reuse: Callable[[I, Outcome[T]], bool] | None = None,
+        starts_with_call: Callable[[I], bool] | None = None,
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.scope = scope
@@ -89,6 +90,7 @@ class Engine(Generic[I, T]):
         self._attempts = AttemptLoop(self, scope, attempt, retry)
         self._deliver = deliver
         self._reuse = reuse
+        self._starts_with_call = starts_with_call
         self._before = before
         self._events = scope.subscribers
         self._never_halting = schedule.halt.never_halting
@@ -211,10 +213,13 @@ class Engine(Generic[I, T]):
 
     def start(self, open_item: OpenItem[I, T]) -> None:
         """The permits are taken: record the start, then begin."""
-        if self.recorder is not None:
-            self.recorder.started(open_item)
-        else:
+        if self.recorder is None:
             self._begin(open_item)
+        elif self._starts_with_call is not None and self._starts_with_call(open_item.item):
+            open_item.start = "due"
+            self._begin(open_item)
+        else:
+            self.recorder.started(open_item)
 
     def start_recorded(self, open_item: OpenItem[I, T], error: BaseException | None) -> None:
         """The start is on disk: begin."""

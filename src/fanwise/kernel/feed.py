@@ -20,9 +20,15 @@ class Feed(Generic[I]):
     """Pass it to a fan-out as its items, `add` to it, and `close` it when there are no more.
 
     Until it is closed, the fan-out waits for more items. Use it on the event loop of its fan-out.
+    `starts_with_call`: which items have no effect but through `call`. Their start is recorded
+    before their first call is made, and not while it waits for permits: after a kill, only those
+    that had made it may have run twice.
     """
 
-    def __init__(self, items: Iterable[I] = ()) -> None:
+    def __init__(
+        self, items: Iterable[I] = (), *, starts_with_call: Callable[[I], bool] | None = None
+    ) -> None:
+        self.starts_with_call = starts_with_call
         self._items = deque(items)
         self._closed = False
         self._tell: Callable[[], None] | None = None

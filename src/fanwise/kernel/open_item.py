@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 from fanwise.core.outcome import Attempt, Outcome
 from fanwise.core.paths import path_part
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 I = TypeVar("I")  # noqa: E741
 T = TypeVar("T")
 NO_GUESTS: frozenset[asyncio.Task[object]] = frozenset()
+StartRecord = Literal["due", "being written", "on disk"]
 
 
 class Elsewhere(NamedTuple):
@@ -53,6 +54,7 @@ class OpenItem(PermitWaiter, Generic[I, T]):
         "outcome",
         "outdated",
         "parked",
+        "start",
         "task",
         "twice",
         "wake",
@@ -84,6 +86,8 @@ class OpenItem(PermitWaiter, Generic[I, T]):
         self.guests = NO_GUESTS
         """Fan-outs that sync code of this item started on our loop."""
         self.begun = False
+        self.start: StartRecord = "on disk"
+        """Of an item that starts with its first call: what is on disk of its start."""
         self.cancel_asked = False
         self.twice = False
         self.outdated = False

@@ -142,12 +142,28 @@ class Recorder:
         )
         self._outbox.add(write)
 
-    async def reserve(self, reservation_id: str, amount: Usage) -> None:
-        """Record the most that an attempt may spend, and return when that is on disk."""
-        data = {"id": reservation_id, "fan_out": self._fan_out}
-        data |= {kind: getattr(amount, kind) for kind in KINDS}
-        self._outbox.add(self._event("reserve", data))
+    async def before_call(
+        self, open_item: OpenItem[Any, Any], reservation_id: str, amount: Usage | None
+    ) -> None:
+        """Record an item that starts with its first call, and the most that an attempt may spend.
+
+        Returns when both are on disk.
+        """
+        if open_item.start == "due":
+            crash_point("item.before_start")
+            open_item.start = "being written"
+            at = self._epoch + monotonic()
+            self._outbox.add(port.ItemStartWrite(self._fan_out, open_item.key, open_item.index, at))
+        if amount is not None:
+            data = {"id": reservation_id, "fan_out": self._fan_out}
+            data |= {kind: getattr(amount, kind) for kind in KINDS}
+            self._outbox.add(self._event("reserve", data))
+        elif open_item.start == "on disk":
+            return
         await self._outbox.on_disk()
+        if open_item.start == "being written":
+            crash_point("item.started")
+            open_item.start = "on disk"
 
     async def on_disk(self) -> None:
         """Wait until everything recorded so far is on disk."""

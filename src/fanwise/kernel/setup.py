@@ -131,8 +131,13 @@ class FanOut(Generic[I, T]):
             recorder=self.recorder,
             deliver=deliver,
             reuse=reuse,
+            starts_with_call=self._starts_with_call(items),
             before=self._count_earlier if self._spent else None,
         )
+
+    def _starts_with_call(self, items: Items[I]) -> Callable[[I], bool] | None:
+        """See `Feed`. Workers elsewhere make calls that are not seen here in time."""
+        return items.starts_with_call if isinstance(items, Feed) and not self._away else None
 
     def _make_scope(self, ledger: Ledger, budget: Budget | None) -> FanOutScope:
         around, run = self.around, self.run

@@ -84,12 +84,10 @@ class RunnableMatrix:
 
     @property
     def title(self) -> str:
-        """The name in the file, or that of the file."""
         return self.compiled.spec.title(self._document.name)
 
     @property
     def folder(self) -> Path:
-        """What paths are relative to."""
         return self._document.folder
 
     @property
@@ -109,21 +107,17 @@ class RunnableMatrix:
 
     @cached_property
     def caps(self) -> Caps | None:
-        """Those of the file."""
         return self.compiled.spec.make_caps()
 
     @cached_property
     def budget(self) -> Budget | None:
-        """That of the file."""
         return self.compiled.spec.make_budget()
 
     @property
     def total(self) -> int:
-        """How many cells."""
         return len(self.cells)
 
     def describe(self) -> Sequence[str]:
-        """What would run."""
         lines = []
         for axis, values in values_by_axis(self.cells).items():
             named = ", ".join(values[:8]) + (", …" if len(values) > 8 else "")
@@ -131,7 +125,6 @@ class RunnableMatrix:
         return lines
 
     async def execute(self, run: Run) -> End:
-        """All cells that are asked for, and what they come to."""
         if self._junit is not None:
             self._junit.unlink(missing_ok=True)  # what an earlier run said must not be read as ours
         done = await execute(self.compiled, run, self._asked, score_only=self._score_only)
@@ -183,7 +176,6 @@ class MatrixSystem:
     options = OPTIONS
 
     def runnable(self, document: Document, **options: Any) -> Runnable:
-        """A file, checked completely."""
         if options.pop("new", False):
             if "rerun" in options:
                 raise UsageError("--new and --rerun exclude each other", "Give one of them")
@@ -192,15 +184,12 @@ class MatrixSystem:
         return RunnableMatrix(document, asked=CellChoice(**options), junit=junit_file)
 
     def preview(self, document: Document) -> Preview:
-        """What it would ask and cost, and all that is missing."""
         return preview(document, KEY)
 
     def simulate(self, document: Document, assumed: Assumed) -> End:
-        """How long, how much, and what binds."""
         return simulated_end(simulate(document, KEY, assumed))
 
     def resume(self, spec: Mapping[str, Any], **options: Any) -> Runnable:
-        """What the journal kept of it."""
         asked = {**spec.get("asked", {}), **options}
         asked["only"] = tuple(asked.get("only", ()))
         junit_file = asked.pop("junit", None)
@@ -234,11 +223,9 @@ class MatrixSystem:
         failed_as: str | None = None,
         version: str | None = None,
     ) -> Sequence[str]:
-        """The summary; fully: every cell too."""
         return describe_run(read_matrix(journal, run.id, failed_as, version), fully=fully)
 
     def count(self, journal: Journal, run: RunRecord) -> Counts:
-        """In cells."""
         return count_cells(journal, run.id)
 
     def report(
@@ -248,7 +235,6 @@ class MatrixSystem:
         failed_as: str | None = None,
         version: str | None = None,
     ) -> Report:
-        """A page with all that there is to see."""
         from fanwise.matrix.views.page import report  # only who reads one needs all of it
 
         found = read_matrix(journal, run.id, failed_as, version)
@@ -264,7 +250,6 @@ class MatrixSystem:
     def compared_run(
         self, journal: Journal, run: RunRecord, version: str | None = None
     ) -> ComparedRun:
-        """Its cells, and its file."""
         rows = list(cell_table(read_matrix(journal, run.id, version=version)).rows)
         if version is None:
             return ComparedRun(run.id, rows, JSON.decode(run.spec)["data"])
@@ -272,7 +257,6 @@ class MatrixSystem:
         return ComparedRun(f"{run.id}@{version}", rows, spec["data"])
 
     def versions(self, journal: Journal, run: RunRecord) -> Table:
-        """With their scores."""
         from fanwise.matrix.views.history import history_table
 
         return history_table(journal, run.id)
@@ -285,7 +269,6 @@ class MatrixSystem:
         return number
 
     def compare(self, runs: Sequence[ComparedRun]) -> Report:
-        """Each with the first, cell by cell."""
         from fanwise.matrix.state.run_comparison import compare_sides
         from fanwise.matrix.views.run_comparison import comparison_report
 
@@ -299,7 +282,6 @@ class MatrixSystem:
         failed_as: str | None = None,
         version: str | None = None,
     ) -> Table:
-        """One row for each cell."""
         return cell_table(read_matrix(journal, run.id, failed_as, version))
 
 

@@ -48,14 +48,15 @@ spent AS (
     SELECT run, cell, count(*) AS calls, sum(queued_s) AS queued_s, sum(ran_s) AS ran_s,
         sum(backoff_s) AS backoff_s, min(first_token_s) AS first_token_s,
         {_whole("input_tokens")}, {_whole("output_tokens")}, {_whole("usd")}
-    FROM calls WHERE part = 'answer' GROUP BY run, cell),
+    FROM calls WHERE part = 'answer' AND coalesce(requests, 1) > 0 GROUP BY run, cell),
 judged AS (
     SELECT run, cell, {_whole("usd")} FROM calls WHERE part = 'score' GROUP BY run, cell),
 ended AS (
     SELECT d.run AS run, d.cell AS cell, d.number AS number,
         count(*) FILTER (WHERE i.status = 'done') AS done, count(*) AS steps,
         max(CASE WHEN i.status = 'failed' THEN coalesce(i.error, 'null') END) AS error,
-        min(i.started_at) AS started_at, max(i.ended_at) AS ended_at, sum(i.ran_s) AS ran_s
+        min(coalesce(i.started_at, i.ended_at - i.ran_s)) AS started_at,
+        max(i.ended_at) AS ended_at, sum(i.ran_s) AS ran_s
     FROM defined d CROSS JOIN LATERAL json_array_elements_text(d.data -> 'steps') AS s (value)
     LEFT JOIN items i ON i.fan_out = d.fan_out AND i.key = d.cell || ' ' || s.value
     GROUP BY d.run, d.cell, d.number)

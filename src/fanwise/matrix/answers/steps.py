@@ -83,7 +83,6 @@ class Prompt(msgspec.Struct, frozen=True):
         return [texts, msgspec.to_builtins(self.options), self.schema, self.how]
 
     async def answer(self, subject: Subject) -> Answer:
-        """Ask."""
         if subject.model is None:
             raise UsageError("a prompt has no model")
         request = Request(self.filled(subject), self.options, self.schema, subject.cell.seed)
@@ -95,7 +94,6 @@ class Prompt(msgspec.Struct, frozen=True):
         return {"messages": said, **answer_of(reply)}
 
     def filled(self, subject: Subject) -> tuple[Message, ...]:
-        """The messages for a cell."""
         names = subject.names
         return tuple(Message(role, text.render(**names)) for role, text in self.templates)
 
@@ -112,7 +110,6 @@ class Function(msgspec.Struct, frozen=True):
         return code_of(self.function)
 
     async def answer(self, subject: Subject) -> Answer:
-        """Call it."""
         return answer_of(await perform(self.function, subject))
 
 
@@ -124,11 +121,9 @@ class Constant(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """The value."""
         return self.value
 
     async def answer(self, subject: Subject) -> Answer:
-        """Give it."""
         return answer_of(self.value)
 
 
@@ -140,11 +135,9 @@ class Copy(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """Which field."""
         return self.path
 
     async def answer(self, subject: Subject) -> Answer:
-        """Give it."""
         return answer_of(field_of(subject.input, self.path))
 
 

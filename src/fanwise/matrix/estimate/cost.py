@@ -33,8 +33,6 @@ RULES = (
 
 
 class CallSum(msgspec.Struct):
-    """Calls added up."""
-
     cells: int = 0
     requests: int = 0
     input_tokens: int = 0
@@ -68,7 +66,6 @@ class CallSum(msgspec.Struct):
 
     @property
     def dollars(self) -> str:
-        """In words."""
         known = f"${self.usd:.4g}"
         if not self.unpriced:
             return known
@@ -76,8 +73,6 @@ class CallSum(msgspec.Struct):
 
 
 class CostEstimate(msgspec.Struct, frozen=True):
-    """All of a matrix, and by provider."""
-
     total: CallSum
     providers: dict[str, CallSum]
     """A judge's calls count for its own provider; cells for that of their model."""

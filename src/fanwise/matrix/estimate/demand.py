@@ -37,8 +37,6 @@ OUTPUT_TOKENS = 300
 
 
 class Ask(msgspec.Struct, frozen=True, eq=False):
-    """One call of a model."""
-
     model: Unconnected
     tokens: Tokens
     """Expected."""

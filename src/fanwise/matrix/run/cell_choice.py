@@ -47,7 +47,7 @@ class CellChoice(msgspec.Struct, frozen=True):
         """Whether a cell that has an answer shall have another."""
         if self.rerun in (None, "failed"):
             return False
-        return self.rerun == "all" or self._named(definition.as_cell())
+        return self.rerun == "all" or self._named(definition)
 
     @property
     def _prefix(self) -> str:

@@ -10,11 +10,11 @@ from fanwise.kernel.driver import Driver
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import item_of, ledger_here, path_here
-from fanwise.matrix.answers.steps import Subject
+from fanwise.matrix.answers.steps import Function, Prompt, Subject
 from fanwise.matrix.cells.cell import Cell, in_dispatch_order
 from fanwise.matrix.run.cell_choice import CellChoice
 from fanwise.matrix.run.stop_when_decided import Stopping
-from fanwise.matrix.scores.scorers import Program
+from fanwise.matrix.scores.scorers import Called, Program
 from fanwise.matrix.spec.compile import Compiled
 from fanwise.matrix.spec.matrix_spec import COMMAND
 from fanwise.matrix.state import definitions
@@ -107,6 +107,7 @@ async def _drive(compiled: Compiled, board: CellBoard, run: Run) -> None:
         reuse=lambda _, recorded: not unaffordable(recorded),
         cap=board.limits.total,
         needs=_needs_of(compiled) if capped else None,
+        starts_with_call=_starts_with_call(compiled),
         run=run,
         name=FAN_OUT,
     ).run()
@@ -131,6 +132,20 @@ def _needs_of(compiled: Compiled) -> Callable[[CellItem], str | None]:
     """Programs that score hold the cap `command`; every other permit is held by a call."""
     programs = [isinstance(each, Program) for each in compiled.scorers]
     return lambda item: COMMAND if item.kind == "score" and programs[item.number] else None
+
+
+def _starts_with_call(compiled: Compiled) -> Callable[[CellItem], bool]:
+    """Prompts and most scorers do nothing but ask a model: waiting for a permit is no start."""
+    steps = {
+        (strategy, number): not isinstance(step, Function)
+        and not (isinstance(step, Prompt) and step.answerer is not None)
+        for strategy, found in compiled.steps.items()
+        for number, step in enumerate(found)
+    }
+    scores = [not isinstance(each, Called | Program) for each in compiled.scorers]
+    return lambda item: (
+        scores[item.number] if item.kind == "score" else steps[item.cell.strategy, item.number]
+    )
 
 
 def _defined(

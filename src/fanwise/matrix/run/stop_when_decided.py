@@ -38,7 +38,6 @@ class Stopping:
         return cell.key not in self._needless
 
     def take(self, result: CellResult) -> None:
-        """A cell has ended."""
         key = result.cell.key
         known = key in self._ended
         self._ended[key] = result

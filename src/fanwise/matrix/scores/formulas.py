@@ -20,7 +20,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Literal, cast
+from typing import cast
 
 from fanwise.errors import UsageError
 
@@ -30,20 +30,18 @@ ARTICLES = frozenset({"a", "an", "the"})
 FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 MOST_SHOWN = 60
 """Characters of a value in a reason."""
-STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
-def exact(answer: object, expected: object, *, case: bool = False) -> float:
-    """1 if they are the same, whatever the space around them and, unless `case`, the case.
+def exact(answer: object, expected: object) -> float:
+    """1 if they are the same, whatever the space around them and the case.
 
     As most evaluators do: " Positive\\n" is "positive". Space inside, and punctuation, counts.
     """
     if _is_choice(answer, expected):
-        return max((exact(answer, each, case=case) for each in cast(list[object], expected)),
-                   default=0.0)  # fmt: skip
+        return _most(exact, answer, expected)
     if isinstance(answer, str) or isinstance(expected, str):
-        return float(_plain(answer, case) == _plain(expected, case))
-    return float(same(answer, expected))
+        return float(_plain(answer) == _plain(expected))
+    return float(_agree(answer, expected, extra_fields=False))
 
 
 def f1(answer: object, expected: object) -> float:
@@ -52,7 +50,7 @@ def f1(answer: object, expected: object) -> float:
     Lower case, without punctuation and English articles, as a bag of words. Two empty ones are 1.
     """
     if _is_choice(answer, expected):
-        return max((f1(answer, each) for each in cast(list[object], expected)), default=0.0)
+        return _most(f1, answer, expected)
     ours, theirs = _words(answer), _words(expected)
     if not ours or not theirs:
         return float(ours == theirs)
@@ -60,44 +58,31 @@ def f1(answer: object, expected: object) -> float:
     return 2 * shared / (len(ours) + len(theirs))
 
 
-def regex(answer: object, expected: object, *, case: bool = True, whole: bool = False) -> float:
-    """1 if the pattern is found in the answer's text, or, if `whole`, is all of it but space.
+def regex(answer: object, expected: object) -> float:
+    """1 if the pattern is found in the answer's text.
 
     `.` is any character but a new line; `^` and `$` are a line's ends.
     """
     if _is_choice(answer, expected):
-        return max((regex(answer, each, case=case, whole=whole)
-                    for each in cast(list[object], expected)), default=0.0)  # fmt: skip
-    pattern = _pattern(expected, case)
-    if whole:
-        return float(pattern.fullmatch(as_text(answer).strip()) is not None)
-    return float(pattern.search(as_text(answer)) is not None)
+        return _most(regex, answer, expected)
+    return float(_pattern(expected).search(as_text(answer)) is not None)
 
 
-def json_match(
-    answer: object,
-    expected: object,
-    *,
-    path: str = "",
-    mode: Literal["subset", "equal"] = "subset",
-) -> float:
-    """1 if the answer, as JSON, has what is expected: at `path`, as in `user.tags[0]`.
+def json_match(answer: object, expected: object) -> float:
+    """1 if the answer, as JSON, has what is expected.
 
-    `subset`: objects in the answer may have fields beyond those expected, at any depth; lists have
-    to have the same length. `equal`: they may not. An answer that is text is read as JSON, also
-    from between ``` lines. What is expected is read so too if it is text and the answer is none.
+    Objects in the answer may have fields beyond those expected, at any depth; lists have to have
+    the same length. An answer that is text is read as JSON, also from between ``` lines. What is
+    expected is read so too if it is text and the answer is none.
     """
-    value = _parsed(answer)
-    if value is _NOTHING:
-        return 0.0
-    found = at_path(value, path)
+    found = _parsed(answer)
     if found is _NOTHING:
         return 0.0
     wanted = expected
     if isinstance(expected, str) and not isinstance(found, str):
         parsed = _parsed(expected)
         wanted = expected if parsed is _NOTHING else parsed
-    return float(same(found, wanted) if mode == "equal" else contains(found, wanted))
+    return float(contains(found, wanted))
 
 
 SCORERS: Mapping[str, Scorer] = {"exact": exact, "f1": f1, "regex": regex, "json": json_match}
@@ -158,11 +143,6 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-def same(one: object, two: object) -> bool:
-    """Equal as JSON: 1 is 1.0, true is not 1."""
-    return _agree(one, two, extra_fields=False)
-
-
 def contains(value: object, wanted: object) -> bool:
     """Equal as JSON, but for fields of objects in `value` that nobody asked for."""
     return _agree(value, wanted, extra_fields=True)
@@ -182,29 +162,6 @@ def _agree(value: object, wanted: object, *, extra_fields: bool) -> bool:
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
 
 
-def at_path(value: object, path: str) -> object:
-    """What is at `a.b[0]`, or something that is equal to no JSON."""
-    for name, index in _steps(path):
-        if index is None:
-            value = value.get(name, _NOTHING) if isinstance(value, dict) else _NOTHING
-        else:
-            there = isinstance(value, list) and index < len(value)
-            value = cast(list[object], value)[index] if there else _NOTHING
-    return value
-
-
-def _steps(path: str) -> list[tuple[str, int | None]]:
-    steps: list[tuple[str, int | None]] = []
-    place = 0
-    while place < len(path):
-        match = STEP.match(path, place)
-        if match is None or (place == 0 and path[0] == "."):
-            raise UsageError(f"{path!r} is no path", "Write it as in user.tags[0]")
-        steps.append((match[1] or "", None if match[2] is None else int(match[2])))
-        place = match.end()
-    return steps
-
-
 def as_text(value: object) -> str:
     """Text as it is, any other value as JSON writes it."""
     if isinstance(value, str):
@@ -215,9 +172,8 @@ def as_text(value: object) -> str:
         return str(value)
 
 
-def _plain(value: object, case: bool) -> str:
-    text = unicodedata.normalize("NFC", as_text(value)).strip()
-    return text if case else text.casefold()
+def _plain(value: object) -> str:
+    return unicodedata.normalize("NFC", as_text(value)).strip().casefold()
 
 
 def _words(value: object) -> list[str]:
@@ -236,16 +192,20 @@ def _parsed(value: object) -> object:
         return _NOTHING
 
 
-def _pattern(expected: object, case: bool) -> re.Pattern[str]:
-    flags = re.MULTILINE | (re.NOFLAG if case else re.IGNORECASE)
+def _pattern(expected: object) -> re.Pattern[str]:
     if not isinstance(expected, str):
         raise UsageError(f"{expected!r} is no pattern", "Give a regular expression")
     try:
-        return re.compile(expected, flags)
+        return re.compile(expected, re.MULTILINE)
     except re.error as error:
         raise UsageError(
             f"{expected!r} is no regular expression: {error}", "Mend the pattern"
         ) from error
+
+
+def _most(score: Scorer, answer: object, expected: object) -> float:
+    """Of a choice, the best counts."""
+    return max((score(answer, each) for each in cast(list[object], expected)), default=0.0)
 
 
 def _is_choice(answer: object, expected: object) -> bool:

@@ -49,11 +49,9 @@ class Compared(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """How, and against what."""
         return [self.kind, self.path]
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
-        """Compare."""
         given, expected = said(answer), field_of(subject.input, self.path)
         score = scoring.SCORERS[self.kind](given, expected)
         return score, scoring.reason(self.kind, given, expected, score)
@@ -67,11 +65,9 @@ class Pattern(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """The pattern."""
         return self.template.text
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
-        """Search for it."""
         given, pattern = said(answer), self.template.render(**subject.names)
         score = scoring.regex(given, pattern)
         return score, scoring.reason("regex", given, pattern, score)
@@ -88,11 +84,9 @@ class Judging(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """What it is asked, and who."""
         return [self.template.text, self.who]
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
-        """Ask."""
         asked = self.template.render(**subject.names)
         task = "\n\n".join(message["content"] for message in answer.get("messages", ()))
         found = await judged(
@@ -118,7 +112,6 @@ class Program(msgspec.Struct, frozen=True):
         return [self.argv, {each: _digest(Path(self.cwd, each)) for each in self.argv}]
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
-        """Run it."""
         document = {"answer": answer["text"], "value": answer["value"], "input": subject.input}
         key = None if subject.model is None else subject.model.key
         env = {} if key is None else {key: ""}
@@ -147,11 +140,9 @@ class Called(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Any:
-        """Its code."""
         return code_of(self.function)
 
     async def score(self, answer: Answer, subject: Subject) -> tuple[float, str | None]:
-        """Call it."""
         given = await perform(self.function, said(answer), subject.input)
         if isinstance(given, tuple) and len(given) == 2:
             return _number(self.name, given[0]), None if given[1] is None else str(given[1])

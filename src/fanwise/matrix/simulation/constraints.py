@@ -13,7 +13,7 @@ import msgspec
 
 from fanwise.core.rate import Bucket
 from fanwise.matrix.cells.cell import NO_MODEL
-from fanwise.matrix.simulation.world import SimulatedTotals
+from fanwise.matrix.simulation.plan import SimulatedTotals
 from fanwise.matrix.spec.compile import Compiled
 from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.queue_limits import UNCAPPED
@@ -25,8 +25,6 @@ MINUTE_S = 60.0
 
 
 class Constraint(msgspec.Struct, frozen=True):
-    """One of them."""
-
     kind: Literal["cap", "queue", "rpm", "tpm", "budget"]
     name: str
     """The cap's; of a budget: usd, tokens or requests."""
@@ -49,7 +47,6 @@ class Constraint(msgspec.Struct, frozen=True):
         return max(1, round(scaled)) if self.kind in ("cap", "queue") else scaled
 
     def change(self, factor: float) -> str:
-        """In words."""
         return self._limit(self.at(factor))
 
     def scaled(self, spec: MatrixSpec, factor: float) -> MatrixSpec:
@@ -124,7 +121,6 @@ def needed_by(model: Unconnected) -> list[str]:
 
 
 def constraints_of(compiled: Compiled, models: Iterable[Unconnected]) -> list[Constraint]:
-    """All of them, as the file has them."""
     spec = compiled.spec
     found = [
         Constraint("cap", name, cap if isinstance(cap, int) else cap.most)

@@ -10,22 +10,17 @@ times as long and said nothing more.
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping
 from functools import lru_cache
 from heapq import heappop, heappush
-from itertools import accumulate
 from random import Random
 from typing import Literal
-
-import msgspec
 
 from fanwise.core.budget import Budget, Reservation
 from fanwise.core.caps import Caps
 from fanwise.core.outcome import Usage
 from fanwise.core.ready_queue import QueueLimit
-from fanwise.core.retry import Retry
 from fanwise.core.tickets import ResolvedNeeds, Ticket
 from fanwise.errors import (
     AttemptTimeout,
@@ -35,101 +30,28 @@ from fanwise.errors import (
     ModelRateLimited,
     one_line,
 )
-from fanwise.matrix.estimate.demand import Ask, CellDemand, DemandedItem
+from fanwise.matrix.estimate.demand import Ask, DemandedItem
+from fanwise.matrix.simulation.plan import (
+    Chances,
+    SimulatedTotals,
+    SimulationPlan,
+    SimulationRun,
+    asks_of,
+)
 from fanwise.matrix.simulation.profiles import ModelProfile
-from fanwise.matrix.simulation.world import SimulatedTotals
-from fanwise.matrix.spec.compile import Compiled
-from fanwise.matrix.spec.matrix_spec import MatrixSpec
 from fanwise.matrix.state.queue_limits import QueueLimits
 from fanwise.models.ask import ALL
 from fanwise.models.port import Tokens
 from fanwise.models.unconnected import Unconnected
 
-TINY = 2.0**-54
 NOTHING = Usage(1, 0, 0.0)
 """What an attempt costs that was refused or failed."""
 AttemptProblem = Literal["refused", "failed", "too slow"]
 
 
-class SimulationPlan(msgspec.Struct, frozen=True):
-    """A matrix that is to be simulated."""
-
-    compiled: Compiled
-    """Its cells are in the order of dispatch."""
-    demands: Sequence[CellDemand]
-    """Of each cell."""
-    retry: Retry
-    judge_retry: Retry
-    timeout: float | None
-
-    def one_in(self, part: int) -> SimulationPlan:
-        """Every so-many-th cell of each model and strategy, with that part of the budget."""
-        if part == 1:
-            return self
-        spec = less_budget(self.compiled.spec, part)
-        seen: Counter[tuple[str, str]] = Counter()
-        cells, demands = [], []
-        for cell, demand in zip(self.compiled.cells, self.demands, strict=True):
-            group = (cell.model, cell.strategy)
-            if seen[group] % part == 0:
-                cells.append(cell)
-                demands.append(demand)
-            seen[group] += 1
-        compiled = msgspec.structs.replace(self.compiled, spec=spec, cells=cells)
-        return msgspec.structs.replace(self, compiled=compiled, demands=demands)
-
-
-def less_budget(spec: MatrixSpec, part: int) -> MatrixSpec:
-    """With that part of the budget."""
-    if spec.budget is None or part == 1:
-        return spec
-    given = spec.budget.model_dump(exclude_none=True).items()
-    less = spec.budget.model_copy(update={kind: most / part for kind, most in given})
-    return spec.model_copy(update={"budget": less})
-
-
-class SimulationRun(msgspec.Struct, frozen=True):
-    """What came of one simulation."""
-
-    seed: int
-    seconds: float
-    totals: Mapping[str, SimulatedTotals]
-    """By model."""
-    failed: int = 0
-    """Cells and scores that failed."""
-    first_failure: str | None = None
-
-    @property
-    def work_s(self) -> float:
-        """All calls, one after another."""
-        return sum(each.seconds for each in self.totals.values())
-
-
-class Chances:
-    """Two random numbers for every attempt of every call, the same in each simulation of a seed.
-
-    So two caps are compared on the same calls, and not on other luck.
-    """
-
-    def __init__(self, plan: SimulationPlan, seed: int) -> None:
-        self.seed = seed
-        self.starts = array("q", accumulate(calls_of(plan.demands), initial=0))
-        """The number of the first call of each cell."""
-        chance = Random(seed).random
-        self._first = array("d", (chance() or TINY for _ in range(2 * self.starts[-1])))
-
-    def of(self, call: int, attempt: int) -> tuple[float, float]:
-        """For the kind of its end, and for its latency; neither is 0 or 1."""
-        if attempt == 1:
-            return self._first[2 * call], self._first[2 * call + 1]
-        later = Random(f"{self.seed} {call} {attempt}")
-        return later.random() or TINY, later.random() or TINY
-
-
 def event_run(
     plan: SimulationPlan, profiles: Mapping[str, ModelProfile], chances: Chances
 ) -> SimulationRun:
-    """Let all cells pass."""
     return _EventRun(plan, profiles, chances).run()
 
 
@@ -239,7 +161,6 @@ class _EventRun:
         self._queues: dict[QueueLimit, _Queue] = {}
 
     def run(self) -> SimulationRun:
-        """Until nothing is left to happen."""
         for number, cell in enumerate(self._plan.compiled.cells):
             self._queue(self._limits.of_cell(cell)).cells.append(number)
         for queue in list(self._queues.values()):
@@ -453,18 +374,6 @@ class _EventRun:
     def _end(self, chain: _Chain, error: str | None) -> None:
         self._last = self._now
         self._over.append((chain, error))
-
-
-def calls_of(demands: Sequence[CellDemand]) -> Iterator[int]:
-    """How many calls each makes; counted once for those that are shared."""
-    calls = {id(each): each.calls for each in {id(each): each for each in demands}.values()}
-    return (calls[id(each)] for each in demands)
-
-
-def asks_of(demands: Sequence[CellDemand]) -> list[Ask]:
-    """Every call of the demands, those that cells share only once."""
-    unique = {id(each): each for each in demands}
-    return [ask for each in unique.values() for ask in each.asks]
 
 
 @lru_cache(maxsize=100_000)

@@ -47,7 +47,6 @@ class Fixed(msgspec.Struct, frozen=True):
     varies: bool = False
 
     def at(self, chance: float) -> tuple[float, int | None]:
-        """Always the same."""
         return self.seconds, None
 
     def __str__(self) -> str:
@@ -62,7 +61,6 @@ class Lognormal(msgspec.Struct, frozen=True):
     varies: bool = True
 
     def at(self, chance: float) -> tuple[float, int | None]:
-        """By the inverse of the normal distribution."""
         return self.median_s * math.exp(self.sigma * _NORMAL.inv_cdf(chance)), None
 
     def __str__(self) -> str:
@@ -77,7 +75,6 @@ class Observed(msgspec.Struct, frozen=True):
     varies: bool = True
 
     def at(self, chance: float) -> tuple[float, int | None]:
-        """The one at that place."""
         return self.seen[int(chance * len(self.seen))]
 
     def __str__(self) -> str:
@@ -86,8 +83,6 @@ class Observed(msgspec.Struct, frozen=True):
 
 
 class ModelProfile(msgspec.Struct, frozen=True):
-    """One model."""
-
     latency: Latency
     source: str
     """Where it is from: given, learned, assumed."""

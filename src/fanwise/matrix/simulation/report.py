@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from fanwise.core.counts import many
 from fanwise.matrix.simulation.simulate import Simulated, WhatIf
+from fanwise.matrix.views.tables import aligned
 from fanwise.specs.system import End
 
 
@@ -16,7 +16,6 @@ def end_of(found: Simulated) -> End:
 
 
 def document_of(found: Simulated) -> dict[str, Any]:
-    """JSON-able."""
     middle, (least_s, least_by) = found.middle, found.lower_bound
     times = [each.seconds for each in found.draws]
     binds = found.binds
@@ -51,7 +50,6 @@ def document_of(found: Simulated) -> dict[str, Any]:
 
 
 def lines_of(found: Simulated) -> list[str]:
-    """For the person."""
     middle, (least_s, least_by) = found.middle, found.lower_bound
     times = [each.seconds for each in found.draws]
     more = f", {duration(min(times))} to {duration(max(times))} in {len(times)} draws"
@@ -65,7 +63,7 @@ def lines_of(found: Simulated) -> list[str]:
     ]
     if found.bounds:
         rows = [[str(b.constraint), f"{b.used:.0%}", duration(b.least_s)] for b in found.bounds]
-        lines += ["", *_table(["limit", "used", "at least"], rows)]
+        lines += ["", *aligned([["limit", "used", "at least"], *rows])]
     if found.what_ifs:
         lines += ["", *_what_if_table(found)]
     return [*lines, "", *(f"{name}: {each}" for name, each in sorted(found.world.profiles.items()))]
@@ -84,11 +82,10 @@ def _what_if_table(found: Simulated) -> list[str]:
         ]
         for each in found.what_ifs
     ]
-    return _table(head, rows)
+    return aligned([head, *rows])
 
 
 def notes_of(found: Simulated) -> list[str]:
-    """What the person should know."""
     middle = found.middle
     notes = []
     if middle.failed:
@@ -138,14 +135,6 @@ def _unpriced(found: Simulated) -> list[str]:
 
 def _ratio(seconds: float, now: float) -> str:
     return f"{seconds / now:.2f} x" if now else ""
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
-    return [
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    ]
 
 
 def duration(seconds: float) -> str:

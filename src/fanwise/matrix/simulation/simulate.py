@@ -19,13 +19,13 @@ from fanwise.core.caps import Caps
 from fanwise.matrix.cells.cell import in_dispatch_order
 from fanwise.matrix.estimate.demand import CellDemand, DemandedItem, demand_of
 from fanwise.matrix.simulation.constraints import Constraint, constraints_of, load_on
-from fanwise.matrix.simulation.event_run import (
+from fanwise.matrix.simulation.event_run import event_run
+from fanwise.matrix.simulation.plan import (
     Chances,
     SimulationPlan,
     SimulationRun,
     asks_of,
     calls_of,
-    event_run,
     less_budget,
 )
 from fanwise.matrix.simulation.world import World
@@ -78,8 +78,6 @@ class Bound(msgspec.Struct, frozen=True):
 
 
 class Simulated(msgspec.Struct, frozen=True):
-    """What came out."""
-
     compiled: Compiled
     world: World
     draws: Sequence[SimulationRun]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
-
 from fanwise.errors import UsageError
 from fanwise.journal.codec import decode_error
 from fanwise.journal.port import AttemptRecord
@@ -29,8 +27,6 @@ WORTH_A_RETRY = ("ModelOverloaded", "ModelUnreachable", "AttemptTimeout")
 
 
 class World:
-    """The profile of each model."""
-
     def __init__(self, models: Iterable[Unconnected], assumed: Assumed) -> None:
         unique = {model.name: model for model in models}
         _check_names(assumed.latency, unique.values())
@@ -68,13 +64,11 @@ class _Seen:
             self.failed.append(attempt.ran_s)
 
     def join(self, other: _Seen) -> None:
-        """All of them together."""
         self.seen += other.seen
         self.refused += other.refused
         self.failed += other.failed
 
     def profile(self, source: str) -> ModelProfile:
-        """What the next ones will be like."""
         count = len(self.seen) + len(self.refused) + len(self.failed)
         unhappy = sorted((each, None) for each in (*self.refused, *self.failed))
         return ModelProfile(
@@ -122,14 +116,3 @@ def _check_names(given: Mapping[str, str], models: Iterable[Unconnected]) -> Non
         if name not in known:
             shown = ", ".join(sorted(known))
             raise UsageError(f"no cell uses {name!r}", f"Give a latency for one of: {shown}")
-
-
-class SimulatedTotals(msgspec.Struct):
-    """What all attempts of one model came to."""
-
-    attempts: int = 0
-    seconds: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float = 0.0
-    unpriced: int = 0

@@ -127,7 +127,6 @@ class _Maker:
         return MODEL_RETRY if retry is None else retry.retry(worth_a_retry)
 
     def models(self) -> dict[str, Model]:
-        """Connected, by name."""
         found: dict[str, Model] = {}
         together = _Together(self._where)
         for number, each in enumerate(self._spec.models):
@@ -144,7 +143,6 @@ class _Maker:
         return connected(spec, where) if self._is_connected else _unconnected(spec, where)
 
     def steps(self, name: str) -> list[AnswerStep]:
-        """Of one strategy."""
         spec, where = self._spec.prompts[name], self._where.at("prompts", name)
         if spec.needs_model and not self._spec.models and spec.call is None:
             raise where.bad("it needs a model: give `models`")
@@ -293,7 +291,6 @@ def check_caps(compiled: Compiled, cells: Sequence[Cell], where: Where) -> None:
 
 
 def judges_of(compiled: Compiled) -> list[Model]:
-    """The models that score."""
     return [each.model for each in compiled.scorers if isinstance(each, Judging)]
 
 

@@ -127,7 +127,6 @@ class ScoreSpec(SpecModel):
 
     @property
     def kind(self) -> str:
-        """Which of them it is."""
         return self._kinds()[0]
 
     def _kinds(self) -> list[str]:
@@ -173,7 +172,6 @@ class MatrixSpec(LimitsSpec):
 
     @property
     def analysis(self) -> AnalysisOptions:
-        """How the results are analysed."""
         return analysis_options(self.failed_as)
 
     def title(self, file: str) -> str:

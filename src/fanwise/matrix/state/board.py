@@ -64,7 +64,6 @@ class CellBoard:
         return self.state.left == 0
 
     def begin(self) -> Iterable[CellItem]:
-        """The first step of every cell."""
         return [self._step(cell, 0) for cell in self._cells]
 
     def take(self, item: CellItem, outcome: Outcome[Any]) -> Iterable[CellItem]:

@@ -19,18 +19,11 @@ from fanwise.matrix.cells.cell import Cell, key_of
 from fanwise.matrix.scores.scorers import Scorer
 
 
-class Definition(msgspec.Struct, frozen=True, gc=False):
+class Definition(Cell, frozen=True, gc=False):
     """One cell, and how its items are called."""
 
     cell: str
     """How the keys of its items begin."""
-    key: str
-    model: str
-    strategy: str
-    input: str
-    repeat: int
-    provider: str
-    seed: int
     steps: list[str]
     scores: dict[str, str]
     """By scorer: how the keys of its items end."""
@@ -44,14 +37,11 @@ class Definition(msgspec.Struct, frozen=True, gc=False):
     """The first version that does not have it any more; 0: there is none."""
 
     def in_version(self, number: int) -> bool:
-        """Whether it is part of that version."""
         return self.since <= number and (not self.until or number < self.until)
 
     def as_cell(self) -> Cell:
         """Without what is only for the journal."""
-        return Cell(
-            self.key, self.model, self.strategy, self.input, self.repeat, self.provider, self.seed
-        )
+        return Cell(*(getattr(self, name) for name in Cell.__struct_fields__))
 
     def step_key(self, number: int) -> str:
         """Of the item of a step."""
@@ -75,8 +65,8 @@ class Definer:
         """A cell for the n-th time."""
         name = cell.key if time == 0 else f"{cell.key}~{time}"
         return Definition(
-            name, cell.key, cell.model, cell.strategy, cell.input, cell.repeat, cell.provider,
-            cell.seed, self._steps[cell.strategy], self._scores, time,
+            cell.key, cell.model, cell.strategy, cell.input, cell.repeat, cell.provider, cell.seed,
+            name, self._steps[cell.strategy], self._scores, time,
         )  # fmt: skip
 
 
@@ -129,6 +119,5 @@ def updated(
 
 
 def write(journal: Journal, run_id: str, changes: Mapping[int, Definition]) -> None:
-    """Into the journal."""
     for row, each in changes.items():
         journal.submit(InputRecord(run_id, row, msgspec.json.encode(each)))

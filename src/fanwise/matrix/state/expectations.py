@@ -15,6 +15,7 @@ from typing import Literal
 import msgspec
 
 from fanwise.core.counts import many
+from fanwise.core.lag import describe_lag, is_notable
 from fanwise.errors import FanwiseError, one_line
 from fanwise.matrix.cells.cell import NO_MODEL
 from fanwise.matrix.spec.expect import COST, FAILED, LATENCY, NO_WORSE, ExpectationSpec
@@ -50,7 +51,6 @@ class Judge:
         self._side = side
 
     def judge(self, expect: Mapping[str, ExpectationSpec]) -> list[Judgement]:
-        """All of them."""
         return [found for name, each in expect.items() for found in self._judged(name, each)]
 
     def _judged(self, name: str, spec: ExpectationSpec) -> Iterator[Judgement]:
@@ -104,13 +104,28 @@ class Judge:
         if lost or not timed:
             why = f"{many(lost, 'cell')} without a latency" if lost else "no call was timed"
             return Judgement(wanted, of, said, "not judged", why)
+        share = self._slower(timed, limit, spec)
+        verdict, why = _within(share, None, SLOW_SHARE)
+        late = [cell for cell in timed if is_notable(cell.lag_s, cell.ran_s)]
+        if verdict == "refuted" and late:
+            # What is measured is never too short. Too long it may be, if this process was late.
+            without_lag = self._slower(timed, limit, spec, lag=False)
+            if _within(without_lag, None, SLOW_SHARE)[0] != "refuted":
+                lag_s = percentile([cell.lag_s for cell in late], 0.5) or 0.0
+                told = describe_lag(lag_s, max(cell.in_flight for cell in late))
+                return Judgement(wanted, of, said, "undecided", f"latencies are too long: {told}")
+        return Judgement(wanted, of, said, verdict, why or f"{_text(share)} of calls are slower")
+
+    def _slower(
+        self, timed: Sequence[Scored], limit: float, spec: ExpectationSpec, *, lag: bool = True
+    ) -> Estimate:
+        """The share of calls that take longer, also without the lag of this process."""
         unit = unit_axis(timed)
         slow: Samples = {}
         for cell in timed:
-            slow.setdefault(cell.axes[unit], []).append(float(cell.ran_s > limit))
-        share = estimate(slow, unit=unit, options=self._options(spec))
-        verdict, why = _within(share, None, SLOW_SHARE)
-        return Judgement(wanted, of, said, verdict, why or f"{_text(share)} of calls are slower")
+            took = cell.ran_s if lag else cell.ran_s - cell.lag_s
+            slow.setdefault(cell.axes[unit], []).append(float(took > limit))
+        return estimate(slow, unit=unit, options=self._options(spec))
 
     def _counted(self, name: str, limit: float) -> Judgement:
         results, waiting = self._state.results, len(self._state.waiting)

@@ -54,6 +54,7 @@ class MatrixState:
         self._ended: dict[str, CellResult] = {}
         self._not_run: dict[str, NotRunReason] = {}
         self._unscored: set[str] = set()
+        self._twice: set[str] = set()
         self._failed = self._unaffordable = 0
         self.on_cell: Callable[[CellResult], None] = lambda _: None
         """Called when one has ended."""
@@ -74,6 +75,7 @@ class MatrixState:
 
     def take_step(self, key: str, outcome: Outcome[Any]) -> None:
         """The next step of a cell has ended."""
+        self._twice.update([key] if outcome.may_have_run_twice else ())
         if unaffordable(outcome):  # it has not failed: a resume with more budget will run it
             self._open.pop(key, None)
             self._not_run[key] = "budget"
@@ -84,7 +86,7 @@ class MatrixState:
         self._close(key, open_)
 
     def take_score(self, key: str, scorer: str, outcome: Outcome[Any]) -> None:
-        """A score of its answer has ended."""
+        self._twice.update([key] if outcome.may_have_run_twice else ())
         open_ = self._open[key]
         open_.scores[scorer] = score_of(outcome)
         if unaffordable(outcome):
@@ -161,8 +163,12 @@ class MatrixState:
         return [each.scored for each in self.results] + waiting
 
     @property
+    def may_have_run_twice(self) -> list[CellResult]:
+        """Their process was killed while a model was asked, or a function ran, for them."""
+        return [each for each in self.results if each.cell.key in self._twice]
+
+    @property
     def failed(self) -> list[CellResult]:
-        """Cells without an answer."""
         return [each for each in self.results if each.status == "failed"]
 
     @property

@@ -29,8 +29,6 @@ VERDICTS = "verdicts"
 
 
 class SettledContrasts(msgspec.Struct, frozen=True):
-    """What the event says."""
-
     verdicts: list[ContrastVerdict] = []
     left_out: list[str] = []
     """The keys of the cells that need not run."""
@@ -141,6 +139,7 @@ def _outcome(row: ItemRecord) -> Outcome[Any]:
         kept_attempts=None,
         given_key=row.key,
         recorded=True,
+        may_have_run_twice=row.starts > 1,
         queued_s=row.queued_s,
         ran_s=row.ran_s,
         backoff_s=row.backoff_s,

@@ -28,7 +28,7 @@ from fanwise.matrix.answers.steps import Answer
 from fanwise.matrix.cells.cell import Cell
 from fanwise.matrix.state.definitions import Definition
 from fanwise.matrix.state.spending import Spending
-from fanwise.matrix.stats.data import Fault, Scored
+from fanwise.matrix.stats.data import CellCalls, Fault, Scored
 
 OWN = (BadOutput, ModelRefused)
 """Model errors that say something about what was asked."""
@@ -73,7 +73,7 @@ def score_of(outcome: Outcome[Any]) -> Score:
     return Score(value["score"], value["reason"])
 
 
-class CellResult(msgspec.Struct, frozen=True):
+class CellResult(CellCalls, frozen=True, gc=True):
     """A cell that was run, or read from the journal."""
 
     id: str
@@ -87,27 +87,8 @@ class CellResult(msgspec.Struct, frozen=True):
     error: str | None = None
     fault: Fault | None = None
     """Of a cell that failed: whether its strategy did, or the provider or this machine."""
-    calls: int = 0
-    """Attempts of calls, failed ones too."""
-    cached: int = 0
-    """Of the calls, how many the cache of replies answered: then `ran_s` is no latency."""
-    queued_s: float = 0.0
-    ran_s: float = 0.0
-    backoff_s: float = 0.0
-    first_token_s: float | None = None
-    """The shortest of its calls."""
-    input_tokens: int | None = 0
-    output_tokens: int | None = 0
-    usd: float | None = 0.0
-    """None: that of at least one attempt is unknown."""
-    usd_known: float = 0.0
-    """Of the attempts of which it is known."""
     scoring_usd: float | None = 0.0
     """What judges cost."""
-    lag_s: float = 0.0
-    """How late this process was: so much of `ran_s` may be its own, and not the model's."""
-    in_flight: int = 0
-    """The most calls that this process had in flight when it was late."""
 
     @staticmethod
     def made(
@@ -119,9 +100,9 @@ class CellResult(msgspec.Struct, frozen=True):
         """Of the outcomes of its steps, in order, up to the one that failed."""
         last = outcomes[-1]
         done = [outcome for outcome in outcomes if outcome.ok]
-        spent = spending.on_answer(definition.cell)
-        # Without calls that the kernel saw, the time of a step is all that is known.
-        ran_s = spent.ran_s if spent.calls else sum(each.ran_s for each in outcomes)
+        spent = spending.on_answer(definition.cell).measures
+        if not spent["calls"]:  # the time of its steps is all that is known
+            spent["ran_s"] = sum(each.ran_s for each in outcomes)
         return CellResult(
             definition.cell,
             definition.as_cell(),
@@ -131,46 +112,20 @@ class CellResult(msgspec.Struct, frozen=True):
             dict(scores),
             None if last.ok else _said(last),
             None if last.ok else fault_of(last.error),
-            spent.calls,
-            spent.cached,
-            spent.queued_s,
-            ran_s,
-            spent.backoff_s,
-            spent.first_token_s,
-            spent.input_tokens,
-            spent.output_tokens,
-            spent.usd,
-            spent.usd_known,
             spending.on_scores(definition.cell).usd,
-            spent.lag_s,
-            spent.in_flight,
+            **spent,
         )
 
     @property
     def scored(self) -> Scored:
         """As the analysis takes it."""
+        scores = {name: score.score for name, score in self.scores.items()}
         return Scored(
-            self.cell.key,
-            self.cell.axes,
-            self.status,
-            {name: score.score for name, score in self.scores.items()},
-            self.queued_s,
-            self.ran_s,
-            self.backoff_s,
-            self.first_token_s,
-            self.input_tokens,
-            self.output_tokens,
-            self.usd,
-            self.usd_known,
-            self.error,
-            self.fault,
-            self.cached > 0,
-            self.lag_s,
-            self.in_flight,
-        )
+            self.cell.key, self.cell.axes, self.status, scores, self.error, self.fault,
+            **self.measures,
+        )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
         scores = {name: msgspec.to_builtins(score) for name, score in self.scores.items()}
         plain = msgspec.structs.asdict(self)  # answers are plain, and large: they are not copied
         del plain["id"]

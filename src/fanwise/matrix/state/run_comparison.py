@@ -14,13 +14,15 @@ from typing import Any
 import msgspec
 
 from fanwise.errors import UsageError
-from fanwise.matrix.stats.compare import Contrast, contrast, holm
-from fanwise.matrix.stats.data import Fault, Scored
+from fanwise.matrix.stats.compare import Contrast, contrast, corrected
+from fanwise.matrix.stats.data import CellCalls, Scored
 from fanwise.matrix.stats.options import DEFAULTS, AnalysisOptions
 from fanwise.matrix.stats.summary import GroupSummary, summarize
 
 EXPORT = "Write it with: fanwise export RUN --output FILE.jsonl"
 NEEDED = {"cell", "model", "strategy", "input", "repeat", "status"}
+UNKNOWN_IF_NONE = ("first_token_s", "input_tokens", "output_tokens", "usd")
+"""Columns in which null is not the same as a file without them."""
 RUN = "run"
 """The axis whose values are the sides."""
 Row = Mapping[str, Any]
@@ -110,7 +112,7 @@ def compare_sides(before: Side, after: Side, options: AnalysisOptions = DEFAULTS
         each.axes[RUN]: each for each in summarize(cells, by=[(RUN,)], options=options).groups
     }
     summaries = [groups[before.name], groups[after.name]]
-    return SideComparison(before, after, renamed, pairs, _corrected(found), summaries, unmatched)
+    return SideComparison(before, after, renamed, pairs, corrected(found), summaries, unmatched)
 
 
 def _renamed(
@@ -155,30 +157,12 @@ def _place(row: Row, renamed: Mapping[str, Mapping[str, str]]) -> Place:
 
 def _scored(row: Row, place: Place, side: str, scorers: Sequence[str]) -> Scored:
     model, strategy, given, repeat = place
-    fault: Fault | None = row.get("fault")
-    return Scored(
-        key=f"{side} {row['cell']}",
-        axes={RUN: side, "model": model, "strategy": strategy, "input": given,
-              "repeat": str(repeat)},
-        status=row["status"],
-        scores={name: row.get(f"score_{name}") for name in scorers},
-        queued_s=row.get("queued_s") or 0.0,
-        ran_s=row.get("ran_s") or 0.0,
-        backoff_s=row.get("backoff_s") or 0.0,
-        first_token_s=row.get("first_token_s"),
-        input_tokens=row.get("input_tokens"),
-        output_tokens=row.get("output_tokens"),
-        usd=row.get("usd"),
-        usd_known=row.get("usd_known") or 0.0,
-        error=row.get("error"),
-        fault=fault,
-        cached=bool(row.get("cached")),
-    )  # fmt: skip
-
-
-def _corrected(found: Sequence[Contrast]) -> list[Contrast]:
-    corrected = iter(holm([each.p for each in found if each.p is not None]))
-    return [
-        each if each.p is None else msgspec.structs.replace(each, p_holm=next(corrected))
-        for each in found
-    ]
+    axes = {RUN: side, "model": model, "strategy": strategy, "input": given, "repeat": str(repeat)}
+    measures = {
+        name: row[name]
+        for name in CellCalls.__struct_fields__
+        if row.get(name) is not None or (name in row and name in UNKNOWN_IF_NONE)
+    }
+    scores = {name: row.get(f"score_{name}") for name in scorers}
+    error, fault = row.get("error"), row.get("fault")
+    return Scored(f"{side} {row['cell']}", axes, row["status"], scores, error, fault, **measures)

@@ -5,6 +5,8 @@ Fed by the events of the run, and by the journal for what earlier executions did
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from fanwise.core.outcome import Attempt
@@ -15,8 +17,6 @@ from fanwise.models.reply_cache import is_hit
 
 FAN_OUT = "cells"
 """The name of the fan-out whose items are the steps and the scores of cells."""
-
-
 NANO, PICO = 1e9, 1e12
 
 
@@ -28,9 +28,7 @@ class Spent(msgspec.Struct, gc=False):
 
     calls: int = 0
     cached: int = 0
-    """Of the calls, how many the cache of replies answered: these have no latency."""
     first_token_s: float | None = None
-    """The shortest."""
     input_tokens: int | None = 0
     output_tokens: int | None = 0
     queued_ns: int = 0
@@ -38,47 +36,38 @@ class Spent(msgspec.Struct, gc=False):
     backoff_ns: int = 0
     lag_ns: int = 0
     in_flight: int = 0
-    """The most calls in flight when this process was late."""
     pico_usd: int = 0
     unpriced: int = 0
     """Attempts whose dollars nobody knows."""
 
     @property
-    def queued_s(self) -> float:
-        """Seconds that they waited."""
-        return self.queued_ns / NANO
-
-    @property
-    def ran_s(self) -> float:
-        """Seconds that they took."""
-        return self.ran_ns / NANO
-
-    @property
-    def backoff_s(self) -> float:
-        """Seconds between attempts."""
-        return self.backoff_ns / NANO
-
-    @property
-    def lag_s(self) -> float:
-        """Seconds of these by which this process itself was late."""
-        return self.lag_ns / NANO
-
-    @property
     def usd(self) -> float | None:
         """Dollars; None: of at least one attempt they are unknown."""
-        return None if self.unpriced else self.usd_known
+        return None if self.unpriced else self.pico_usd / PICO
 
     @property
-    def usd_known(self) -> float:
-        """Dollars of the attempts of which they are known."""
-        return self.pico_usd / PICO
+    def measures(self) -> dict[str, Any]:
+        """As `CellCalls` has them."""
+        return {
+            "calls": self.calls,
+            "cached": self.cached,
+            "queued_s": self.queued_ns / NANO,
+            "ran_s": self.ran_ns / NANO,
+            "backoff_s": self.backoff_ns / NANO,
+            "first_token_s": self.first_token_s,
+            "lag_s": self.lag_ns / NANO,
+            "in_flight": self.in_flight,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "usd": self.usd,
+            "usd_known": self.pico_usd / PICO,
+        }
 
     def add(self, attempt: Attempt) -> None:
-        """One more attempt of a call."""
-        self.calls += 1
-        if is_hit(attempt.call, None if attempt.usage is None else attempt.usage.tokens):
-            self.cached += 1
+        if attempt.usage is not None and not attempt.usage.requests:  # nobody was asked
+            self.cached += is_hit(attempt.call, attempt.usage.tokens)
             return
+        self.calls += 1
         self.queued_ns += round(attempt.queued_s * NANO)
         self.ran_ns += round(attempt.ran_s * NANO)
         self.backoff_ns += round(attempt.backoff_s * NANO)
@@ -92,9 +81,8 @@ class Spent(msgspec.Struct, gc=False):
             self.input_tokens = self.output_tokens = None
             self.unpriced += 1
             return
-        if usage.requests or usage.tokens:
-            self.input_tokens = _plus(self.input_tokens, usage.input_tokens)
-            self.output_tokens = _plus(self.output_tokens, usage.output_tokens)
+        self.input_tokens = _plus(self.input_tokens, usage.input_tokens)
+        self.output_tokens = _plus(self.output_tokens, usage.output_tokens)
         self.pico_usd += round((usage.usd or 0.0) * PICO)
         self.unpriced += usage.usd is None
 

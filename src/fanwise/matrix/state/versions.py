@@ -25,8 +25,6 @@ LATEST = "latest"
 
 
 class MatrixVersion(msgspec.Struct, frozen=True):
-    """One version."""
-
     number: int
     spec: dict[str, Any]
     """That of the run, without which cells were asked for."""
@@ -35,13 +33,10 @@ class MatrixVersion(msgspec.Struct, frozen=True):
 
 
 class BaselineNote(msgspec.Struct, frozen=True):
-    """What that event says."""
-
     version: int
 
 
 def versions(journal: Journal, run_id: str) -> list[MatrixVersion]:
-    """The oldest first."""
     return [
         msgspec.structs.replace(event.decode(MatrixVersion), at=event.at)
         for event in journal.events(run_id, VERSION)

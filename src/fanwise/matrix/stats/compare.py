@@ -146,7 +146,7 @@ def compare(
         contrast([*by_value[one], *by_value[two]], axis, (one, two), scorer, options)
         for one, two in value_pairs(ordered, axis, baseline)
     ]
-    return _corrected(found)
+    return corrected(found)
 
 
 def value_pairs(
@@ -289,7 +289,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _corrected(contrasts: Sequence[Contrast]) -> list[Contrast]:
+def corrected(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """With p-values that are corrected together."""
     corrected = iter(holm([each.p for each in contrasts if each.p is not None]))
     return [
         each if each.p is None else msgspec.structs.replace(each, p_holm=next(corrected))

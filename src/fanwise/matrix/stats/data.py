@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -37,7 +37,37 @@ Samples = dict[str, list[float]]
 """Scores by unit, in order."""
 
 
-class Scored(msgspec.Struct, frozen=True, gc=False):
+class CellCalls(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the calls for a cell's answer took and cost, in every form that a cell has."""
+
+    calls: int = 0
+    """Attempts of model calls, failed ones too."""
+    cached: int = 0
+    """Calls that the cache of replies answered instead: then `ran_s` is no latency."""
+    queued_s: float = 0.0
+    ran_s: float = 0.0
+    backoff_s: float = 0.0
+    first_token_s: float | None = None
+    """The shortest of its calls."""
+    lag_s: float = 0.0
+    """How late this process was: so much of `ran_s` may be its own, and not the model's."""
+    in_flight: int = 0
+    """The most calls that this process had in flight when it was late."""
+    input_tokens: int | None = 0
+    """None: nobody can know."""
+    output_tokens: int | None = 0
+    usd: float | None = None
+    """None: that of at least one attempt is unknown."""
+    usd_known: float = 0.0
+    """Of the attempts of which it is known."""
+
+    @property
+    def measures(self) -> dict[str, Any]:
+        """All of these, by name."""
+        return {name: getattr(self, name) for name in CellCalls.__struct_fields__}
+
+
+class Scored(CellCalls, frozen=True, gc=False):
     """One cell of a matrix with its scores, times and costs; `waiting`: it has not run."""
 
     key: str
@@ -46,25 +76,9 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
     status: Literal["done", "failed", "waiting"]
     scores: dict[str, float | None] = {}
     """By scorer; None: the scorer failed."""
-    queued_s: float = 0.0
-    ran_s: float = 0.0
-    backoff_s: float = 0.0
-    first_token_s: float | None = None
-    input_tokens: int | None = 0
-    """None: nobody can know."""
-    output_tokens: int | None = 0
-    usd: float | None = None
-    usd_known: float = 0.0
-    """Of `usd`, what is known; it counts where that is None."""
     error: str | None = None
     fault: Fault | None = None
     """Of a cell that failed: its strategy's, or that of the provider or this machine."""
-    cached: bool = False
-    """Answered by the cache of replies, at least in part: its seconds are no latency."""
-    lag_s: float = 0.0
-    """How much of `ran_s` may be this process's own."""
-    in_flight: int = 0
-    """Calls in flight in this process when there was a lag."""
 
 
 def spot(axes: Mapping[str, str], without: Iterable[str] = ()) -> Spot:
@@ -86,7 +100,6 @@ def in_order(cells: Iterable[Scored]) -> list[Scored]:
 
 
 def axis_names(cells: Iterable[Scored]) -> list[str]:
-    """All axes, sorted."""
     return sorted({name for cell in cells for name in cell.axes})
 
 
@@ -101,7 +114,6 @@ def compared_axes(cells: Iterable[Scored]) -> list[str]:
 
 
 def scorer_names(cells: Iterable[Scored]) -> list[str]:
-    """All scorers, sorted."""
     return sorted({name for cell in cells for name in cell.scores})
 
 
@@ -121,7 +133,6 @@ def unit_axis(cells: Iterable[Scored]) -> str:
 def samples(
     cells: Sequence[Scored], scorer: str, unit: str, failed_as: float | None = 0.0
 ) -> Samples:
-    """The scores that there are, by unit."""
     found: Samples = {}
     for cell in cells:
         score = score_of(cell, scorer, failed_as)

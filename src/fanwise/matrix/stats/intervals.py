@@ -105,7 +105,6 @@ def estimate(
 
 
 def is_binary(groups: Iterable[Sequence[float]]) -> bool:
-    """Whether all scores are 0 or 1."""
     return all(score in (0, 1) for group in groups for score in group)
 
 

@@ -18,15 +18,14 @@ is wrong far more often than 5 % of the time. What is used here holds however of
 - **Over contrasts** alpha is divided by their number (Bonferroni), so that it bounds the chance of
   *any* false decision among all contrasts, at any look.
 
-A contrast is decided for the first or the second where the interval excludes 0, and, if a `margin`
-is given, as the same where the interval is within it. Each is read off one two-sided interval, so
-both together keep to alpha. A decision, once made, stays: it is the first round's that made it.
+A contrast is decided for the first or the second where the interval excludes 0. A decision, once
+made, stays: it is the first round's that made it.
 
 A test made for one look (`compare`) is too sure of a contrast that was ended this way: there the
 verdict's interval is what can be relied on.
 
 It is about inputs like these, as all of the analysis is. Pairs without both scores are left out
-and counted; a score outside `bounds` makes its contrast undecidable, and the note says so.
+and counted; a score outside of 0 to 1 makes its contrast undecidable, and the note says so.
 
 Rejected: group-sequential boundaries (Pocock, O'Brien-Fleming), which need normal scores and a
 known number of looks; the empirical-Bernstein sequence, valid but wider at 20 to 200 inputs.
@@ -56,13 +55,14 @@ from fanwise.matrix.stats.data import (
     spot,
 )
 
+ALPHA = 0.05
 BOLDEST = 0.75
 """The largest share of what a gambler has that is bet: less than all, so that none is ruined."""
 HALVINGS = 20
 """Of the range in which an interval's end is looked for: off by 2 / 2^20 at most, outwards."""
 
 Axes = Mapping[str, str]
-Decision = Literal["first", "second", "same"]
+Decision = Literal["first", "second"]
 
 
 class ContrastVerdict(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class ContrastVerdict(msgspec.Struct, frozen=True):
     second: str
     scorer: str
     decision: Decision | None
-    """Which is better, or that neither is; None: not settled."""
+    """Which is better; None: not settled."""
     rounds: int
     """Complete rounds that this is from: up to the one that settled it."""
     inputs: int
@@ -119,19 +119,13 @@ def verdicts(
     axes: Sequence[str],
     scorers: Sequence[str],
     *,
-    alpha: float = 0.05,
-    margin: float | None = None,
-    bounds: tuple[float, float] = (0.0, 1.0),
     failed_as: float | None = 0.0,
-    seed: int = 0,
 ) -> list[ContrastVerdict]:
     """Each contrast of these axes under these scorers, given the cells that have ended so far.
 
     `planned` has the axes of all cells of the matrix, ended or not: without it nobody knows which
-    rounds are complete. Ask again when a round is; in between the answer is the same. `bounds` are
-    those of all scores. `seed` gives the order in which inputs are gone through.
+    rounds are complete. Ask again when a round is; in between the answer is the same.
     """
-    _check(alpha, margin, bounds)
     ended = {spot(cell.axes): cell for cell in in_order(cells)}
     contrasts = [
         (_Contrast(axis, *values, scorer), pairs)
@@ -139,11 +133,9 @@ def verdicts(
         for values, pairs in planned_pairs(planned, axis).items()
         for scorer in scorers
     ]
-    share = alpha / max(1, len(contrasts))
+    share = ALPHA / max(1, len(contrasts))
     return [
-        _verdict(
-            contrast, list(_looks(contrast, pairs, ended, failed_as)), share, margin, bounds, seed
-        )
+        _verdict(contrast, _looks(contrast, pairs, ended, failed_as), share)
         for contrast, pairs in contrasts
     ]
 
@@ -219,35 +211,20 @@ def _looks(
         yield _Look({unit: list(found) for unit, found in differences.items()}, unscored)
 
 
-def _verdict(
-    contrast: _Contrast,
-    looks: Sequence[_Look],
-    alpha: float,
-    margin: float | None,
-    bounds: tuple[float, float],
-    seed: int,
-) -> ContrastVerdict:
-    width = bounds[1] - bounds[0]
+def _verdict(contrast: _Contrast, looks: Iterable[_Look], alpha: float) -> ContrastVerdict:
     verdict = ContrastVerdict(
         *contrast, None, 0, 0, 0, 0, None, None, None, alpha, "no complete round"
     )
     for rounds, look in enumerate(looks, 1):
-        verdict = _judge(contrast, look, rounds, alpha, margin, width, seed)
+        verdict = _judge(contrast, look, rounds, alpha)
         if verdict.decision is not None:
             break
     return verdict
 
 
-def _judge(
-    contrast: _Contrast,
-    look: _Look,
-    rounds: int,
-    alpha: float,
-    margin: float | None,
-    width: float,
-    seed: int,
-) -> ContrastVerdict:
-    units = sorted(look.differences, key=lambda unit: sha256(f"{seed}\0{unit}".encode()).digest())
+def _judge(contrast: _Contrast, look: _Look, rounds: int, alpha: float) -> ContrastVerdict:
+    # In an order that has nothing to do with the scores.
+    units = sorted(look.differences, key=lambda unit: sha256(f"0\0{unit}".encode()).digest())
     means = [mean(look.differences[unit]) for unit in units]
     pairs = sum(map(len, look.differences.values()))
     counts = (rounds, len(units), pairs, look.unscored)
@@ -255,16 +232,11 @@ def _judge(
         return ContrastVerdict(
             *contrast, None, *counts, None, None, None, alpha, "no pair has both scores"
         )
-    if any(abs(each) > width for group in look.differences.values() for each in group):
-        note = "a difference is larger than the bounds of scores allow"
+    if any(abs(each) > 1 for group in look.differences.values() for each in group):
+        note = "a difference is larger than 1: scores are not from 0 to 1"
         return ContrastVerdict(*contrast, None, *counts, mean(means), None, None, alpha, note)
-    low, high = confidence_sequence([each / width for each in means], spent(alpha, rounds))
-    low, high = low * width, high * width
-    decision: Decision | None = None
-    if low > 0 or high < 0:
-        decision = "first" if low > 0 else "second"
-    elif margin is not None and -margin < low and high < margin:
-        decision = "same"
+    low, high = confidence_sequence(means, spent(alpha, rounds))
+    decision: Decision | None = "first" if low > 0 else "second" if high < 0 else None
     return ContrastVerdict(*contrast, decision, *counts, mean(means), low, high, alpha)
 
 
@@ -316,12 +288,3 @@ def _gets(rich: float, values: Sequence[float], bets: Sequence[float], m: float)
         if wealth >= rich:
             return True
     return False
-
-
-def _check(alpha: float, margin: float | None, bounds: tuple[float, float]) -> None:
-    if not 0 < alpha < 1:
-        raise UsageError(f"alpha is {alpha!r}", "Give a number between 0 and 1")
-    if margin is not None and margin <= 0:
-        raise UsageError(f"margin is {margin!r}", "Give a number above 0, or none")
-    if not bounds[0] < bounds[1]:
-        raise UsageError(f"bounds are {bounds!r}", "Give the least and the largest score")

@@ -58,8 +58,6 @@ class Total(msgspec.Struct, frozen=True):
 
 
 class ScoreSummary(msgspec.Struct, frozen=True):
-    """One scorer's scores."""
-
     mean: Estimate
     unscored: int
     """Cells whose score is missing: the provider or the scorer failed, or the cell did not run."""
@@ -162,7 +160,6 @@ def percentile(values: Sequence[float], share: float) -> float | None:
 
 
 def percentiles(values: Sequence[float]) -> Percentiles:
-    """The three that people look at."""
     ordered = sorted(values)
     p50, p90, p99 = (percentile(ordered, share) for share in (0.5, 0.9, 0.99))
     return Percentiles(len(ordered), p50, p90, p99)
@@ -213,7 +210,7 @@ def _group(
         failure_rate=_failure_rate(cells, options),
         errors=_errors(failed),
         scores={name: _scores(planned, name, usd, options) for name in scorers},
-        cached=sum(cell.cached for cell in cells),
+        cached=sum(cell.cached > 0 for cell in cells),
         ran_s=percentiles([cell.ran_s for cell in done if not cell.cached]),
         lag_s=percentiles([cell.lag_s for cell in done if not cell.cached]),
         in_flight=max((cell.in_flight for cell in done), default=0),

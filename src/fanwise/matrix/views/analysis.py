@@ -26,8 +26,6 @@ MOST_LINES = 30
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """All of it."""
-
     cells: list[Scored]
     """Those that ended."""
     scorers: list[str]
@@ -41,11 +39,9 @@ class Analysis(msgspec.Struct, frozen=True):
 
     @property
     def groups(self) -> list[GroupSummary]:
-        """By model and strategy."""
         return [each for each in self.summary.groups if set(each.axes) == set(GROUP)]
 
     def by(self, axis: str) -> list[GroupSummary]:
-        """By one axis."""
         return [each for each in self.summary.groups if set(each.axes) == {axis}]
 
 
@@ -92,7 +88,6 @@ def _says_something(contrast: Contrast) -> bool:
 
 
 def document_of(run: RunRecord, found: MatrixState, analysis: Analysis) -> dict[str, Any]:
-    """For programs."""
     return {
         "run": run.id,
         "name": run.name,
@@ -131,17 +126,13 @@ def verdict_lines(verdicts: Sequence[ContrastVerdict]) -> list[str]:
 
 
 def verdict_text(verdict: ContrastVerdict) -> str:
-    """A verdict in words."""
     if verdict.decision is None:
         return verdict.note or "not settled"
-    if verdict.decision == "same":
-        return "the same"
     better = verdict.first if verdict.decision == "first" else verdict.second
     return f"{better} is better"
 
 
 def lines_of(found: MatrixState, analysis: Analysis) -> list[str]:
-    """For a terminal."""
     lines = ["no cell has ended yet"]
     if analysis.cells:
         lines = group_lines(analysis.groups, scorer_names(analysis.cells))
@@ -195,5 +186,4 @@ def _pass_rows(rates: Sequence[PassAtK]) -> list[list[str]]:
 
 
 def p_text(p: float | None) -> str:
-    """A p-value as people write it."""
     return "-" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -17,7 +17,7 @@ BEFORE: dict[str, Kind] = {
 AFTER: dict[str, Kind] = {
     "error": "text", "fault": "text", "not_run_because": "text", "calls": "integer",
     "cached": "integer", "queued_s": "number", "ran_s": "number", "backoff_s": "number",
-    "first_token_s": "number", "lag_s": "number",
+    "first_token_s": "number", "lag_s": "number", "in_flight": "integer",
     "input_tokens": "integer", "output_tokens": "integer", "usd": "number", "usd_known": "number",
     "scoring_usd": "number", "input_data": "json", "messages": "json", "steps": "json",
 }  # fmt: skip
@@ -80,10 +80,8 @@ def _row(result: CellResult, scorers: Sequence[str], failed_as: float | None) ->
         row[f"score_{name}"] = score.score
         row[f"reason_{name}"] = score.reason
         row[f"scorer_error_{name}"] = score.error
-    names = ("error", "fault", "calls", "cached", "queued_s", "ran_s", "backoff_s", "first_token_s",
-             "lag_s", "input_tokens", "output_tokens", "usd", "usd_known",
-             "scoring_usd")  # fmt: skip
-    row |= {name: getattr(result, name) for name in names}
+    row |= {"error": result.error, "fault": result.fault, "scoring_usd": result.scoring_usd}
+    row |= result.measures
     row["messages"] = answer.get("messages")
     row["steps"] = {name: step["text"] for name, step in result.steps.items()}
     return row

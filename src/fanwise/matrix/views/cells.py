@@ -41,7 +41,6 @@ class _Texts:
 
 
 def cells_data(found: MatrixState, palette: Palette) -> dict[str, Any]:
-    """JSON-able."""
     texts = _Texts()
     rows = [_row(each, found, texts) for each in found.results]
     rows += [_waiting(each, texts) for each in found.waiting]

@@ -15,7 +15,6 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def expectation_lines(found: Sequence[Judgement]) -> list[str]:
-    """A table for a terminal."""
     if not found:
         return []
     head = ["EXPECTED", "OF", "MEASURED", "VERDICT", ""]

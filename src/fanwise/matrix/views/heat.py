@@ -23,8 +23,6 @@ Group = tuple[str, str]
 
 
 class Heat(NamedTuple):
-    """One cell of a heat map."""
-
     value: float | None
     title: str
     mark: str

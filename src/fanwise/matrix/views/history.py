@@ -23,8 +23,6 @@ MOST = 50
 
 
 class PastVersion(NamedTuple):
-    """A version, and what came of it."""
-
     number: int
     at: str
     is_baseline: bool
@@ -37,7 +35,6 @@ class PastVersion(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As a table says it."""
         return f"{self.number} (baseline)" if self.is_baseline else str(self.number)
 
 
@@ -64,7 +61,6 @@ def _past(state: MatrixState, number: int, at: str, is_baseline: bool) -> PastVe
 
 
 def history_table(journal: Journal, run_id: str) -> Table:
-    """For `fanwise runs --name`."""
     found = history(journal, run_id)
     names = list(dict.fromkeys(name for each in found for name in each.scores))
     columns: dict[str, Kind] = {
@@ -81,8 +77,6 @@ def _row(each: PastVersion) -> Row:
 
 
 class ScoreHistory(NamedTuple):
-    """One scorer over time."""
-
     scorer: str
     scale: Linear
     means: list[tuple[PastVersion, Estimate, int]]

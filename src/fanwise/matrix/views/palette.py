@@ -33,10 +33,8 @@ class Palette:
 
     @property
     def classes(self) -> Iterable[str]:
-        """Of the models that have one."""
         return self._classes.values()
 
     @property
     def legend(self) -> list[tuple[str, str]]:
-        """Names with their colours."""
         return [(self.text(model), class_) for model, class_ in self._classes.items()]

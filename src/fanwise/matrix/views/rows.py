@@ -27,7 +27,6 @@ class Forest(NamedTuple):
 
 
 def forests(analysis: Analysis) -> Iterator[Forest]:
-    """One for each scorer."""
     for scorer in analysis.scorers:
         means = [(group, group.scores[scorer].mean) for group in analysis.groups]
         means.sort(key=lambda each: (each[1].value is None, -(each[1].value or 0.0)))
@@ -44,8 +43,6 @@ def _ends(means: Iterable[Estimate]) -> list[float]:
 
 
 class ContrastRow(NamedTuple):
-    """A contrast, and how to read it."""
-
     contrast: Contrast
     decided: bool
     p: str
@@ -117,7 +114,6 @@ class PassTable(NamedTuple):
 
 
 def pass_tables(analysis: Analysis) -> Iterator[PassTable]:
-    """One for each scorer that has pass@k."""
     for scorer, found in groupby(analysis.pass_at_k, key=lambda each: each.scorer):
         by_group: dict[tuple[str, str], dict[int, Estimate]] = {}
         for each in found:

@@ -13,7 +13,13 @@ from fanwise.core.counts import many
 from fanwise.matrix.state.run_comparison import Row, RowPair, SideComparison
 from fanwise.matrix.stats.summary import GroupSummary
 from fanwise.matrix.views.analysis import p_text
-from fanwise.matrix.views.tables import aligned, interval_text, usd_text
+from fanwise.matrix.views.tables import (
+    aligned,
+    interval_text,
+    late_lines,
+    median_text,
+    usd_text,
+)
 from fanwise.matrix.views.text import shown
 from fanwise.specs.system import Report
 from fanwise.view.formats import money
@@ -59,6 +65,7 @@ def comparison_lines(found: SideComparison) -> list[str]:
         ]  # fmt: skip
         lines += ["", *aligned(rows)]
     lines += ["", *aligned([["", "P50", "P90", "USD"], *map(_cost_row, found.summaries)])]
+    lines += late_lines(found.summaries)
     for each in found.contrasts:
         flipped = found.flipped(each.scorer)
         if flipped:
@@ -91,10 +98,8 @@ def _number(value: float | None) -> str:
 
 
 def _cost_row(group: GroupSummary) -> list[str]:
-    times = [
-        "-" if each is None else f"{each:.2f} s" for each in (group.ran_s.p50, group.ran_s.p90)
-    ]
-    return [group.axes["run"], *times, usd_text(group.usd)]
+    high = "-" if group.ran_s.p90 is None else f"{group.ran_s.p90:.2f} s"
+    return [group.axes["run"], median_text(group), high, usd_text(group.usd)]
 
 
 def _flip_row(pair: RowPair, scorer: str) -> list[str]:
@@ -155,6 +160,7 @@ def _sections(templates: Templates, found: Sequence[SideComparison]) -> Iterator
                                               for c in each.contrasts],
             unmatched=[(why, names) for why, names in each.unmatched.items()],
             costs=[(g, usd_text(g.usd, money)) for g in each.summaries],
+            late=late_lines(each.summaries),
         )  # fmt: skip
     yield templates.section("pairs", "Cells", template="compare_pairs.html", data=_data(found))
 

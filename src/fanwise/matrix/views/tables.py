@@ -14,7 +14,6 @@ GROUP = ("model", "strategy")
 
 
 def summary_lines(cells: Sequence[Scored], options: AnalysisOptions) -> list[str]:
-    """One line for each model and strategy."""
     return group_lines(groups_of(cells, options), scorer_names(cells))
 
 
@@ -26,7 +25,6 @@ def groups_of(cells: Sequence[Scored], options: AnalysisOptions) -> list[GroupSu
 
 
 def group_lines(groups: Sequence[GroupSummary], names: Sequence[str]) -> list[str]:
-    """The same of groups that are known."""
     if not groups:
         return []
     head = ["MODEL", "STRATEGY", "CELLS", "FAILED", *(name.upper() for name in names), "P50", "USD"]
@@ -56,13 +54,13 @@ def _row(group: GroupSummary, names: Sequence[str]) -> list[str]:
         str(group.n),
         str(group.failed),
         *(score_text(group.scores[name]) for name in names),
-        _median(group),
+        median_text(group),
         usd_text(group.usd),
     ]
 
 
-def _median(group: GroupSummary) -> str:
-    """The median latency, without the cells that the cache of replies answered."""
+def median_text(group: GroupSummary) -> str:
+    """The median latency, and what flags it; without cells that the cache of replies answered."""
     text = "-" if group.ran_s.p50 is None else f"{group.ran_s.p50:.2f} s"
     if group.notable_lag_s is not None:
         text += f" ({1000 * group.notable_lag_s:,.0f} ms lag)"
@@ -77,7 +75,6 @@ def score_text(score: ScoreSummary) -> str:
 
 
 def interval_text(mean: Estimate, *, sign: bool = False) -> str:
-    """A number with its interval."""
     return range_text(mean.value, mean.low, mean.high, "+.3f" if sign else ".3f")
 
 

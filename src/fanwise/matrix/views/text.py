@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -31,6 +31,7 @@ def end_of(done: MatrixState, judgements: Sequence[Judgement] = ()) -> End:
         "digest": digest(found),
         "cells": [each.to_json() for each in found],
         "left_out": [cell.key for cell in done.left_out],
+        "may_have_run_twice": [each.id for each in done.may_have_run_twice],
         "verdicts": msgspec.to_builtins(done.verdicts),
         "expectations": msgspec.to_builtins(judgements),
     }
@@ -63,6 +64,12 @@ def _notes(done: MatrixState) -> list[str]:
     if unscored:
         notes.append(f"{many(len(unscored), 'answer')} could not be scored; see fanwise score:")
         notes += _some(unscored, _score_error)
+    twice = done.may_have_run_twice
+    if twice:
+        cut_off, they = ("was cut off", "it") if len(twice) == 1 else ("were cut off", "they")
+        cells = many(len(twice), "cell")
+        notes.append(f"{cells} {cut_off} and run again, so {they} may have been paid for twice:")
+        notes += _some(twice)
     if done.left_out:
         left_out = many(len(done.left_out), "cell")
         notes.append(f"{left_out} not needed: their contrasts are settled")
@@ -84,14 +91,15 @@ def _undecidable(verdicts: Sequence[ContrastVerdict]) -> list[str]:
     return lines
 
 
-def _some(found: Sequence[CellResult], why: Any) -> list[str]:
-    lines = [f"  {name_of(each)}: {_cut(why(each))}" for each in found[:MOST_NAMED]]
+def _some(
+    found: Sequence[CellResult], why: Callable[[CellResult], str] = lambda _: ""
+) -> list[str]:
+    lines = [f"  {name_of(each)}: {_cut(why(each))}".rstrip(": ") for each in found[:MOST_NAMED]]
     more = len(found) - len(lines)
     return [*lines, f"  … and {more} more"] if more else lines
 
 
 def name_of(result: CellResult) -> str:
-    """A cell as people say it."""
     cell = result.cell
     return f"{cell.model} {cell.strategy} {cell.input} #{cell.repeat} ({result.id})"
 
@@ -101,8 +109,6 @@ def _score_error(result: CellResult) -> str:
 
 
 def _verdict(verdict: ContrastVerdict) -> str:
-    if verdict.decision == "same":
-        return f"{verdict.first} and {verdict.second} are the same ({verdict.scorer})"
     other = verdict.second if verdict.decision == "first" else verdict.first
     return f"{verdict_text(verdict)} than {other} ({verdict.scorer})"
 
