@@ -169,11 +169,10 @@ def _draw(chart: FlowChart, node: FlowNode, middle: float, y: float) -> float:
     left = middle - body.width / 2
     classes = f"flow-{'frame' if node.frame is not None else 'step'} state-{node.state or 'none'}"
     if node.stacked:
-        for away in (8, 4):
-            behind = FlowBox(
-                left + away, y + away, body.width, body.height, f"{classes} flow-behind", ""
-            )
-            chart.boxes.append(behind)
+        # The last one hides what is behind: a frame lets half of it through.
+        for away, behind in ((8, classes), (4, classes), (0, "flow-blank")):
+            box = FlowBox(left + away, y + away, *body, f"{behind} flow-behind", "")
+            chart.boxes.append(box)
     points = _cut_corners(left, y, body) if node.kind == "gate" else ""
     tooltip = "\n".join([f"{node.title} ({node.kind})", *node.lines])
     chart.boxes.append(FlowBox(left, y, body.width, body.height, classes, tooltip, points))

@@ -24,6 +24,8 @@ from fanwise.view.run_summary import shown_status
 from fanwise.workflow.spec.outline import Outline
 from fanwise.workflow.state.step_result import record_of
 
+HOLDS = ("if", "switch", "while", "do-while", "fan-out", "workflow")
+"""The types of steps that only hold others."""
 STEP = "step"
 """The kind of event that holds the `StepState` of a step that is no item."""
 
@@ -72,6 +74,13 @@ class WorkflowState(msgspec.Struct, frozen=True, dict=True):
         for children in found.values():
             children.sort(key=lambda each: (order.get(each.path, len(order)), *_turn(each)))
         return found
+
+    @cached_property
+    def leaves(self) -> list[StepState]:
+        """The steps that do something themselves: of a map, its items."""
+        maps = {path for path, inside in self.inside.items() if inside[0].type == "map"}
+        found = (step for step in self.steps.values() if step.type not in HOLDS)
+        return [step for step in found if step.path not in maps]
 
 
 def _turn(step: StepState) -> tuple[int, float]:

@@ -132,7 +132,7 @@ def _sections(
 
 
 def _tiles(state: WorkflowState, costs: Mapping[str, CallTotals]) -> Iterator[Tile]:
-    leaves = [each for each in state.steps.values() if each.path not in state.inside]
+    leaves = state.leaves
     counts = Counter(each.status for each in leaves)
     others = ", ".join(f"{n:,} {status}" for status, n in counts.items() if status != "completed")
     yield Tile("steps completed", f"{counts['completed']:,} of {len(leaves):,}", others)
@@ -152,16 +152,14 @@ def _tiles(state: WorkflowState, costs: Mapping[str, CallTotals]) -> Iterator[Ti
 def timeline(state: WorkflowState, rows: Sequence[StepRow]) -> Timeline | None:
     """None: nothing has begun."""
     steps = state.steps.values()
-    moments = [m for each in steps for m in (each.began, each.ended) if m is not None]
-    leaves = [each for each in steps if each.began is not None and each.path not in state.inside]
-    if not leaves:
-        return None
-    latest = max(moments)
+    latest = max((m for each in steps for m in (each.began, each.ended) if m), default=0.0)
     spans = [
         Span(each.began, each.ended or latest, each.status in WRONG)
-        for each in leaves
+        for each in state.leaves
         if each.began is not None
     ]
+    if not spans:
+        return None
     clock = busy_clock(spans)
     flight = in_flight(spans, clock, PARTS)
     ticks, unit = time_axis(max(clock.total, 1e-3))
