@@ -27,10 +27,11 @@ help:  ## this list
 setup: .venv/.ready  ## a virtual environment with all that is needed, from uv.lock
 
 run: setup  ## the main job: two prompts compared on a model that runs here; no key, minutes
-	$(BIN)/fanwise pull smollm2
+	@$(BIN)/fanwise pull smollm2
 	@# Cells that failed are a 1, and part of the report. The next time they are tried again.
-	code=0; $(BIN)/fanwise run examples/matrix.yaml --rerun failed || code=$$?; \
-	if test $$code -le 1; then $(BIN)/fanwise report words --output .fanwise/words.html || exit; fi; \
+	@# The run has printed its table: of the report, only the place is told.
+	@code=0; $(BIN)/fanwise run examples/matrix.yaml --rerun failed || code=$$?; \
+	if test $$code -le 1; then $(BIN)/fanwise report words --output .fanwise/words.html > /dev/null || exit; fi; \
 	exit $$code
 
 test: checks unit  ## all checks, and the tests without the slow ones: five minutes on two cores

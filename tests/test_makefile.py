@@ -22,10 +22,16 @@ def test_the_report_is_written_though_cells_failed_and_make_says_so(
     tmp_path: Path, code: int, asked: list[str]
 ) -> None:
     program, notes = tmp_path / "fanwise", tmp_path / "notes"
-    program.write_text(f'#!/bin/sh\necho "$@" >> {notes}\ncase $1 in run) exit {code};; esac\n')
+    said = 'echo "what $1 prints"; echo "where it is" >&2'
+    noted = f'echo "$@" >> {notes}'
+    program.write_text(f"#!/bin/sh\n{noted}\n{said}\ncase $1 in run) exit {code};; esac\n")
     program.chmod(0o755)
     make = ["make", "-o", "setup", "run", f"BIN={tmp_path}"]
     done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
     assert notes.read_text().splitlines() == asked
+    assert done.stdout.splitlines() == ["what pull prints", "what run prints"], (
+        "one table, no shell"
+    )
+    assert done.stderr.count("where it is") == len(asked)
     assert (done.returncode == 0) is (code == 0)
     assert code == 0 or f"Error {code}" in done.stderr

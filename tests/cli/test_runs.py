@@ -55,6 +55,17 @@ def test_show_tells_what_failed_and_why(mapped: Place) -> None:
     assert detail["fan_outs"][0]["stats"]["peak"]["total"] >= 1
 
 
+def test_show_gives_no_marks_to_an_execution_that_ran_nothing(mapped: Place) -> None:
+    assert b", efficiency " in mapped.run("show", "r").stdout
+    assert mapped.run("resume", "r").returncode == 1
+    (line,) = [
+        each for each in mapped.run("show", "r").stdout.decode().splitlines() if "fan-out" in each
+    ]
+    assert line == "fan-out   lines: done, cap 10, nothing to run the last time"
+    stats = json.loads(mapped.run("show", "r", "--json").stdout)["fan_outs"][0]["stats"]
+    assert stats["efficiency"] is None
+
+
 def test_show_tells_what_halted_a_run_apart_from_what_failed_behind_it(place: Place) -> None:
     gate = place.fifo("gate")
     script = "[ {} != 2 ] || { echo x >> two; cat gate; exit 1; }; [ {} = 1 ] || exit 3"

@@ -78,7 +78,9 @@ def test_the_page_has_its_sections_and_runs_nothing(place: Place) -> None:
     graph = section(place, "graph")
     assert 'class="flow-step state-failed"' in graph and "2 completed, 1 failed" in graph
     file = section(place, "file")
-    assert "&lt;/script&gt;&lt;b&gt;bold" in file and "echo item-2; exit 7" in file
+    value = "&lt;/script&gt;&lt;b&gt;bold&lt;/b&gt;"
+    assert f'<th scope="row">what</th><td><code>{value}</code></td>' in file
+    assert "echo item-2; exit 7" in file
 
 
 def test_the_tiles_count_what_did_something(place: Place) -> None:

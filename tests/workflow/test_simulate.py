@@ -84,6 +84,108 @@ def test_a_run_teaches_times_items_and_branches(place: Place) -> None:
     assert told["assumed"]["bye"] == "1.00 s (assumed)", "it did not run: the run waits at a gate"
 
 
+EVERY = """
+workflow: {id: t, name: T, integration: claude}
+inputs: {kind: {default: b}, on: {type: boolean, default: false}}
+caps: {gpu: 1}
+steps:
+  - {id: cut, type: shell, run: "true", timeout: 2}
+  - id: known
+    type: fan-out
+    items: [1, 2, 3, 4, 5, 6]
+    max_concurrency: 3
+    step: {id: k, type: shell, run: "true"}
+  - id: pick
+    type: switch
+    expression: "{{ inputs.kind }}"
+    cases: {a: [{id: long, type: prompt, prompt: x}], b: [{id: short, type: shell, run: "true"}]}
+  - id: guess
+    type: switch
+    expression: "{{ steps.cut.output.stdout }}"
+    cases: {a: [{id: x, type: shell, run: "true"}]}
+    default: [{id: y, type: prompt, prompt: y}]
+  - id: which
+    type: if
+    condition: "{{ inputs.on }}"
+    then: [{id: never, type: prompt, prompt: x}]
+    else: [{id: nope, type: shell, run: "true"}]
+  - {id: off, type: prompt, prompt: x, if: "{{ inputs.on }}"}
+  - {id: maybe, type: shell, run: "true", if: "{{ steps.cut.output.exit_code == 0 }}"}
+  - id: none
+    type: while
+    condition: "{{ inputs.on }}"
+    steps: [{id: w, type: prompt, prompt: x}]
+  - id: once
+    type: do-while
+    condition: "{{ inputs.on }}"
+    steps: [{id: o, type: shell, run: "true"}]
+  - {id: sub, type: workflow, workflow: sub.yaml}
+  - {id: m, type: map, items: [a, b, c, d], command: [echo], max_concurrency: 2, needs: gpu}
+  - {id: ok, type: gate, message: "Well?"}
+"""
+
+
+@pytest.fixture
+def every(place: Place) -> Place:
+    sub = 'workflow: {id: u, name: U}\nsteps: [{id: in, type: shell, run: "true"}]\n'
+    (place.path / "sub.yaml").write_text(sub)
+    (place.path / "s.yaml").write_text(EVERY)
+    return place
+
+
+def test_every_kind_of_step_takes_its_time(every: Place) -> None:
+    told = simulated(every)
+    # cut, 2 rounds of known, short, the longer y, nope, maybe, o, in, and m one at a time.
+    assert told["seconds"] == pytest.approx(1 + 2 + 1 + 60 + 1 + 1 + 1 + 1 + 4)
+    assert told["sequential_seconds"] == pytest.approx(76)
+    assert told["least_seconds"] == pytest.approx(68)
+    assert told["binds"] == "gpu", "not the width of m, which waits for it"
+    tried = {(row["limit"], row["at"]): row["seconds"] for row in told["what_if"]}
+    assert {key: round(value) for key, value in tried.items()} == {
+        ("known", 1): 76, ("known", 6): 71, ("known", 12): 71, ("gpu", 2): 70, ("gpu", 4): 70,
+        ("m", 1): 72, ("m", 4): 72, ("m", 8): 72,
+    }  # fmt: skip
+    assert told["assumed"]["guess branch"].startswith("default (assumed, the longest)")
+    assert told["assumed"]["ok"] == "0.00 s (no work)"
+    assert told["assumed"]["once iterations"] == "1 (assumed)"
+    assert not {"none:w", "off", "which:never", "pick:long"} & told["assumed"].keys()
+    assert "gates are not simulated" in told["notes"][0]
+
+
+def test_a_step_comes_before_its_type_and_that_before_all(every: Place) -> None:
+    given = ("--latency", "all=5s", "--latency", "shell=3s", "--latency", "cut=9s")
+    told = simulated(every, *given)["assumed"]
+    assert (told["cut"], told["pick:short"]) == ("2.00 s (its timeout)", "3.00 s (given)")
+    assert (told["guess:y"], told["ok"]) == ("5.00 s (given)", "0.00 s (no work)")
+
+
+def test_a_run_teaches_iterations_and_their_mean_time(place: Place) -> None:
+    (place.path / "s.yaml").write_text("""
+workflow: {id: l, name: L}
+steps:
+  - id: twice
+    type: fan-out
+    items: [1, 2]
+    step:
+      id: loop
+      type: while
+      condition: "{{ not (steps.turn.output.stdout | default('') | contains('xxx')) }}"
+      max_iterations: 3
+      steps: [{id: turn, type: shell, run: "printf x >> {{ item }}; cat {{ item }}"}]
+""")
+    assert place.run("run", "s.yaml", "--run", "l").returncode == 0
+    told = simulated(place, "--learn", "l")
+    assert told["assumed"]["twice:loop iterations"] == "3 (learned)"
+    steps = json.loads(place.run("report", "l", "--json").stdout)["steps"]
+    took = [step["ended"] - step["began"] for path, step in steps.items() if ":turn" in path]
+    assert len(took) == 6
+    assert told["seconds"] == pytest.approx(sum(took))
+    (place.path / "s.yaml").write_text(
+        (place.path / "s.yaml").read_text().replace("max_iterations: 3", "max_iterations: 2")
+    )
+    assert simulated(place, "--learn", "l")["seconds"] == pytest.approx(sum(took) * 2 / 3)
+
+
 def test_text_says_what_binds(place: Place) -> None:
     out = place.run("simulate", "s.yaml").stdout.decode()
     assert "binds              each: 4 at once; with 8: 0.67 x" in out
@@ -97,6 +199,7 @@ def test_text_says_what_binds(place: Place) -> None:
         (("--latency", "list=soon"), "is no duration"),
         (("--items", "each=many"), "is no number"),
         (("--input", "width=x"), "width"),
+        (("--items", "no=3"), "there is no step 'no'"),
     ],
 )
 def test_what_is_wrong_is_said(place: Place, args: tuple[str, ...], told: str) -> None:

@@ -64,12 +64,6 @@ def unusable() -> str:
     return found if isinstance(found, str) else ""
 
 
-def require_sandbox() -> None:
-    """`SandboxUnavailable`, with the reason, if there is none here."""
-    if problem := unusable():
-        raise SandboxUnavailable(problem)
-
-
 def inside(sandbox: Sandbox, argv: list[bytes], cwd: str | None, memory: int | None) -> list[bytes]:
     """The arguments that run `argv` in the sandbox. `SandboxUnavailable`.
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fanwise.core.counts import COUNTED
-from fanwise.core.stats import Stats
+from fanwise.core.stats import TOTAL, Stats
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import FanOutRecord, ItemRecord, Journal, RunRecord
 from fanwise.journal.take_first import take
@@ -112,10 +112,14 @@ def _fan_out(journal: Journal, fan_out: FanOutRecord) -> Detail:
         "halt": fan_out.halt,
         "status": fan_out.status,
         "counts": journal.counts(fan_out.id),
-        "stats": None
-        if stats is None
-        else {**msgspec.to_builtins(stats), "efficiency": stats.efficiency},
+        "stats": None if stats is None else _stats(stats),
     }
+
+
+def _stats(stats: Stats) -> Detail:
+    """Of the latest execution; one that ran nothing was neither fast nor slow."""
+    efficiency = stats.efficiency if stats.peak.get(TOTAL) else None
+    return {**msgspec.to_builtins(stats), "efficiency": efficiency}
 
 
 def _fan_out_lines(fan_outs: list[Detail]) -> Iterator[str]:
@@ -136,19 +140,19 @@ def _shape(path: str) -> str:
 def _group_line(shape: str, group: list[Detail]) -> str:
     statuses = Counter(fan_out["status"] for fan_out in group)
     text = ", ".join(f"{number:,} {status}" for status, number in sorted(statuses.items()))
-    peak = max(
-        (each["stats"]["peak"].get("total", 0) for each in group if each["stats"]), default=0
-    )
+    peak = max((each["stats"]["peak"].get(TOTAL, 0) for each in group if each["stats"]), default=0)
     return f"fan-outs  {terminal_line(shape)}: {text}, cap {group[0]['cap']}, peak {peak}"
 
 
 def _fan_out_line(fan_out: Detail) -> str:
     line = f"fan-out   {terminal_line(fan_out['path'])}: {fan_out['status']}, cap {fan_out['cap']}"
     stats = fan_out["stats"]
-    if stats is not None:
-        line += f", peak {stats['peak'].get('total', 0)}, took {duration(stats['makespan_s'])}"
-        line += f", efficiency {stats['efficiency']:.0%}"
-    return line
+    if stats is None:
+        return line
+    if stats["efficiency"] is None:
+        return f"{line}, nothing to run the last time"
+    line += f", peak {stats['peak'][TOTAL]}, took {duration(stats['makespan_s'])}"
+    return f"{line}, efficiency {stats['efficiency']:.0%}"
 
 
 def _items(

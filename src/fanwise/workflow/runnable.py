@@ -37,7 +37,7 @@ from fanwise.workflow.spec.workflow_file import (
     path_of,
 )
 from fanwise.workflow.state.frame import Frame, Layer
-from fanwise.workflow.state.history import PAUSED, ExecutionInputs, Paused, opened, paused_gate
+from fanwise.workflow.state.history import PAUSED, ExecutionInputs, opened, paused_gate
 from fanwise.workflow.state.run_state import StepState
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.agent import Agents
@@ -210,7 +210,7 @@ class RunnableWorkflow:
         gate = _gate(stop, frame.states)
         if stop is not None and stop.status == "paused":
             where = None if gate is None else str(gate["step_id"])
-            run.note(PAUSED, msgspec.to_builtins(Paused(stop.at or "", where)))
+            run.note(PAUSED, {"at": stop.at, "gate": where})
         return Ending(
             run.id,
             workflow.header.id,

@@ -217,7 +217,7 @@ class _Fan:
         for number, result in enumerate(results):
             path = self._whole_path(number)
             seen = {"id": path, "status": result.status, "output": result.output}
-            self._frame.steps.put(path, {**seen, "error": result.error})
+            self._frame.steps[path] = {**seen, "error": result.error}
             self._frame.states.update(self._states[number])
         return results
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 from fanwise.core.caps import Caps
 from fanwise.errors import UsageError
@@ -102,7 +102,6 @@ class WorkflowSimulation:
         return End(document, lines, notes)
 
     def _time(self, factors: Factors) -> float:
-        self.work = 0.0
         return run_virtual(self._run(factors))
 
     async def _run(self, factors: Factors) -> float:
@@ -112,7 +111,7 @@ class WorkflowSimulation:
         }
         async with open_run(journal=MEMORY, caps=Caps(caps) if caps else None) as run:
             walk = _Walk(self, run, factors)
-            await walk.steps(self._workflow.all_steps, (), {}, self._roots)
+            await walk.steps(self._workflow.all_steps, _Here((), {}, self._roots))
         return asyncio.get_running_loop().time()
 
     def _width(self, name: str, width: int, factors: Factors) -> int:
@@ -175,27 +174,29 @@ class WorkflowSimulation:
         return steps
 
 
+class _Here(NamedTuple):
+    """Where a step stands, what all in here needs, and the names that are known."""
+
+    chain: Chain
+    needs: Mapping[str, int]
+    roots: Mapping[str, Any]
+
+
 class _Walk:
     def __init__(self, simulation: WorkflowSimulation, run: Run, factors: Factors) -> None:
         self._simulation = simulation
         self._run = run
         self._factors = factors
 
-    async def steps(
-        self,
-        steps: Iterable[Step],
-        around: Chain,
-        needs: Mapping[str, int],
-        roots: Mapping[str, Any],
-    ) -> None:
+    async def steps(self, steps: Iterable[Step], around: _Here) -> None:
+        roots = around.roots
         for step in steps:
             if step.if_ is None or not step.if_.is_known(roots) or truth(step.if_.render(roots)):
-                await self._step(step, (*around, step.id), more_needs(needs, step.needs), roots)
+                needs = more_needs(around.needs, step.needs)
+                await self._step(step, _Here((*around.chain, step.id), needs, roots))
 
-    async def _step(
-        self, step: Step, chain: Chain, needs: Mapping[str, int], roots: Mapping[str, Any]
-    ) -> None:
-        found = self._simulation
+    async def _step(self, step: Step, here: _Here) -> None:
+        found, roots = self._simulation, here.roots
         chosen: Sequence[Step]
         match step:
             case spec.IfStep():
@@ -203,55 +204,48 @@ class _Walk:
                 if step.condition.is_known(roots):
                     chosen = branches[0 if truth(step.condition.render(roots)) else 1][1]
                 else:
-                    chosen = found.branch(chain, step.condition, branches)
-                await self.steps(chosen, chain, needs, roots)
+                    chosen = found.branch(here.chain, step.condition, branches)
+                await self.steps(chosen, here)
             case spec.SwitchStep():
                 if step.expression.is_known(roots):
                     case = step.case(step.expression.render(roots))
                     chosen = step.default if case is None else step.cases[case]
                 else:
                     every = [*step.cases.items(), ("default", step.default)]
-                    chosen = found.branch(chain, step.expression, every)
-                await self.steps(chosen, chain, needs, roots)
+                    chosen = found.branch(here.chain, step.expression, every)
+                await self.steps(chosen, here)
             case spec.LoopStep():
                 asks = not isinstance(step, spec.DoWhileStep) and step.condition.is_known(roots)
                 if asks and not truth(step.condition.render(roots)):
                     return
-                for _ in range(min(found.iterations(step, chain), step.max_iterations)):
-                    await self.steps(step.steps, chain, needs, roots)
+                for _ in range(min(found.iterations(step, here.chain), step.max_iterations)):
+                    await self.steps(step.steps, here)
             case spec.WorkflowStep():
-                await self.steps(step.target.steps, chain, needs, {})
+                await self.steps(step.target.steps, here._replace(roots={}))
             case spec.FanOutStep() | spec.MapStep():
-                await self._fan_out(step, chain, needs, roots)
+                await self._fan_out(step, here)
             case _:
-                await self._leaf([found.seconds(step, chain)], needs)
+                await self._leaf([found.seconds(step, here.chain)], here)
 
-    async def _leaf(self, seconds: Sequence[float], needs: Mapping[str, int], cap: int = 1) -> None:
+    async def _leaf(self, seconds: Sequence[float], here: _Here, cap: int = 1) -> None:
         self._simulation.work += sum(seconds)
-        await fan_out(asyncio.sleep, seconds, cap=cap, run=self._run, needs=lambda _: needs)
+        await fan_out(asyncio.sleep, seconds, cap=cap, run=self._run, needs=lambda _: here.needs)
 
-    async def _fan_out(
-        self,
-        step: Fanning,
-        chain: Chain,
-        needs: Mapping[str, int],
-        roots: Mapping[str, Any],
-    ) -> None:
+    async def _fan_out(self, step: Fanning, here: _Here) -> None:
         found = self._simulation
-        count, width = found.count(step, chain, roots), step.max_concurrency
+        count, width = found.count(step, here.chain, here.roots), step.max_concurrency
         if isinstance(width, Text):
-            width = cap_of(step, roots) if width.is_known(roots) else ITEMS
+            width = cap_of(step, here.roots) if width.is_known(here.roots) else ITEMS
         cap = found._width(step.id, width, self._factors)
         if isinstance(step, spec.MapStep):
-            each = found.seconds(step, (*chain, step.id))
-            await self._leaf([each] * count, needs, cap)
+            each = found.seconds(step, (*here.chain, step.id))
+            await self._leaf([each] * count, here, cap)
             return
 
         async def one(_: int) -> None:
-            await self.steps([step.step], chain, needs, roots)
+            await self.steps([step.step], here)
 
-        outcomes = await fan_out(one, range(count), cap=cap, run=self._run)
-        outcomes.require()
+        (await fan_out(one, range(count), cap=cap, run=self._run)).require()
 
 
 def _limit(name: str, width: int) -> str:

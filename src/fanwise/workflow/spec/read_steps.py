@@ -6,9 +6,10 @@ names of its own that grow with each level, and the first wrong step would hide 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, TypeVar
 
+import msgspec
 from pydantic import BaseModel
 
 from fanwise.errors import BadSpec, Problem
@@ -20,32 +21,34 @@ from fanwise.workflow.spec.steps import Step, key_of
 M = TypeVar("M", bound=BaseModel)
 
 
+class ReadingRules(msgspec.Struct, frozen=True):
+    """How files are read."""
+
+    lenient: bool = False
+    """What spec-kit takes without a word is a warning."""
+    types: Collection[str] = ()
+    """Types of steps that the project itself has."""
+    untrusted: Collection[str] = ()
+    """Types that it would have, if it was trusted."""
+
+
 class StepReader:
     """Reads one file, collecting `problems` and `warnings`."""
 
-    def __init__(
-        self,
-        document: Document,
-        *,
-        lenient: bool,
-        types: Iterable[str] = (),
-        untrusted: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, document: Document, rules: ReadingRules) -> None:
         self.document = document
-        self.lenient = lenient
-        self.types = frozenset(types)
-        self.untrusted = frozenset(untrusted)
+        self.rules = rules
         self.problems: list[Problem] = []
         self.warnings: list[str] = []
 
-    def wrong(self, path: FieldPath, message: str, *, key: bool = False) -> None:
+    def wrong(self, path: FieldPath, message: str) -> None:
         """Report a problem."""
-        self.problems.append(self.document.problem(path, message, key=key))
+        self.problems.append(self.document.problem(path, message))
 
     def doubtful(self, path: FieldPath, message: str, *, key: bool = False) -> None:
         """Something that spec-kit takes without a word: wrong, unless one is lenient."""
         problem = self.document.problem(path, message, key=key)
-        if self.lenient:
+        if self.rules.lenient:
             self._warn(problem)
         else:
             self.problems.append(problem)
@@ -55,7 +58,7 @@ class StepReader:
 
     def model(self, kind: type[M], path: FieldPath) -> M | None:
         """Check what stands there; None if it is wrong."""
-        on_unknown = self._warn if self.lenient else None
+        on_unknown = self._warn if self.rules.lenient else None
         try:
             return check(self.document, kind, *path, on_unknown=on_unknown)
         except BadSpec as error:
@@ -92,10 +95,10 @@ class StepReader:
         if not isinstance(name, str):
             self.wrong((*path, "type"), "must be the name of a type of steps")
             return None
-        kind = step_types.spec_of(name, self.types)
+        kind = step_types.spec_of(name, self.rules.types)
         if kind is None:
-            hint = did_you_mean(name, step_types.names(self.types))
-            if name in self.untrusted:
+            hint = did_you_mean(name, step_types.names(self.rules.types))
+            if name in self.rules.untrusted:
                 hint = ", but the project has one: to import it, say --trust-project"
             self.wrong((*path, "type"), f"there is no type of steps {name!r}{hint}")
             return None

@@ -52,8 +52,10 @@ class References:
         for step in self._on_end:
             self._check(step, seen, in_item=False)
             for gate in (each for each in walk(step) if isinstance(each, spec.GateStep)):
-                told = "a gate cannot wait for an answer when the run ends"
-                self._reader.wrong((*gate.where.path, "type"), told)
+                self._wrong(gate, "a gate cannot wait for an answer when the run ends", "type")
+
+    def _wrong(self, step: Step, message: str, *place: str | int) -> None:
+        self._reader.wrong((*step.where.path, *place), message)
 
     def _check(self, step: Step, seen: dict[str, Step], *, in_item: bool) -> None:
         self._check_id(step, seen)
@@ -62,7 +64,7 @@ class References:
         if isinstance(step, spec.SystemStep) and step.spec is not None:
             self._check_no_secret(step, step.spec)
         if isinstance(step, spec.SlotStep) and in_item:
-            self._reader.wrong((*step.where.path, "type"), "an overlay cannot fill it in a fan-out")
+            self._wrong(step, "an overlay cannot fill it in a fan-out", "type")
         if isinstance(step, spec.FanInStep):
             self._check_wait_for(step)
         if isinstance(step, spec.GateStep):
@@ -79,7 +81,7 @@ class References:
             path = seen[step.id].where.path
             line, _ = self._reader.document.position((*path, "id"))
             first = f", and first in line {line}" if line is not None else ""
-            self._reader.wrong((*step.where.path, "id"), f"{step.id!r} is there twice{first}")
+            self._wrong(step, f"{step.id!r} is there twice{first}", "id")
         seen.setdefault(step.id, step)
 
     # -- expressions ----------------------------------------------------------------------------
@@ -118,45 +120,45 @@ class References:
         used = {path[1] for path in given.names() if path[0] == "inputs" and len(path) > 1}
         for name in sorted(secrets & used):
             told = f"{name!r} is a secret, and a step of type {step.type} records what it is given"
-            self._reader.wrong((*step.where.path, "spec"), told)
+            self._wrong(step, told, "spec")
 
     # -- the others -----------------------------------------------------------------------------
 
     def _check_wait_for(self, step: spec.FanInStep) -> None:
         for number, wanted in enumerate(step.wait_for):
-            place = (*step.where.path, "wait_for", number)
+            message = ""
             if wanted == step.id:
-                self._reader.wrong(place, "a fan-in cannot wait for itself")
+                message = "a fan-in cannot wait for itself"
             elif not is_known(wanted, self._all):
-                hint = did_you_mean(wanted, self._all - {step.id})
-                self._reader.wrong(place, f"there is no step {wanted!r}{hint}")
+                message = (
+                    f"there is no step {wanted!r}{did_you_mean(wanted, self._all - {step.id})}"
+                )
             elif wanted.partition(":")[0] not in self._before:
-                self._reader.wrong(place, f"the step {wanted!r} comes after this one")
+                message = f"the step {wanted!r} comes after this one"
+            if message:
+                self._wrong(step, message, "wait_for", number)
 
     def _check_needs(self, step: Step) -> None:
-        place = (*step.where.path, "needs")
         for name, wanted in step.needs.items():
             if name not in self._caps and name not in self._rates:
                 known = {*self._caps, *self._rates}
                 hint = did_you_mean(name, known) or "; declare it under `caps`"
-                self._reader.wrong(place, f"there is no cap {name!r}{hint}")
+                self._wrong(step, f"there is no cap {name!r}{hint}", "needs")
             elif name in self._caps and wanted > (most := most_of(self._caps[name])):
-                self._reader.wrong(place, f"{wanted} of the cap {name!r}, which has only {most}")
+                self._wrong(step, f"{wanted} of the cap {name!r}, which has only {most}", "needs")
 
     def _check_verdict(self, step: spec.GateStep, *, in_item: bool) -> None:
-        name, place = step.verdict_input, (*step.where.path, "verdict_input")
+        name, message = step.verdict_input, ""
         if name is None:
             return
         if in_item:
-            self._reader.wrong(place, "an input cannot answer for each item of a fan-out")
+            message = "an input cannot answer for each item of a fan-out"
         elif name not in self._inputs:
-            self._reader.wrong(
-                place, f"there is no input {name!r}{did_you_mean(name, self._inputs)}"
-            )
+            message = f"there is no input {name!r}{did_you_mean(name, self._inputs)}"
         elif step.on_reject == "retry" and "" not in (self._inputs[name].enum or ("",)):
-            self._reader.wrong(
-                place, f"`on_reject: retry` empties the input {name!r}, whose `enum` has no ''"
-            )
+            message = f"`on_reject: retry` empties the input {name!r}, whose `enum` has no ''"
+        if message:
+            self._wrong(step, message, "verdict_input")
 
 
 def most_of(cap: CapSpec) -> int:

@@ -18,7 +18,7 @@ from fanwise.specs.nearest import did_you_mean
 from fanwise.workflow.spec.fields import TextField
 from fanwise.workflow.spec.inputs import InputSpec
 from fanwise.workflow.spec.overlays import read_composed
-from fanwise.workflow.spec.read_steps import StepReader
+from fanwise.workflow.spec.read_steps import ReadingRules, StepReader
 from fanwise.workflow.spec.references import References, most_of, walk
 from fanwise.workflow.spec.steps import Step, WorkflowStep
 
@@ -157,15 +157,13 @@ def load(
     would have, if it was trusted. `read` gives the files that `workflow` steps name: those of the
     run's own copy, on a resume.
     """
-    return _load(document, _Loading(lenient, frozenset(types), frozenset(untrusted), read))
+    return _load(document, _Loading(ReadingRules(lenient, types, untrusted), read))
 
 
 class _Loading(msgspec.Struct, frozen=True):
     """How files are read, and which are being read."""
 
-    lenient: bool
-    types: frozenset[str]
-    untrusted: frozenset[str]
+    rules: ReadingRules
     read: Read
     inside: tuple[Path, ...] = ()
     documents: dict[Path, Document] = {}
@@ -185,9 +183,7 @@ class _Loading(msgspec.Struct, frozen=True):
 
 
 def _load(document: Document, loading: _Loading) -> LoadedWorkflow:
-    reader = StepReader(
-        document, lenient=loading.lenient, types=loading.types, untrusted=loading.untrusted
-    )
+    reader = StepReader(document, loading.rules)
     included = height = 0
     top = reader.model(FileSpec, ())
     steps = reader.steps(("steps",)) if "steps" in document.data else ()

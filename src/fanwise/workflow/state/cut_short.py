@@ -55,14 +55,14 @@ class CutShort(msgspec.Struct, frozen=True, omit_defaults=True):
         for name, path in self.names.items():
             state = self.states[path]
             seen = {"status": state.status, "output": state.output, "error": state.error}
-            frame.steps.put(name, {"id": path, **seen})
+            frame.steps[name] = {"id": path, **seen}
         frame.states.update(self.states)
         frame.steps.fan_in = self.fan_in
 
 
 def cut_short(path: str, error: str, digest: str, frame: Frame, last: Frame) -> CutShort:
     """Record a time-out; `last` is the frame of the attempt that was running."""
-    own = last.steps.own.items()
+    own = last.steps.maps[0].items()
     names = {name: seen["id"] for name, seen in own if seen["id"] in last.states}
     return CutShort(
         path, error, digest, frame.moment, frame.settled, last.states, names, last.steps.fan_in

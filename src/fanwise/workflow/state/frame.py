@@ -7,7 +7,8 @@ other, and two items' steps of the same id do not collide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,44 +23,13 @@ Namer = Callable[[str], str]
 """From the id of a step to its path in the execution."""
 
 
-class Layer(Mapping[str, Any]):
+class Layer(ChainMap[str, Any]):
     """What steps have given, by id and path; what is not here may be in the layer below."""
 
-    __slots__ = ("_below", "_own", "fan_in")
-
     def __init__(self, below: Layer | None = None) -> None:
-        self._own: dict[str, Any] = {}
-        self._below = below
+        super().__init__({}, *(() if below is None else below.maps))
         self.fan_in: dict[str, Any] | None = None if below is None else below.fan_in
         """The results of the last fan-in."""
-
-    def __getitem__(self, key: str) -> Any:
-        layer: Layer | None = self
-        while layer is not None:
-            if key in layer._own:
-                return layer._own[key]
-            layer = layer._below
-        raise KeyError(key)
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._own
-        if self._below is not None:
-            yield from (key for key in self._below if key not in self._own)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    @property
-    def own(self) -> Mapping[str, Any]:
-        return self._own
-
-    def put(self, key: str, value: Any) -> None:
-        self._own[key] = value
-
-    def take(self, above: Layer) -> None:
-        """Take over what was put into a layer above this one."""
-        self._own.update(above._own)
-        self.fan_in = above.fan_in
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -122,8 +92,7 @@ class Frame(msgspec.Struct, frozen=True):
     def put(self, step: Step, path: str, result: StepResult) -> None:
         """Make the result of a step visible to later expressions."""
         seen = {"id": path, "status": result.status, "output": result.output, "error": result.error}
-        self.steps.put(path, seen)
-        self.steps.put(step.id, seen)
+        self.steps[path] = self.steps[step.id] = seen
         self.states[path] = self.states[self.bare(step.id)] = StepState(
             path, step.type, result.status, result.output, result.error, self.inside
         )
@@ -183,7 +152,8 @@ class Frame(msgspec.Struct, frozen=True):
 
     def take(self, attempt: Frame) -> None:
         """Take over the results of the attempt that counts."""
-        self.steps.take(attempt.steps)
+        self.steps.update(attempt.steps.maps[0])
+        self.steps.fan_in = attempt.steps.fan_in
         self.states.update(attempt.states)
 
     def of_workflow(self, step: Step, path: str, home: Home) -> Frame:

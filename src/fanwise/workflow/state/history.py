@@ -18,6 +18,8 @@ from fanwise.workflow.state.run_state import STEP, StepState
 
 EXECUTION = "workflow"
 """The kind of event that says what an execution was given."""
+PAUSED = "paused"
+"""The kind of event that says where a run paused: `at` which step, and at which `gate`."""
 TWICE = "twice"
 """The kind of event that names a step that had been begun before, and is performed again."""
 
@@ -31,13 +33,6 @@ class ExecutionInputs(msgspec.Struct, frozen=True, omit_defaults=True):
     """Answers to gates, by path."""
     start: str | None = None
     """The id of the step from which on all runs again."""
-
-
-class GateAnswer(msgspec.Struct, frozen=True):
-    """The answer to a gate, and in which execution it was given."""
-
-    choice: str
-    execution: int
 
 
 class RunHistory:
@@ -81,10 +76,10 @@ class RunHistory:
         return {name: n for n, each in self._given.items() for name in each.inputs}
 
     @property
-    def answers(self) -> Mapping[str, GateAnswer]:
-        """The last answer to each gate."""
+    def answers(self) -> Mapping[str, tuple[str, int]]:
+        """The last answer to each gate, and in which execution it was given."""
         return {
-            path: GateAnswer(choice, number)
+            path: (choice, number)
             for number, given in self._given.items()
             for path, choice in given.answers.items()
         }
@@ -123,18 +118,7 @@ def paused_gate(events: Iterable[EventRecord]) -> str | None:
     waiting = None
     for event in events:
         if event.kind == PAUSED:
-            waiting = event.decode(Paused).gate
+            waiting = event.decode(dict[str, str | None]).get("gate")
         elif event.kind == EXECUTION:
             waiting = None
     return waiting
-
-
-PAUSED = "paused"
-"""The kind of event that says where a run paused."""
-
-
-class Paused(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a run paused."""
-
-    at: str
-    gate: str | None = None

@@ -26,7 +26,6 @@ from fanwise.view.terminal_text import terminal_safe
 from fanwise.workflow.spec.secrets import Masker
 from fanwise.workflow.spec.steps import GateStep, is_rejection
 from fanwise.workflow.state.frame import Frame
-from fanwise.workflow.state.history import GateAnswer
 from fanwise.workflow.state.step_result import StepResult
 from fanwise.workflow.steps.port import Leaf, Resolved, StepPlace
 
@@ -43,7 +42,7 @@ class GateLeaf(Leaf[GateStep]):
 
     def __init__(
         self,
-        answers: Mapping[str, GateAnswer],
+        answers: Mapping[str, tuple[str, int]],
         taken: set[str],
         ask: Ask | None,
         mask: Masker,
@@ -87,10 +86,10 @@ class GateLeaf(Leaf[GateStep]):
 
     def _given(self, step: GateStep, resolved: Resolved, place: StepPlace) -> tuple[Any, str]:
         """What somebody answered, if that is not an answer that was used up before; and how."""
-        answer = self._answers.get(place.path)
-        if answer is not None and answer.execution > place.decided:
+        choice, execution = self._answers.get(place.path, ("", -1))
+        if execution > place.decided:
             self._taken.add(place.path)
-            return answer.choice, "answer"
+            return choice, "answer"
         fresh = place.given_in.get(step.verdict_input or "", 0) > place.decided
         return (resolved["verdict"] if fresh else None), f"input {step.verdict_input}"
 
