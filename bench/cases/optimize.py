@@ -1,8 +1,9 @@
 """How often a benchmark is wrong: the same code accepted as faster, and a true gain not accepted.
 
 Real processes and the real rule. `SAME` times the unchanged code is the candidate, with a budget
-that is just enough for a decision; at most one in a hundred may be accepted. Beside it stands what
-"measured once, then compared, 5 % is a gain" makes of the same figures.
+that is just enough for a decision on this machine as it is; at most one in a hundred may be
+accepted. Beside it stands what "measured once, then compared, 5 % is a gain" makes of the same
+figures.
 
 FANWISE_BENCH_SAME=20 makes it short.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from bench.harness import Row
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark import compare
+from fanwise.optimize.benchmark.noise import measure_noise
 from fanwise.optimize.benchmark.pair import Pair
 from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.benchmark.stopwatch import RecordedCalls
@@ -29,7 +31,7 @@ from fanwise.optimize.differential.recording import record
 
 SAME = int(os.environ.get("FANWISE_BENCH_SAME", "200"))
 GAINS = max(5, SAME // 20)
-SAME_S, GAIN_S = 6.0, 60.0
+SAME_PAIRS, GAIN_PAIRS = 10, 80
 MOST_ACCEPTED = 0.01
 SETTINGS = Settings(timeout_s=60.0, sandbox=False)
 WORK = """
@@ -60,14 +62,17 @@ async def _measure(folder: Path) -> list[Row]:
     line = f"{sys.executable} check.py"
     found = await record(original, target, line, SETTINGS, folder / "calls")
     bench = RecordedCalls(recording=found, target=target)
+    pair_s = (await measure_noise(original, bench, SETTINGS)).pair_s
     with _watched() as firsts:
+        most = SAME_PAIRS * pair_s
         alike = [
-            await compare.compare_speed(original, same, bench, SETTINGS, budget_s=SAME_S, seed=n)
+            await compare.compare_speed(original, same, bench, SETTINGS, budget_s=most, seed=n)
             for n in range(SAME)
         ]
         naive = sum(ratio >= 1.05 for ratio in firsts)
+    most = GAIN_PAIRS * pair_s
     gains = [
-        await compare.compare_speed(original, faster, bench, SETTINGS, budget_s=GAIN_S, seed=n)
+        await compare.compare_speed(original, faster, bench, SETTINGS, budget_s=most, seed=n)
         for n in range(GAINS)
     ]
     return [_same(alike, naive), _gain(gains)]

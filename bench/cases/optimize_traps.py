@@ -13,7 +13,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.optimize.trap_corpus import Trap, Version, read_traps
@@ -53,19 +53,20 @@ def measure() -> list[Row]:
 
 def judge(traps: Sequence[Trap]) -> list[Row]:
     """Some of them: wrong ones that were accepted, and right ones that were rejected."""
-    accepted, rejected, wrong, right = [], [], 0, 0
+    accepted, rejected, unjudged, wrong, right = [], [], [], 0, 0
     for trap in traps:
         with tempfile.TemporaryDirectory() as folder:
             right_ones = (*trap.right, *trap.differs)
             gains = {each.name: _gain(Path(folder), trap, each.source) for each in right_ones}
-            told = _judged(Path(folder), trap)
+            told, failed = _judged(Path(folder), trap)
+        unjudged += [f"{trap.name}: {name}, not judged: {why}" for name, why in failed.items()]
         wrong += len(trap.wrong) + len(trap.slow)
         accepted += [
             f"{trap.name}: {name}"
             for name, verdict in told.items()
             if verdict.status == "accepted" and name not in gains
         ]
-        fast = [name for name, gain in gains.items() if gain >= GAIN]
+        fast = [name for name, gain in gains.items() if gain >= GAIN and name in told]
         right += len(fast)
         rejected += [
             f"{trap.name}: {name} ({gains[name]:.2f}): {told[name].stage}, {told[name].reason}"
@@ -73,11 +74,12 @@ def judge(traps: Sequence[Trap]) -> list[Row]:
             if told[name].status in ("rejected", "same")
             and (trap.bench or told[name].stage != "benchmark")
         ]
-    for each in (*accepted, *rejected):
+    for each in (*accepted, *rejected, *unjudged):
         print(f"  {each}", file=sys.stderr)
     return [
         _row(f"optimize: of {wrong} wrong versions", accepted, "accepted"),
         _row(f"optimize: of {right} right ones, {GAIN} times as fast", rejected, "rejected"),
+        _row("optimize: versions", unjudged, "not judged"),
     ]
 
 
@@ -109,7 +111,7 @@ def _versions(trap: Trap) -> tuple[Version, ...]:
     return (*trap.wrong, *trap.slow, *trap.right, *trap.differs)
 
 
-def _judged(folder: Path, trap: Trap) -> dict[str, CandidateVerdict]:
+def _judged(folder: Path, trap: Trap) -> tuple[dict[str, CandidateVerdict], Mapping[str, str]]:
     files = {"mod.py": trap.original, "check.py": trap.test, **dict(trap.files)}
     if trap.bench:
         files["timed.py"] = _timed(trap)
@@ -126,5 +128,6 @@ def _judged(folder: Path, trap: Trap) -> dict[str, CandidateVerdict]:
         cap=2,
         bench={"call": "timed:go"} if trap.bench else None,
     )
-    assert not result.failures, result.failures
-    return {versions[Path(each.candidate.name).stem].name: each for each in result.verdicts}
+    named = {Path(each.candidate.name).stem: each for each in result.verdicts}
+    failed = {versions[Path(name).stem].name: why for name, why in result.failures.items()}
+    return {versions[stem].name: each for stem, each in named.items()}, failed
