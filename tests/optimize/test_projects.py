@@ -70,7 +70,7 @@ def optimize(
         write(top.parent / "candidates" / f"{name}.py", code(text))
     around = {**os.environ, **{name: value or "" for name, value in env.items()}}
     argv = [
-        sys.executable, "-m", "fanwise", "optimize", target, "--json", "--bench-budget", "20",
+        sys.executable, "-m", "fanwise", "optimize", target, "--json", "--bench-budget", "120",
         "--candidates", str(top.parent / "candidates" / "*.py"), "--slots", "2", *options,
     ]  # fmt: skip
     done = subprocess.run(argv, cwd=top, env=around, capture_output=True, text=True, check=False)
@@ -253,11 +253,9 @@ TARGETS: dict[str, tuple[str, str, str, str, str]] = {
 @slow
 @pytest.mark.parametrize("kind", TARGETS)
 def test_a_kind_of_target(tmp_path: Path, kind: str) -> None:
-    """What is right passes every check, and what is wrong does not."""
+    """What is right and faster is accepted, and what is wrong is rejected by its calls."""
     name, app, tests, right, wrong = TARGETS[kind]
     top = make_project(tmp_path / "project", {"app.py": app, "test_app.py": tests})
     both = {"right": right, "wrong": wrong}
     found = optimize(top, f"app.py::{name}", both, "--test", "pytest -q", env={})
-    assert verdicts(found)["wrong"] == "rejected"
-    right = next(each for each in found["candidates"] if "right" in each["candidate"]["name"])
-    assert right["stage"] == "benchmark", reasons(found)
+    assert verdicts(found) == JUDGED, reasons(found)
