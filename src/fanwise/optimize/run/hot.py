@@ -30,7 +30,7 @@ from fanwise.optimize.spec.resolved_spec import ResolvedSpec
 from fanwise.optimize.state.hot_state import FUNCTIONS, PROFILE, TOGETHER, HotResult, HotState
 from fanwise.optimize.verdict import winner
 from fanwise.optimize.views.hot import hot_document, hot_lines
-from fanwise.optimize.views.text import speed_text
+from fanwise.optimize.views.text import one_line, speed_text
 from fanwise.specs.system import End
 from fanwise.workspaces import Workspace
 from fanwise.workspaces.results import commits_on_branch
@@ -80,6 +80,11 @@ async def _one(case: ResolvedSpec, target: str, run: Run, say: Callable[[str], N
         target=target, base=base, candidates=len(state.verdicts),
         failures=tuple(f"{name}: {why}" for name, why in failed.items()),
         rejected=sum(each.status == "rejected" for each in state.verdicts),
+        reasons=tuple(
+            f"{each.candidate.name} {each.status}, {one_line(each.reason)}"
+            for each in state.verdicts
+            if each.status != "accepted"
+        ),
     )  # fmt: skip
     best = winner(state.verdicts)
     if best is None:

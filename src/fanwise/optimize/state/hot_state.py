@@ -27,6 +27,8 @@ class HotResult(msgspec.Struct, frozen=True, kw_only=True):
     candidates: int = 0
     rejected: int = 0
     failures: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """Of candidates that were not accepted: the verdict on each, and why."""
     name: str = ""
     """Of the winner; empty: none was proven faster."""
     speed: str = ""
@@ -37,8 +39,8 @@ class HotResult(msgspec.Struct, frozen=True, kw_only=True):
         """In words."""
         if self.patch:
             return f"{self.speed} by {self.name}"
-        judged = f"of {self.candidates} candidates {self.rejected} were rejected"
-        return f"none was proven faster: {judged}"
+        told = "; ".join(self.reasons) or f"there were {self.candidates} candidates"
+        return f"none was proven faster: {told}"
 
 
 class HotState(msgspec.Struct, kw_only=True):
