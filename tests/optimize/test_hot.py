@@ -17,6 +17,7 @@ import pytest
 from fanwise.optimize.hot.ranking import rank
 from fanwise.processes.sandbox import unusable
 from fanwise.testing import ScriptedServer
+from tests.cli.support import Place, eventually
 from tests.marks import slow
 from tests.workspaces.support import git, write
 
@@ -73,6 +74,94 @@ def test_built_in_code_counts_for_its_caller_and_own_functions_for_themselves(
     assert found["hot"][0]["calls"] >= 12
     assert done.returncode == 1
     assert found["commits"] == []
+
+
+# -- resume and budget -----------------------------------------------------------------------------
+
+TWO = """
+def costly(n):
+    return sorted(-at for at in range(n))
+
+def cheaper(n):
+    return list(range(n))
+"""
+MAIN = """
+import os, app
+print("profiled", file=open(os.environ["LOG"], "a"))
+for _ in range(40): app.costly(9999)
+app.cheaper(999)
+"""
+CHECK = "import app\nassert app.costly(2) == [-1, 0]\nassert app.cheaper(2) == [0, 1]\n"
+AGENT = """
+import json, os, sys
+name = json.load(sys.stdin)["target"].partition("::")[2]
+print(name, file=open(os.environ["LOG"], "a"))
+if name == "cheaper" and os.path.exists(os.environ["AT"]):
+    open(os.environ["AT"]).read()
+print(f"def {name}(n):\\n    return None")
+"""
+
+
+def _hot_file(folder: Path, **fields: Any) -> Path:
+    """Two functions, and proposals that fail the tests: nothing has to be measured."""
+    files = {"app.py": TWO, "main.py": MAIN, "check.py": CHECK, "agent.py": AGENT}
+    for name, text in files.items():
+        write(folder / "project" / name, text)
+    spec = {
+        "repo": "project", "hot": 2, "hot_run": "python main.py", "test": "python check.py",
+        "sandbox": False, "env": ["LOG"], **fields,
+    }  # fmt: skip
+    write(folder / "o.json", json.dumps({"optimize": spec}))
+    return _commit(folder / "project")
+
+
+def test_killed_in_the_second_function_a_resume_keeps_the_profile_and_the_first(
+    tmp_path: Path,
+) -> None:
+    place = Place(tmp_path)
+    propose = {"command": f"{sys.executable} agent.py", "n": 1}
+    _hot_file(tmp_path, candidates={"propose": propose})
+    fifo, log = place.fifo("at"), tmp_path / "log"
+    env = {**os.environ, "LOG": str(log), "AT": str(fifo)}
+    try:
+        process = place.start("run", "o.json", "--run", "r", env=env)
+        eventually(lambda: log.exists() and "cheaper\n" in log.read_text())
+        process.kill()
+        process.wait()
+        fifo.unlink()
+        done = place.run("resume", "r", "--json", given=b"", LOG=str(log), AT=str(fifo))
+    finally:
+        place.clean_up()
+    assert log.read_text().split() == ["profiled", "costly", "cheaper", "cheaper"]
+    found = json.loads(done.stdout)["result"]
+    judged = {name: each["reasons"] for name, each in found["functions"].items()}
+    assert list(judged) == ["app.py::costly", "app.py::cheaper"]
+    assert all("proposal 1 rejected, " in each for (each,) in judged.values()), judged
+
+
+def test_one_budget_holds_for_all_functions_and_what_it_left_out_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = {"propose": {"model": "openai:gpt-5-mini", "n": 1}}
+    _hot_file(tmp_path, candidates=model, budget={"requests": 1})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+
+    async def main() -> tuple[int, str, int]:
+        async with ScriptedServer(_script) as server:
+            words = ("run", "o.json", "--json")
+            code, out, errors = await _optimized(tmp_path, server, *words)
+            assert out, errors
+            return code, out, len(server.requests)
+
+    code, out, asked = asyncio.run(main())
+    found = json.loads(out)
+    assert asked == 1
+    first, second = found["result"]["functions"].values()
+    assert (first["rejected"], first["failures"]) == (1, [])
+    assert "budget" in second["failures"][0]
+    assert "the budget is used up" in found["counts"]["halted"]
+    assert (code != 0, found["status"]) == (True, "halted")
 
 
 # -- a real package --------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ async def _one(case: ResolvedSpec, target: str, run: Run, say: Callable[[str], N
     found = HotResult(
         target=target, base=base, candidates=len(state.verdicts),
         failures=tuple(f"{name}: {why}" for name, why in failed.items()),
+        halted=state.counts.halted,
         rejected=sum(each.status == "rejected" for each in state.verdicts),
         reasons=tuple(
             f"{each.candidate.name} {each.status}, {one_line(each.reason)}"

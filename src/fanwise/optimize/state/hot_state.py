@@ -29,6 +29,8 @@ class HotResult(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     """Of candidates that were not accepted: the verdict on each, and why."""
+    halted: str = ""
+    """Why less was done than was asked, if the budget was used up."""
     name: str = ""
     """Of the winner; empty: none was proven faster."""
     speed: str = ""
@@ -82,8 +84,10 @@ class HotState(msgspec.Struct, kw_only=True):
 
     @property
     def counts(self) -> Counts:
-        bad = sum(isinstance(each, str) for each in self.results.values())
-        return Counts("function", len(self.results) - bad, bad, len(self.results))
+        done = [each for each in self.results.values() if isinstance(each, HotResult)]
+        halted = next((each.halted for each in done if each.halted), "")
+        total, more = len(self.results), "raise the budget, and start a new run" if halted else ""
+        return Counts("function", len(done), total - len(done), total, halted, more)
 
 
 def read_hot(journal: Journal, run_id: str) -> HotState | None:
