@@ -295,11 +295,13 @@ def _measured(subject: TimedCalls, how: dict[str, Any], order: random.Random) ->
     everything = list(range(subject.size))
     order.shuffle(everything)
     (warm, seen), (cold, unseen) = _halves(subject, everything)
+    figures = []
     if seen:
         _sample(warm, seen, loops)
-    forks = min(_MOST_FORKS, how["samples"])
-    new_ns = sorted(_when_new((warm, seen), (cold, unseen)) for _ in range(forks))[forks // 2]
-    _sample(cold, unseen, 1)
+        forks = range(min(_MOST_FORKS, how["samples"]))
+        figures = [_when_new((warm, seen), (cold, unseen)) for _ in forks]
+    first, _ = _sample(cold, unseen, 1)
+    new_ns = sorted(figures or [first])[len(figures) // 2]
     again_ns = sorted(_sample(cold, unseen, loops)[0] for _ in range(3))[1]
     place = {n: at for at, n in enumerate(everything)}
     classes = [sorted(each["calls"], key=place.__getitem__) for each in how["classes"]]
@@ -331,8 +333,7 @@ def _when_new(known: tuple[TimedCalls, list[int]], new: tuple[TimedCalls, list[i
     child = _fork()
     if child == 0:
         try:
-            if known[1]:
-                _sample(*known, 1)  # a fork pays for each page that it touches first
+            _sample(*known, 1)  # a fork pays for each page that it touches first
             _write(write, str(_sample(*new, 1)[0]).encode())
         finally:
             _leave(0)
