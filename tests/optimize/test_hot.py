@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fanwise.optimize.hot.ranking import rank
+from fanwise.optimize.benchmark.hot_functions import rank
 from fanwise.processes.sandbox import unusable
 from fanwise.testing import ScriptedServer
 from tests.cli.support import Place, eventually

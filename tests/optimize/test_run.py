@@ -56,3 +56,6 @@ def test_the_right_and_fast_one_wins_and_nothing_of_the_users_is_touched(tmp_pat
     assert "tests/test_graph.py" in told["g_no_test"].findings[0].reason
     assert told["c_annotated"].same_as == told["a_fast"].candidate.key
     assert result.noise["pairs"] > 0
+    compared = [each.calls for each in told["a_fast"].findings if each.stage == "differential"]
+    assert compared[0] is not None
+    assert compared[0] > 100, "the report shows how many calls were compared"

@@ -11,10 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from fanwise.kernel.confined.settings import Settings
-from fanwise.optimize.benchmark.compare import Comparison, compare_speed
+from fanwise.optimize.benchmark.compare import (
+    Comparison,
+    by_new_calls,
+    compare_speed,
+    only_repeated,
+)
 from fanwise.optimize.benchmark.noise import noise_of, smallest_gain
 from fanwise.optimize.benchmark.pair import Measurement, Pair, TimedValues, hides_time, remembers
-from fanwise.optimize.benchmark.repeated import by_new_calls, only_repeated
 from fanwise.optimize.benchmark.sequential import FIRST, Accept, Speed
 from fanwise.optimize.benchmark.size_class import CallClass
 from fanwise.optimize.benchmark.stopwatch import BenchCommand, NoFigure
@@ -373,9 +377,9 @@ def test_the_smallest_gain_is_the_one_that_is_really_told(pairs: int) -> None:
     """Simulated: a gain of that size is told from 1 about as often as not, a double one mostly."""
     spread = 0.05
     gain = smallest_gain(spread, pairs, Accept(speedup=1.0))
-    accepted = []
+    accepted, rng = [], numpy.random.default_rng(11)
     for factor in (1.0, 2.0):
-        rows = RNG.normal(factor * numpy.log(gain), spread / 0.6745, (60, pairs))
+        rows = rng.normal(factor * numpy.log(gain), spread / 0.6745, (60, pairs))
         told = [compared(map(_beside_one, numpy.exp(row)), Accept(speedup=1.0)) for row in rows]
         accepted.append(sum(speed.decision == "accept" for speed in told) / len(told))
     assert 0.25 <= accepted[0] <= 0.85

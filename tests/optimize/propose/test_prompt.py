@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.differential.compare import Difference
 from fanwise.optimize.propose.port import Feedback
-from fanwise.optimize.propose.promises import ALWAYS, promises
-from fanwise.optimize.propose.prompt import IDEAS, SYSTEM, again, prompt
-from fanwise.optimize.propose.surroundings import BYTES_A_TOKEN, bounded, surroundings
+from fanwise.optimize.propose.prompt import (
+    ALWAYS,
+    BYTES_A_TOKEN,
+    IDEAS,
+    SYSTEM,
+    again,
+    bounded,
+    promises,
+    prompt,
+    surroundings,
+)
 from tests.optimize.made import candidate, speed, verdict
 from tests.optimize.propose.asks import FAST, FILE, SOURCE, an_ask
 
@@ -131,7 +139,7 @@ def test_everything_is_bounded() -> None:
         profile=long,
     )  # fmt: skip
     ask = an_ask(file=FILE + "# pad\n" * 100_000, profile=long, feedback=huge)
-    assert len(prompt(ask, context_tokens=1_000)) < 60_000
+    assert len(prompt(ask)) < 60_000
     assert len(prompt(an_ask(feedback=feedback))) < 10_000
 
 

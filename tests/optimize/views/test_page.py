@@ -96,6 +96,14 @@ def test_every_candidate_is_there_with_its_verdict_interval_and_reason() -> None
     assert seen.active == []
 
 
+def test_how_many_calls_were_compared_is_at_the_top_and_no_sentence_is_read_for_it() -> None:
+    passed = Finding(stage="differential", ok=True, reason="in other words", calls=4510)
+    found = report(recorded([verdict("a", 2.0, findings=(passed,)), verdict("b")])).html
+    assert found.index("calls compared") < found.index("Candidates</h2>")
+    assert "4,510" in found
+    assert "calls compared" not in report(recorded([verdict("b")])).html
+
+
 def test_a_child_stands_below_its_parent_one_step_in() -> None:
     table = report(a_run()).html.partition('id="details"')[0]
     names = re.findall(

@@ -4,6 +4,10 @@ Both are measured in pairs, each side in a fresh process, in blocks of four: ori
 candidate, original, or the other way round, as is drawn. So what drifts, and what whoever goes
 first has to pay, comes upon both alike. Both sides of a pair have the same hash seed, the next
 pair has another; where things lie in memory is left to chance, and is part of the noise.
+
+A benchmark of the user's own may make the same call again and again, and a cache gains there
+whatever it costs at new calls. So the calls that the benchmark makes are recorded once, and a gain
+counts only if these calls show it too, each made for the first time.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ import random
 import time
 from collections.abc import Sequence
 from statistics import median
+
+from msgspec.structs import replace
 
 from fanwise.kernel.confined.settings import Settings
 from fanwise.optimize.benchmark.pair import (
@@ -242,3 +248,20 @@ class Comparison:
 
 def _median(values: Sequence[float]) -> float:
     return median(values) if values else 0.0
+
+
+def only_repeated(speed: Speed, why: str) -> Speed:
+    """A gain that may be that of a cache, and nobody can tell."""
+    step = "name a target that the benchmark calls, or allow repeated calls"
+    reason = f"{ONLY_REPEATED}: {why}; {step}. There it is {speed.reason}"
+    return replace(speed, decision="undecided", reason=reason)
+
+
+def by_new_calls(speed: Speed, new: Speed) -> Speed:
+    """The verdict of the benchmark, if its calls show a gain when they are new."""
+    spent = speed.spent_s + new.spent_s
+    if new.decision == "accept":
+        reason = f"{speed.reason}; at its new calls {new.reason}"
+        return replace(speed, reason=reason, spent_s=spent)
+    told = f"the benchmark repeats calls, and its new ones do not show a gain: {new.reason}"
+    return replace(speed, decision=new.decision, reason=told, spent_s=spent)

@@ -25,8 +25,7 @@ from fanwise.kernel.virtual_time import outside
 from fanwise.optimize.candidates.candidate import Candidate, Kind
 from fanwise.optimize.propose.answers import MOST, NoCandidate, read_answer
 from fanwise.optimize.propose.port import ProposalRequest, Proposals, Unusable
-from fanwise.optimize.propose.prompt import prompt
-from fanwise.optimize.propose.surroundings import bounded
+from fanwise.optimize.propose.prompt import bounded, prompt
 from fanwise.processes import Command, CommandResult, Limits, require_success, run_command
 
 PLACE = "{ask}"

@@ -12,8 +12,7 @@ from fanwise.models import MODEL_RETRY, Model, Options, Reply, Request, ask
 from fanwise.models.port import Message
 from fanwise.optimize.propose.answers import NoCandidate, read_answer
 from fanwise.optimize.propose.port import ProposalRequest, Proposals, Unusable
-from fanwise.optimize.propose.prompt import CONTEXT_TOKENS, SYSTEM, again, prompt
-from fanwise.optimize.propose.surroundings import bounded
+from fanwise.optimize.propose.prompt import SYSTEM, again, bounded, prompt
 
 TRIES = 2
 """Answers to one ask, the one after the reason included."""
@@ -25,10 +24,7 @@ ROUND = 1_000
 
 
 class ModelProposer:
-    """Asks a model. `context_tokens`: the most of the target's file that it is shown.
-
-    `options`: as for any call; `max_tokens` bounds an answer, and what is reserved for it.
-    """
+    """Asks a model. `options`: `max_tokens` bounds an answer, and what is reserved for it."""
 
     def __init__(
         self,
@@ -37,13 +33,11 @@ class ModelProposer:
         options: Options = Options(),  # noqa: B008 - frozen
         retry: Retry = MODEL_RETRY,
         timeout: float | None = None,
-        context_tokens: int = CONTEXT_TOKENS,
     ) -> None:
         self._model = model
         self._options = options
         self._retry = retry
         self._timeout = timeout
-        self._context_tokens = context_tokens
 
     @property
     def name(self) -> str:
@@ -51,8 +45,7 @@ class ModelProposer:
 
     async def propose(self, ask: ProposalRequest) -> Proposals:
         """One candidate, or the reason why there is none. `ModelError` without an answer."""
-        said = prompt(ask, context_tokens=self._context_tokens)
-        messages = [Message("system", SYSTEM), Message("user", said)]
+        messages = [Message("system", SYSTEM), Message("user", prompt(ask))]
         for left in reversed(range(TRIES)):
             reply = await self._reply(ask, messages)
             text = reply.text.encode("utf-8", "replace").decode()  # JSON can hold what is no text

@@ -20,9 +20,9 @@ from fanwise.kernel.repository_watch import RepositoryWatch
 from fanwise.kernel.run import Run
 from fanwise.kernel.scope import path_here
 from fanwise.kernel.workspaces import open_workspaces, workspace
+from fanwise.optimize.benchmark.hot_functions import rank_functions
 from fanwise.optimize.candidates.target import Target
 from fanwise.optimize.checking.run_tests import baseline_report, check_tests
-from fanwise.optimize.hot.ranking import rank_functions
 from fanwise.optimize.run.delivery import message_of
 from fanwise.optimize.run.execution import execute
 from fanwise.optimize.run.workbench import settings_of

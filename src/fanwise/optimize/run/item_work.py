@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from fanwise.optimize.propose.port import Feedback, ProposalRequest, Proposals
 from fanwise.optimize.run.original import Original
@@ -56,30 +57,15 @@ class ItemWork:
         assert propose is not None
         assert self._case.proposer is not None
         target = self._case.target
-        ask = ask_for(
-            item,
+        ask = ProposalRequest(
             target="" if target is None else target.text(),
             source=source_of(self._workbench.original, target),
             file="" if target is None else target.read(self._workbench.original.root).text,
             profile=self.original.line_profile,
+            number=item.number,
             n=max(1, propose.n),
         )
+        if item.verdict is not None:  # made of another one
+            told = Feedback(verdict=item.verdict, source=item.source, profile=item.profile)
+            ask = replace(ask, feedback=told, n=1, round=item.verdict.candidate.round + 1)
         return await self._case.proposer.propose(ask)
-
-
-def ask_for(
-    item: OptimizeItem, *, target: str, source: str, file: str, profile: str, n: int
-) -> ProposalRequest:
-    """What an item asks: for a first proposal, or for one made of another."""
-    if item.verdict is None:
-        return ProposalRequest(
-            target=target, source=source, file=file, profile=profile, number=item.number, n=n
-        )
-    return ProposalRequest(
-        target=target,
-        source=source,
-        file=file,
-        profile=profile,
-        feedback=Feedback(verdict=item.verdict, source=item.source, profile=item.profile),
-        round=item.verdict.candidate.round + 1,
-    )

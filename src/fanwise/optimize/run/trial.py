@@ -14,8 +14,7 @@ from fanwise.errors import BadTarget, FanwiseError
 from fanwise.kernel.fan_out import fan_out
 from fanwise.kernel.in_thread import in_thread
 from fanwise.kernel.stages import begin_stage
-from fanwise.optimize.benchmark.compare import compare_speed
-from fanwise.optimize.benchmark.repeated import by_new_calls, only_repeated
+from fanwise.optimize.benchmark.compare import by_new_calls, compare_speed, only_repeated
 from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.benchmark.stopwatch import Bench
 from fanwise.optimize.candidates.candidate import Candidate

@@ -13,7 +13,7 @@ from fanwise.errors import one_line
 from fanwise.journal.codec import JSON, decode_error
 from fanwise.journal.port import Journal
 from fanwise.kernel.repository_watch import recorded_changes
-from fanwise.optimize.hot.ranking import HotFunction
+from fanwise.optimize.benchmark.hot_functions import HotFunction
 
 PROFILE, FUNCTIONS, TOGETHER = "hot-profile", "hot", "hot-branch"
 """The fan-outs of such a run."""

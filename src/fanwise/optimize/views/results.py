@@ -34,30 +34,15 @@ def lineage(candidates: Sequence[Candidate]) -> list[LineageRow]:
     known = {each.key for each in candidates}
     children: dict[str | None, list[Candidate]] = {}
     for each in candidates:
-        parent = each.parent if each.parent in known and each.parent != each.key else None
-        children.setdefault(parent, []).append(each)
-    placed: list[LineageRow] = []
-    seen: set[str] = set()
-    for root in [*children.get(None, []), *candidates]:
-        _descend(root, children, seen, placed)
-    return placed
-
-
-def _descend(
-    root: Candidate,
-    children: dict[str | None, list[Candidate]],
-    seen: set[str],
-    placed: list[LineageRow],
-) -> None:
-    waiting = [LineageRow(root, 0)]
+        children.setdefault(each.parent if each.parent in known else None, []).append(each)
+    placed: dict[str, LineageRow] = {}
+    waiting = [LineageRow(each, 0) for each in [*children.get(None, []), *candidates][::-1]]
     while waiting:
         at = waiting.pop()
-        if at.candidate.key in seen:
-            continue
-        seen.add(at.candidate.key)
-        placed.append(at)
-        below = children.get(at.candidate.key, [])
-        waiting += [LineageRow(each, at.depth + 1) for each in reversed(below)]
+        if placed.setdefault(at.candidate.key, at) is at:
+            below = children.get(at.candidate.key, [])
+            waiting += [LineageRow(each, at.depth + 1) for each in reversed(below)]
+    return list(placed.values())
 
 
 WAITING = "waiting"

@@ -1,27 +1,27 @@
 """Python imports a module of this name at its start, from the first folder that has one.
 
-It starts the recorder if the environment asks for it, and hands on to the `sitecustomize` that
-would have been found without us.
+It starts the recorder or the profiler if the environment asks for it, and hands on to the
+`sitecustomize` that would have been found without us.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 
 
-def _record() -> None:
-    how = os.environ.get("FANWISE_RECORD")
+def _watch(program: str, how: str | None) -> None:
     if how:
         path, known = sys.path, set(sys.modules)
         given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         sys.path = [_HERE, *(each for each in path if each not in given)]
         try:
-            from fanwise_child.recorder import install  # type: ignore[import-not-found]
+            install = import_module(f"fanwise_child.{program}").install
         finally:
             sys.path = path
         _forget_shadowed(set(sys.modules) - known, given)
@@ -46,5 +46,6 @@ def _hand_on() -> None:
 
 
 if __name__ == "sitecustomize":
-    _record()
+    _watch("recorder", os.environ.get("FANWISE_RECORD"))
     _hand_on()
+    _watch("profile_calls", os.environ.get("FANWISE_PROFILE"))

@@ -6,7 +6,6 @@ function of the project is that function's.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path, PurePath
 
@@ -14,13 +13,13 @@ import msgspec
 
 from fanwise.errors import BadTarget, FanwiseError, UsageError
 from fanwise.kernel.confined.ending import ending_of
-from fanwise.kernel.confined.running import run_in_workspace, scratch_folder
+from fanwise.kernel.confined.running import scratch_folder
 from fanwise.kernel.confined.settings import Settings
 from fanwise.kernel.in_thread import in_thread
 from fanwise.optimize.candidates.target import Target
-from fanwise.workspaces import Workspace, environment
+from fanwise.optimize.differential.child_program import run_line
+from fanwise.workspaces import Workspace
 
-INJECTED = Path(__file__).parent / "injected"
 _TESTS = (
     "test", "tests", "testing", "test.py", "tests.py", "conftest.py", "setup.py", "docs",
     "examples",
@@ -40,18 +39,9 @@ class HotFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 async def rank_functions(workspace: Workspace, line: str, settings: Settings) -> list[HotFunction]:
     """Profile a command in a workspace. `UsageError` if nothing of the project ran."""
-    async with scratch_folder(workspace) as scratch:
-        folder = scratch / "profiles"
-        await in_thread(folder.mkdir)
-        paths = [str(INJECTED), environment(workspace, settings.python)["PYTHONPATH"]]
-        env = {
-            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-            "FANWISE_HOT_ROOT": str(workspace.root),
-            "FANWISE_HOT_FOLDER": str(folder),
-        }
-        result = await run_in_workspace(
-            workspace, line, settings, scratch=scratch, env=env, readable=(str(INJECTED),)
-        )
+    async with scratch_folder(workspace) as folder:
+        how = msgspec.json.encode({"root": str(workspace.root), "folder": str(folder)}).decode()
+        result = await run_line(workspace, line, {"FANWISE_PROFILE": how}, settings, str(folder))
         found = await in_thread(_read, folder)
     ranked = await in_thread(rank, found, workspace.root)
     if not ranked:

@@ -1,8 +1,8 @@
-"""Python imports a module of this name at its start: it profiles the program.
+"""Profiles a program, function by function: for `--hot`.
 
-Runs in the user's interpreter and imports the standard library alone. Time in a call to code that
-is not the project's (built-in or a library's) is counted for the caller: a faster version of the
-caller could avoid that call. Time in another function of the project is that function's own.
+Time in a call to code that is not the project's (built-in or a library's) is counted for the
+caller: a faster version of the caller could avoid that call. Time in another function of the
+project is that function's own.
 """
 
 from __future__ import annotations
@@ -11,13 +11,9 @@ import atexit
 import cProfile
 import json
 import os
-import sys
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 from typing import Any
 
-_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
-_root, _folder = os.environ.get("FANWISE_HOT_ROOT", ""), os.environ.get("FANWISE_HOT_FOLDER", "")
+_root = _folder = ""
 
 
 def _place(code: Any) -> tuple[str, str] | None:
@@ -47,22 +43,11 @@ def _write(profile: Any, pid: int) -> None:
         json.dump(rows, file)
 
 
-def _start() -> None:
+def install(how: str) -> None:
+    """Profile from now on, and write what was seen at the end. `how` is JSON."""
+    global _root, _folder
+    asked = json.loads(how)
+    _root, _folder = asked["root"], asked["folder"]
     profile = cProfile.Profile()
     atexit.register(_write, profile, os.getpid())
     profile.enable()
-
-
-def _hand_on() -> None:
-    others = [each for each in sys.path if os.path.abspath(each) != _HERE]  # noqa: PTH100
-    spec = PathFinder.find_spec("sitecustomize", others)
-    if spec is not None and spec.loader is not None:
-        module = module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)
-
-
-if __name__ == "sitecustomize":
-    _hand_on()
-    if _root and _folder:
-        _start()

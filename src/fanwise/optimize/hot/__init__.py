@@ -1,1 +1,0 @@
-"""Finding what is worth optimising: where a program spends its time, function by function."""
