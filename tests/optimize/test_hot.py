@@ -281,7 +281,7 @@ async def _optimized(top: Path, server: ScriptedServer, *words: str) -> tuple[in
 
 
 HOT = ("--hot-run", APP_LINE, "--test", TEST_LINE, "--propose", "openai:gpt-5-mini", "-n", "1",
-       "--bench-budget", "60", "--json")  # fmt: skip
+       "--bench-budget", "300", "--json")  # fmt: skip
 
 
 @slow

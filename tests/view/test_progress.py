@@ -133,3 +133,16 @@ def test_a_narrow_terminal_loses_the_least_important_part_first() -> None:
         for width in widths:
             pieces = progress_pieces(progress, "r-12", 1.0, width)
             assert "".join(words for words, _ in pieces) == expected
+
+
+def test_what_ended_in_another_unit_says_nothing_of_the_time_left() -> None:
+    """A system first does something else, in fan-outs of its own, and then counts candidates."""
+    progress = Progress()
+    for at in (0.0, 1.0):
+        progress(events.FanOutStarted(at=at, path=f"before-{at}", cap=1, total=1))
+    progress(events.Counted(at=2.0, path="p", counts=Counts("candidate", 0, 0, 2)))
+    assert (progress.rate(9.0), progress.seconds_left(9.0)) == (None, None)
+    progress(events.Counted(at=10.0, path="p", counts=Counts("candidate", 1, 0, 2)))
+    assert progress.seconds_left(10.0) == 8.0
+    progress.estimates = False
+    assert progress.seconds_left(10.0) is None, "the drawing above it knows better"

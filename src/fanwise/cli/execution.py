@@ -75,6 +75,7 @@ async def execute(execution: Execution) -> ExecutionResult:
     drawing: Drawing | None = getattr(runnable, "drawing", None) if is_shown() else None
     check_kept_files(execution.journal)
     progress = Progress(runnable.total, runnable.caps)
+    progress.estimates = not getattr(drawing, "tells_time_left", False)
     run = open_run(
         execution.run_id or opening.run_id,
         journal=execution.journal,

@@ -136,7 +136,10 @@ Piece = tuple[str, str]
 
 
 class Drawing(Protocol):
-    """The `drawing` of a `Runnable`: what a terminal shows above the progress line."""
+    """The `drawing` of a `Runnable`: what a terminal shows above the progress line.
+
+    With `tells_time_left = True`, the progress line does not tell it.
+    """
 
     def __call__(self, event: Event) -> None:
         """Called with every event of the run; must be quick."""

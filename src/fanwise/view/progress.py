@@ -32,6 +32,8 @@ class Progress:
         self.failed = 0
         self.recorded = 0
         """How many of those that ended were read from the journal instead of run."""
+        self.estimates = True
+        """Whether the time left is told: not if the system's own drawing knows it better."""
         self._named = caps
         self._held: Counter[str] = Counter()
         self._caps: dict[str, int] = {}
@@ -94,7 +96,7 @@ class Progress:
     def seconds_left(self, now: float) -> float | None:
         """Estimated time left, if the total is known."""
         rate = self.rate(now)
-        if rate is None or self.total is None:
+        if rate is None or self.total is None or not self.estimates:
             return None
         return max(0, self.total - self.ended) / rate
 
@@ -116,6 +118,8 @@ class Progress:
 
     def _counted(self, event: events.Counted) -> None:
         before, counts = self.ended if self.unit else 0, event.counts
+        if not self.unit:  # what ended so far was counted in another unit
+            self._ends = deque([event.at], maxlen=WINDOW)
         self.unit, self.total = counts.unit, counts.total
         self.done, self.failed = counts.done, counts.failed
         more = self.ended - before

@@ -36,6 +36,8 @@ Line = list[tuple[str, str]]
 class LiveCandidates:
     """The drawing of a run: see `Drawing` in `fanwise.specs.system`."""
 
+    tells_time_left = True
+
     def __init__(self, given: Iterable[Candidate], slots: int) -> None:
         self._given = tuple(given)
         self._slots = slots

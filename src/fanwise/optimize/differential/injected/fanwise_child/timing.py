@@ -48,7 +48,6 @@ _PREPARED_NS = 20_000_000
 """At most this for making the arguments of a sample."""
 _MOST_PASSES = 20_000
 _TOLD = 200_000
-_MOST_FORKS = 7
 _let_others = getattr(os, "sched_yield", int)
 _fork, _pipe, _read, _write, _close = os.fork, os.pipe, os.read, os.write, os.close
 _wait, _leave = os.waitpid, os._exit
@@ -298,10 +297,9 @@ def _measured(subject: TimedCalls, how: dict[str, Any], order: random.Random) ->
     figures = []
     if seen:
         _sample(warm, seen, loops)
-        forks = range(min(_MOST_FORKS, how["samples"]))
-        figures = [_when_new((warm, seen), (cold, unseen)) for _ in forks]
+        figures = [_when_new((warm, seen), (cold, unseen)) for _ in range(how["samples"])]
     first, _ = _sample(cold, unseen, 1)
-    new_ns = sorted(figures or [first])[len(figures) // 2]
+    new_ns = sorted(figures or [first])[len(figures) // 4]  # others only make it longer
     again_ns = sorted(_sample(cold, unseen, loops)[0] for _ in range(3))[1]
     place = {n: at for at, n in enumerate(everything)}
     classes = [sorted(each["calls"], key=place.__getitem__) for each in how["classes"]]
