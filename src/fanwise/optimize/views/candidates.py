@@ -10,7 +10,7 @@ from fanwise.optimize.benchmark.sequential import Speed
 from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.checking.static_checks import Finding
 from fanwise.optimize.verdict import CandidateVerdict
-from fanwise.optimize.views.results import STAGES, LineageRow, Results, ratio_text, reason
+from fanwise.optimize.views.results import STAGES, LineageRow, Results, ratio_text
 from fanwise.view.formats import DASH, duration_text
 from fanwise.view.geometry import colour
 from fanwise.view.scales import Log, Scale, spanning, spanning_log
@@ -64,7 +64,7 @@ def _row(results: Results, placed: LineageRow, longest: float) -> CandidateRow:
         bars=list(_bars(taken.items(), longest)),
         stages=stages,
         time=duration_text(sum(taken.values())) if taken else DASH,
-        reason=_reason(results, candidate, verdict),
+        reason=results.reason(candidate),
         origin=_origin(results, candidate, stages),
         findings=list(_findings(verdict)),
     )
@@ -110,14 +110,6 @@ def speed_scale(speeds: Sequence[Speed], wanted: float) -> Scale:
         return Log(min(scale.low, 0.5), max(scale.high, 2.0))  # at least from one tick to another
     room = 0.05 * (max(values) - min(values)) or 0.05
     return spanning((min(values) - room, max(values) + room))
-
-
-def _reason(results: Results, candidate: Candidate, verdict: CandidateVerdict | None) -> str:
-    if verdict is None:
-        return results.state.error(results.state.entries[candidate.key]) or reason(None)
-    if verdict.status == "same":
-        return f"the same as {results.name(verdict.same_as)}"
-    return reason(verdict)
 
 
 def _origin(results: Results, candidate: Candidate, stages: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fanwise.optimize.views.results import LineageRow, Results, ratio_text, reason
+from fanwise.optimize.views.results import LineageRow, Results, ratio_text
 from fanwise.view.formats import cut, duration_text
 
 HEAD = ("candidate", "verdict", "times as fast", "time", "lines", "reason")
@@ -55,16 +55,13 @@ def _row(results: Results, placed: LineageRow) -> tuple[str, ...]:
     verdict = results.verdicts.get(candidate.key)
     taken = results.seconds(candidate)
     status = results.status(candidate)
-    told = reason(verdict)
-    if verdict is not None and verdict.status == "same":
-        told = f"the same as {results.name(verdict.same_as)}"
     return (
         "↳ " * placed.depth + code(candidate.name),
         f"**{status}, winner**" if results.is_winner(candidate) else status,
         ratio_text(verdict),
         ", ".join(f"{escaped(stage)} {duration_text(spent)}" for stage, spent in taken.items()),
         "" if verdict is None or not verdict.patch else str(verdict.diff_lines),
-        escaped(told),
+        escaped(results.reason(candidate)),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fanwise.optimize.verdict import ORIGINAL
 from fanwise.optimize.views.candidates import candidate_rows, legend, speed_scale
 from fanwise.optimize.views.markdown import markdown_lines
-from fanwise.optimize.views.results import WAITING, Results, reason
+from fanwise.optimize.views.results import WAITING, Results
 from fanwise.optimize.views.rows import document_of
 from fanwise.specs.system import Report
 from fanwise.view.formats import duration_text
@@ -27,7 +27,6 @@ def report(results: Results) -> Report:
         results=results,
         accept=accept,
         accepted=accepted,
-        reason_line=reason,
     )
     html = templates.report(results.run, _tiles(results), _sections(templates, results))
     return Report(html, markdown_lines(results), document_of(results))

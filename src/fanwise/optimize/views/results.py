@@ -14,6 +14,7 @@ from fanwise.optimize.candidates.candidate import Candidate
 from fanwise.optimize.spec.optimize_spec import AcceptSpec, OptimizeSpec
 from fanwise.optimize.state.run_state import OptimizeState
 from fanwise.optimize.verdict import ORIGINAL, CandidateVerdict, winner
+from fanwise.optimize.views.text import why
 from fanwise.specs import Document, check
 
 
@@ -106,6 +107,13 @@ class Results:
         found = self.verdicts.get(key)
         return key if found is None else found.candidate.name
 
+    def reason(self, candidate: Candidate) -> str:
+        """Why it has its verdict, or none, in one line."""
+        verdict = self.verdicts.get(candidate.key)
+        if verdict is None:
+            return self.state.error(self.state.entries[candidate.key]) or "not judged yet"
+        return why(verdict, {key: each.candidate.name for key, each in self.verdicts.items()})
+
     def seconds(self, candidate: Candidate) -> Mapping[str, float]:
         """How long each stage took, in order."""
         verdict = self.verdicts.get(candidate.key)
@@ -114,14 +122,6 @@ class Results:
         known = [stage for stage in STAGES if stage in verdict.seconds]
         others = [stage for stage in verdict.seconds if stage not in STAGES]
         return {stage: verdict.seconds[stage] for stage in (*known, *others)}
-
-
-def reason(verdict: CandidateVerdict | None) -> str:
-    """The reason of a verdict, in one line."""
-    if verdict is None:
-        return "not judged yet"
-    said = " ".join(verdict.reason.split())
-    return f"{verdict.stage}: {said}" if verdict.status == "rejected" and said else said
 
 
 def ratio_text(verdict: CandidateVerdict | None) -> str:

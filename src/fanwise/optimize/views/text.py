@@ -88,7 +88,9 @@ def why(verdict: CandidateVerdict, names: Mapping[str, str]) -> str:
     """The reason of a verdict, in one line."""
     if verdict.status == "same" and verdict.same_as not in (None, ORIGINAL):
         return f"the same as {names.get(verdict.same_as or '', verdict.same_as)}"
-    if verdict.status == "rejected":
+    if verdict.status == "same":
+        return "the same as the original"
+    if verdict.status == "rejected" and verdict.reason:
         return f"{verdict.stage}: {one_line(verdict.reason)}"
     return one_line(verdict.reason)
 
